@@ -69,6 +69,7 @@ export default defineConfig(
             ':matches(MemberExpression, Property)[property.name=/^(innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|srcdoc|dangerouslySetInnerHTML)$/], MemberExpression[object.name=document][property.name=/^write/]',
           message: 'Text becomes a text node: use h().',
         },
+        { selector: 'Identifier[name=/^(process|Buffer|global)$/]', message: 'The page runs in a browser.' },
       ],
     },
   },

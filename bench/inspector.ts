@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
 import { createReceiver, type Receiver } from 'messaging-webhooks'
 import { inspector, type Inspector } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
@@ -22,6 +23,7 @@ const ROUNDS = Number(process.env['ROUNDS'] ?? 9)
 const A_ROUND = 10_000
 const AT_ONCE = 50
 const PAGES = 10
+const PAGE_ASKS_EVERY_MS = 2_000
 const BATCH = 2_000
 const ORIGIN = 'http://app.example'
 const credentials = { authKey: 'the-key-of-the-benchmark', signingSecret: 'the-secret-of-the-benchmark' }
@@ -65,9 +67,12 @@ function inspecting(receiver: Receiver): Inspector {
   return inspector(receiver, { authorize: () => ['write', 'reveal'] })
 }
 
-async function openPage(look: Inspector): Promise<void> {
-  const { body } = await look.fetch(new Request(`${ORIGIN}/api/stream`))
-  for await (const _ of body ?? []) continue
+/** As an open page does, until it is told to stop. */
+async function openPage(look: Inspector, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    await look.fetch(new Request(`${ORIGIN}/api/session`))
+    await setTimeout(PAGE_ASKS_EVERY_MS)
+  }
 }
 
 async function measureCost(): Promise<void> {
@@ -76,7 +81,8 @@ async function measureCost(): Promise<void> {
   inspecting(mounted)
   const watched = receiving()
   const look = inspecting(watched)
-  for (let page = 0; page < PAGES; page += 1) void openPage(look)
+  let isOver = false
+  const pages = Array.from({ length: PAGES }, () => openPage(look, () => isOver))
   const costs: readonly (readonly [receiver: Receiver, micros: number[]])[] = [bare, mounted, watched].map(
     (receiver) => [receiver, []],
   )
@@ -89,6 +95,8 @@ async function measureCost(): Promise<void> {
   const [ofBare = [], ofMounted = [], ofWatched = []] = costs.map(([, micros]) => micros)
   print('mounted over not mounted, processor time an event', ratioOf(ofMounted, ofBare))
   print('ten open pages over mounted, processor time an event', ratioOf(ofWatched, ofMounted))
+  isOver = true
+  await Promise.all(pages)
   for (const [receiver] of costs) await receiver.close()
 }
 

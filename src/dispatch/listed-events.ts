@@ -169,8 +169,11 @@ export async function everyEvent(
   return items
 }
 
+/** What tells the type of an event. */
+export type Typed = Pick<StoredEvent, 'id' | 'record' | 'raw'> & Partial<Pick<StoredEvent, 'late'>>
+
 /** The type that handlers see, before a schema is applied. Undefined if too little is kept. */
-export function storedType({ id, late, record, raw }: StoredEvent, reviving: ReviveOptions): EventType | undefined {
+export function storedType({ id, late, record, raw }: Typed, reviving: ReviveOptions): EventType | undefined {
   if (record === undefined) return undefined
   const isToBeRead = record.report === undefined && record.problem === undefined && record.kind === 'subscription'
   if (isToBeRead && raw === undefined) return undefined

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { problem, reply } from './server.ts'
+import { problem, reply, type Answer } from './server.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const PAGE = new URL('./page/', import.meta.url)
 
 /** Answers a file by its name; `index.html` is the one page there is. */
-export function createAssets(): (name: string, ifNoneMatch: string | null) => Response {
+export function createAssets(): (name: string, ifNoneMatch: string | null) => Answer {
   let files: ReadonlyMap<string, { readonly body: Buffer; readonly type: string; readonly etag: string }> | undefined
 
   return (name, ifNoneMatch) => {

@@ -3,15 +3,13 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import { isOurs } from '../public/errors.ts'
-import { EVENT_TYPES } from '../public/events.ts'
 import { everyPage } from '../inbox/pages.ts'
-import type { StoredDeadLetter, StoredEvent } from '../inbox/store.ts'
+import type { StoredDeadLetter } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
-import { shownError, shownRecipient } from './masking.ts'
+import { maskedError } from './masking.ts'
 import type { Rights } from './options.ts'
-import { isoOf, rowOf } from './rows.ts'
-import { limitIn, textIn, timeIn, wordsIn } from './queries.ts'
-import type { DeadLetterIds, DeadLetterList, DeadLetterResult } from './shapes.ts'
+import { isoOf, rowOf, type EventRow, type Known } from './rows.ts'
+import type { ListQuery } from './queries.ts'
 
 const MOST_AT_ONCE = 500
 /** So many are looked at; stores list the oldest first, and people want the newest. */
@@ -21,7 +19,6 @@ const FRESH_MS = 2_000
 /** All dead letters are looked at for no more than this share of the time. */
 const PAUSE_FOR_LOOK = 20
 const LONGEST_HEAD = 300
-const MASKED_A_TURN = 10
 
 export const CHANGES = ['replay', 'force', 'discard'] as const
 type Change = (typeof CHANGES)[number]
@@ -55,15 +52,9 @@ function newestFirst(a: Age, b: Age): number {
   return a.id < b.id ? -1 : Number(a.id > b.id)
 }
 
-export interface Letters {
-  list(query: URLSearchParams, rights: Rights): Promise<DeadLetterList>
-  /** All that match. */
-  ids(query: URLSearchParams): Promise<DeadLetterIds>
-  /** One after the other, so that no store is held up; what fails does not end it. */
-  change(change: Change, ids: readonly string[]): Promise<DeadLetterResult>
-}
+export type Letters = ReturnType<typeof createLetters>
 
-export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 'replay' | 'discard'>): Letters {
+export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 'replay' | 'discard'>) {
   const { clock } = inside
   let asked: { readonly look: Promise<Look>; freshUntilMs: number } | undefined
 
@@ -76,11 +67,8 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       for (const letter of items) {
         const { id, diedAtMs, record, error, raw } = letter
         const group = groupOf(error)
-        if (!errors.has(group)) {
-          const masked = shownError(error, raw, { write: false, reveal: false, who: undefined }) ?? 'No error is kept.'
-          errors.set(group, { plain: headOf(error), masked })
-        }
-        letters.push({ id, type: inside.typeOf(asStored(letter)), project: record.project, diedAtMs, group, after })
+        if (!errors.has(group)) errors.set(group, { plain: headOf(error), masked: maskedError(error, raw) })
+        letters.push({ id, type: inside.typeOf(asKnown(letter)), project: record.project, diedAtMs, group, after })
       }
       isCut = next !== undefined && letters.length >= MOST_LOOKED_AT
       if (isCut) break
@@ -104,57 +92,59 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
     return asking.look
   }
 
-  async function shown(letters: readonly Letter[], rights: Rights): Promise<DeadLetterList['items']> {
+  async function rowsOf(letters: readonly Letter[]): Promise<readonly EventRow[]> {
     const stored = new Map<string, StoredDeadLetter>()
     for (const after of new Set(letters.map((letter) => letter.after)))
       for (const each of (await inside.deadLetters({ after, limit: A_LOOK })).items) stored.set(each.id, each)
-    const items: DeadLetterList['items'][number][] = []
-    for (const { id, group } of letters) {
+    return letters.flatMap(({ id }) => {
       const letter = stored.get(id)
-      if (letter === undefined) continue
-      // Masking takes its time.
-      if (items.length % MASKED_A_TURN === MASKED_A_TURN - 1) await new Promise<void>((resolve) => clock.soon(resolve))
-      const row = rowOf(asStored(letter), inside, rights)
+      if (letter === undefined) return []
+      const row = rowOf(asKnown(letter), inside.typeOf)
       // Reports of most channels do not name the recipient; the send does.
-      const to = letter.expected?.expectation.to
-      const recipient = row.recipient ?? (to === undefined ? undefined : shownRecipient(to, rights))
-      items.push({ event: { ...row, recipient }, diedAt: isoOf(letter.diedAtMs), group })
-    }
-    return items
+      return { ...row, recipient: row.recipient ?? letter.expected?.expectation.to }
+    })
   }
 
   return {
-    async list(query, rights) {
+    async list(query: ListQuery, rights: Rights) {
       const { letters, errors, isCut } = await looked()
-      const limit = limitIn(query)
-      const others = letters.filter(filterOf(query))
-      const matching = others.filter(ofGroup(query))
-      const [diedAtMs, id = ''] = textIn(query, 'after')?.split(' ') ?? ['Infinity']
+      const others = letters.filter(isOther(query))
+      const matching = others.filter(isOfGroup(query))
+      const [diedAtMs, id = ''] = query.after?.split(' ') ?? ['Infinity']
       const behind = matching.filter((letter) => newestFirst({ diedAtMs: Number(diedAtMs), id }, letter) < 0)
-      const page = behind.slice(0, limit)
+      const page = behind.slice(0, query.limit)
       const last = page.at(-1)
       return {
-        items: await shown(page, rights),
-        next: last !== undefined && behind.length > limit ? `${last.diedAtMs} ${last.id}` : undefined,
+        items: await rowsOf(page),
+        next: last !== undefined && behind.length > page.length ? `${last.diedAtMs} ${last.id}` : undefined,
+        /** So many match, of so many; `isCut`: there are more than are looked at. */
         matching: matching.length,
         total: letters.length,
         isCut,
-        groups: groupsOf(others).map(({ id: group, ...counts }) => {
-          const error = errors.get(group)
-          return { id: group, error: (rights.reveal ? error?.plain : error?.masked) ?? '', ...counts }
-        }),
+        groups: groupsOf(others, errors, rights),
       }
     },
-    async ids(query) {
-      const { letters } = await looked()
-      const matching = letters.filter(filterOf(query)).filter(ofGroup(query))
-      return { ids: matching.map(({ id }) => id) }
+    /** Of all, by error. */
+    async groups(rights: Rights) {
+      const { letters, errors } = await looked()
+      return groupsOf(letters, errors, rights)
     },
-    async change(change, ids) {
+    /** All that match. */
+    async ids(query: ListQuery) {
+      const { letters } = await looked()
+      return {
+        ids: letters
+          .filter(isOther(query))
+          .filter(isOfGroup(query))
+          .map(({ id }) => id),
+      }
+    },
+    /** One after the other, so that no store is held up; what fails does not end it. */
+    async change(change: Change, ids: readonly string[]) {
       const result = {
         done: [] as string[],
         missing: [] as string[],
-        failed: [] as DeadLetterResult['failed'][number][],
+        failed: [] as { readonly id: string; readonly why: string }[],
       }
       for (const id of new Set(ids)) {
         try {
@@ -174,32 +164,30 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
   }
 }
 
-function filterOf(query: URLSearchParams): (letter: Letter) => boolean {
-  const types = wordsIn(query, 'type', EVENT_TYPES)
-  const project = textIn(query, 'project')
-  const [fromMs = -Infinity, toMs = Infinity] = [timeIn(query, 'from'), timeIn(query, 'to')]
+function isOther({ type, project, from = -Infinity, to = Infinity }: ListQuery): (letter: Letter) => boolean {
   return (letter) =>
-    (types === undefined || types.some((type) => type === letter.type)) &&
+    (type === undefined || type === letter.type) &&
     (project === undefined || project === letter.project) &&
-    letter.diedAtMs >= fromMs &&
-    letter.diedAtMs < toMs
+    letter.diedAtMs >= from &&
+    letter.diedAtMs < to
 }
 
-function ofGroup(query: URLSearchParams): (letter: Letter) => boolean {
-  const group = textIn(query, 'error')
-  return (letter) => group === undefined || group === letter.group
+function isOfGroup({ error }: ListQuery): (letter: Letter) => boolean {
+  return ({ group }) => error === undefined || error === group
 }
 
-function groupsOf(letters: readonly Letter[]): Omit<DeadLetterList['groups'][number], 'error'>[] {
+function groupsOf(letters: readonly Letter[], errors: Look['errors'], { reveal }: Rights) {
   const groups = new Map<string, { count: number; sinceMs: number; lastMs: number }>()
   for (const { group, diedAtMs } of letters) {
-    const known = groups.get(group)
     // The newest comes first.
-    if (known === undefined) groups.set(group, { count: 1, sinceMs: diedAtMs, lastMs: diedAtMs })
-    else Object.assign(known, { count: known.count + 1, sinceMs: diedAtMs })
+    const known = groups.get(group) ?? { count: 0, sinceMs: diedAtMs, lastMs: diedAtMs }
+    groups.set(group, { ...known, count: known.count + 1, sinceMs: diedAtMs })
   }
   return [...groups]
-    .map(([id, { count, sinceMs, lastMs }]) => ({ id, count, since: isoOf(sinceMs), last: isoOf(lastMs) }))
+    .map(([id, { count, sinceMs, lastMs }]) => {
+      const cause = errors.get(id)?.[reveal ? 'plain' : 'masked'] ?? ''
+      return { id, cause, count, since: isoOf(sinceMs), last: isoOf(lastMs) }
+    })
     .sort((a, b) => b.count - a.count)
 }
 
@@ -216,19 +204,6 @@ function groupOf(error: string): string {
   return createHash('sha256').update(plain).digest('hex').slice(0, 12)
 }
 
-function asStored({ id, attempts, error, diedAtMs, record, raw }: StoredDeadLetter): StoredEvent {
-  return {
-    id,
-    state: 'dead',
-    atMs: record.receivedAtMs,
-    late: undefined,
-    attempts,
-    admittedAtMs: undefined,
-    dueMs: undefined,
-    endedAtMs: diedAtMs,
-    error,
-    order: undefined,
-    record,
-    raw,
-  }
+function asKnown(letter: StoredDeadLetter): Known {
+  return { ...letter, state: 'dead', endedAtMs: letter.diedAtMs }
 }

@@ -1,6 +1,5 @@
 /** Events as the store has them: by filters in bounded looks, by id, by message and by recipient; and lists of them to save. */
 import { everyEvent, recordType } from '../dispatch/listed-events.ts'
-import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { listedAt } from '../messages/expected.ts'
 import { messageKey } from '../messages/order.ts'
 import { filledPage } from '../inbox/pages.ts'
@@ -16,10 +15,8 @@ import type {
 } from '../inbox/store.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
-import type { Rights } from './options.ts'
-import { iso, outcomeOf, rowOf, sentRow } from './rows.ts'
-import { limitIn, textIn, timeIn, wordIn, wordsIn } from './queries.ts'
-import type { EventList, EventRow, Outcome } from './shapes.ts'
+import { iso, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
+import type { ListQuery } from './queries.ts'
 
 /** A store looks at some; so often it is asked to go on before the answer says how far the look went. */
 const MOST_LOOKS = 5
@@ -33,48 +30,38 @@ export interface MessageName {
 }
 
 /** What is known of a message: at least one of both. */
-export interface OfMessage {
+interface OfMessage {
   readonly messageKey: string
   /** Newest first. */
   readonly events: readonly StoredEvent[]
   readonly sent: StoredExpectation | undefined
 }
 
-export interface Finding {
-  page(page: EventsPage): Promise<EventsAnswer>
-  /** An id alone may be looked for in a whole table; with its message it is found at once. */
-  event(id: string, of?: MessageName): Promise<StoredEvent | undefined>
-  /** What was sent to a recipient; nothing where the store cannot tell. */
-  sentTo(page: SentToPage): Promise<SentToAnswer>
-  ofMessage(messageId: string, project: string | undefined): Promise<OfMessage | undefined>
-}
+export type Finding = ReturnType<typeof createFinding>
 
-export function createFinding({
-  events,
-  expected,
-  sentTo,
-  projects,
-}: Pick<Inside, 'events' | 'expected' | 'sentTo' | 'projects'>): Finding {
+export function createFinding({ events, expected, sentTo, projects }: Inside) {
   /** A receiver of one project keeps messages by their ids alone; the events tell which kind it is. */
-  function keysOf(messageId: string, project: string | undefined): readonly string[] {
+  function keysOf({ messageId, project }: MessageName): readonly string[] {
     const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
     return [undefined, ...names].map((name) => messageKey(name, messageId))
   }
 
   return {
-    page: (page) => filledPage(page, events, MOST_LOOKS),
-    sentTo: (page) => filledPage(page, async (some) => (await sentTo(some)) ?? { items: [] }, MOST_LOOKS_AT_SENT),
-    async event(id, of) {
+    page: (page: EventsPage): Promise<EventsAnswer> => filledPage(page, events, MOST_LOOKS),
+    /** What was sent to a recipient; nothing where the store cannot tell. */
+    sentTo: (page: SentToPage): Promise<SentToAnswer> =>
+      filledPage(page, async (some) => (await sentTo(some)) ?? { items: [] }, MOST_LOOKS_AT_SENT),
+    /** An id alone may be looked for in a whole table; with its message it is found at once. */
+    async event(id: string, of?: MessageName): Promise<StoredEvent | undefined> {
       // An event of no message has its own id as the key.
-      const keys = of === undefined ? [] : keysOf(of.messageId, of.project)
-      for (const key of [...keys, id]) {
+      for (const key of [...(of === undefined ? [] : keysOf(of)), id, undefined]) {
         const { items } = await events({ after: undefined, limit: 1, id, messageKey: key })
         if (items[0] !== undefined) return items[0]
       }
-      return (await events({ after: undefined, limit: 1, id })).items[0]
+      return undefined
     },
-    async ofMessage(messageId, project) {
-      for (const key of keysOf(messageId, project)) {
+    async ofMessage(name: MessageName): Promise<OfMessage | undefined> {
+      for (const key of keysOf(name)) {
         const [found, sent] = await Promise.all([everyEvent(events, key), expected(key)])
         if (found.length > 0 || sent !== undefined) return { messageKey: key, events: found, sent }
       }
@@ -83,8 +70,7 @@ export function createFinding({
   }
 }
 
-const OUTCOMES = ['waiting', 'running', 'retrying', 'settled', 'dead'] as const satisfies readonly Outcome[]
-const STATES: Readonly<Record<Outcome, EventState>> = {
+const STATES: Readonly<Record<EventRow['outcome'], EventState>> = {
   waiting: 'due',
   running: 'leased',
   retrying: 'due',
@@ -93,80 +79,61 @@ const STATES: Readonly<Record<Outcome, EventState>> = {
 }
 
 const MOST_SENT = 20
-const NOTHING_SENT: SentToAnswer = { items: [] }
 /** An event's identity, as receivers make it. */
 const IDENTITY = /^[0-9a-f]{32}$/
 
-interface Found {
-  readonly inside: Inside
-  readonly finding: Finding
-}
-
 /** GET api/events. */
-export async function listEvents(
-  query: URLSearchParams,
-  rights: Rights,
-  { inside, finding }: Found,
-  { after, limit }: { readonly after: string | undefined; readonly limit: number } = {
-    after: textIn(query, 'after'),
-    limit: limitIn(query),
-  },
-): Promise<EventList> {
-  const about = textIn(query, 'q')
-  const types = wordsIn(query, 'type', EVENT_TYPES)
-  const outcome = wordIn(query, 'outcome', OUTCOMES)
-  const project = textIn(query, 'project')
+export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: Finding) {
+  const { q, type, outcome, project, channel, after, limit } = query
   const filter: EventFilter = {
-    types: types && [...new Set(types.map(recordType))],
+    types: type && [recordType(type)],
     project,
-    channel: textIn(query, 'channel'),
-    carrier: wordIn(query, 'carrier', CARRIERS),
+    channel,
+    carrier: query.carrier,
     states: outcome && [STATES[outcome]],
-    fromMs: timeIn(query, 'from'),
-    toMs: timeIn(query, 'to'),
+    fromMs: query.from,
+    toMs: query.to,
   }
 
   /** An exact id is found by an index, and is shown whatever the filters say. */
   async function named(wanted: string): Promise<Partial<OfMessage>> {
     const byId = IDENTITY.test(wanted) ? await finding.event(wanted) : undefined
     if (byId !== undefined) return { events: [byId] }
-    return (await finding.ofMessage(wanted, project)) ?? {}
+    return (await finding.ofMessage({ messageId: wanted, project })) ?? {}
   }
 
-  const isSearch = about !== undefined && after === undefined
-  const { events: found = [], sent, messageKey: key }: Partial<OfMessage> = isSearch ? await named(about) : {}
-  const forms = about === undefined ? undefined : formsOf(about)
-  const [answer, sentTo]: [EventsAnswer, SentToAnswer] = await Promise.all([
-    found.length > 0 ? { items: found } : finding.page({ ...filter, about: forms, after, limit }),
-    found.length > 0 || sent !== undefined || !isSearch || forms === undefined
-      ? NOTHING_SENT
-      : finding.sentTo({ to: forms, after: undefined, limit: MOST_SENT, fromMs: filter.fromMs, toMs: filter.toMs }),
+  function isShown(stored: StoredEvent): boolean {
+    // Which subscription it is, only its payload tells.
+    const kind = typeOf(stored)
+    const isType = type === undefined || kind === type || kind?.startsWith('subscription.') !== true
+    return isType && (outcome === undefined || outcomeOf(stored) === outcome)
+  }
+
+  const { events = [], sent, messageKey: key } = q !== undefined && after === undefined ? await named(q) : {}
+  const about = q === undefined ? undefined : formsOf(q)
+  const isFound = events.length > 0
+  const [page, sentTo]: [EventsAnswer, SentToAnswer | undefined] = await Promise.all([
+    isFound ? { items: events } : finding.page({ ...filter, about, after, limit }),
+    isFound || sent !== undefined || after !== undefined || about === undefined
+      ? undefined
+      : finding.sentTo({ to: about, after: undefined, limit: MOST_SENT, fromMs: filter.fromMs, toMs: filter.toMs }),
   ])
-  const sentRows = sentTo.items
-    .filter(({ expectation }) => project === undefined || expectation.project === project)
-    .filter(({ expectation }) => filter.channel === undefined || expectation.channel === filter.channel)
-    .map((stored) => sentRow(stored, rights))
+  const sends = (sentTo?.items ?? [])
+    .map(sentOf)
+    .filter((each) => project === undefined || each.project === project)
+    .filter((each) => channel === undefined || each.channel === channel)
+  const known = events.find(({ record }) => record !== undefined)?.record?.project
   return {
-    items: answer.items
-      .filter((stored) => found.length > 0 || outcome === undefined || outcomeOf(stored) === outcome)
-      .map((stored) => rowOf(stored, inside, rights))
-      // Which subscription it is, only its payload tells.
-      .filter(
-        ({ type }) => type?.startsWith('subscription.') !== true || types?.some((each) => each === type) !== false,
-      ),
-    next: answer.next,
-    lookedBackTo: iso(answer.lookedBackToMs),
-    message:
-      key === undefined || about === undefined
-        ? undefined
-        : { messageId: about, project: sent?.expectation.project ?? projectOf(found) ?? project },
-    sent: sentRows.length > 0 ? sentRows : undefined,
-    sentBefore: sentTo.next === undefined ? undefined : sentBeforeOf(sentTo),
+    items: page.items.filter((stored) => isFound || isShown(stored)).map((stored) => rowOf(stored, typeOf)),
+    next: page.next,
+    /** With `next` and few items or none: a bounded look has ended, and this is how far back it looked. */
+    lookedBackTo: iso(page.lookedBackToMs),
+    /** `q` is the id of a message, of which there may be no event yet. */
+    message: key && q ? { messageId: q, project: sent?.expectation.project ?? known ?? project } : undefined,
+    /** `q` is a recipient: the newest of what was sent to them, and before when there may be more. */
+    sent: sends.length > 0 ? sends : undefined,
+    sentBefore: sentTo?.next === undefined ? undefined : sentBeforeOf(sentTo),
   }
-}
-
-function projectOf(events: readonly StoredEvent[]): string | undefined {
-  return events.find(({ record }) => record !== undefined)?.record?.project
 }
 
 /** What was sent in the same millisecond may have been passed over, and may come again. */
@@ -177,46 +144,24 @@ function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): string | undefin
 
 const MOST_EXPORTED = 5_000
 const PAGE_EXPORTED = 200
-const COLUMNS = [
-  'receivedAt',
-  'type',
-  'outcome',
-  'project',
-  'messageId',
-  'about',
-  'recipient',
-  'status',
-  'statusCode',
-  'channel',
-  'carrier',
-  'network',
-  'late',
-  'attempts',
-  'error',
-  'occurredAt',
-  'admittedAt',
-  'dueAt',
-  'endedAt',
-  'kind',
-  'proof',
-  'id',
-] as const satisfies readonly (keyof EventRow)[]
 
 /** Of GET api/events.csv and api/events.json, with the filters of the list: the newest that match. */
-export async function exportedEvents(
-  query: URLSearchParams,
-  rights: Rights,
-  found: Found,
-): Promise<readonly EventRow[]> {
+export async function exportedEvents(query: ListQuery, inside: Inside, finding: Finding): Promise<readonly EventRow[]> {
   const rows: EventRow[] = []
   let after: string | undefined
   do {
-    const page = await listEvents(query, rights, found, { after, limit: PAGE_EXPORTED })
+    const page = await listEvents({ ...query, after, limit: PAGE_EXPORTED }, inside, finding)
     rows.push(...page.items)
     after = page.next
   } while (after !== undefined && rows.length < MOST_EXPORTED)
   return rows.slice(0, MOST_EXPORTED)
 }
+
+// prettier-ignore
+const COLUMNS = [
+  'receivedAt', 'type', 'outcome', 'project', 'messageId', 'about', 'recipient', 'status', 'statusCode', 'channel', 'carrier',
+  'network', 'late', 'attempts', 'error', 'occurredAt', 'admittedAt', 'dueAt', 'endedAt', 'kind', 'proof', 'id',
+] as const satisfies readonly (keyof EventRow)[]
 
 export function asCsv(rows: readonly EventRow[]): string {
   const lines = rows.map((row) => COLUMNS.map((name) => csvCell(row[name])).join(','))

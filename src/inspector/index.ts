@@ -5,7 +5,7 @@
  */
 import { createInspector } from './create.ts'
 import type { Inspector, InspectorOptions } from './options.ts'
-import type { InspectedReceiver } from './routes.ts'
+import type { InspectedReceiver } from './overview.ts'
 
 export type {
   AuditEntry,
@@ -16,7 +16,7 @@ export type {
   InspectorRequest,
   Right,
 } from './options.ts'
-export type { InspectedReceiver } from './routes.ts'
+export type { InspectedReceiver } from './overview.ts'
 
 /**
  * Makes the inspector of a receiver. From now on it remembers the last attempts, repetitions and troubles of this process, in bounded

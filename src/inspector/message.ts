@@ -1,80 +1,64 @@
-/** A message's timeline and one event of it: in which order reports came and why, how each was proved, what its handlers did. */
+/** A message's timeline and one event of it: in which order reports came and why, and what its handlers did. */
 import { inOrder } from '../dispatch/listed-events.ts'
 import { encodeExpectation } from '../messages/expected.ts'
-import { knownTime, overdueIdentity, placeOf } from '../messages/order.ts'
+import { overdueIdentity, placeOf } from '../messages/order.ts'
 import { messageState } from '../inbox/latest.ts'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Finding, MessageName } from './events.ts'
-import { META, MOST_SHOWN_BYTES, shownBody, shownRecipient, shownText } from './masking.ts'
-import type { Rights } from './options.ts'
 import type { Looking } from './overview.ts'
-import { attemptsOf, failureIn, isoOf, rowOf, sentDetail } from './rows.ts'
-import { Refused, download } from './server.ts'
-import type { EventDetail, MessageDetail, TimelineEntry } from './shapes.ts'
-import { SIGNATURE_HEADER } from '../public/callback.ts'
+import { attemptsOf, failureIn, isoOf, quoting, rowOf, sentOf } from './rows.ts'
+import { Refused } from './server.ts'
 import { PROBLEMS } from '../public/events.ts'
 
 /** GET api/messages/:messageId?project. */
-export async function showMessage(
-  messageId: string,
-  project: string | undefined,
-  rights: Rights,
-  { looking, finding }: { readonly looking: Looking; readonly finding: Finding },
-): Promise<MessageDetail> {
-  const found = await finding.ofMessage(messageId, project)
+export async function showMessage(name: MessageName, looking: Looking, finding: Finding) {
+  const found = await finding.ofMessage(name)
   if (found === undefined)
     throw new Refused(404, 'message_unknown', 'No report and no send of a message with this id is kept.')
-  const { inside } = looking
-  const stored = await inside.latest(found.messageKey)
+  const stored = await looking.inside.latest(found.messageKey)
   const latest = stored && messageState(stored)
+  const sent = found.sent && sentOf(found.sent)
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
   const arrivals = byArrival(events)
-  const { expectation } = found.sent ?? {}
-  const recipients = [...events.map(({ record }) => record?.report?.recipient), expectation?.to]
-  const recipient = recipients.find((known) => known !== undefined)
-  const projects = [...events.map(({ record }) => record?.project), expectation?.project]
+  const entries = events.map((event, index) => entryOf(event, { before: events[index - 1], events, arrivals, looking }))
   return {
-    messageId,
-    project: projects.find((known) => known !== undefined),
-    recipient: recipient === undefined ? undefined : shownRecipient(recipient, rights),
+    messageId: name.messageId,
+    project: entries.find(({ event }) => event.project !== undefined)?.event.project ?? sent?.project,
+    recipient: entries.find(({ event }) => event.recipient !== undefined)?.event.recipient ?? sent?.to,
     latest: latest && {
       type: latest.type,
-      status: shownText(latest.status, rights),
+      status: latest.status,
       statusCode: latest.statusCode,
       occurredAt: latest.occurredAt?.toISOString(),
-      failure: failureIn(stored.record, rights),
+      failure: failureIn(stored.record),
     },
     finals: latest?.reports.length ?? 0,
-    sent: found.sent && sentDetail(found.sent, rights),
+    sent,
     order: orderOf(events),
-    entries: events.map((event, index) => entryOf(event, { index, events, arrivals, looking, rights })),
+    entries,
   }
 }
 
 interface Around {
-  readonly index: number
+  readonly before: StoredEvent | undefined
   readonly events: readonly StoredEvent[]
   readonly arrivals: readonly StoredEvent[]
   readonly looking: Looking
-  readonly rights: Rights
 }
 
-function entryOf(stored: StoredEvent, around: Around): TimelineEntry {
-  const { index, events, arrivals, looking, rights } = around
+function entryOf(stored: StoredEvent, { before, events, arrivals, looking }: Around) {
   const { inside, watcher } = looking
-  const { id, record } = stored
+  const { id, record, raw } = stored
   const late = stored.late ?? watcher.wasLate(id)
-  const seconds = record && knownTime(record)
   return {
-    event: { ...rowOf(stored, inside, rights), late },
-    place: index + 1,
+    event: { ...rowOf(stored, inside.typeOf), late },
     arrival: arrivals.indexOf(stored) + 1,
-    skewSeconds: record && seconds !== undefined ? Math.round(record.receivedAtMs / 1_000 - seconds) : undefined,
     duplicatesAt: watcher.duplicatesOf(id).map(isoOf),
-    gap: record?.report && gapOf(stored, record, record.report, around),
-    why: whyThere(stored, events[index - 1], late),
-    attempts: attemptsOf(stored, watcher, rights),
+    gap: record?.report && gapOf(id, record, record.report, events, looking),
+    why: whyThere(stored, before, late),
+    attempts: attemptsOf(stored, watcher),
+    ...quoting(raw),
   }
 }
 
@@ -112,13 +96,20 @@ const STEP_NAMES: ReadonlyMap<number, string> = new Map([
 ])
 
 /** Contract, service.md#delivery-rules: an earlier state of a chat-app message may come after a later one, and is waited for. */
-function gapOf(stored: StoredEvent, record: EventRecord, report: Report, around: Around): TimelineEntry['gap'] {
-  const { awaits } = placeOf(stored.id, report, record)
+function gapOf(
+  id: string,
+  record: EventRecord,
+  report: Report,
+  events: readonly StoredEvent[],
+  { inside: { clock, gapTimeoutMs } }: Looking,
+) {
+  const { awaits } = placeOf(id, report, record)
   const missing = STEP_NAMES.get(awaits)
   if (missing === undefined) return undefined
-  const { clock, gapTimeoutMs } = around.looking.inside
-  const cameAtMs = around.events.flatMap(({ id, record: other }) =>
-    other?.report !== undefined && placeOf(id, other.report, other).step === awaits ? [other.receivedAtMs] : [],
+  const cameAtMs = events.flatMap((event) =>
+    event.record?.report !== undefined && placeOf(event.id, event.record.report, event.record).step === awaits
+      ? [event.record.receivedAtMs]
+      : [],
   )
   const first = Math.min(Infinity, ...cameAtMs)
   if (first <= record.receivedAtMs) return undefined
@@ -132,9 +123,9 @@ function gapOf(stored: StoredEvent, record: EventRecord, report: Report, around:
 
 /** For all of them, once. */
 function orderOf(events: readonly StoredEvent[]): string | undefined {
-  const reports = events.flatMap(({ record }) => (record?.report === undefined ? [] : [record]))
+  const reports = events.flatMap(({ record }) => record?.report ?? [])
   if (reports.length < 2) return undefined
-  return reports.some(({ report }) => report?.shape === 'chat-app')
+  return reports.some(({ shape }) => shape === 'chat-app')
     ? 'Chat-app reports have no time of their own. They are ordered by step (sent, delivered, read), then by the time of their signature.'
     : 'Reports are ordered by their own time, not by arrival. Equal times are ordered by step.'
 }
@@ -152,104 +143,20 @@ function whyThere({ record }: StoredEvent, before: StoredEvent | undefined, late
   return undefined
 }
 
-/** GET api/events/:id?of&project. `of`: the id of its message. */
-export async function showEvent(
-  id: string,
-  of: MessageName | undefined,
-  rights: Rights,
-  { looking, finding }: { readonly looking: Looking; readonly finding: Finding },
-): Promise<EventDetail> {
-  const stored = await find(id, of, finding)
+/** GET api/events/:id?of&project. */
+export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
   const { record, raw } = stored
-  const isCallback = record?.proof !== 'none'
-  // What no callback brings has no body but what is kept of its send.
-  const hidden = isCallback || rights.reveal ? 'authKey' : META
-  const text = raw?.toString('utf8').replace(/^\uFEFF/, '')
-  const payload = text === undefined ? undefined : shownBody(text, rights, hidden)
-  const body = rights.reveal ? text : payload
+  const body = raw?.toString('utf8').replace(/^\uFEFF/, '')
   return {
-    event: rowOf(stored, looking.inside, rights),
-    payload,
-    failure: failureIn(record, rights),
-    raw: raw && shownBytes(raw, rights),
-    curl: isCallback && body !== undefined ? curlOf(body) : undefined,
-    proofSteps: record === undefined ? [] : proofSteps(record),
-    attempts: attemptsOf(stored, looking.watcher, rights),
+    event: rowOf(stored, inside.typeOf),
+    payload: body,
+    failure: failureIn(record),
+    bytes: raw?.length,
+    // What no callback brings has no body but what is kept of its send.
+    curl: record?.proof === 'none' ? undefined : body,
+    attempts: attemptsOf(stored, watcher),
     oddities: record?.oddities ?? [],
     problem: record?.problem && PROBLEMS[record.problem],
+    ...quoting(raw),
   }
-}
-
-/** GET api/events/:id/raw?of&project. */
-export async function downloadEvent(
-  id: string,
-  of: MessageName | undefined,
-  { reveal }: Rights,
-  finding: Finding,
-): Promise<Response> {
-  if (!reveal)
-    throw new Refused(403, 'reveal_required', 'Bodies are shown and downloaded with the right `reveal` alone.')
-  const { raw } = await find(id, of, finding)
-  if (raw === undefined) throw new Refused(404, 'not_kept', 'The bytes of this event are no longer kept.')
-  return download(`${id}.json`, 'application/octet-stream', raw)
-}
-
-async function find(id: string, of: MessageName | undefined, finding: Finding): Promise<StoredEvent> {
-  const stored = await finding.event(id, of)
-  if (stored === undefined)
-    throw new Refused(404, 'event_unknown', 'There is no such event; its retention may be over.')
-  return stored
-}
-
-/** Neither key is kept: placeholders stand for both. */
-function curlOf(body: string): string {
-  const sent = body.replace(/("authKey"\s*:\s*)"(?:[^"\\]|\\.)*"/, '$1"<authKey>"')
-  return [
-    "curl -X POST '<your callback URL>'",
-    "-H 'content-type: application/json'",
-    `-H '${SIGNATURE_HEADER}: t=<time>,v1=<signature>'`,
-    `--data-binary '${sent.replaceAll("'", "'\\''")}'`,
-  ].join(' \\\n  ')
-}
-
-function shownBytes(raw: Buffer, { reveal }: Rights): EventDetail['raw'] {
-  const isCut = raw.length > MOST_SHOWN_BYTES
-  if (!reveal) return { bytes: raw.length, isCut }
-  return { bytes: raw.length, isCut, text: raw.subarray(0, MOST_SHOWN_BYTES).toString('utf8') }
-}
-
-type Step = EventDetail['proofSteps'][number]
-type StepAs = readonly [outcome: Step['outcome'], detail: string]
-
-const TIMES: Readonly<Record<EventRecord['timestampSource'], StepAs>> = {
-  payload: ['held', 'The body has a time of its own, which orders the event.'],
-  signature: ['absent', 'The body has none; the time of the signature stands in for it.'],
-  arrival: ['absent', 'Nothing says when it happened; only its arrival is known.'],
-  clock: ['held', 'The time at which its message was overdue, or its send given up, by the receiver’s clock.'],
-}
-
-const SIGNED: StepAs = [
-  'held',
-  'The HMAC of the exact bytes matches a live signing secret, and its time was within the tolerance.',
-]
-const KEYED: StepAs = ['held', 'The authKey of the body is a live one. It is masked in the store.']
-const ONLY_SIGNED: StepAs = ['unknown', 'Absent or invalid; the signature was proof enough.']
-const ONLY_KEYED: StepAs = [
-  'unknown',
-  'Absent or invalid (then the log has `signature_ignored`); the authKey was proof enough.',
-]
-
-function proofSteps({ proof, project, timestampSource }: EventRecord): readonly Step[] {
-  const ofProject: StepAs =
-    project === undefined
-      ? ['absent', 'Neither the body nor the credentials name one.']
-      : ['held', `The proof belongs to the project ${JSON.stringify(project)}.`]
-  const steps: Readonly<Record<string, StepAs>> = {
-    ...(proof === 'none'
-      ? { Callback: ['absent', 'None: the receiver made this event.'] }
-      : { Signature: proof === 'authKey' ? ONLY_KEYED : SIGNED, authKey: proof === 'signature' ? ONLY_SIGNED : KEYED }),
-    Project: ofProject,
-    Time: TIMES[timestampSource],
-  }
-  return Object.entries(steps).map(([what, [outcome, detail]]) => ({ what, outcome, detail }))
 }

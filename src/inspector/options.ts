@@ -28,7 +28,7 @@ export type Right = (typeof RIGHTS)[number]
 export type Authorized =
   Right | readonly Right[] | { readonly may: Right | readonly Right[]; readonly who?: string | undefined } | false
 
-/** Decides who may see the inspector: called for each request, before anything else, and every 30 s for an open page. */
+/** Decides who may see the inspector: called for each request, before anything else. An open page makes one every 2 s. */
 export type Authorize<R> = (request: InspectorRequest<R>) => Authorized | undefined | Promise<Authorized | undefined>
 
 /** One line of the audit: a change that was made, refused, or failed. */
@@ -58,8 +58,8 @@ export interface AuditEntry {
 export interface InspectorOptions<R = unknown> {
   /**
    * Decides who may see the inspector and what they may do: `read`, `write` (replay, discard, reverify, clear) and `reveal` (phone
-   * numbers and bodies, masked otherwise); `false`, undefined or anything else is answered 403. Called for each request, and every
-   * 30 s for an open page; if it throws or rejects, the answer is 500 without details. Required: an inspector is never public.
+   * numbers and bodies, masked otherwise); `false`, undefined or anything else is answered 403. Called for each request, of which an
+   * open page makes one every 2 s; if it throws or rejects, the answer is 500 without details. Required: an inspector is never public.
    */
   readonly authorize: Authorize<R>
   /**

@@ -1,53 +1,48 @@
 /** What the queries of the lists ask for; and that looks into a store take their turn. */
+import { z } from 'zod'
+import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
+import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import { Refused } from './server.ts'
 
 const LONGEST_TEXT = 1_024
-
-/** A parameter of a query; undefined where it is absent or empty. Here and below, anything unexpected is answered 400. */
-export function textIn(query: URLSearchParams, name: string): string | undefined {
-  const value = query.get(name)
-  if (value === null || value === '') return undefined
-  return value.length > LONGEST_TEXT ? refuse(name, `a text of at most ${LONGEST_TEXT} characters`) : value
-}
-
-/** Values that may be given several times, or with commas between them. */
-export function wordsIn<W extends string>(
-  query: URLSearchParams,
-  name: string,
-  known: readonly W[],
-): readonly W[] | undefined {
-  const given = query
-    .getAll(name)
-    .flatMap((value) => value.split(','))
-    .filter((value) => value !== '')
-  if (given.length === 0) return undefined
-  return given.map((value) => known.find((word) => word === value) ?? refuse(name, `some of ${known.join(', ')}`))
-}
-
-export function wordIn<W extends string>(query: URLSearchParams, name: string, known: readonly W[]): W | undefined {
-  const given = wordsIn(query, name, known)
-  return given !== undefined && given.length > 1 ? refuse(name, `one of ${known.join(', ')}`) : given?.[0]
-}
-
-export function timeIn(query: URLSearchParams, name: string): number | undefined {
-  const value = textIn(query, name)
-  if (value === undefined) return undefined
-  const ms = Date.parse(value)
-  return Number.isNaN(ms) ? refuse(name, 'a time such as 2026-01-31T12:00:00Z') : ms
-}
-
 const A_PAGE = 50
 const MOST_A_PAGE = 200
 
-export function limitIn(query: URLSearchParams): number {
-  const value = textIn(query, 'limit')
-  if (value === undefined) return A_PAGE
-  const limit = /^\d{1,6}$/.test(value) ? Number(value) : 0
-  return limit >= 1 && limit <= MOST_A_PAGE ? limit : refuse('limit', `a whole number from 1 to ${MOST_A_PAGE}`)
-}
+const text = z.string().max(LONGEST_TEXT).optional()
+const time = z
+  .string()
+  .transform((value) => Date.parse(value))
+  .refine((ms) => !Number.isNaN(ms), 'expected a time such as 2026-01-31T12:00:00Z')
+  .optional()
 
-function refuse(name: string, expected: string): never {
-  throw new Refused(400, 'query_invalid', `The parameter ${name} cannot be used; expected ${expected}.`)
+/** Of every list: what it does not filter by is not looked at. */
+const listQuery = z.object({
+  type: z.enum(EVENT_TYPES).optional(),
+  outcome: z.enum(['waiting', 'running', 'retrying', 'settled', 'dead']).optional(),
+  carrier: z.enum(CARRIERS).optional(),
+  class: z.enum(QUARANTINE_CLASSES).optional(),
+  range: z.enum(['15m', '1h', '24h']).default('1h'),
+  project: text,
+  channel: text,
+  error: text,
+  code: text,
+  q: text,
+  /** The message of the event that is asked for. */
+  of: text,
+  from: time,
+  to: time,
+  after: text,
+  limit: z.coerce.number().int().min(1).max(MOST_A_PAGE).default(A_PAGE),
+})
+export type ListQuery = z.infer<typeof listQuery>
+
+/** What is empty is absent. Throws a `Refused` (400) for what no list can be asked. */
+export function readQuery(query: URLSearchParams): ListQuery {
+  const read = listQuery.safeParse(Object.fromEntries([...query].filter(([, value]) => value !== '')))
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  const name = String(issue?.path[0])
+  throw new Refused(400, 'query_invalid', `The parameter ${name} cannot be used: ${issue?.message ?? ''}.`)
 }
 
 /** In this process, of all inspectors together. */

@@ -1,26 +1,22 @@
 /** Every address of the inspector, with what it answers and writes down. */
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { readVersion } from '../public/version.ts'
-import type { Receiver } from '../receiver/surface.ts'
+import type { StoredEvent } from '../inbox/store.ts'
 import { createAssets } from './assets.ts'
 import { CHANGES, createLetters, idsSchema } from './dead-letters.ts'
-import { asCsv, createFinding, exportedEvents, listEvents, type MessageName } from './events.ts'
-import { downloadEvent, showEvent, showMessage } from './message.ts'
+import { asCsv, createFinding, exportedEvents, listEvents } from './events.ts'
+import { shown } from './masking.ts'
+import { showEvent, showMessage } from './message.ts'
 import type { Audit, AuditEntry, Rights } from './options.ts'
-import { overview, type Looking } from './overview.ts'
+import { overview, type InspectedReceiver, type Looking } from './overview.ts'
 import { clearSchema, createKept, reverifySchema } from './quarantine.ts'
-import { inTurn, textIn } from './queries.ts'
+import { inTurn, readQuery, type ListQuery } from './queries.ts'
 import { download, json, readChange, Refused, type Asked, type Route } from './server.ts'
-import type { Session } from './shapes.ts'
-
-/** A receiver, as far as the inspector asks it. */
-export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters' | 'onError'>
 
 interface RouteParts {
   readonly receiver: InspectedReceiver
   readonly looking: Looking
   readonly audit: Audit
-  readonly openStream: (asked: Asked, rights: Rights) => Response
   readonly storeAlone: boolean
 }
 
@@ -31,17 +27,35 @@ interface Changed {
   readonly result: AuditEntry['result']
 }
 
-export function createRoutes({ receiver, looking, audit, openStream, storeAlone }: RouteParts): readonly Route[] {
-  const { inside } = looking
+/** GET api/session: what the reader may do, what this receiver knows, and what changed; an open page asks every 2 s. */
+export interface Session {
+  readonly may: Pick<Rights, 'write' | 'reveal'>
+  readonly who: string | undefined
+  readonly version: string
+  /** It looks into a store without the receiver on it: what only that process knows (counts, plot, handlers, quarantine) is empty. */
+  readonly storeAlone: boolean
+  readonly store: { readonly name: string; readonly durable: boolean }
+  readonly types: readonly string[]
+  readonly projects: readonly string[]
+  readonly carriers: readonly string[]
+  readonly deadLetters: number | undefined
+  readonly quarantined: number
+  /** Another text whenever something changed. */
+  readonly changes: string
+}
+
+export function createRoutes({ receiver, looking, audit, storeAlone }: RouteParts): readonly Route[] {
+  const { inside, watcher, read } = looking
   const { clock, capabilities, projects } = inside
   const finding = createFinding(inside)
-  const found = { looking, inside, finding }
   const letters = createLetters(inside, receiver.deadLetters)
   const kept = createKept(receiver.quarantine, clock)
   const asset = createAssets()
 
-  function session({ write, reveal, who }: Rights): Session {
+  async function session({ write, reveal, who }: Rights): Promise<Session> {
     const { name, durable } = capabilities
+    const { taken, refused, unsettled, deadLetters } = (await read()).stats
+    const quarantined = receiver.quarantine.size
     return {
       may: { write, reveal },
       who,
@@ -49,9 +63,19 @@ export function createRoutes({ receiver, looking, audit, openStream, storeAlone 
       storeAlone,
       store: { name, durable },
       types: EVENT_TYPES,
-      projects: [...new Set([...projects(), ...looking.watcher.projects])],
+      projects: [...new Set([...projects(), ...watcher.projects])],
       carriers: CARRIERS,
+      deadLetters,
+      quarantined,
+      changes: [watcher.counts.changes, taken, refused, unsettled, deadLetters, quarantined].join(),
     }
+  }
+
+  async function find(id: string, { of: messageId, project }: ListQuery): Promise<StoredEvent> {
+    const stored = await finding.event(id, messageId === undefined ? undefined : { messageId, project })
+    if (stored === undefined)
+      throw new Refused(404, 'event_unknown', 'There is no such event; its retention may be over.')
+    return stored
   }
 
   function writeDown(
@@ -63,8 +87,11 @@ export function createRoutes({ receiver, looking, audit, openStream, storeAlone 
   }
 
   const get = (path: string, run: Route['run']): Route => ({ method: 'GET', path, run })
-  const look = (path: string, read: (query: URLSearchParams, rights: Rights, part: string) => Promise<object>): Route =>
-    get(path, async ({ query }, rights, part) => json(await inTurn(() => read(query, rights, part))))
+  const look = (path: string, read: (query: ListQuery, rights: Rights, part: string) => Promise<object>): Route =>
+    get(path, async (asked, rights, part) => {
+      const query = readQuery(asked.query)
+      return json(await inTurn(async () => shown(await read(query, rights, part), rights, clock)))
+    })
 
   /** Written down, whatever comes of it. */
   const change = (
@@ -89,7 +116,8 @@ export function createRoutes({ receiver, looking, audit, openStream, storeAlone 
 
   const exported = (kind: string, type: string, write: typeof asCsv): Route =>
     get(`/api/events.${kind}`, async (asked, rights) => {
-      const rows = await inTurn(() => exportedEvents(asked.query, rights, found))
+      const query = readQuery(asked.query)
+      const rows = await inTurn(async () => shown(await exportedEvents(query, inside, finding), rights, clock))
       const at = new Date(clock.now())
       writeDown(asked, rights, { what: 'events.export', at, result: { events: rows.length } })
       return download(`events-${at.toISOString().slice(0, 19).replaceAll(':', '')}.${kind}`, type, write(rows))
@@ -98,23 +126,25 @@ export function createRoutes({ receiver, looking, audit, openStream, storeAlone 
   return [
     get('/', ({ headers }) => asset('index.html', headers.get('if-none-match'))),
     get('/page/:', ({ headers }, _, name) => asset(name, headers.get('if-none-match'))),
-    get('/api/session', (_, rights) => json(session(rights))),
+    get('/api/session', async (_, rights) => json(await session(rights))),
     get('/api/overview', async ({ query }, rights) =>
-      json(await overview(query, rights, { receiver, looking, letters, kept })),
+      json(await overview(readQuery(query).range, rights, { receiver, looking, letters, kept })),
     ),
-    get('/api/stream', openStream),
-    look('/api/events', (query, rights) => listEvents(query, rights, found)),
+    look('/api/events', (query) => listEvents(query, inside, finding)),
     exported('csv', 'text/csv; charset=utf-8', asCsv),
     exported('json', 'application/json; charset=utf-8', (rows) => JSON.stringify(rows, undefined, 2)),
-    look('/api/events/:', (query, rights, id) => showEvent(id, messageIn(query), rights, found)),
+    look('/api/events/:', async (query, _, id) => showEvent(await find(id, query), looking)),
     get('/api/events/:/raw', async (asked, rights, id) => {
-      const answer = await inTurn(() => downloadEvent(id, messageIn(asked.query), rights, finding))
+      if (!rights.reveal)
+        throw new Refused(403, 'reveal_required', 'Bodies are downloaded with the right `reveal` alone.')
+      const { raw } = await inTurn(() => find(id, readQuery(asked.query)))
+      if (raw === undefined) throw new Refused(404, 'not_kept', 'The bytes of this event are no longer kept.')
       writeDown(asked, rights, { what: 'events.download', at: new Date(clock.now()), ids: [id] })
-      return answer
+      return download(`${id}.json`, 'application/octet-stream', raw)
     }),
-    look('/api/messages/:', (query, rights, id) => showMessage(id, textIn(query, 'project'), rights, found)),
-    look('/api/dead-letters', letters.list),
-    look('/api/dead-letters/ids', letters.ids),
+    look('/api/messages/:', ({ project }, _, messageId) => showMessage({ messageId, project }, looking, finding)),
+    look('/api/dead-letters', (query, rights) => letters.list(query, rights)),
+    look('/api/dead-letters/ids', (query) => letters.ids(query)),
     ...CHANGES.map((decision) =>
       change(`dead-letters.${decision}`, `/api/dead-letters/${decision}`, async (asked, rights) => {
         const { ids } = await readChange(asked, rights, idsSchema)
@@ -123,7 +153,7 @@ export function createRoutes({ receiver, looking, audit, openStream, storeAlone 
         return { answer, ids, result: { done: done.length, missing: missing.length, failed: failed.length } }
       }),
     ),
-    get('/api/quarantine', async ({ query }, rights) => json(await kept.list(query, rights))),
+    look('/api/quarantine', (query) => kept.list(query)),
     change('quarantine.reverify', '/api/quarantine/reverify', async (asked, rights) => {
       const answer = await kept.reverify(await readChange(asked, rights, reverifySchema))
       return { answer, result: { ...answer } }
@@ -134,9 +164,4 @@ export function createRoutes({ receiver, looking, audit, openStream, storeAlone 
       return { answer, result: { ...answer } }
     }),
   ]
-}
-
-function messageIn(query: URLSearchParams): MessageName | undefined {
-  const messageId = textIn(query, 'of')
-  return messageId === undefined ? undefined : { messageId, project: textIn(query, 'project') }
 }

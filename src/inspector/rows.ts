@@ -1,51 +1,61 @@
-/** An event and a send as rows of lists, and the attempts at an event: of the store's record and of what this process saw. */
+/** An event, a send and the attempts at an event, as every page shows them: of the store's record and of what this process saw. */
 import { knownTime } from '../messages/order.ts'
 import { isBegun, readExpectation } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
 import { failureOf, type EventRecord } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
-import { HIDDEN, shownError, shownMeta, shownRecipient, shownText } from './masking.ts'
-import type { Rights } from './options.ts'
-import type { AttemptRow, EventDetail, EventRow, Outcome, SentDetail, SentRow } from './shapes.ts'
-import type { Watcher } from './watch.ts'
+import { BETWEEN, BODY } from './masking.ts'
+import type { Attempt, Watcher } from './watch.ts'
 
-export function rowOf(stored: StoredEvent, inside: Inside, rights: Rights): EventRow {
-  const { id, record, raw, late, attempts, error, admittedAtMs, dueMs, endedAtMs } = stored
-  const { channel, carrier, network, messageId, recipient, status, statusCode } = record?.report ?? {}
+type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
+
+export type EventRow = ReturnType<typeof rowOf>
+
+/** What a store knows of an event; a dead letter has less. */
+export type Known = Pick<StoredEvent, 'id' | 'state' | 'record' | 'raw'> & Partial<StoredEvent>
+
+export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
+  const { id, record, raw, late = false, attempts, error, admittedAtMs, dueMs, endedAtMs } = stored
+  const { project, kind, proof, receivedAtMs, report } = record ?? {}
   // What no callback brings has no report: its bytes are what is kept of the send.
-  const sent = record?.proof === 'none' ? readExpectation(raw) : undefined
-  const to = recipient ?? sent?.to
+  const sent = proof === 'none' ? readExpectation(raw) : undefined
   const seconds = record && knownTime(record)
   return {
     id,
     outcome: outcomeOf(stored),
-    late: late ?? false,
-    type: inside.typeOf(stored),
-    project: record?.project,
-    kind: record?.kind,
-    channel: channel ?? sent?.channel,
-    carrier,
-    network: shownText(network, rights),
-    messageId: messageId ?? sent?.messageId,
-    about: aboutOf(record, raw, rights),
-    recipient: to === undefined ? undefined : shownRecipient(to, rights),
-    status: shownText(status, rights),
-    statusCode,
+    late,
+    type: typeOf(stored),
+    project,
+    kind,
+    channel: report?.channel ?? sent?.channel,
+    carrier: report?.carrier,
+    network: report?.network,
+    messageId: report?.messageId ?? sent?.messageId,
+    about: aboutOf(record, raw),
+    recipient: report?.recipient ?? sent?.to,
+    status: report?.status,
+    statusCode: report?.statusCode,
     attempts,
-    error: shownError(error, raw, rights),
-    receivedAt: iso(record?.receivedAtMs),
+    error: error === '' ? undefined : error,
+    receivedAt: iso(receivedAtMs),
     occurredAt: iso(seconds === undefined ? undefined : seconds * 1_000),
     admittedAt: iso(admittedAtMs),
     dueAt: iso(dueMs),
     endedAt: iso(endedAtMs),
-    proof: record?.proof,
+    proof,
+    ...quoting(raw),
   }
 }
 
-export function outcomeOf({ state, attempts }: StoredEvent): Outcome {
+/** Has the errors beside it masked by this body. */
+export function quoting(raw: Buffer | undefined): object {
+  return { [BODY]: raw }
+}
+
+export function outcomeOf({ state, attempts = 0 }: Known): Outcome {
   if (state === 'leased') return 'running'
-  if (state === 'due') return attempts === undefined || attempts === 0 ? 'waiting' : 'retrying'
+  if (state === 'due') return attempts === 0 ? 'waiting' : 'retrying'
   return state
 }
 
@@ -59,11 +69,11 @@ export function isoOf(ms: number): string {
 }
 
 /** Why a report says that the message failed. */
-export function failureIn(record: EventRecord | undefined, rights: Rights): EventDetail['failure'] {
+export function failureIn(record: EventRecord | undefined) {
   const { report } = record ?? {}
   if (report?.type !== 'message.failed') return undefined
   const { kind, resend, reason, cause } = failureOf(report)
-  return { kind, resend, cause, reason: shownText(reason, rights) }
+  return { kind, resend, cause, reason }
 }
 
 /** A larger body is not read for a row. */
@@ -73,19 +83,18 @@ const LONGEST_ABOUT = 60
 const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as const
 
 /** Of a payment, a received message or a subscription, which have no message id. */
-function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined, { reveal }: Rights): string | undefined {
+function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): string | undefined {
   if (record === undefined || record.report !== undefined || record.proof === 'none') return undefined
   if (raw === undefined || raw.length > MOST_READ_BYTES) return undefined
   const fields = fieldsOf(raw)
-  const named = IDENTIFYING.flatMap((name) => {
-    const value = fields.get(name)
-    return typeof value === 'string' || typeof value === 'number' ? [String(value)] : []
-  })
-  const { amount, currency } = { amount: fields.get('amount'), currency: fields.get('currency') }
-  if (typeof amount === 'number') named.push(`${amount}${typeof currency === 'string' ? ` ${currency}` : ''}`)
-  if (named.length === 0) return undefined
-  if (!reveal) return named.map((text) => (text.length > 4 ? HIDDEN + text.slice(-2) : HIDDEN)).join(' · ')
-  return named.join(' · ').slice(0, LONGEST_ABOUT)
+  const named = IDENTIFYING.map((name) => fields.get(name)).filter(isPlain)
+  const [amount, currency] = [fields.get('amount'), fields.get('currency')]
+  if (typeof amount === 'number') named.push([amount, currency].filter(isPlain).join(' '))
+  return named.length === 0 ? undefined : named.join(BETWEEN).slice(0, LONGEST_ABOUT)
+}
+
+function isPlain(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number'
 }
 
 function fieldsOf(raw: Buffer): ReadonlyMap<string, unknown> {
@@ -97,79 +106,48 @@ function fieldsOf(raw: Buffer): ReadonlyMap<string, unknown> {
   }
 }
 
-/** More than the largest number of attempts that anybody sets. */
-const MOST_SHOWN = 100
-
-/** Those that this process saw, and of the others what the store knows. */
-export function attemptsOf(stored: StoredEvent, watcher: Watcher, rights: Rights): readonly AttemptRow[] {
-  const { id, raw, state, attempts = 0, error } = stored
-  const seen = watcher.attemptsOf(id).map((row) => ({
-    ...row,
-    error: shownError(row.error, raw, rights),
-    handlers: row.handlers.map((handler) => ({ ...handler, error: shownError(handler.error, raw, rights) })),
-  }))
+/** Those that this process saw; of what other processes did, a store keeps the last. */
+export function attemptsOf({ id, state, attempts = 0, error }: StoredEvent, watcher: Watcher): readonly Attempt[] {
+  const seen = watcher.attemptsOf(id)
   // A replay counts anew.
-  const isCounted = !seen.some(({ replay }) => replay)
-  const numbers = new Set(seen.map(({ number }) => number))
-  const unseen: AttemptRow[] = []
-  for (let number = 1; isCounted && number <= Math.min(attempts, MOST_SHOWN); number += 1) {
-    if (numbers.has(number)) continue
-    const isLast = number === attempts
-    // A settled event may be a dead letter that somebody has discarded.
-    const outcome = !isLast ? 'failed' : state === 'leased' ? 'running' : state === 'settled' ? 'settled' : 'failed'
-    unseen.push({ number, outcome, handlers: [], error: isLast ? shownError(error, raw, rights) : undefined })
-  }
-  return isCounted ? [...seen, ...unseen].sort((a, b) => a.number - b.number) : seen
+  if (attempts === 0 || seen.some(({ number, replay }) => replay === true || number >= attempts)) return seen
+  // A settled event may be a dead letter that somebody has discarded.
+  const outcome = state === 'leased' ? 'running' : state === 'settled' ? 'settled' : 'failed'
+  return [...seen, { number: attempts, outcome, handlers: [], error: error === '' ? undefined : error }]
 }
 
-/** What `receiver.expect` got of a message. */
-export function sentDetail(stored: StoredExpectation, rights: Rights): SentDetail {
-  const { to, type, channel, campaign, reference, resendOf, meta, refused } = stored.expectation
+/** What `receiver.expect` got of a message; of a send without an answer there is no `messageId`. */
+export function sentOf(stored: StoredExpectation) {
+  const { messageId, project, to, type, channel, campaign, reference, resendOf, meta, refused } = stored.expectation
   const { sentAtMs, scheduledForMs, overdueAtMs, notAfterMs } = stored.expectation
-  const state = sentState(stored)
   return {
-    state,
-    why: SENT_STATES[state],
+    state: sentState(stored),
     wasOverdue: stored.wasOverdue,
-    sentAt: isoOf(sentAtMs),
-    to: to === undefined ? undefined : shownRecipient(to, rights),
+    messageId,
+    project,
+    to,
     type,
     channel,
-    campaign: shownText(campaign, rights),
-    reference: shownText(reference, rights),
+    campaign,
+    reference,
     resendOf,
+    sentAt: isoOf(sentAtMs),
     scheduledFor: iso(scheduledForMs),
     overdueAt: iso(overdueAtMs),
     notAfter: iso(notAfterMs),
-    meta: meta === undefined ? undefined : shownMeta(meta, rights),
-    refused,
-  }
-}
-
-export function sentRow(stored: StoredExpectation, rights: Rights): SentRow {
-  const { messageId, project, channel, to, refused, sentAtMs } = stored.expectation
-  return {
-    state: sentState(stored),
-    sentAt: isoOf(sentAtMs),
-    messageId,
-    project,
-    to: to === undefined ? undefined : shownRecipient(to, rights),
-    channel,
+    meta: meta === undefined ? undefined : JSON.stringify(meta),
     refused,
     lastReport: stored.latest?.record.report?.type,
   }
 }
 
-const SENT_STATES: Readonly<Record<SentDetail['state'], string>> = {
-  waiting: 'No final report yet, and the deadline is ahead.',
-  overdue: 'No final report came by the deadline, nor since.',
-  ended: 'Its final report came.',
-  repeated: 'It failed for now and was sent again: no more reports are awaited.',
-  refused: 'The service refused it in the answer to the send: no report will come.',
-  unknown: 'No answer to the send came: it is not known whether it was sent.',
-}
+/**
+ * `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again;
+ * `unknown`: whether it was sent.
+ */
+type SentState = 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
 
-function sentState(stored: StoredExpectation): SentDetail['state'] {
+function sentState(stored: StoredExpectation): SentState {
   const { expectation, latest, wasOverdue } = stored
   if (isBegun(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'

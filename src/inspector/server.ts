@@ -6,15 +6,12 @@ import { isOurs } from '../public/errors.ts'
 import { failureLine } from '../runtime/failure-text.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readRights, type InspectorRequest, type Rights } from './options.ts'
-import type { Problem } from './shapes.ts'
 
 /** A request with what the routes need. */
 export interface Asked extends InspectorRequest {
   readonly query: URLSearchParams
   /** Rejects with a `Refused` beyond 64 KiB. */
   readonly text: () => Promise<string>
-  /** Aborted as the client leaves, where the server says so. */
-  readonly signal?: AbortSignal
   /** Redirects to this, the same address with a slash at its end, once the reader is known to be allowed. */
   readonly redirect?: string | undefined
 }
@@ -24,7 +21,7 @@ export interface Route {
   /** Such as `/api/events/:/raw`; the `:` is open. */
   readonly path: string
   /** `part` stands in the open place. */
-  readonly run: (asked: Asked, rights: Rights, part: string) => Response | Promise<Response>
+  readonly run: (asked: Asked, rights: Rights, part: string) => Answer | Promise<Answer>
 }
 
 /** Nothing is run, shown or fetched but what the inspector itself serves; nobody frames it, and it sends no referrer. */
@@ -43,38 +40,40 @@ const SAFETY = {
 
 type Headers = Readonly<Record<string, string>>
 
-export function reply(
-  status: number,
-  headers: Headers,
-  body: string | Buffer | ReadableStream | null = null,
-): Response {
-  const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
-  const length = isWhole ? { 'content-length': String(Buffer.byteLength(body)) } : {}
-  // A buffer of a pool would hand over all of the pool.
-  const content = Buffer.isBuffer(body) ? Uint8Array.from(body) : body
-  return new Response(content, { status, headers: { ...SAFETY, ...length, ...headers } })
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string | Buffer
 }
 
-export function json(value: object, status = 200, headers: Headers = {}): Response {
+export function reply(status: number, headers: Headers, body: string | Buffer = ''): Answer {
+  const length = status === 304 ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  return { status, headers: { ...SAFETY, ...length, ...headers }, body }
+}
+
+export function json(value: object, status = 200, headers: Headers = {}): Answer {
   return reply(status, { 'content-type': 'application/json; charset=utf-8', ...headers }, JSON.stringify(value))
 }
 
 /** A file to save; no browser shall show it as a page of ours. */
-export function download(name: string, type: string, body: string | Buffer): Response {
+export function download(name: string, type: string, body: string | Buffer): Answer {
   const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
   return reply(200, { 'content-type': type, 'content-disposition': disposition }, body)
 }
 
+export function problemOf(code: string, message: string) {
+  return { error: { code, message } }
+}
+
 /** Any answer but 2xx and 3xx. The message says what to do, and quotes nothing. */
-export function problem(status: number, code: string, message: string, headers?: Headers): Response {
-  const value: Problem = { error: { code, message } }
-  return json(value, status, headers)
+export function problem(status: number, code: string, message: string, headers?: Headers): Answer {
+  return json(problemOf(code, message), status, headers)
 }
 
 /** Ends a route early. */
 export class Refused extends Error {
   override readonly name = 'Refused'
-  readonly answer: Response
+  readonly answer: Answer
 
   constructor(...[status, code, message, headers]: Parameters<typeof problem>) {
     super(message)
@@ -82,48 +81,42 @@ export class Refused extends Error {
   }
 }
 
-interface AuthorizeParts {
+interface ServerOptions {
+  readonly routes: readonly Route[]
   readonly authorize: (asked: Asked) => unknown
   readonly logger: Logger
   readonly secrets: () => readonly string[]
 }
 
-/** Asks `authorize`: the rights, or the answer for a reader without any. */
-export type RightsOf = (asked: Asked) => Promise<Rights | Response>
+export type AnswerTo = (asked: Asked) => Promise<Answer>
 
-export function createRightsOf({ authorize, logger, secrets }: AuthorizeParts): RightsOf {
-  return async (asked) => {
+/** Never rejects. */
+export function createServer({ routes, authorize, logger, secrets }: ServerOptions): AnswerTo {
+  const rows = routes.map((row) => {
+    const pattern = new RegExp(`^${row.path.replaceAll('.', '\\.').replace(':', '([^/]+)')}$`)
+    return { ...row, pattern }
+  })
+
+  async function rightsOf(asked: Asked): Promise<Rights> {
+    let allowed: unknown
     try {
-      const rights = readRights(await authorize(asked))
-      return rights ?? problem(403, 'forbidden', 'You may not see this: `authorize` of the inspector did not allow it.')
+      allowed = await authorize(asked)
     } catch (error) {
       const cause = failureLine(error, secrets())
       logger.error(
         { code: 'inspector_authorize_failed', cause },
         `\`authorize\` of the inspector threw. The cause: ${cause}`,
       )
-      return problem(500, 'authorize_failed', 'It could not be decided whether you may see this; the log says why.')
+      throw new Refused(500, 'authorize_failed', 'It could not be decided whether you may see this; the log says why.')
     }
+    const rights = readRights(allowed)
+    if (rights === undefined)
+      throw new Refused(403, 'forbidden', 'You may not see this: `authorize` of the inspector did not allow it.')
+    return rights
   }
-}
 
-interface ServerOptions extends Omit<AuthorizeParts, 'authorize'> {
-  readonly routes: readonly Route[]
-  readonly rightsOf: RightsOf
-}
-
-export type AnswerTo = (asked: Asked) => Promise<Response>
-
-/** Never rejects. */
-export function createServer({ routes, rightsOf, logger, secrets }: ServerOptions): AnswerTo {
-  const rows = routes.map((row) => {
-    const pattern = new RegExp(`^${row.path.replaceAll('.', '\\.').replace(':', '([^/]+)')}$`)
-    return { ...row, pattern }
-  })
-
-  async function answerTo(asked: Asked): Promise<Response> {
+  async function answerTo(asked: Asked): Promise<Answer> {
     const rights = await rightsOf(asked)
-    if (rights instanceof Response) return rights
     if (asked.redirect !== undefined) return reply(302, { location: asked.redirect })
     const found = rows.filter(({ pattern }) => pattern.test(asked.path))
     const method = asked.method === 'HEAD' ? 'GET' : asked.method
@@ -142,8 +135,10 @@ export function createServer({ routes, rightsOf, logger, secrets }: ServerOption
       // Messages of ours quote no body.
       if (isOurs(error)) return problem(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
       const cause = failureLine(error, secrets())
-      logger.error({ code: 'inspector_failed', cause }, `The inspector met an error of its own. The cause: ${cause}`)
-      return problem(500, 'internal', 'The inspector met an error of its own; the log has it.')
+      logger.error({ code: 'inspector_failed', cause }, `The store or the inspector itself failed. The cause: ${cause}`)
+      const name = error instanceof Error ? error.name : 'what is no error'
+      const text = `The store or the inspector itself failed with ${name}. The log has the message.`
+      return problem(503, 'store_failed', text)
     }
   }
 }

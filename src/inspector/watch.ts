@@ -5,49 +5,41 @@
 import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { DetailedCounts } from '../operations/counts.ts'
-import type { MessagingWebhooksError } from '../public/errors.ts'
 import { failureText } from '../runtime/failure-text.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
-import type { AttemptRow, Bucket, Change, Overview, Range } from './shapes.ts'
 
 /** The last of each are remembered. */
 const ATTEMPTS_KEPT = 4_096
 const ODD_KEPT = 4_096
-const CHANGES_KEPT = 256
 const LONGEST_ERROR = 2_048
-const MOST_TOLD = 100
 const OVERDUE_KEPT = 1_024
 const PROJECTS_KEPT = 32
 const PERCENTILE = 0.95
 
-export interface Watcher {
-  taken(event: NewEvent, admission: Admission): void
-  attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void
-  /** What this process saw of the attempts at an event, the first first. */
-  attemptsOf(eventId: string): readonly AttemptRow[]
-  /** When it came again, the first first. */
-  duplicatesOf(eventId: string): readonly number[]
-  /** It was late as it came. */
-  wasLate(eventId: string): boolean
-  /** Some of the projects of what came: a receiver whose credentials are a function knows no names before. */
-  readonly projects: readonly string[]
-  /** When the last report of each carrier came. */
-  lastByCarrier(): Readonly<Record<string, string>>
-  /** How many attempts there were, and how many of them failed. */
-  readonly attempts: number
-  readonly failures: number
-  /** When messages became overdue, since then, of which no final report has come to this process; the first first. */
-  overdueSince(ms: number): readonly number[]
-  /** The 95th percentile of the attempts since then; undefined where there is none. */
-  attemptP95Ms(sinceMs: number): number | undefined
-  /** A place in what changes; it goes on with each change. */
-  readonly place: number
-  changesSince(place: number): Pick<Change, 'events' | 'messages' | 'many'>
+/** One attempt, as far as this process saw it or the store keeps it. */
+export interface Attempt {
+  readonly number: number
+  readonly startedAt?: string
+  readonly durationMs?: number
+  /** `settled`: another process made it, and whether it succeeded or was discarded is not kept. */
+  readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
+  readonly replay?: boolean
+  readonly error?: string | undefined
+  /** Where this process ran them: the pattern they were attached with, or their function's name. */
+  readonly handlers: readonly {
+    readonly name: string
+    readonly durationMs: number
+    readonly outcome: 'succeeded' | 'failed' | 'timed out'
+    readonly error?: string
+  }[]
 }
 
+/** What this process saw since the inspector was mounted. */
+export type Watcher = ReturnType<typeof createWatcher>
+
 /** Of an attempt that had more than one handler, or did not succeed. */
-type Details = Pick<AttemptRow, 'handlers' | 'error'>
+type Details = Pick<Attempt, 'handlers' | 'error'>
 
 interface SeenAttempt {
   readonly id: string
@@ -60,57 +52,49 @@ interface SeenAttempt {
   readonly details: Details | undefined
 }
 
-interface Ring<T> {
-  push(item: T): void
-  /** Of all that ever came. */
-  readonly count: number
-  /** The last of them, the oldest first. */
-  items(): readonly T[]
-}
-
-function createRing<T>(size: number): Ring<T> {
+function createRing<T>(size: number) {
   const kept: T[] = []
   let count = 0
   return {
-    push(item) {
+    push(item: T): void {
       kept[count % size] = item
       count += 1
     },
-    get count() {
-      return count
-    },
-    items: () => (count <= size ? kept : [...kept.slice(count % size), ...kept.slice(0, count % size)]),
+    /** The last that came, the oldest first. */
+    items: (): readonly T[] => (count <= size ? kept : [...kept.slice(count % size), ...kept.slice(0, count % size)]),
   }
 }
 
 /** `secrets`: keys, which no error text may keep. */
-export function createWatcher(nowMs: () => number, secrets: () => readonly string[]): Watcher {
+export function createWatcher(nowMs: () => number, secrets: () => readonly string[]) {
   const attempts = createRing<SeenAttempt>(ATTEMPTS_KEPT)
   /** Repetitions and late ones: there are few. */
   const odd = createRing<{ readonly id: string; readonly atMs: number; readonly isLate: boolean }>(ODD_KEPT)
-  const changes = createRing<{ readonly id: string; readonly messageId: string | undefined }>(CHANGES_KEPT)
   const carriers = new Map<string, number>()
   const projects = new Set<string>()
   let lastProject: string | undefined
   const overdueAtMs = new Map<string, number>()
-  let failures = 0
+  /** How many attempts there were, how many of them failed, and how many changes of any kind. */
+  const counts = { attempts: 0, failures: 0, changes: 0 }
 
   return {
-    taken({ id, messageKey, final, record: { report, project, receivedAtMs } }, admission) {
+    counts,
+    taken({ id, messageKey, final, record: { report, project, receivedAtMs } }: NewEvent, admission: Admission): void {
       if (final && overdueAtMs.size > 0) overdueAtMs.delete(messageKey)
       // Mostly it is the one of the event before.
       if (project !== lastProject && project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
       lastProject = project
-      changes.push({ id, messageId: report?.messageId })
+      counts.changes += 1
       if (admission === 'duplicate' || admission === 'late')
         odd.push({ id, atMs: nowMs(), isLate: admission === 'late' })
       if (report?.carrier !== undefined) carriers.set(report.carrier, receivedAtMs)
     },
-    attempted(attempt, outcome, endedAtMs) {
+    attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void {
       const { work, registrations } = attempt
-      const { id, attempt: number, replay, record, expected } = work.claim
+      const { id, attempt: number, replay, record } = work.claim
       const { begunAtMs } = work
-      changes.push({ id, messageId: record.report?.messageId ?? expected?.expectation.messageId })
+      counts.changes += 1
+      counts.attempts += 1
       if (record.overdue === true && number === 1 && !replay) {
         overdueAtMs.set(work.claim.messageKey, endedAtMs)
         const [oldest] = overdueAtMs.keys()
@@ -120,43 +104,32 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
       const details = isPlain ? undefined : detailsOf(attempt, outcome, endedAtMs, secrets())
       const handler = registrations[0]?.name
       attempts.push({ id, number, begunAtMs, endedAtMs, outcome, replay, handler, details })
-      if (outcome !== 'succeeded') failures += 1
+      if (outcome !== 'succeeded') counts.failures += 1
     },
-    attemptsOf: (eventId) => attempts.items().flatMap((seen) => (seen.id === eventId ? [attemptRow(seen)] : [])),
-    duplicatesOf: (eventId) => odd.items().flatMap(({ id, atMs, isLate }) => (id === eventId && !isLate ? [atMs] : [])),
-    wasLate: (eventId) => odd.items().some(({ id, isLate }) => id === eventId && isLate),
-    lastByCarrier: () => Object.fromEntries([...carriers].map(([name, ms]) => [name, new Date(ms).toISOString()])),
-    get projects() {
-      return [...projects]
-    },
-    get attempts() {
-      return attempts.count
-    },
-    get failures() {
-      return failures
-    },
-    overdueSince: (ms) => [...overdueAtMs.values()].filter((at) => at >= ms),
-    attemptP95Ms(sinceMs) {
+    /** What this process saw of the attempts at an event, the first first. */
+    attemptsOf: (eventId: string): readonly Attempt[] =>
+      attempts.items().flatMap((seen) => (seen.id === eventId ? [attemptRow(seen)] : [])),
+    /** When it came again, the first first. */
+    duplicatesOf: (eventId: string): readonly number[] =>
+      odd.items().flatMap(({ id, atMs, isLate }) => (id === eventId && !isLate ? [atMs] : [])),
+    /** It was late as it came. */
+    wasLate: (eventId: string): boolean => odd.items().some(({ id, isLate }) => id === eventId && isLate),
+    /** When the last report of each carrier came. */
+    carriers: carriers as ReadonlyMap<string, number>,
+    /** Some of the projects of what came: a receiver whose credentials are a function knows no names before. */
+    projects: projects as ReadonlySet<string>,
+    /** When messages became overdue, since then, of which no final report has come to this process; the first first. */
+    overdueSince: (ms: number): readonly number[] => [...overdueAtMs.values()].filter((at) => at >= ms),
+    /** The 95th percentile of the attempts since then; undefined where there is none. */
+    attemptP95Ms(sinceMs: number): number | undefined {
       const recent = attempts.items().filter(({ endedAtMs }) => endedAtMs >= sinceMs)
       const tookMs = recent.map(({ begunAtMs, endedAtMs }) => endedAtMs - begunAtMs).sort((a, b) => a - b)
       return tookMs[Math.ceil(tookMs.length * PERCENTILE) - 1]
     },
-    get place() {
-      return changes.count
-    },
-    changesSince(place) {
-      const since = changes.count - place
-      const told = since === 0 ? [] : changes.items().slice(-Math.min(since, MOST_TOLD))
-      return {
-        events: [...new Set(told.map(({ id }) => id))],
-        messages: [...new Set(told.flatMap(({ messageId }) => messageId ?? []))],
-        many: since > MOST_TOLD,
-      }
-    },
   }
 }
 
-function attemptRow({ number, begunAtMs, endedAtMs, outcome, replay, handler, details }: SeenAttempt): AttemptRow {
+function attemptRow({ number, begunAtMs, endedAtMs, outcome, replay, handler, details }: SeenAttempt): Attempt {
   const durationMs = endedAtMs - begunAtMs
   const only = handler === undefined ? [] : [{ name: handler, durationMs, outcome: 'succeeded' } as const]
   return {
@@ -180,7 +153,7 @@ function detailsOf(
   const errors = thrown.map((error) => failureText(error, secrets, LONGEST_ERROR))
   let nextError = 0
   let begunAtMs = work.begunAtMs
-  const handlers: AttemptRow['handlers'][number][] = []
+  const handlers: Attempt['handlers'][number][] = []
   for (const [index, registration] of called.entries()) {
     const isDone = done.includes(registration)
     // The one that hangs has not ended, and those that follow it were not called.
@@ -202,103 +175,53 @@ function detailsOf(
 }
 
 const BUCKET_SECONDS = 20
-/** An hour of these, and a day of the wide ones. */
-const MOST_BUCKETS = 180
-const A_WIDE_BUCKET = 24
-const BUCKETS_OF_15_MIN = 45
-const MOST_TROUBLES = 50
-
-export const RANGES = ['15m', '1h', '24h'] as const satisfies readonly Range[]
+/** Of a day each bar has so many buckets. */
+const WIDE = 24
+const BUCKETS = { '15m': 45, '1h': 180, '24h': 4_320 } as const
 
 const SERIES = ['new', 'duplicate', 'late', 'refused', 'failed', 'attempts'] as const
-type Totals = Omit<Bucket, 'at'>
 
-/** What came over time, from counts that are kept anyway, so that nothing is done for it on an event's way; and what went wrong. */
-export interface History {
-  readonly sinceMs: number
-  plot(range: Range): Omit<Overview['plot'], 'handlerP95Ms'>
-  trouble(): Overview['trouble']
-  /** Hears what the receiver reports. */
-  troubled(error: MessagingWebhooksError): void
-  stop(): void
-}
+/** How far back the plot goes. */
+export type Range = keyof typeof BUCKETS
+export type History = ReturnType<typeof createHistory>
 
-/** `attempts`: how many there were so far, and how many of them failed. */
-export function createHistory(
-  clock: Clock,
-  counts: DetailedCounts,
-  attempts: () => { readonly attempts: number; readonly failures: number },
-): History {
+/** What came over time, from counts that are kept anyway, so that nothing is done for it on an event's way. */
+export function createHistory(clock: Clock, counts: DetailedCounts, watched: Watcher['counts']) {
   const sinceMs = clock.now()
-  const narrow = createBuckets(totals, clock)
-  const wide = createBuckets(totals, clock)
-  const troubles = new Map<string, { readonly atMs: number; readonly message: string; readonly count: number }>()
-  let turns = 0
+  /** The totals at the beginning of each bucket of the last day; the first bucket of a wide bar stands at a multiple of `WIDE`. */
+  const begins = [totals()]
   let cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
 
-  function totals(): Totals {
-    const { attempts: made, failures } = attempts()
-    const kinds = Object.values(counts.kinds)
-    const sumOf = (countOf: (kind: (typeof kinds)[number]) => number): number =>
-      kinds.reduce((sum, kind) => sum + countOf(kind), 0)
-    return {
-      new: sumOf((kind) => kind.new),
-      duplicate: sumOf((kind) => kind.duplicate),
-      late: sumOf((kind) => kind.late),
-      refused: sumOf(({ refused }) => Object.values(refused).reduce((sum, count) => sum + count, 0)),
-      failed: failures,
-      attempts: made,
+  function totals() {
+    const { attempts, failures: failed } = watched
+    const sum = { new: 0, duplicate: 0, late: 0, refused: 0 }
+    for (const kind of Object.values(counts.kinds)) {
+      sum.new += kind.new
+      sum.duplicate += kind.duplicate
+      sum.late += kind.late
+      for (const count of Object.values(kind.refused)) sum.refused += count
     }
+    return { at: new Date(clock.now()).toISOString(), attempts, failed, ...sum }
   }
 
   function turn(): void {
-    turns += 1
-    narrow.turn()
-    if (turns % A_WIDE_BUCKET === 0) wide.turn()
+    begins.push(totals())
+    if (begins.length > BUCKETS['24h']) begins.splice(0, WIDE)
     cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
   }
 
   return {
     sinceMs,
-    plot(range) {
-      const all = range === '24h' ? wide.all() : narrow.all()
-      const buckets = range === '15m' ? all.slice(-BUCKETS_OF_15_MIN) : all
-      return { range, bucketSeconds: BUCKET_SECONDS * (range === '24h' ? A_WIDE_BUCKET : 1), buckets }
-    },
-    trouble: () =>
-      [...troubles]
-        .map(([code, { atMs, message, count }]) => ({ at: new Date(atMs).toISOString(), code, message, count }))
-        .reverse(),
-    troubled({ code, message }) {
-      const count = (troubles.get(code)?.count ?? 0) + 1
-      // The newest stands last.
-      troubles.delete(code)
-      troubles.set(code, { atMs: clock.now(), message, count })
-      const [oldest] = troubles.keys()
-      if (troubles.size > MOST_TROUBLES && oldest !== undefined) troubles.delete(oldest)
+    /** A bucket each `bucketSeconds`, oldest first; no more than 181. */
+    plot(range: Range) {
+      const step = range === '24h' ? WIDE : 1
+      const ends = [...begins.filter((_, index) => index % step === 0), totals()]
+      const buckets = ends.slice(1).map((end, index) => {
+        const begin = ends[index] ?? end
+        return { at: begin.at, ...recordOf(SERIES, (name) => end[name] - begin[name]) }
+      })
+      return { range, bucketSeconds: BUCKET_SECONDS * step, buckets: buckets.slice(-BUCKETS[range]) }
     },
     stop: () => cancel(),
-  }
-}
-
-/** How totals went on; the last bucket is the one of now. */
-function createBuckets(totals: () => Totals, clock: Clock): { turn(): void; all(): readonly Bucket[] } {
-  const buckets: Bucket[] = []
-  let beganMs = clock.now()
-  let before = totals()
-
-  function current(): Bucket {
-    const now = totals()
-    return { at: new Date(beganMs).toISOString(), ...recordOf(SERIES, (name) => now[name] - before[name]) }
-  }
-
-  return {
-    turn() {
-      buckets.push(current())
-      if (buckets.length >= MOST_BUCKETS) buckets.shift()
-      before = totals()
-      beganMs = clock.now()
-    },
-    all: () => [...buckets, current()],
   }
 }

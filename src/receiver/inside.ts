@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../runtime/clock.ts'
 import type { DetailedCounts } from '../operations/counts.ts'
+import type { Typed } from '../dispatch/listed-events.ts'
 import type { AttemptWatch } from '../dispatch/work.ts'
 import type { EventType } from '../public/events.ts'
 import type {
@@ -16,7 +17,6 @@ import type {
   SentToPage,
   StoreCapabilities,
   StoredDeadLetter,
-  StoredEvent,
   StoredExpectation,
   StoredLatest,
 } from '../inbox/store.ts'
@@ -38,14 +38,12 @@ export interface Inside {
   readonly gapTimeoutMs: number
   /** They go on counting. */
   readonly counts: DetailedCounts
-  /** Undefined where there is no spool, or it is not open yet. */
-  readonly spool: () => { readonly events: number; readonly bytes: number } | undefined
   /** Keys and secrets, which no answer may have. */
   readonly secrets: () => readonly string[]
   /** As the store lists them; undefined where it cannot. */
   readonly events: (page: EventsPage) => Promise<EventsAnswer>
   /** The type that handlers get it as. */
-  readonly typeOf: (stored: StoredEvent) => EventType | undefined
+  readonly typeOf: (stored: Typed) => EventType | undefined
   /** As the store has them, oldest first. */
   readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<Page<StoredDeadLetter>>
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>

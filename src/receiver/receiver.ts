@@ -150,7 +150,6 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     projects: keys.all,
     gapTimeoutMs: delivery.longestWaitMs,
     counts: counter.details,
-    spool: () => (inbox.spoolBytes === undefined ? undefined : { events: inbox.spooled, bytes: inbox.spoolBytes }),
     secrets: credentials.secrets,
     events: async (page) => (await inbox.open()).events(page),
     typeOf: (stored) => storedType(stored, reviving),

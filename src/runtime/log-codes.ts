@@ -38,7 +38,10 @@ export const LOG_CODES = {
     '`audit` of the inspector threw (`cause`); what it was told of is done all the same.',
   ],
   inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`); the request was answered 500.'],
-  inspector_failed: ['error', 'The inspector met an error of its own (`cause`); the request was answered 500.'],
+  inspector_failed: [
+    'error',
+    'The store failed as the inspector asked it, or the inspector did (`cause`); the request was answered 503.',
+  ],
   send_retried: [
     'warn',
     'A send of the client did not reach the service and is tried again: why (`reason`), and when (`delayMs`).',

@@ -64,6 +64,15 @@ describe('a text that an error quotes', () => {
     for (const part of said.slice(0, -1)) expect(shown).not.toContain(part)
   })
 
+  test('in base32, whole or cut, and a secret in it that is not of the body', async () => {
+    // Of 'Erika' and 'noon', by hand.
+    const said = ['IVZGS23B', 'ivzgs23b', 'NZXW63Q=', 'VZGS23B', 'JBSWYPDPEHPKPXPN']
+    const shown = await shownOf(() => `no page for ${said.join(' or ')}, ECONNREFUSED`, { note: 'Meet Erika at noon' })
+    expect(shown).toContain('Error: no page for ••• or')
+    expect(shown).toContain('ECONNREFUSED')
+    for (const part of said) expect(shown).not.toContain(part)
+  })
+
   test('short values are not found by chance: the class and words that are not of the body are left', async () => {
     const shown = await shownOf(() => 'customer Al cannot pay, of all', { name: 'Al', city: 'pay' })
     expect(shown).toContain('Error: customer')

@@ -78,21 +78,8 @@ const WORDS: Readonly<Record<Decision, Words>> = {
   },
 }
 
-interface Decided {
-  readonly confirm: (question: Question) => void
-  readonly say: (text: string) => void
-  /** Has every view ask again. */
-  readonly refresh: () => void
-}
-
-interface Decisions {
-  readonly decide: (decision: Decision, targets: Targets) => void
-  readonly panel: Child
-  /** Takes the panel away where the change is over. */
-  readonly leave: () => void
-}
-
-export function useDecisions({ confirm, say, refresh }: Decided): Decisions {
+/** `panel` shows how a change goes on; `leave` takes it away where the change is over. */
+export function useDecisions({ confirm, say, refresh }: Pick<View, 'confirm' | 'say' | 'refresh'>) {
   const [work, setWork] = useState<Work>()
 
   async function run({ doing, done }: Words, change: Decision | 'force', ids: readonly string[]): Promise<void> {
@@ -136,7 +123,7 @@ export function useDecisions({ confirm, say, refresh }: Decided): Decisions {
   return {
     decide,
     panel: work && workPanel(work, () => setWork(undefined)),
-    leave: () => setWork((now) => (now?.isOver === true ? undefined : now)),
+    leave: (): void => setWork((now) => (now?.isOver === true ? undefined : now)),
   }
 }
 

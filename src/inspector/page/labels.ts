@@ -1,5 +1,5 @@
 /** What an event, a message and a send are called, which colour they have, and where they lead. */
-import type { EventDetail, EventRow, Outcome, SentDetail } from '../shapes.ts'
+import type { EventDetail, EventRow, Outcome, Sent } from '../shapes.ts'
 import { href } from './data.ts'
 import { h, type Child } from './ui.ts'
 import * as ui from './ui.ts'
@@ -17,16 +17,16 @@ export function outcomeBadge(outcome: Outcome): Child {
   return ui.badge(label, `dot ${tone}`)
 }
 
-const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string]>> = {
-  waiting: ['Awaited', 'calm'],
-  overdue: ['Overdue', 'warn'],
-  ended: ['Ended', 'calm'],
-  repeated: ['Sent again', 'calm'],
-  refused: ['Refused', 'bad'],
-  unknown: ['Unknown', 'warn'],
+export const SENT: Readonly<Record<Sent['state'], readonly [label: string, tone: string, why: string]>> = {
+  waiting: ['Awaited', 'calm', 'No final report yet, and the deadline is ahead.'],
+  overdue: ['Overdue', 'warn', 'No final report came by the deadline, nor since.'],
+  ended: ['Ended', 'calm', 'Its final report came.'],
+  repeated: ['Sent again', 'calm', 'It failed for now and was sent again: no more reports are awaited.'],
+  refused: ['Refused', 'bad', 'The service refused it in the answer to the send: no report will come.'],
+  unknown: ['Unknown', 'warn', 'No answer to the send came: it is not known whether it was sent.'],
 }
 
-export function sentBadge(state: SentDetail['state']): Child {
+export function sentBadge(state: Sent['state']): Child {
   const [label, tone] = SENT[state]
   return ui.badge(label, `dot ${tone}`)
 }
@@ -51,14 +51,18 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
 }
 
 /** Of an event without a message: what it is known by. */
-export function messageLink({ messageId, project, about }: Pick<EventRow, 'messageId' | 'project' | 'about'>): Child {
+export function messageLink({
+  messageId,
+  project,
+  about,
+}: Partial<Pick<EventRow, 'messageId' | 'project' | 'about'>>): Child {
   if (messageId === undefined) return ui.code(about)
   return ui.idText(messageId, 'message id', hrefOfMessage(messageId, project))
 }
 
 /** With its message, by which every store finds it at once. */
-export function eventLink({ id, messageId, project }: EventRow, text: Child): Child {
-  return h`<a href=${href(['event', id], { of: messageId, project })} data-item>${text}</a>`
+export function eventLink({ id, messageId, project, type }: EventRow): Child {
+  return h`<a href=${href(['event', id], { of: messageId, project })} data-item>${typeName(type)}</a>`
 }
 
 /** As the dialogs and buttons name it. */

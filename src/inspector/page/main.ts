@@ -2,22 +2,9 @@
 import { createElement, render, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../shapes.ts'
-import {
-  after,
-  ask,
-  asNoAnswer,
-  go,
-  href,
-  listen,
-  readRoute,
-  useListener,
-  type Connection,
-  type News,
-  type NoAnswer,
-} from './data.ts'
-import { DeadLettersView } from './dead-letters.ts'
+import { after, ask, asNoAnswer, go, href, readRoute, type NoAnswer } from './data.ts'
 import { Dialog, QuestionDialog, useDecisions } from './deciding.ts'
-import { EventsView } from './events.ts'
+import { DeadLettersView, EventsView } from './lists.ts'
 import { EventView, MessageView } from './message.ts'
 import { isField, KEYS, useKeys } from './keys.ts'
 import { OverviewView } from './overview.ts'
@@ -34,98 +21,84 @@ const VIEWS: Readonly<Record<string, (view: View) => VNode | VNode[]>> = {
   quarantine: QuarantineView,
 }
 
-const CONNECTIONS: Readonly<Record<Connection, readonly [label: string, tone: string, what: string]>> = {
-  connecting: ['Connecting', 'calm', 'Asking the server.'],
-  live: ['Live', 'good', 'Press to pause.'],
-  asking: ['Asking', 'calm', 'No stream of changes: the page asks every few seconds.'],
-  lost: ['No connection', 'bad', 'The page asks again by itself.'],
-  paused: ['Paused', 'warn', 'Press to go on.'],
-}
-
-/** The ages of what is shown go on. */
-const TICK_MS = 15_000
+const ASK_EVERY_MS = 2_000
+const ASK_AGAIN_MS = 5_000
 
 const root = document.querySelector('#app')
 if (root !== null) render(createElement(App, {}), root)
 
+/** Asks for the session while the page is looked at: whether the reader is still let in, and whether something changed. */
 function App(): VNode | VNode[] {
   const [session, setSession] = useState<Session>()
   const [problem, setProblem] = useState<NoAnswer>()
+  const [isPaused, setPaused] = useState(false)
+  const [refreshes, setRefreshes] = useState(0)
 
-  function start(): void {
-    ask<Session>('api/session').then(
-      (answer) => {
-        setSession(answer)
+  useEffect(() => {
+    if (isPaused) return undefined
+    const polling = { isOver: false, cancel: () => {} }
+    async function poll(): Promise<void> {
+      polling.cancel()
+      if (document.hidden) return
+      let everyMs = ASK_EVERY_MS
+      try {
+        setSession(await ask<Session>('api/session'))
         setProblem(undefined)
-      },
-      (error: unknown) => {
+      } catch (error) {
         setProblem(asNoAnswer(error))
-        after(5_000, start)
-      },
-    )
-  }
+        everyMs = ASK_AGAIN_MS
+      }
+      polling.cancel()
+      if (!polling.isOver) polling.cancel = after(everyMs, look)
+    }
+    const look = (): void => void poll()
+    look()
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      polling.isOver = true
+      polling.cancel()
+      document.removeEventListener('visibilitychange', look)
+    }
+  }, [isPaused, refreshes])
 
-  useEffect(start, [])
   // Whatever the reader saw goes with the right to see it.
-  if (problem !== undefined) return h`<main>${ui.heading('Inspector')}${ui.problemBox(problem)}</main>`
+  if (problem !== undefined && (problem.isSignedOut || session === undefined))
+    return h`<main>${ui.heading('Inspector')}${ui.problemBox(problem)}</main>`
   if (session === undefined) return h`<main aria-busy="true"></main>`
-  function onSignedOut(refused: NoAnswer): void {
-    setProblem(refused)
-    after(5_000, start)
-  }
-  return h`<${Inspector} session=${session} onSession=${setSession} onSignedOut=${onSignedOut} />`
+  return h`<${Inspector} session=${session} problem=${problem} isPaused=${isPaused} refreshes=${refreshes}
+    onPause=${() => setPaused(!isPaused)} onRefresh=${() => setRefreshes(refreshes + 1)} />`
 }
 
 interface InspectorProps {
   readonly session: Session
-  readonly onSession: (session: Session) => void
-  readonly onSignedOut: (refused: NoAnswer) => void
+  readonly problem: NoAnswer | undefined
+  readonly isPaused: boolean
+  readonly refreshes: number
+  readonly onPause: () => void
+  readonly onRefresh: () => void
 }
 
-function Inspector({ session, onSession, onSignedOut }: InspectorProps): VNode | VNode[] {
+function Inspector({ session, problem, isPaused, refreshes, onPause, onRefresh }: InspectorProps): VNode | VNode[] {
   const [route, setRoute] = useState(readRoute)
-  const [connection, setConnection] = useState<Connection>('connecting')
-  const [counts, setCounts] = useState({ deadLetters: 0, quarantined: 0 })
   const [question, setQuestion] = useState<Question>()
   const [isHelpOpen, setHelpOpen] = useState(false)
-  const [, setTicks] = useState(0)
-  const live = useRef<ReturnType<typeof listen>>(undefined)
-  const isPaused = connection === 'paused'
+  const [, setUtc] = useState(ui.zone.isUtc)
+  const { deadLetters = 0, quarantined } = session
+  const connection = isPaused ? 'Paused' : problem === undefined ? 'Live' : 'No connection'
 
-  function hear({ deadLetters = 0, quarantined }: News): void {
-    if (deadLetters > counts.deadLetters && connection === 'live') say(ui.several(deadLetters, 'dead letter'))
-    setCounts({ deadLetters, quarantined })
-  }
-
-  const latest = useRef(onSession)
-  latest.current = onSession
-  useListener({ onChange: hear, onGap() {}, onSignedOut })
+  const lastDeadLetters = useRef(deadLetters)
   useEffect(() => {
-    const listening = listen({
-      onConnection: setConnection,
-      onSession: (now) => latest.current(now),
-    })
-    live.current = listening
-    let cancel = (): void => {}
-    const tick = (): void => {
-      setTicks((ticks) => ticks + 1)
-      cancel = after(TICK_MS, tick)
-    }
-    cancel = after(TICK_MS, tick)
+    if (deadLetters > lastDeadLetters.current) say(ui.several(deadLetters, 'dead letter'))
+    lastDeadLetters.current = deadLetters
+  }, [deadLetters])
+  useEffect(() => say(connection), [connection])
+  useEffect(() => {
     const move = (): void => setRoute(readRoute())
     window.addEventListener('hashchange', move)
-    return () => {
-      cancel()
-      listening.end()
-      window.removeEventListener('hashchange', move)
-    }
+    return () => window.removeEventListener('hashchange', move)
   }, [])
-  useEffect(() => {
-    if (connection === 'lost') say('No connection to the server.')
-    if (connection === 'live') say('Connected.')
-  }, [connection])
 
-  const decisions = useDecisions({ confirm: setQuestion, say, refresh: () => live.current?.refresh() })
+  const decisions = useDecisions({ confirm: setQuestion, say, refresh: onRefresh })
   const place = `${route.view}/${route.id ?? ''}`
   const isFirst = useRef(true)
   useEffect(() => {
@@ -139,29 +112,27 @@ function Inspector({ session, onSession, onSignedOut }: InspectorProps): VNode |
     isFirst.current = false
   }, [place])
 
-  const view: View = { session, route, say, confirm: setQuestion, decide: decisions.decide }
+  function toggleZone(): void {
+    ui.zone.set(!ui.zone.isUtc)
+    setUtc(ui.zone.isUtc)
+  }
+
   useKeys({
     search: () => searchField()?.select(),
     help: () => setHelpOpen(true),
-    refresh: () => live.current?.refresh(),
-    pause: () => live.current?.hold(!isPaused),
+    refresh: onRefresh,
+    pause: onPause,
     zone: toggleZone,
   })
 
-  function toggleZone(): void {
-    ui.zone.set(!ui.zone.isUtc)
-    setTicks((ticks) => ticks + 1)
-  }
-
+  const changes = `${refreshes} ${session.changes}`
+  const { decide } = decisions
+  const view: View = { session, route, changes, say, confirm: setQuestion, decide, refresh: onRefresh }
   const Shown = Object.hasOwn(VIEWS, route.view) ? VIEWS[route.view] : undefined
   return h`<a class="skip" href="#main" onClick=${skip}>To the content</a>
     ${header()}
     <main id="main" tabindex="-1">
-      ${
-        connection === 'lost' &&
-        h`<p class="note bad"><strong>No connection. </strong>The server does not answer. What you see is from before; the
-          page asks again by itself.</p>`
-      }
+      ${problem && ui.problemBox(problem, true)}
       ${decisions.panel}
       ${
         Shown === undefined
@@ -182,18 +153,18 @@ function Inspector({ session, onSession, onSignedOut }: InspectorProps): VNode |
       h`<a href=${href([name])} aria-current=${name === current ? 'page' : undefined}>
         ${titleOf(name)}${number > 0 && h`<span class=${`badge ${tone}`}>${ui.count(number)}</span>`}
       </a>`
-    const [label, tone, what] = CONNECTIONS[connection]
+    const tone = isPaused ? 'warn' : problem === undefined ? 'good' : 'bad'
     return h`<header>
       <a class="brand" href="#/overview">Inspector</a>
       <nav aria-label="Views">
         ${link('overview')}${link('events')}
-        ${link('dead-letters', counts.deadLetters, 'bad')}${link('quarantine', counts.quarantined, 'warn')}
+        ${link('dead-letters', deadLetters, 'bad')}${link('quarantine', quarantined, 'warn')}
       </nav>
       <form role="search" onSubmit=${search}>
         <${ui.Field} id="search" type="search" autocomplete="off" spellcheck=${false} value=${route.query['q'] ?? ''}
           aria-label="Message id, recipient or event id" placeholder="Message id, recipient or event id" />
       </form>
-      <button type="button" class=${`live dot ${tone}`} title=${what} onClick=${() => live.current?.hold(!isPaused)}>${label}</button>
+      <button type="button" class=${`live dot ${tone}`} title="Press to pause, or to go on." onClick=${onPause}>${connection}</button>
       <button type="button" class="quiet help" aria-label="Keys" title="Keys" onClick=${() => setHelpOpen(true)}>?</button>
     </header>`
   }
@@ -226,13 +197,12 @@ function search(event: Event): void {
 }
 
 function footer({ version, store, may, who, storeAlone }: Session, onZone: () => void): Child {
-  const rights = ['look', ...(may.write ? ['change'] : []), ...(may.reveal ? ['see numbers and bodies'] : [])]
-  const listed = rights.length === 1 ? rights : [rights.slice(0, -1).join(', '), rights.at(-1)]
   const local = new Intl.DateTimeFormat().resolvedOptions().timeZone
   return h`<footer>
-    <p>messaging-webhooks ${version}, store ${store.name}${storeAlone && ', without its receiver'}.
-      ${' '}${who === undefined ? 'You' : `${who}, you`} may ${listed.join(' and ')}.
-      ${!may.reveal && ' Numbers and bodies are masked: you lack the right to reveal them.'}</p>
+    <p>messaging-webhooks ${version}, store ${store.name}${!store.durable && ', whose content ends with the process'}${storeAlone && ', without its receiver'}.
+      ${who !== undefined && ` You are ${who}.`}
+      ${!may.write && ' Read-only: you lack the right to write.'}
+      ${!may.reveal && ' Numbers and bodies are masked: you lack the right to reveal.'}</p>
     <p>Times are in ${ui.zone.isUtc ? 'UTC' : `your zone, ${local}`}. Hover for the full timestamp.${' '}
       <button type="button" class="link" onClick=${onZone}>Show ${ui.zone.isUtc ? 'local times' : 'UTC'}</button></p>
   </footer>`

@@ -1,33 +1,26 @@
-/** One message and one event of it: in which order reports came and why, how each was proved, and what the handlers did with it. */
+/** One message and one event of it: in which order reports came and why, and what the handlers did with it. */
 import type { VNode } from 'preact'
-import type { AttemptRow, EventDetail, MessageDetail, SentDetail, TimelineEntry } from '../shapes.ts'
-import { queryOf, useAsked, type News } from './data.ts'
+import type { Attempt, EventDetail, MessageDetail, Sent, TimelineEntry } from '../shapes.ts'
+import { queryOf, useAsked } from './data.ts'
 import { decisionsOf } from './deciding.ts'
 import { h, type Child, type View } from './ui.ts'
 import * as labels from './labels.ts'
 import * as ui from './ui.ts'
 
-const STALE_MS = 1_000
-
 export function MessageView(view: View): VNode | VNode[] {
   const { id = '', query } = view.route
-  const { project, order } = query
-  const isStale = ({ messages, many }: News): number | undefined =>
-    many || messages.includes(id) ? STALE_MS : undefined
-  const asked = useAsked<MessageDetail>(`api/messages/${encodeURIComponent(id)}${queryOf({ project })}`, isStale)
+  const path = `api/messages/${encodeURIComponent(id)}${queryOf({ project: query['project'] })}`
+  const asked = useAsked<MessageDetail>(path, view.changes)
   return h`${ui.heading(['Message ', ui.idText(id, 'message id')])}${ui.answered(asked, (message) => [
-    about(message, view),
-    message.entries.length > 1 &&
-      h`<nav class="choice" aria-label="Order">
-        ${ui.linkButton('In order', ['message', id], { project }, order !== 'arrival')}
-        ${ui.linkButton('By arrival', ['message', id], { project, order: 'arrival' }, order === 'arrival')}
-      </nav>`,
+    about(message),
     message.order !== undefined && h`<p class="quiet">${message.order}</p>`,
-    timeline(message, order === 'arrival', view),
+    h`<ol class="timeline" aria-label="Reports in order">
+      ${message.sent && sending(message.sent)}${message.entries.map((each, index) => entry(each, index + 1, view))}
+    </ol>`,
   ])}`
 }
 
-function about({ project, recipient, latest, finals, sent, entries }: MessageDetail, view: View): Child {
+function about({ project, recipient, latest, finals, sent, entries }: MessageDetail): Child {
   const reports = entries.filter(({ event }) => event.type !== 'send.overdue').length
   const status = [latest?.status, latest?.statusCode].filter((part) => part !== undefined).join(' · ')
   const none = sent?.state === 'refused' ? 'It was not sent.' : 'No report of it has come yet.'
@@ -36,7 +29,7 @@ function about({ project, recipient, latest, finals, sent, entries }: MessageDet
     ${reports === 0 && h`<p class="latest">${ui.quiet(none)}</p>`}
     ${latest?.failure && labels.failureLine(latest.failure)}
     ${ui.facts([
-      ['Recipient', ui.recipientOf(recipient, view)],
+      ['Recipient', ui.code(recipient)],
       ['Project', project],
       ['As of', ui.time(latest?.occurredAt, true)],
       ['Reports', reports > 0 && ui.several(reports, 'report')],
@@ -45,25 +38,11 @@ function about({ project, recipient, latest, finals, sent, entries }: MessageDet
   </section>`
 }
 
-function timeline({ entries, sent, project }: MessageDetail, byArrival: boolean, view: View): Child {
-  if (entries.length === 0 && sent === undefined)
-    return ui.empty(
-      'Nothing is known of this message.',
-      'Its reports may not have come yet, or their retention is over.',
-      h`Refused reports are in <a href="#/quarantine">quarantine</a>.`,
-    )
-  const sorted = entries.toSorted((a, b) => (byArrival ? a.arrival - b.arrival : a.place - b.place))
-  return h`<ol class="timeline" aria-label=${byArrival ? 'Reports by arrival' : 'Reports in order'}>
-    ${sent && sending(sent, project)}${sorted.map((row) => entry(row, view))}
-  </ol>`
-}
-
-function entry(
-  { event, place, arrival, skewSeconds, duplicatesAt, gap, why, attempts }: TimelineEntry,
-  view: View,
-): Child {
+function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEntry, place: number, view: View): Child {
+  const { occurredAt = '', receivedAt = '' } = event
+  const skewMs = Math.round((Date.parse(receivedAt) - Date.parse(occurredAt)) / 1_000) * 1_000
   return h`<li key=${event.id} class=${event.late ? 'late' : labels.toneOf(event.type)}>
-    <h2>${labels.eventLink(event, labels.typeName(event.type))}${ui.quiet(labels.statusOf(event))}${labels.lateBadge(event)}
+    <h2>${labels.eventLink(event)}${ui.quiet(labels.statusOf(event))}${labels.lateBadge(event)}
       ${duplicatesAt.length > 0 && ui.badge(`came ${duplicatesAt.length + 1} times`, 'duplicate')}
       ${labels.outcomeBadge(event.outcome)}<span class="do">${decisionsOf(view, event)}</span></h2>
     ${why !== undefined && h`<p class="why">${ui.prose(why)}</p>`}
@@ -73,10 +52,10 @@ function entry(
         'Received',
         [
           ui.time(event.receivedAt),
-          skewSeconds !== undefined && skewSeconds !== 0 && ui.quiet(` ${skew(skewSeconds)}`),
+          Math.abs(skewMs) > 0 && ui.quiet(` ${ui.duration(Math.abs(skewMs))} ${skewMs > 0 ? 'later' : 'earlier'}`),
         ],
       ],
-      ['Place', place !== arrival && `${ordinal(place)} in order, ${ordinal(arrival)} to arrive`],
+      ['Place', place !== arrival && `${place} in order, ${arrival} by arrival`],
       ['Proof', event.proof],
       ['Via', labels.via(event)],
       [
@@ -91,11 +70,11 @@ function entry(
 }
 
 /** What the app recorded of the send; reports name little of it. */
-function sending(sent: SentDetail, project: string | undefined): Child {
-  const { state, wasOverdue, sentAt, to, reference, resendOf, meta } = sent
+function sending(sent: Sent): Child {
+  const { state, wasOverdue, sentAt, to, reference, resendOf, project, meta } = sent
   return h`<li key="sent">
     <h2><span class="type">sent by you</span>${ui.quiet(sent.refused)}${labels.sentBadge(state)}</h2>
-    <p class="why">${sent.why}</p>
+    <p class="why">${labels.SENT[state][2]}</p>
     ${ui.facts([
       ['Sent', ui.time(sentAt, true)],
       ['To', ui.code(to)],
@@ -112,7 +91,7 @@ function sending(sent: SentDetail, project: string | undefined): Child {
   </li>`
 }
 
-const ATTEMPTS: Readonly<Record<AttemptRow['outcome'], readonly [label: string, tone: string]>> = {
+const ATTEMPTS: Readonly<Record<Attempt['outcome'], readonly [label: string, tone: string]>> = {
   running: ['running', 'busy'],
   succeeded: ['succeeded', 'good'],
   failed: ['failed', 'bad'],
@@ -120,10 +99,8 @@ const ATTEMPTS: Readonly<Record<AttemptRow['outcome'], readonly [label: string, 
   settled: ['completed by another process', 'calm'],
 }
 
-const HANDLER_TONES = { succeeded: 'good', failed: 'bad', 'timed out': 'bad', running: 'busy' } as const
-
 /** Each attempt with each handler in it; an error that stood before is not repeated. */
-function attemptList(rows: readonly AttemptRow[]): Child {
+function attemptList(rows: readonly Attempt[]): Child {
   if (rows.length === 0) return undefined
   const firstWith = new Map<string, number>()
   const errorOf = (error: string | undefined, number: number): Child => {
@@ -145,8 +122,8 @@ function attemptList(rows: readonly AttemptRow[]): Child {
         h`<ul>${handlers.map(
           (
             handler,
-          ) => h`<li><code>${handler.name}</code>${' '}${ui.badge(handler.outcome, `dot ${HANDLER_TONES[handler.outcome]}`)}
-            ${handler.durationMs !== undefined && ui.quiet(` ${ui.duration(handler.durationMs)}`)}${errorOf(handler.error, number)}</li>`,
+          ) => h`<li><code>${handler.name}</code>${' '}${ui.badge(handler.outcome, handler.outcome === 'succeeded' ? 'dot good' : 'dot bad')}
+            ${ui.quiet(` ${ui.duration(handler.durationMs)}`)}${errorOf(handler.error, number)}</li>`,
         )}</ul>`
       }
     </li>`
@@ -154,28 +131,16 @@ function attemptList(rows: readonly AttemptRow[]): Child {
   )}</ol>`
 }
 
-function skew(seconds: number): string {
-  return `${ui.duration(Math.abs(seconds) * 1_000)} ${seconds > 0 ? 'later' : 'earlier'}`
-}
-
-function ordinal(number: number): string {
-  const tens = number % 100
-  const suffix = tens >= 11 && tens <= 13 ? 'th' : (['th', 'st', 'nd', 'rd'][number % 10] ?? 'th')
-  return `${number}${suffix}`
-}
-
 export function EventView(view: View): VNode | VNode[] {
   const { id = '', query } = view.route
   const path = `api/events/${encodeURIComponent(id)}`
   const named = queryOf({ of: query['of'], project: query['project'] })
-  const isStale = ({ events, many }: News): number | undefined => (many || events.includes(id) ? STALE_MS : undefined)
-  const asked = useAsked<EventDetail>(path + named, isStale)
+  const asked = useAsked<EventDetail>(path + named, view.changes)
   return h`${ui.heading('Event')}${ui.answered(asked, (detail) => whole(detail, `${path}/raw${named}`, view))}`
 }
 
 function whole(detail: EventDetail, rawPath: string, view: View): Child {
-  const { event, problem, failure, oddities, payload, raw, curl } = detail
-  const { reveal } = view.session.may
+  const { event, problem, failure, oddities, payload, bytes, curl } = detail
   return [
     h`<section class="panel" aria-label="Event">
       <p class="latest">${labels.typeName(event.type)}${ui.quiet(labels.statusOf(event))}${labels.lateBadge(event)}${labels.outcomeBadge(event.outcome)}
@@ -186,11 +151,12 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
       ${ui.facts([
         ['Message', event.messageId && labels.messageLink(event)],
         ['Identified by', ui.code(event.about)],
-        ['Recipient', ui.recipientOf(event.recipient, view)],
+        ['Recipient', ui.code(event.recipient)],
         ['Project', event.project],
         ['Via', labels.via(event)],
         ['Network', event.carrier === undefined ? undefined : event.network],
         ['Kind of callback', event.kind],
+        ['Proof', event.proof],
         ['Occurred', ui.time(event.occurredAt)],
         ['Received', ui.time(event.receivedAt, true)],
         ['Admitted', ui.time(event.admittedAt)],
@@ -201,34 +167,11 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
       ])}
     </section>`,
     detail.attempts.length > 0 && ui.panel('Attempts', attemptList(detail.attempts)),
-    ui.panel('Proof', steps(detail.proofSteps)),
     h`<section class="panel" aria-label="Payload">
-      <div class="between"><h2>Payload</h2>${curl !== undefined && h`<span>Request as curl ${ui.copyButton(curl, 'the request as curl')}</span>`}</div>
+      <div class="between"><h2>Payload</h2>${bytes !== undefined && ui.quiet(ui.bytes(bytes))}
+        ${bytes !== undefined && view.session.may.reveal && h`<a href=${rawPath} download>Download it</a>`}
+        ${curl !== undefined && h`<span>Request as curl ${ui.copyButton(curl, 'the request as curl')}</span>`}</div>
       ${payload === undefined ? ui.quiet('No payload is kept, or it is no JSON.') : ui.long('Payload', payload)}
     </section>`,
-    raw && ui.panel('Raw body', rawBody(raw, reveal ? rawPath : undefined)),
-  ]
-}
-
-const MARKS = {
-  held: ['✓', 'good', 'held'],
-  absent: ['–', 'calm', 'absent'],
-  unknown: ['?', 'calm', 'not known'],
-} as const
-
-function steps(rows: EventDetail['proofSteps']): Child {
-  if (rows.length === 0) return ui.quiet('Nothing is kept of how it was proved.')
-  return h`<ol class="steps">${rows.map(({ what, outcome, detail }) => {
-    const [mark, tone, label] = MARKS[outcome]
-    return h`<li><span class=${`mark ${tone}`} aria-hidden="true">${mark}</span>
-      <span><strong>${what}</strong><span class="unseen">: ${label}</span> ${ui.quiet(ui.prose(detail))}</span></li>`
-  })}</ol>`
-}
-
-function rawBody({ text, isCut, bytes: size }: NonNullable<EventDetail['raw']>, download: string | undefined): Child {
-  return [
-    h`<p class="quiet">${ui.bytes(size)}${isCut && ', cut here'}. ${text === undefined ? 'Masked for you.' : 'The authKey is masked.'}</p>`,
-    text !== undefined && ui.long('Raw body', text),
-    download !== undefined && h`<p><a class="button" href=${download} download>Download it</a></p>`,
   ]
 }

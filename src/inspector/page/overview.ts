@@ -1,50 +1,43 @@
 /** How the receiver is: first what needs somebody, then what came, what waits, what went wrong. */
 import type { VNode } from 'preact'
 import type { Attention, Bucket, Overview } from '../shapes.ts'
-import { href, idsOf, queryOf, total, useAsked } from './data.ts'
+import { href, idsOf, queryOf, useAsked } from './data.ts'
 import { decisions } from './deciding.ts'
 import { h, type Child, type View } from './ui.ts'
 import * as ui from './ui.ts'
 
-/** Its counts come with each change; all of it costs the server more. */
-const STALE_MS = 5_000
-
 export function OverviewView(view: View): VNode | VNode[] {
   const { range } = view.route.query
-  const asked = useAsked<Overview>(`api/overview${queryOf({ range })}`, () => STALE_MS)
+  const asked = useAsked<Overview>(`api/overview${queryOf({ range })}`, view.changes)
   return h`${ui.heading('Overview')}${ui.answered(asked, (overview) => whole(overview, view))}`
 }
 
 function whole(overview: Overview, view: View): Child {
-  const { storeAlone, store } = view.session
-  const { counts, backlog, deadLetters, quarantine, since, attention, lastByCarrier } = overview
-  const waiting = backlog.oldestDueSeconds ?? 0
+  const { storeAlone } = view.session
+  const { stats, oldestDueMs = 0, quarantined, since, attention, carriers } = overview
+  const types = Object.entries(stats.byType).filter(([, count]) => count > 0)
   return [
     needsAttention(attention, view),
     storeAlone && ui.aloneNote(),
     h`<ul class="tiles">
-      ${tile('Accepted', counts.taken, ['events'])}
-      ${tile('Duplicates', counts.duplicates)}
-      ${tile('Late', counts.late, ['events'], { type: 'late' })}
-      ${tile('Refused', counts.refused, ['quarantine'])}
-      ${tile('Waiting', backlog.unsettled, ['events'], { outcome: 'waiting' }, waiting >= 1 ? `the oldest for ${ui.duration(waiting * 1_000)}` : '')}
-      ${tile('Dead letters', deadLetters, ['dead-letters'])}
-      ${tile('In quarantine', total(quarantine), ['quarantine'])}
+      ${tile('Accepted', stats.taken, ['events'])}
+      ${tile('Duplicates', stats.duplicates)}
+      ${tile('Late', stats.late, ['events'], { type: 'late' })}
+      ${tile('Refused', stats.refused, ['quarantine'])}
+      ${tile('Waiting', stats.unsettled, ['events'], { outcome: 'waiting' }, oldestDueMs >= 1_000 ? `the oldest for ${ui.duration(oldestDueMs)}` : '')}
+      ${tile('Dead letters', stats.deadLetters, ['dead-letters'])}
+      ${tile('In quarantine', quarantined, ['quarantine'])}
     </ul>`,
     h`<p class="quiet">Accepted, duplicates, late and refused: by this process since ${ui.time(since)}. Other figures are current totals.</p>`,
-    !storeAlone && plotPanel(overview),
+    !storeAlone && plotPanel(overview.plot),
     h`<div class="columns">
-      ${tally('By type', overview.byType, (name) => href(['events'], { type: name }))}
       ${tally(
-        'By carrier',
-        overview.byCarrier,
-        (name) => href(['events'], { carrier: name }),
-        (name) => ui.time(lastByCarrier[name], true),
+        'By type',
+        'type',
+        types.map(([name, count]) => ({ name, count, last: undefined })),
       )}
-      ${ui.panel('Store', storeFacts(overview, store.durable))}
+      ${tally('By carrier', 'carrier', carriers)}
     </div>`,
-    overview.holders.length > 0 && ui.panel('Workers', workers(overview)),
-    trouble(overview),
   ]
 }
 
@@ -56,7 +49,7 @@ function needsAttention(all: readonly Attention[], view: View): Child {
     all.map((each) => ({
       key: each.what + each.text,
       tone: each.what === 'overdue' || each.what === 'backlog' ? 'warn' : 'bad',
-      text: h`<strong>${each.title}</strong>${each.since !== undefined && h` since ${ui.time(each.since, true)}`}
+      text: h`<strong>${each.title}</strong> since ${ui.time(each.since, true)}
         <p class="line" title=${each.text}>${ui.prose(each.text)}</p>`,
       remedy: remedy(each, view),
     })),
@@ -78,78 +71,30 @@ function tile(name: string, number: number | undefined, path?: readonly string[]
   return h`<li class="tile">${path === undefined ? h`<div>${content}</div>` : h`<a href=${href(path, query)}>${content}</a>`}</li>`
 }
 
-/** Names with their counts, the greatest first, each with a bar. */
-function tally(
-  title: string,
-  counts: Readonly<Record<string, number>>,
-  linkOf: (name: string) => string,
-  moreOf?: (name: string) => Child,
-): Child {
-  const rows = Object.entries(counts).sort(([, a], [, b]) => b - a)
-  const most = rows[0]?.[1] ?? 1
+/** Names with their counts, the greatest first, each with a bar and a link to its events. */
+function tally(title: string, filter: string, rows: Overview['carriers']): Child {
+  const most = Math.max(...rows.map(({ count }) => count))
   if (rows.length === 0) return undefined
   return ui.panel(
     title,
     ui.table({
       caption: title,
       class: 'tally',
-      rows,
-      keyOf: ([name]) => name,
+      rows: rows.toSorted((a, b) => b.count - a.count),
+      keyOf: ({ name }) => name,
       columns: [
-        ['Name', '', ([name]) => h`<a href=${linkOf(name)}>${name}</a>`],
-        moreOf !== undefined && ['Last report', 'when', ([name]) => moreOf(name)],
-        ['Count', 'number', ([, number]) => ui.count(number)],
+        ['Name', '', ({ name }) => h`<a href=${href(['events'], { [filter]: name })}>${name}</a>`],
+        ['Last report', 'when', ({ last }) => ui.time(last, true)],
+        ['Count', 'number', ({ count }) => ui.count(count)],
         [
           'Share',
           'share',
-          ([, number]) =>
-            h`<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.max(1, (100 * number) / most)} height="6" /></svg>`,
+          ({ count }) =>
+            h`<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.max(1, (100 * count) / most)} height="6" /></svg>`,
         ],
       ],
     }),
   )
-}
-
-function trouble({ trouble: rows }: Overview): Child {
-  if (rows.length === 0) return undefined
-  return ui.panel(
-    'Recent errors',
-    ui.table({
-      caption: 'Recent errors, newest first',
-      rows,
-      keyOf: ({ code }) => code,
-      columns: [
-        ['Last', 'when', ({ at }) => ui.time(at, true)],
-        ['Code', '', ({ code }) => h`<code>${code}</code>`],
-        ['Message', 'wide', ({ message }) => ui.prose(message.replace(/ See \S+$/, ''))],
-        ['Count', 'number', ({ count: times }) => `${ui.count(times)}×`],
-      ],
-    }),
-  )
-}
-
-const STATES = { up: 'answers', away: 'does not answer', closed: 'is closed' } as const
-
-function storeFacts({ store, spool, backlog }: Overview, isDurable: boolean): Child {
-  return ui.facts([
-    ['Store', `${store.name}, ${STATES[store.state]}${isDurable ? '' : '; its content ends with the process'}`],
-    ['Spool', spool === undefined ? 'none' : `${ui.several(spool.events, 'event')}, ${ui.bytes(spool.bytes)}`],
-    ['Running here', ui.count(backlog.running)],
-  ])
-}
-
-function workers({ holders }: Overview): Child {
-  return ui.table({
-    caption: 'Processes that have the store open',
-    rows: holders,
-    keyOf: ({ name }) => name,
-    columns: [
-      ['Process', '', ({ name, isSelf }) => [ui.code(name), isSelf && ' (this one)']],
-      ['Since', 'when', ({ since }) => ui.time(since)],
-      ['Last heartbeat', 'number', ({ silentMs }) => `${ui.duration(silentMs)} ago`],
-      ['Leases', 'number', ({ held }) => ui.several(held, 'event')],
-    ],
-  })
 }
 
 type Series = Exclude<keyof Bucket, 'at' | 'attempts'>
@@ -176,7 +121,7 @@ function sum(bucket: Bucket, series: readonly Series[]): number {
   return series.reduce((all, name) => all + bucket[name], 0)
 }
 
-function plotPanel({ plot }: Overview): Child {
+function plotPanel(plot: Overview['plot']): Child {
   const { range, buckets, handlerP95Ms } = plot
   const attempts = buckets.reduce((all, bucket) => all + bucket.attempts, 0)
   const failed = buckets.reduce((all, bucket) => all + bucket.failed, 0)

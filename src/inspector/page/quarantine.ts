@@ -2,41 +2,51 @@
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ClearResult, QuarantineList, ReverifyResult } from '../shapes.ts'
-import { asNoAnswer, pick, post, queryOf, total, useAsked, valueOf, type Query } from './data.ts'
-import { h, type Child, type Question, type View } from './ui.ts'
+import { asNoAnswer, pick, post, queryOf, useAsked, valueOf } from './data.ts'
+import { h, type Child, type View } from './ui.ts'
 import * as ui from './ui.ts'
 
 type Kept = QuarantineList['items'][number]
 
 const PATH = ['quarantine']
-const STALE_MS = 2_000
 
 export function QuarantineView(view: View): VNode | VNode[] {
   const query = pick(view.route.query, ['class', 'code', 'project'])
   const { after } = view.route.query
-  const asked = useAsked<QuarantineList>(`api/quarantine${queryOf({ ...query, after })}`, () => STALE_MS)
+  const asked = useAsked<QuarantineList>(`api/quarantine${queryOf({ ...query, after })}`, view.changes)
+  if (view.session.storeAlone) return h`${ui.heading('Quarantine')}${ui.aloneNote()}`
+  const isFiltered = Object.keys(query).length > 0
+  return h`${ui.heading('Quarantine')}${ui.answered(asked, ({ items, groups, size, counts, next }) => [
+    causes(groups, size, isFiltered),
+    view.session.may.write && h`<${VerifyForm} view=${view} size=${size} />`,
+    items.length > 0 ? requests(items) : nothing(isFiltered),
+    ui.pages(
+      view,
+      query,
+      next,
+      ['Oldest', 'Newer'],
+      ui.quiet(
+        `${ui.several(size, 'request')}, ${ui.bytes(counts.bytes)}`,
+        counts.dropped > 0 && `; ${ui.count(counts.dropped)} dropped for want of room`,
+      ),
+    ),
+  ])}`
+}
+
+/** Verifies all again, first as a dry run, and clears. */
+function VerifyForm({ view, size }: { readonly view: View; readonly size: number }): VNode | VNode[] {
   const [offset, setOffset] = useState('')
   const [dry, setDry] = useState<ReverifyResult>()
   const [outcome, setOutcome] = useState<Child>()
   const [isBusy, setBusy] = useState(false)
-  if (view.session.storeAlone) return h`${ui.heading('Quarantine')}${ui.aloneNote()}`
-  return h`${ui.heading('Quarantine')}${ui.answered(asked, (list) => [
-    groups(list),
-    view.session.may.write ? form(list) : ui.readOnlyNote(view),
-    classes(list, query),
-    items(list, query),
-    ui.pages(PATH, query, { after, next: list.next }, ['Oldest', 'Newer']),
-  ])}`
+  const admissible = dry?.admitted ?? 0
 
-  function run(change: () => Promise<Child>): void {
+  async function run(change: () => Promise<Child>): Promise<void> {
     setBusy(true)
     setOutcome(undefined)
-    change()
-      .then(setOutcome, (error: unknown) => setOutcome(ui.problemBox(asNoAnswer(error))))
-      .finally(() => {
-        setBusy(false)
-        asked.refresh()
-      })
+    setOutcome(await change().catch((error: unknown) => ui.problemBox(asNoAnswer(error))))
+    setBusy(false)
+    view.refresh()
   }
 
   function done(isWell: boolean, text: string, more?: Child): Child {
@@ -57,7 +67,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
       `${ui.several(examined, 'request')} verified again: ${counts}.`,
       dryRun &&
         admitted === 0 &&
-        'Put the right authKey and signing secret in place first; after a wrong clock, enter the measured offset.',
+        'Put the right authKey and signing secret in place first; after a wrong clock, enter its offset.',
     )
   }
 
@@ -66,83 +76,79 @@ export function QuarantineView(view: View): VNode | VNode[] {
     return done(true, `${ui.several(cleared, 'request')} cleared.`)
   }
 
-  function question(yes: string, what: string, text: string, onYes: Question['onYes']): () => void {
-    return () => view.confirm({ title: `${yes} ${what}?`, text, yes, isGrave: yes === 'Clear', onYes })
+  const confirmAdmit = (): void =>
+    view.confirm({
+      title: `Admit ${ui.several(admissible, 'callback')}?`,
+      text: 'Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.',
+      yes: 'Admit',
+      onYes: () => void run(() => verify(false)),
+    })
+  const confirmClear = (): void =>
+    view.confirm({
+      title: `Clear ${ui.several(size, 'request')}?`,
+      text: 'All of the quarantine is erased, real callbacks included. This cannot be undone.',
+      yes: 'Clear',
+      isGrave: true,
+      onYes: () => void run(clear),
+    })
+
+  function write({ currentTarget }: Event): void {
+    setOffset(valueOf(currentTarget))
+    setDry(undefined)
+    setOutcome(undefined)
   }
 
-  function form({ items: listed, counts }: QuarantineList): Child {
-    const offsets = new Map<number, number>()
-    for (const { offsetSeconds } of listed)
-      if (offsetSeconds !== undefined) offsets.set(offsetSeconds, (offsets.get(offsetSeconds) ?? 0) + 1)
-    const measured = [...offsets].sort(([, a], [, b]) => b - a).slice(0, 4)
-    const admissible = dry?.admitted ?? 0
-    const write = (value: string): void => {
-      setOffset(value)
-      setDry(undefined)
-      setOutcome(undefined)
-    }
-    function submit(event: Event): void {
-      event.preventDefault()
-      run(() => verify(true))
-    }
-    const admit = question(
-      'Admit',
-      ui.several(admissible, 'callback'),
-      'Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.',
-      () => run(() => verify(false)),
-    )
-    const clearAll = question(
-      'Clear',
-      ui.several(total(counts), 'request'),
-      'All of the quarantine is erased, real callbacks included. This cannot be undone.',
-      () => run(clear),
-    )
-    return ui.panel(
-      'Verify again',
-      h`<p>Verifies every request with the current credentials, each by its time of arrival. A dry run changes nothing.</p>
-      <form class="tools" onSubmit=${submit}>
-        <label for="offset">Clock offset in seconds</label>
-        <input id="offset" type="number" step="1" placeholder="0" value=${offset}
-          onInput=${({ currentTarget }: Event) => write(valueOf(currentTarget))} />
-        ${measured.map(
-          ([seconds, times]) =>
-            h`<button key=${seconds} type="button" class="quiet" onClick=${() => write(String(seconds))}>
-              ${seconds} s (measured ${ui.several(times, 'time')})</button>`,
-        )}
-        <button type="submit" disabled=${isBusy}>Dry run</button>
-        ${admissible > 0 && h`<button type="button" class="main" disabled=${isBusy} onClick=${admit}>Admit ${ui.count(admissible)}</button>`}
-        <button type="button" class="grave end" disabled=${isBusy || total(counts) === 0} onClick=${clearAll}>Clear the quarantine</button>
-      </form>`,
-      outcome,
-    )
+  function submit(event: Event): void {
+    event.preventDefault()
+    void run(() => verify(true))
   }
+
+  return h`${ui.panel(
+    'Verify again',
+    h`<p>Verifies every request with the current credentials, each by its time of arrival. A dry run changes nothing.</p>
+    <form class="tools" onSubmit=${submit}>
+      <label for="offset">Clock offset in seconds</label>
+      <input id="offset" type="number" step="1" placeholder="0" value=${offset} onInput=${write} />
+      <button type="submit" disabled=${isBusy}>Dry run</button>
+      ${admissible > 0 && h`<button type="button" class="main" disabled=${isBusy} onClick=${confirmAdmit}>Admit ${ui.count(admissible)}</button>`}
+      <button type="button" class="grave end" disabled=${isBusy || size === 0} onClick=${confirmClear}>Clear the quarantine</button>
+    </form>`,
+    outcome,
+  )}`
 }
 
-function classes({ classes: all, counts, bytes: size, dropped }: QuarantineList, query: Query): Child {
-  const link = (label: Child, name?: string): Child =>
-    ui.linkButton(label, PATH, { class: name }, name === query['class'])
-  return h`<nav class="choice" aria-label="Class">
-    ${link('All')}
-    ${all.map(({ name, label, what }) => link(h`<span title=${what}>${label} <b>${ui.count(counts[name] ?? 0)}</b></span>`, name))}
-    ${ui.quiet(ui.bytes(size), dropped > 0 && `; ${ui.several(dropped, 'request')} dropped for want of room`)}
-  </nav>`
+function causes(groups: QuarantineList['groups'], size: number, isFiltered: boolean): Child {
+  const isPartial = groups.reduce((sum, { count }) => sum + count, 0) < size
+  return ui.problems(
+    'By cause',
+    groups.map(({ class: name, guess, code, why, project, count, since, last }) => ({
+      key: `${name} ${code} ${project ?? ''}`,
+      tone: name === 'rest' ? 'calm' : 'bad',
+      text: h`<strong>${ui.count(count)}${isPartial && '+'} refused since ${ui.time(since)}: ${guess}</strong>
+        ${project !== undefined && ` Project ${project}.`}
+        <p><code>${code}</code> ${ui.prose(why)}</p><small>last ${ui.time(last, true)}</small>`,
+      remedy: ui.linkButton('Show', PATH, { class: name, code, project }),
+    })),
+    isFiltered && ui.linkButton('Show all causes', PATH),
+  )
 }
 
-function items({ classes: all, items: rows }: QuarantineList, query: Query): Child {
-  if (rows.length === 0)
-    return ui.empty(
-      query['class'] === undefined ? 'Nothing is in quarantine.' : 'Nothing of this class is in quarantine.',
-      'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
-    )
-  const labels = new Map(all.map(({ name, label }) => [name, label]))
-  return ui.table<Kept>({
+function nothing(isFiltered: boolean): Child {
+  return ui.empty(
+    isFiltered ? 'Nothing of this cause is in quarantine.' : 'Nothing is in quarantine.',
+    'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
+  )
+}
+
+function requests(rows: readonly Kept[]): Child {
+  return ui.table({
     caption: 'Requests in quarantine, in order of arrival',
     rows,
     keyOf: ({ id }) => id,
-    class: 'cards kept',
+    class: 'cards',
     columns: [
       ['Received', 'when', ({ arrivedAt }) => ui.time(arrivedAt, true)],
-      ['Kind', 'what', ({ kind, class: each }) => [kind ?? 'any', ' ', ui.badge(labels.get(each), 'calm')]],
+      ['Kind', 'what', ({ kind, label }) => [kind ?? 'any', ' ', ui.badge(label, 'calm')]],
       ['Project', 'project', ({ project }) => project],
       ['Message', 'message', ({ messageId }) => messageId && ui.idText(messageId, 'message id')],
       ['Cause', 'wide', causeOf],
@@ -150,27 +156,10 @@ function items({ classes: all, items: rows }: QuarantineList, query: Query): Chi
   })
 }
 
-function groups({ groups: all, counts }: QuarantineList): Child {
-  const grouped = all.reduce((sum, each) => sum + each.count, 0)
-  const more = grouped < total(counts) ? '+' : ''
-  return ui.problems(
-    'By cause',
-    all.map(({ class: name, guess, code, why, project, count: number, since, last }) => ({
-      key: `${name} ${code} ${project ?? ''}`,
-      tone: name === 'rest' ? 'calm' : 'bad',
-      text: h`<strong>${ui.count(number)}${more} refused since ${ui.time(since)}: ${guess}</strong>
-        ${project !== undefined && ` Project ${project}.`}
-        <p><code>${code}</code> ${ui.prose(why)}</p><small>last ${ui.time(last, true)}</small>`,
-      remedy: ui.linkButton('Show', PATH, { class: name, code, project }),
-    })),
-  )
-}
-
-function causeOf({ code, offsetSeconds, bytes: size, payload }: Kept): Child {
-  const way = (offsetSeconds ?? 0) > 0 ? 'behind' : 'ahead of'
+function causeOf({ code, offsetSeconds, bytes, payload }: Kept): Child {
   return h`<details><summary data-item><code>${code}</code>
-      ${offsetSeconds !== undefined && h`<strong> Its time is ${ui.duration(Math.abs(offsetSeconds) * 1_000)} ${way} this clock.</strong>`}
-      <small> ${ui.bytes(size)}</small></summary>
+      ${offsetSeconds !== undefined && h`<strong> Clock offset: ${offsetSeconds} s.</strong>`}
+      <small> ${ui.bytes(bytes)}</small></summary>
       ${payload === undefined ? ui.quiet('Its body is no JSON object.') : ui.long('Payload', payload)}
     </details>`
 }

@@ -3,7 +3,7 @@ import htm from 'htm/mini'
 import { createElement, type ComponentChildren, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../shapes.ts'
-import { href, now, type NoAnswer, type Query, type Route } from './data.ts'
+import { href, now, type Asked, type NoAnswer, type Query, type Route } from './data.ts'
 
 /**
  * Markup as data. A text becomes a text node and nothing else, so nothing that a sender writes is ever read as markup.
@@ -16,10 +16,14 @@ export type Child = ComponentChildren
 export interface View {
   readonly session: Session
   readonly route: Route
+  /** Another text whenever something may have changed. */
+  readonly changes: string
   /** Tells those who do not see it. */
   readonly say: (text: string) => void
   readonly confirm: (question: Question) => void
   readonly decide: (decision: Decision, targets: Targets) => void
+  /** Has every view ask again. */
+  readonly refresh: () => void
 }
 
 /** Asked before something is done. */
@@ -27,7 +31,7 @@ export interface Question {
   readonly title: string
   readonly text: string
   readonly yes: string
-  readonly isGrave: boolean
+  readonly isGrave?: boolean
   /** A box to tick. */
   readonly option?: { readonly label: string; readonly what: string }
   readonly onYes: (isTicked: boolean) => void
@@ -134,14 +138,7 @@ export function prose(text: string): Child {
 
 /** Text that may be long; the keyboard scrolls it. */
 export function long(label: string, text: string): Child {
-  return h`<pre tabindex="0" aria-label=${label}>${cut(text)}</pre>`
-}
-
-/** No more than the page can lay out at once; the server cuts long before. */
-const LONGEST = 20_000
-
-function cut(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… cut after ${count(LONGEST)} characters` : text
+  return h`<pre tabindex="0" aria-label=${label}>${text}</pre>`
 }
 
 /** The first line says most; the stack is behind a click. */
@@ -199,10 +196,6 @@ export function idText(id: string, what: string, address?: string): Child {
   return h`<span class="copied">${code(id, address)}${copyButton(id, what)}</span>`
 }
 
-export function recipientOf(recipient: string | undefined, { session }: View): Child {
-  return recipient && [code(recipient), !session.may.reveal && quiet(' masked for you')]
-}
-
 export function badge(text: Child, tone = '', title?: string): Child {
   return h`<span class=${`badge ${tone}`} title=${title}>${text}</span>`
 }
@@ -230,11 +223,18 @@ interface TableOptions<T> {
 }
 
 /**
- * A narrow page shows each row as a card. Its roles are named, for a card is not laid out as a row, and some browsers take it for
+ * A column in which no row has anything is left out. A narrow page shows each row as a card. Its roles are named, for a card is not laid out as a row, and some browsers take it for
  * none then.
  */
-export function table<T>({ caption, columns, rows, keyOf, isMarked, class: name = 'cards' }: TableOptions<T>): Child {
-  const shown = columns.filter((column) => column !== false)
+export function table<T>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  isMarked,
+  class: name = 'cards rows',
+}: TableOptions<T>): Child {
+  const shown = columns.filter((column) => column !== false).filter(([, , cell]) => rows.some(cell))
   return h`<table class=${name} role="table">
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup"><tr role="row">
@@ -274,17 +274,17 @@ export function problems(
   </section>`
 }
 
-/** Under a list: to its newest page, to the next one, and how many there are. */
+/** Under a list: to its first page, to the one behind this, and how many there are. */
 export function pages(
-  path: readonly string[],
+  { route }: View,
   query: Query,
-  { after, next }: { readonly after: string | undefined; readonly next: string | undefined },
+  next: string | undefined,
   [first, further]: readonly [first: string, further: string],
   ...more: readonly Child[]
 ): Child {
   return h`<nav class="pages" aria-label="Pages">
-    ${after !== undefined && linkButton(`« ${first}`, path, query)}
-    ${next !== undefined && linkButton(`${further} »`, path, { ...query, after: next })}
+    ${route.query['after'] !== undefined && linkButton(`« ${first}`, [route.view], query)}
+    ${next !== undefined && linkButton(`${further} »`, [route.view], { ...query, after: next })}
     ${more}
   </nav>`
 }
@@ -310,10 +310,7 @@ export function problemBox({ status, message }: NoAnswer, isOld = false): Child 
 }
 
 /** The answer as `whole` shows it, what went wrong, or that it is on its way. */
-export function answered<T>(
-  { value, problem }: { readonly value: T | undefined; readonly problem: NoAnswer | undefined },
-  whole: (value: T) => Child,
-): Child {
+export function answered<T>({ value, problem }: Asked<T>, whole: (value: T) => Child): Child {
   if (value !== undefined)
     return [problem !== undefined && problem.status !== 0 && problemBox(problem, true), whole(value)]
   if (problem !== undefined) return problemBox(problem)
@@ -327,8 +324,4 @@ export function linkButton(text: Child, path: readonly string[], query: Query = 
 export function aloneNote(): Child {
   return h`<p class="note">You look into the store alone. Counts over time, handlers and the quarantine are known to the
     receiver’s process only: mount the inspector in your app to see them.</p>`
-}
-
-export function readOnlyNote({ session }: View): Child {
-  return !session.may.write && h`<p class="quiet">Read-only: you lack the right to write.</p>`
 }

@@ -1,0 +1,87 @@
+/** Filters of a list: each change goes into the address at once. */
+import type { Session } from '../shapes.ts'
+import { go, href, now, valueOf, type Query } from './data.ts'
+import { h, type Child, type View } from './ui.ts'
+import * as labels from './labels.ts'
+import * as ui from './ui.ts'
+
+type Choices = readonly (readonly [value: string, label: string])[]
+
+const PRESETS = [['900', '15 min'], ['3600', '1 h'], ['86400', '24 h'], ['604800', '7 days']] as const // prettier-ignore
+
+/** What a filter may be, by its name; one that has no choices is typed. */
+const CHOICES: Readonly<Record<string, (session: Session) => Choices>> = {
+  type: ({ types }) => same(types),
+  outcome: () => Object.entries(labels.OUTCOMES).map(([name, [label]]) => [name, label]),
+  project: ({ projects }) => same(projects),
+  carrier: ({ carriers }) => same(carriers),
+}
+
+function same(names: readonly string[]): Choices {
+  return names.map((name) => [name, name])
+}
+
+/** A phone has no room for them until they are asked for. */
+const isWide = matchMedia('(min-width: 44rem)').matches
+
+export function filters({ session }: View, path: readonly string[], names: readonly string[], query: Query): Child {
+  const set = (changed: Query): void => go(path, { ...query, ...changed })
+  const onChange =
+    (changed: (value: string) => Query) =>
+    ({ currentTarget }: Event): void =>
+      set(changed(valueOf(currentTarget).trim()))
+
+  function control(name: string): Child {
+    const chosen = query[name] ?? ''
+    if (name === 'from' || name === 'to')
+      return h`<${ui.Field} id=${`filter-${name}`} type="datetime-local" step="1" value=${toField(chosen)}
+        onChange=${onChange((value) => ({ [name]: fromField(value) }))} />`
+    const choices = CHOICES[name]?.(session)
+    if (choices === undefined)
+      return h`<${ui.Field} id=${`filter-${name}`} size="10" value=${chosen} onChange=${onChange((value) => ({ [name]: value }))} />`
+    const isKnown = chosen === '' || choices.some(([value]) => value === chosen)
+    return select(
+      name,
+      'any',
+      isKnown ? choices : [...choices, [chosen, chosen]],
+      chosen,
+      onChange((value) => ({ [name]: value })),
+    )
+  }
+
+  const active = Object.keys(query).filter((name) => name !== 'q').length
+  const ofLast = onChange((seconds) => ({
+    from: new Date(now() - Number(seconds) * 1_000).toISOString(),
+    to: undefined,
+  }))
+  return h`<details class="filters" open=${isWide}>
+    <summary>${active === 0 ? 'Filters' : `Filters (${active})`}</summary>
+    <form aria-label="Filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      ${names.map((name) => field(name, name.charAt(0).toUpperCase() + name.slice(1), control(name)))}
+      ${field('last', 'The last', select('last', 'choose', PRESETS, '', ofLast))}
+      ${Object.keys(query).length > 0 && h`<a class="button" href=${href(path)}>Clear</a>`}
+    </form>
+  </details>`
+}
+
+function field(name: string, label: string, control: Child): Child {
+  return h`<div class="field" key=${name}><label for=${`filter-${name}`}>${label}</label>${control}</div>`
+}
+
+function select(name: string, none: string, choices: Choices, chosen: string, onChange: (event: Event) => void): Child {
+  return h`<select id=${`filter-${name}`} value=${chosen} onChange=${onChange}>
+    <option value="" selected=${chosen === ''}>${none}</option>
+    ${choices.map(([value, text]) => h`<option value=${value} selected=${value === chosen}>${text}</option>`)}
+  </select>`
+}
+
+/** As such a field has it: in the zone that is shown, without naming it. */
+function toField(iso: string): string {
+  const at = new Date(iso)
+  return Number.isNaN(at.getTime()) ? '' : ui.inZone(at).slice(0, 19)
+}
+
+function fromField(text: string): string {
+  const at = new Date(ui.zone.isUtc && text !== '' ? `${text}Z` : text)
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString()
+}

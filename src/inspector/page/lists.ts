@@ -1,0 +1,200 @@
+/** Lists of events, the newest first, one line each: what came, by filters or by what is searched for; and the dead letters, by error. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { DeadLetterList, EventList, EventRow, Sent } from '../shapes.ts'
+import { href, idsOf, pick, queryOf, useAsked, type Query } from './data.ts'
+import { decisions, decisionsOf } from './deciding.ts'
+import { filters } from './filters.ts'
+import { h, type Child, type Column, type Targets, type View } from './ui.ts'
+import * as labels from './labels.ts'
+import * as ui from './ui.ts'
+
+const EVENTS = ['type', 'outcome', 'project', 'channel', 'carrier', 'from', 'to']
+const LETTERS = ['type', 'project', 'from', 'to']
+
+export function EventsView(view: View): VNode | VNode[] {
+  const { query: given } = view.route
+  const query = pick(given, [...EVENTS, 'q'])
+  const asked = useAsked<EventList>(`api/events${queryOf({ ...query, after: given['after'] })}`, view.changes)
+  const { message } = asked.value ?? {}
+  useEffect(() => {
+    // A message id leads to its timeline; back leads to what was before the search.
+    if (message !== undefined && message.messageId === query['q'])
+      location.replace(labels.hrefOfMessage(message.messageId, message.project))
+  }, [message?.messageId])
+  return h`${ui.heading('Events')}${filters(view, ['events'], EVENTS, query)}
+    ${ui.answered(asked, ({ items, next, lookedBackTo, sent, sentBefore }) => [
+      sent && [h`<h2>Sent to this recipient</h2>`, sends(sent)],
+      sentBefore !== undefined &&
+        h`<p class="quiet">Sends were searched back to ${ui.time(sentBefore)}: <a href=${href(['events'], { ...query, to: sentBefore })}>search further back</a>.</p>`,
+      sent && items.length > 0 && h`<h2>Reports that name this recipient</h2>`,
+      items.length > 0
+        ? h`<${EventTable} view=${view} items=${items} />`
+        : sent === undefined && nothing(next !== undefined, query),
+      lookedBackTo !== undefined && h`<p class="quiet">Searched back to ${ui.time(lookedBackTo, true)}.</p>`,
+      ui.pages(
+        view,
+        query,
+        next,
+        ['Newest', lookedBackTo === undefined ? 'Older' : 'Search further back'],
+        items.length > 0 && [ui.quiet(ui.several(items.length, 'event')), exportLinks(query)],
+      ),
+    ])}`
+}
+
+function exportLinks(query: Query): Child {
+  const link = (kind: string): Child =>
+    h`<a href=${`api/events.${kind}${queryOf(query)}`} download>${kind.toUpperCase()}</a>`
+  return h`<span class="end">Export: ${link('csv')} ${link('json')}</span>`
+}
+
+function nothing(hasMore: boolean, query: Query): Child {
+  if (hasMore) return ui.empty('None found so far.')
+  if (query['q'] !== undefined)
+    return ui.empty(
+      `Nothing is known of “${query['q']}”.`,
+      'Enter it as a whole; a number begins with its country code.',
+      h`It may have been refused: look into <a href="#/quarantine">quarantine</a>.`,
+    )
+  if (Object.keys(query).length > 0)
+    return ui.empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
+  return ui.empty('No events yet.', 'They appear as soon as callbacks of the service arrive.')
+}
+
+function sends(sent: readonly Sent[]): Child {
+  return ui.table({
+    caption: 'Sent to this recipient, newest first',
+    rows: sent,
+    keyOf: ({ messageId, sentAt }) => messageId ?? sentAt,
+    columns: [
+      ['Sent', 'when', ({ sentAt }) => ui.time(sentAt, true)],
+      ['Message', 'message', labels.messageLink],
+      ['Channel', 'via', ({ channel }) => channel],
+      ['Newest report', 'what', ({ lastReport }) => lastReport && labels.typeName(lastReport)],
+      ['State', 'outcome', ({ state, refused }) => [labels.sentBadge(state), ' ', ui.quiet(refused)]],
+    ],
+  })
+}
+
+export function DeadLettersView(view: View): VNode | VNode[] {
+  const query = pick(view.route.query, [...LETTERS, 'error'])
+  const { after } = view.route.query
+  const asked = useAsked<DeadLetterList>(`api/dead-letters${queryOf({ ...query, after })}`, view.changes)
+  return h`${ui.heading('Dead letters')}${ui.answered(asked, ({ items, groups, matching, total, isCut, next }) => [
+    causes(groups, view, query),
+    filters(view, ['dead-letters'], LETTERS, query),
+    items.length > 0
+      ? h`<${EventTable} view=${view} items=${items} all=${lettersOf(query, matching)} />`
+      : ui.empty(
+          Object.keys(query).length > 0 || after !== undefined ? 'No dead letter matches.' : 'No dead letters.',
+          'An event whose handlers fail in every attempt stays here until you replay or discard it.',
+        ),
+    ui.pages(
+      view,
+      query,
+      next,
+      ['Newest', 'Older'],
+      ui.quiet(`${ui.count(matching)} of ${ui.several(total, 'dead letter')}`, isCut && '; more come after these'),
+    ),
+  ])}`
+}
+
+/** All dead letters that match. */
+function lettersOf(query: Query, count: number): Targets {
+  return { name: ui.several(count, 'dead letter'), count, ids: () => idsOf(query) }
+}
+
+function causes(groups: DeadLetterList['groups'], view: View, query: Query): Child {
+  const isGroup = query['error'] !== undefined
+  return ui.problems(
+    'By error',
+    groups
+      .filter(({ id }) => !isGroup || id === query['error'])
+      .map(({ id, cause, count, since, last }) => ({
+        key: id,
+        tone: 'bad',
+        text: h`<p class="line" title=${cause}><b>${ui.count(count)}×</b> ${cause}</p>
+          <small>since ${ui.time(since)}, last ${ui.time(last, true)}</small>`,
+        remedy: [
+          !isGroup && ui.linkButton('Show', ['dead-letters'], { ...query, error: id }),
+          decisions(view, lettersOf({ ...query, error: id }, count), `all: ${cause}`, ' all'),
+        ],
+      })),
+    isGroup && ui.linkButton('Show all errors', ['dead-letters'], { ...query, error: undefined }),
+    h`<p class="quiet">Fix the error; the log has the stack. Then replay.</p>`,
+  )
+}
+
+interface EventTableProps {
+  readonly view: View
+  readonly items: readonly EventRow[]
+  /** Those that match, on this page or not. */
+  readonly all?: Targets
+}
+
+/** One line an event; dead letters among them can be selected. */
+function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const dead = items.filter(({ outcome }) => outcome === 'dead').map(({ id }) => id)
+  const isDecided = view.session.may.write && dead.length > 0
+  const here = dead.filter((id) => chosen.has(id))
+  const selected = {
+    name: ui.several(here.length, 'dead letter'),
+    count: here.length,
+    ids: () => Promise.resolve(here),
+  }
+  const isAll = all !== undefined && all.count > dead.length && here.length === dead.length
+
+  function box(label: string, ids: readonly string[]): Child {
+    const isChecked = ids.every((id) => chosen.has(id))
+    const choose = (): void =>
+      setChosen(isChecked ? new Set([...chosen].filter((id) => !ids.includes(id))) : new Set([...chosen, ...ids]))
+    return h`<input type="checkbox" aria-label=${label} checked=${isChecked} onChange=${choose} />`
+  }
+
+  const columns: readonly (Column<EventRow> | false)[] = [
+    isDecided && [
+      'Selected',
+      'choose',
+      (row) => row.outcome === 'dead' && box(`Select ${labels.nameOf(row)}`, [row.id]),
+    ],
+    ['Received', 'when', ({ receivedAt, admittedAt, endedAt }) => ui.time(receivedAt ?? admittedAt ?? endedAt, true)],
+    ['Event', 'what', (row) => [labels.eventLink(row), labels.lateBadge(row), ' ', ui.quiet(labels.statusOf(row))]],
+    ['Project', 'project', ({ project }) => project],
+    ['Message', 'message', labels.messageLink],
+    ['Recipient', 'recipient', ({ recipient }) => ui.code(recipient)],
+    ['Via', 'via', labels.via],
+    ['Latency', 'number', latency],
+    ['Outcome', 'outcome', outcomeOf],
+    isDecided && ['Actions', 'do', (row) => decisionsOf(view, row)],
+  ]
+  return h`${
+    isDecided &&
+    h`<div class="tools">
+      <label>${box('All on this page', dead)} ${ui.several(here.length, 'selected', 'selected')}</label>
+      ${decisions(view, selected, 'those selected')}
+      ${isAll && h`<span>All ${ui.count(all.count)} that match:</span>${decisions(view, all, 'all that match', ' all')}`}
+    </div>`
+  }
+  ${ui.table({
+    caption: 'Events, newest first',
+    rows: items,
+    keyOf: ({ id }) => id,
+    isMarked: ({ id }) => chosen.has(id),
+    columns,
+  })}`
+}
+
+/** From its arrival until its handlers were done. */
+function latency({ receivedAt, endedAt, outcome }: EventRow): Child {
+  if (receivedAt === undefined || endedAt === undefined || outcome !== 'settled') return undefined
+  return ui.duration(Math.max(0, Date.parse(endedAt) - Date.parse(receivedAt)))
+}
+
+function outcomeOf({ outcome, attempts = 0, dueAt, error }: EventRow): Child {
+  const [head = ''] = error?.split('\n', 1) ?? []
+  const next = outcome === 'retrying' && dueAt !== undefined && `, next ${ui.age(new Date(dueAt))}`
+  return h`${labels.outcomeBadge(outcome)}
+    ${next && h`<small> ${ui.several(attempts, 'attempt')}${next}</small>`}
+    ${head !== '' && h`<small class="error" title=${head}> ${head}</small>`}`
+}
