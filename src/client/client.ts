@@ -67,7 +67,7 @@ export interface Client<M = unknown> {
 
 /**
  * Makes a client of the send endpoint. It opens nothing until the first send. Only what did not reach the service is sent again by itself:
- * the contract has no key by which the service would know a repetition. `M` is the type of `meta`: that of the receiver's
+ * the contract shows no key by which the service would know a repetition. `M` is the type of `meta`: that of the receiver's
  * `schemas.meta`. Throws an `OptionsError` for an option that cannot work.
  */
 export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> {

@@ -42,7 +42,7 @@ export class SendError extends MessagingWebhooksError {
   declare readonly code: SendErrorCode
   /**
    * Whether the service may have taken the send. Where it is false, sending again sends nothing twice; where it is true, that is for you to
-   * weigh, for the contract has no key by which the service would know a repetition.
+   * weigh, for the contract shows no key by which the service would know a repetition.
    */
   readonly mayBeSent: boolean
   /** How many requests were made; all but the last did not reach the service. */

@@ -38,6 +38,8 @@ interface InboxOptions {
   readonly onLost?: StoreHost['onLost']
   /** False where nothing is claimed here. */
   readonly claims: boolean
+  /** False if no report waits for pending sends in the store. Default true. */
+  readonly awaitsAnswers?: boolean | undefined
   readonly admitBatch: AdmitBatch
   /** Opens the logs for what the store cannot take; undefined for none. */
   readonly openSpools: (() => Promise<Spools>) | undefined
@@ -100,7 +102,13 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   async function openStore(): Promise<OpenStore<X>> {
     try {
       if (options.openSpools !== undefined) await openBehind(options.openSpools)
-      opened = await store.open({ onWork, onLost, report, claims: options.claims })
+      opened = await store.open({
+        onWork,
+        onLost,
+        report,
+        claims: options.claims,
+        awaitsAnswers: options.awaitsAnswers ?? true,
+      })
       if (opened.latestNowMs !== undefined) clock.reach(opened.latestNowMs)
       pruning.begin(opened)
       return opened

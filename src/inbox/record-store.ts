@@ -142,6 +142,14 @@ export interface Change {
   readonly admitted: NewEvent | undefined
 }
 
+/** Asks a write whether sends are pending. */
+export interface PendingLook {
+  /** Ignores sends that have been pending since this time or longer. */
+  readonly afterMs: number
+  /** Receives the least `pendingMark` above `afterMs`; undefined if there is none. */
+  readonly onAnswer: (sinceMs: number | undefined) => void
+}
+
 /** A store that nobody else changes while it is asked: memory, and SQLite within a transaction. */
 export interface LocalStore extends Indexes {
   /** With `nowMs`, an event is admitted then: what has expired by then may be left out. */
@@ -149,6 +157,8 @@ export interface LocalStore extends Indexes {
   /** Whether another event may be stored. */
   hasRoom(event: NewEvent): boolean
   write(change: Change): void
+  /** The least `pendingMark` above this time. Optional for a store of one process. */
+  pendingSince?(afterMs: number): number | undefined
 }
 
 /** A record as a shared store has it. The version changes with each write, and is compared for equality only. */
@@ -180,8 +190,15 @@ export interface SharedStore extends Omit<Indexes, 'due'> {
    * Writes each change that still applies, all of it or nothing, durably; answers its new version, or undefined where it did not
    * apply. Changes of one call are not atomic together: where it rejects, any of them may have been written. Rejects with a
    * `ClockJump`, and writes nothing, where the store's clock is more than 2 s from `asOfMs`.
+   *
+   * With `pending` it also answers that question, as of this write or a moment before. Optional: without the answer, no report waits for
+   * sends of other processes.
    */
-  write(changes: readonly VersionedChange[], asOfMs: number | undefined): Promise<readonly (number | undefined)[]>
+  write(
+    changes: readonly VersionedChange[],
+    asOfMs: number | undefined,
+    pending?: PendingLook,
+  ): Promise<readonly (number | undefined)[]>
 }
 
 /** The store's clock is not where it was when the change was decided; nothing was written. */

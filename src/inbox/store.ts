@@ -478,6 +478,8 @@ export interface StoreHost {
   readonly onLost?: ((isAmong: (messageKey: string) => boolean) => void) | undefined
   /** False where nothing will be claimed, so that nobody need be woken. Default true. */
   readonly claims?: boolean
+  /** False if no report waits for pending sends in the store. Default true. */
+  readonly awaitsAnswers?: boolean
 }
 
 /** What `createReceiver({ store })` takes: something that can be opened. */

@@ -1,4 +1,5 @@
 /** The facts about a record that stores index for lists and loops. A store does not look into the record itself. */
+import { isBegun } from './expected.ts'
 import { dueMsOf, type MessageRecord } from './record.ts'
 
 const DAY_MS = 86_400_000
@@ -10,6 +11,14 @@ export function dueMark(record: MessageRecord): number | undefined {
 
 export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {
   return wholeMs(send?.overdueAtMs)
+}
+
+/** Since when a send has been pending, in store time; undefined if the record has no pending send. */
+export function pendingMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {
+  if (send?.overdueAtMs === undefined || !isBegun(send.expectation)) return undefined
+  const { sentAtMs, overdueAtMs = sentAtMs } = send.expectation
+  // Both are times of the sending process. Only their difference is valid by another clock.
+  return wholeMs(send.overdueAtMs - (overdueAtMs - sentAtMs))
 }
 
 /** The day of the last change. Writes of one day leave the index unchanged. */

@@ -103,6 +103,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     gapTimeoutMs: Math.max(resolved.ordering.gapTimeoutMs, orphans.holdMs),
     report,
     claims: resolved.dispatch,
+    awaitsAnswers: resolved.orphanHoldMs === undefined,
     onWork() {
       options.onWork()
       dispatcher.wake()

@@ -129,9 +129,9 @@ export const receiverOptions = {
   /** How often, and how long, an event is tried whose handlers fail. */
   retry: z.strictObject(retry).prefault({}),
   /**
-   * How long a report of a message that nobody expects waits for `receiver.expect`, or for the answer of a sender: it may
-   * overtake the answer to its own send. 0 is not at all. What is given holds always. Milliseconds, 0 to 2,147,483,647.
-   * Default: 5,000 while a send of this process awaits its answer, else 0.
+   * How long a report of a message that nobody expects waits for `receiver.expect`: it may overtake the answer to its own
+   * send. Only a client that uses `expect` without `intend` needs it. 0 is not at all. What is given holds always.
+   * Milliseconds, 0 to 2,147,483,647. Default: as long as a send that was begun before awaits its answer in the store.
    */
   orphanHoldMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
   /** `false` only takes callbacks: another receiver on the same shared store runs the handlers. Default: `true`. */

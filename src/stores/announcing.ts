@@ -52,8 +52,8 @@ export function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }:
 
 /** If an event was settled while others of its message wait, something is due here. */
 export function announcingRest(write: SharedStore['write'], onWork: StoreHost['onWork']): SharedStore['write'] {
-  return async (changes, asOfMs) => {
-    const versions = await write(changes, asOfMs)
+  return async (changes, asOfMs, pending) => {
+    const versions = await write(changes, asOfMs, pending)
     if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change))) systemClock().soon(onWork)
     return versions
   }

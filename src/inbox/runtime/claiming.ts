@@ -4,7 +4,15 @@ import { lease, type Leased, type LeaseRequest } from '../../messages/events.ts'
 import type { Decision, Entry } from '../../messages/record.ts'
 import type { EventPlace, Indexes, LikelyEvent, Payload } from '../record-store.ts'
 import type { Awaitable, Claim, OpenStore } from '../store.ts'
-import { andThen, claimOf, ifFails, settlementCommand, type Command, type Runner } from './commands.ts'
+import {
+  andThen,
+  claimOf,
+  ifFails,
+  settlementCommand,
+  type AskOvertaking,
+  type Command,
+  type Runner,
+} from './commands.ts'
 
 export interface ClaimingOptions {
   readonly runner: Runner
@@ -15,6 +23,8 @@ export interface ClaimingOptions {
    */
   readonly worker?: ((recordKey: string) => string | undefined) | undefined
   readonly report: (error: MessagingWebhooksError) => void
+  /** Undefined if no report waits for pending sends. */
+  readonly askOvertaking: AskOvertaking | undefined
 }
 
 /** What is due and could not be leased is tried again. */
@@ -24,7 +34,9 @@ const NONE_LIKELY: readonly never[] = []
 const NO_PAYLOADS: readonly never[] = []
 const NO_KEYS: ReadonlySet<string> = new Set()
 
-export function createClaim({ runner, indexes, worker, report }: ClaimingOptions): OpenStore['claim'] {
+export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
+  const { runner, indexes, worker, report, askOvertaking } = options
+
   function leaseAll(
     keys: readonly string[],
     request: Omit<LeaseRequest, 'worker'>,
@@ -36,7 +48,8 @@ export function createClaim({ runner, indexes, worker, report }: ClaimingOptions
     // Where the lease cannot be written, nobody waits for it.
     if (early instanceof Promise) early.catch(() => {})
     const commands = keys.map((key) => leaseCommand(key, request, worker === undefined ? '' : worker(key)))
-    return andThen(runner.run(commands), (answers) => {
+    const overtaking = askOvertaking?.(request.nowMs)
+    return andThen(runner.run(commands, overtaking?.look), (answers) => {
       const leased = answers.flatMap((one, index) => {
         const key = keys[index]
         return one === undefined || key === undefined ? [] : [{ ...one, key, id: one.entry.id }]
@@ -44,13 +57,16 @@ export function createClaim({ runner, indexes, worker, report }: ClaimingOptions
       const claimed = andThen(early, (read) =>
         andThen(payloadsOf(leased, [...likely.map(({ payload }) => payload), ...read]), (payloads) => {
           const claims: Claim[] = []
-          const unusable: Command<boolean>[] = []
+          const later: Command<boolean>[] = []
           for (const [index, one] of leased.entries()) {
             const payload = payloads[index]
-            if (payload !== undefined && payload.corrupt === undefined) claims.push(claimOf(one.key, one, payload))
-            else unusable.push(setAside(one.key, one.entry, payload?.corrupt, request.nowMs))
+            const isUsable = payload !== undefined && payload.corrupt === undefined
+            const back = isUsable ? overtaking?.waiting(one.key, one) : undefined
+            if (back !== undefined) later.push(back)
+            else if (isUsable) claims.push(claimOf(one.key, one, payload))
+            else later.push(setAside(one.key, one.entry, payload?.corrupt, request.nowMs))
           }
-          return unusable.length === 0 ? claims : andThen(runner.run(unusable), () => claims)
+          return later.length === 0 ? claims : andThen(runner.run(later), () => claims)
         }),
       )
       return ifFails(claimed, () => runner.abandon?.(leased))

@@ -42,7 +42,14 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
   const report = host.report ?? (() => {})
   // Tells its leases from those of others.
   const worker = String(randomInt(1, 2 ** 48 - 1))
-  const verbs = createOpenStore({ runner, indexes, retention, worker: () => worker, report })
+  const verbs = createOpenStore({
+    runner,
+    indexes,
+    retention,
+    worker: () => worker,
+    report,
+    awaitsAnswers: host.awaitsAnswers,
+  })
   const { expect, overdue, admitOverdue, awaitNoMore, expectations, sentTo, ...others } = verbs
   const sends = { expect, overdue, admitOverdue, awaitNoMore, expectations, sentTo }
   return {

@@ -2,24 +2,27 @@
 import type { Retention } from '../../messages/expire.ts'
 import type { OpenStore } from '../store.ts'
 import { createClaim, type ClaimingOptions } from './claiming.ts'
-import { createEventVerbs } from './commands.ts'
+import { createAskOvertaking, createEventVerbs } from './commands.ts'
 import { createListingVerbs } from './listing.ts'
 import { createRetentionVerbs } from './retention.ts'
 import { createSendVerbs } from './sends.ts'
 
-interface OpenStoreOptions extends ClaimingOptions {
+interface OpenStoreOptions extends Omit<ClaimingOptions, 'askOvertaking'> {
   readonly retention: Retention
+  /** False if no report waits for pending sends. Default true. */
+  readonly awaitsAnswers?: boolean | undefined
 }
 
 /** All that the contract has and no engine must add. */
 export type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Exclude<Added, 'contextFor'>>
 type Added = 'latestNowMs' | 'tellsOfRest' | 'settleHoldMs' | 'eraseTraces' | 'isHeld' | 'holders' | 'contextFor'
 
-export function createOpenStore(options: OpenStoreOptions): Verbs {
+export function createOpenStore({ awaitsAnswers = true, ...options }: OpenStoreOptions): Verbs {
   const { runner, indexes, retention } = options
+  const askOvertaking = awaitsAnswers ? createAskOvertaking() : undefined
   return {
-    ...createEventVerbs(options),
-    claim: createClaim(options),
+    ...createEventVerbs({ ...options, askOvertaking }),
+    claim: createClaim({ ...options, askOvertaking }),
     ...createSendVerbs({ runner, indexes }),
     ...createListingVerbs(indexes),
     ...createRetentionVerbs({ runner, indexes, retention }),

@@ -7,7 +7,8 @@ import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { takeBack } from '../../messages/events.ts'
 import type { Decision, Lease, MessageRecord, PayloadChange } from '../../messages/record.ts'
-import type { Indexes, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
+import { leasesOvertaking } from '../../messages/sends.ts'
+import type { Indexes, PendingLook, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
 import { NEWER } from './codec.ts'
 import { newerRecord, type Command, type GrantedLease, type Runner } from './commands.ts'
@@ -20,7 +21,7 @@ const MOST_MS = 30_000
 const NOTHING_WRITTEN = { versions: [], granted: [], refused: [] }
 
 interface SharedRunner extends Runner {
-  run<A>(commands: readonly Command<A>[]): Promise<readonly A[]>
+  run<A>(commands: readonly Command<A>[], pending?: PendingLook): Promise<readonly A[]>
   /** The indexes of the store; what `due` reads with the keys is remembered. */
   readonly indexes: Indexes
   /** Another connection has changed it. */
@@ -64,9 +65,10 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     for (const { key, id, lease } of grants) lost.add({ key, id, lease, endMs })
   }
 
-  async function write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
+  async function write(changes: readonly VersionedChange[], asOfMs: number | undefined, pending?: PendingLook) {
     try {
-      const versions = await store.write(changes, asOfMs)
+      const overtakes = changes.some(({ before, after }) => after !== undefined && leasesOvertaking(before, after))
+      const versions = await store.write(changes, asOfMs, overtakes ? pending : undefined)
       const granted: GrantedLease[] = []
       /** Not known to be granted by another write of this process. */
       const refused: GrantedLease[] = []
@@ -99,10 +101,10 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     }
   }
 
-  async function run<A>(commands: readonly Command<A>[]): Promise<readonly A[]> {
+  async function run<A>(commands: readonly Command<A>[], pending?: PendingLook): Promise<readonly A[]> {
     const granted: GrantedLease[] = []
     try {
-      return await runAll(commands, granted)
+      return await runAll(commands, granted, pending)
     } catch (error) {
       // Nobody hears of the leases that earlier writes of this call have granted.
       lose(granted, 0)
@@ -110,7 +112,11 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     }
   }
 
-  async function runAll<A>(commands: readonly Command<A>[], granted: GrantedLease[]): Promise<readonly A[]> {
+  async function runAll<A>(
+    commands: readonly Command<A>[],
+    granted: GrantedLease[],
+    pending: PendingLook | undefined,
+  ): Promise<readonly A[]> {
     const answers: A[] = []
     let open = placesByKey(commands)
     /** What was read in this call; undefined before anything was. */
@@ -138,7 +144,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       }
       // In one order everywhere, so that no two writes wait for each other.
       const changes = [...decided.values()].flatMap(({ change }) => change ?? []).sort(byKeyOrder)
-      const written = changes.length === 0 ? NOTHING_WRITTEN : await write(changes, asOfMs)
+      const written = changes.length === 0 ? NOTHING_WRITTEN : await write(changes, asOfMs, pending)
       const { versions } = written
       granted.push(...written.granted)
       // What was written stays, whatever time it is by now: the rest is not decided anew without it.

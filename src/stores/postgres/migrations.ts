@@ -21,12 +21,15 @@ CREATE TABLE {schema}.records (
   send bytea,
   sent_at bigint,
   overdue_at bigint CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
+  -- When a pending send was begun; see pendingMark.
+  pending_since bigint CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE UNIQUE INDEX records_by_key ON {schema}.records (key);
 CREATE INDEX records_of ON {schema}.records (of) WHERE of IS NOT NULL;
 CREATE INDEX records_sent ON {schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
 CREATE INDEX records_overdue ON {schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
+CREATE INDEX records_pending ON {schema}.records (pending_since) WHERE pending_since IS NOT NULL;
 
 -- Records with events that are not settled. While one is reserved and leased, no index entry changes.
 CREATE TABLE {schema}.due (

@@ -99,7 +99,14 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     leaveMs: LEAVE_MS,
   })
   await workers.begin()
-  const plain = createOpenStore({ runner, indexes: runner.indexes, retention, worker: workers.nameFor, report })
+  const plain = createOpenStore({
+    runner,
+    indexes: runner.indexes,
+    retention,
+    worker: workers.nameFor,
+    report,
+    awaitsAnswers: host.awaitsAnswers,
+  })
   const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
 
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {

@@ -3,11 +3,11 @@
  * parts that the batch needs. A single record is written without a value list, which halves its planning.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import type { PendingLook, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
-import { dueMark, overdueMark } from '../../messages/marks.ts'
+import { dueMark, overdueMark, pendingMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { bytesOf, numberValue, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
+import { bytesOf, integerOrNone, numberValue, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
 import { newNumber } from './numbers.ts'
 import { SERVER_NOW } from './sql-text.ts'
@@ -48,21 +48,33 @@ export function dueRowOf(record: MessageRecord): DueRow | undefined {
 }
 
 export function createWriting({ schema, isTime, noteTime }: Engine, together: Together) {
-  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
+  return async (
+    changes: readonly Change[],
+    asOfMs: number | undefined,
+    pending?: PendingLook,
+  ): ReturnType<SharedStore['write']> => {
     if (changes.length === 0) return []
     const first = firstVersion()
     const written = changes.flatMap(writtenOf)
     const steps = written.length === 0 ? removal(changes, schema) : writing(written, first, isTime(asOfMs), schema)
     const sentMs = monotonicMs()
     const [[answer] = []] = await together(`WITH ${steps.join(',\n')}
-SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now FROM applied;`)
+SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now${lookOf(pending, schema)} FROM applied;`)
     noteTime(answer, asOfMs, sentMs)
+    if (pending !== undefined && answer !== undefined) pending.onAnswer(integerOrNone(answer, 'pending'))
     const applied = new Set(answer && text(answer, 'places').split(' '))
     return changes.map(({ expected }, index) => {
       if (!applied.has(String(index))) return undefined
       return expected === undefined ? first : expected + 1
     })
   }
+}
+
+/** Part of the same statement, so it costs no round trip. */
+function lookOf(pending: PendingLook | undefined, schema: string): string {
+  if (pending === undefined) return ''
+  return `, (SELECT r.pending_since FROM ${schema}.records r
+  WHERE r.pending_since > ${numberValue(Math.floor(pending.afterMs))} ORDER BY r.pending_since LIMIT 1) AS pending`
 }
 
 /** The first version of a new record: a number that an erased record of the same key did not have. */
@@ -123,6 +135,7 @@ const TYPES: Readonly<Record<string, Column['type']>> = {
   number: 'bigint',
   sent_at: 'bigint',
   overdue_at: 'bigint',
+  pending_since: 'bigint',
   of: 'digest',
   at: 'bigint',
   held_until: 'bigint',
@@ -156,6 +169,7 @@ function recordColumns(written: readonly Written[]): readonly Column[] {
       send: ({ record: { send } }) => send && bytesOf(encodeSend(send)),
       sent_at: ({ record: { send } }) => send && Math.floor(send.sentAtMs),
       overdue_at: ({ record }) => overdueMark(record),
+      pending_since: ({ record }) => pendingMark(record),
       of: ({ record }) => record.of,
     }),
   })

@@ -1,12 +1,12 @@
 /** What all parts of the store share: scripts, partitions, the choice of clock, and how records are written. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { ClockJump } from '../../inbox/record-store.ts'
+import { ClockJump, type PendingLook } from '../../inbox/record-store.ts'
 import { createStoreClock, type StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Retention } from '../../messages/expire.ts'
 import type { Reply } from './clients/connection.ts'
 import type { Group, Partition, Partitions } from './partitions.ts'
-import { bytes, bytesOrNone, integer, list } from './replies.ts'
+import { bytes, bytesOrNone, integer, list, text } from './replies.ts'
 import type { Scripted } from './scripted.ts'
 import { compareAndSet, MOST_APART_MS } from './scripts.ts'
 import type { Command } from './writing.ts'
@@ -20,6 +20,9 @@ export interface Engine {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
+/** In the first partition; see `pending.ts`. */
+export const PENDING = 'pending'
+
 /** Commands to run if a key has this version. */
 export interface Conditional {
   readonly partition: Partition
@@ -27,6 +30,13 @@ export interface Conditional {
   /** Empty if the key must not exist. Latin-1, because a corrupt key may contain anything. */
   readonly expected: string
   readonly commands: readonly Command[]
+}
+
+interface RunOptions {
+  readonly asOfMs?: number | undefined
+  readonly fits: boolean
+  /** Answered if the first partition is in the same group. */
+  readonly pending?: PendingLook | undefined
 }
 
 /** The `due` sets of partitions. Scripts derive all other keys from their prefixes. */
@@ -40,21 +50,29 @@ export function keysOf(partitions: readonly Partition[]): readonly string[] {
  * allow the write although memory is full.
  */
 export async function runIf(
-  { redis, times }: Engine,
+  { redis, times, partitions: { all } }: Engine,
   conditionals: readonly Conditional[],
-  { asOfMs, fits }: { readonly asOfMs?: number | undefined; readonly fits: boolean },
+  { asOfMs, fits, pending }: RunOptions,
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
   const group = conditionals[0]?.partition.group ?? 0
   const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(group, asOfMs)
-  const args: (string | Buffer | number)[] = [serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs), fits ? 1 : 0]
+  const [home] = all
+  const look = home.group === group ? pending : undefined
+  const args: (string | Buffer | number)[] = [
+    serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs),
+    fits ? 1 : 0,
+    look === undefined ? '' : Math.floor(look.afterMs),
+  ]
   for (const { expected, commands } of conditionals) {
     const count = commands.reduce((sum, command) => sum + command.length + 1, 0)
     args.push(Buffer.from(expected, 'latin1'), count)
     for (const command of commands) args.push(command.length, ...command)
   }
   const keys = conditionals.map(({ partition, key }) => partition.base + key)
+  if (look !== undefined) keys.push(home.base + PENDING)
   const sentMs = monotonicMs()
-  const [now, ...found] = list(await redis.run(compareAndSet, keys, args))
+  const [now, since, ...found] = list(await redis.run(compareAndSet, keys, args))
+  look?.onAnswer(text(since) === '' ? undefined : integer(since))
   const serverMs = integer(now)
   times?.note(group, serverMs, sentMs)
   if (serverAsOfMs !== undefined && Math.abs(serverMs - Math.round(serverAsOfMs)) > MOST_APART_MS) throw new ClockJump()

@@ -105,7 +105,14 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     closers.push(endWatch)
 
     const { indexes } = runner
-    const plain = createOpenStore({ runner, indexes, retention, worker: workers.nameFor, report })
+    const plain = createOpenStore({
+      runner,
+      indexes,
+      retention,
+      worker: workers.nameFor,
+      report,
+      awaitsAnswers: host.awaitsAnswers,
+    })
     const verbs = times === undefined ? plain : inStoreTime(plain, times)
 
     const announced = announcing(verbs, { announce, announceAdmitted: announce, onWork: host.onWork })

@@ -1,7 +1,7 @@
 /** Reads records from Redis, writes them if nothing has changed them, and rebuilds unreadable ones. */
 import { randomInt } from 'node:crypto'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { ClockJump, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
+import { ClockJump, type PendingLook, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
 import { NEWER } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { restore } from '../../messages/restore.ts'
@@ -10,6 +10,7 @@ import { splitSend, splitVersion, versionText } from './encoding.ts'
 import { ask, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Placed } from './partitions.ts'
 import { payloadsLeft } from './payloads.ts'
+import { createPending } from './pending.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {
@@ -41,6 +42,7 @@ export type Records = ReturnType<typeof createRecords>
 
 export function createRecords(engine: Engine) {
   const { partitions, retention, report } = engine
+  const pendings = createPending(engine)
   const ownVersions = randomInt(PROCESSES) * WRITES
   let writes = randomInt(WRITES)
 
@@ -129,6 +131,7 @@ export function createRecords(engine: Engine) {
   async function writeCall(
     placed: readonly Placed<VersionedChange>[],
     asOfMs: number | undefined,
+    pending: PendingLook | undefined,
   ): Promise<readonly (number | 'jump' | undefined)[]> {
     const writing = placed.map(({ item, partition }) => {
       const version = nextVersion()
@@ -140,7 +143,7 @@ export function createRecords(engine: Engine) {
     const fits = placed.every(({ item }) => item.before !== undefined && item.admitted.length === 0)
     let found: readonly string[]
     try {
-      found = (await runIf(engine, conditionals, { asOfMs, fits })).found
+      found = (await runIf(engine, conditionals, { asOfMs, fits, pending })).found
     } catch (error) {
       if (error instanceof ClockJump) return placed.map(() => 'jump')
       throw error
@@ -168,10 +171,15 @@ export function createRecords(engine: Engine) {
         }),
       )
     },
-    async write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
-      const answers = await inCalls(changes, partitions, (placed) => writeCall(placed, asOfMs), sizeOf)
+    async write(changes: readonly VersionedChange[], asOfMs: number | undefined, pending?: PendingLook) {
+      // In a cluster a script sees its own partition only. Asked before the write: if a send has its answer by then, the write
+      // conflicts with the record of its message.
+      const looked = pending === undefined || partitions.groups.length === 1 ? undefined : pendings.look(pending)
+      const answers = await inCalls(changes, partitions, (placed) => writeCall(placed, asOfMs, pending), sizeOf)
       // Writes on other servers remain, so only the rest is decided again.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()
+      await pendings.mark(changes.filter((_, at) => typeof answers[at] === 'number'))
+      await looked
       return answers.map((answer) => (answer === 'jump' ? undefined : answer))
     },
   }

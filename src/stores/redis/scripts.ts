@@ -13,6 +13,7 @@
  * - `dead`: sorted set of the ids of dead letters, by time of death; `deadof`: hash of their keys and errors
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
  * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` of overflow records
+ * - `pending`: in the first partition; sorted set of the keys of pending sends, by their begin; see `pending.ts`
  * - `mark`, `workers`: in the first partition of a group; see `watching.ts` and `workers.ts`
  */
 import { script } from './scripted.ts'
@@ -31,21 +32,30 @@ export const MOST_APART_MS = 2_000
 export const FOREIGN = 'foreign'
 
 /**
- * For each change: runs its commands if the record has the expected version. KEYS: the records. ARGV: the caller's estimate of
- * the server's time, or empty; 1 to allow writes although memory is full; then for each change the expected version (empty: no
- * record) and the number of values of its commands; then for each command the number of its values, its name, its key without
- * the prefix, and its arguments. Returns the server's time, and the version found for each change. Writes nothing if the times
- * differ too much.
+ * For each change: runs its commands if the record has the expected version. KEYS: the records, then the set of pending sends
+ * if it is asked for. ARGV: the caller's estimate of the server's time, or empty; 1 to allow writes although memory is full; a
+ * time after which to look for the first pending send, or empty; then for each change the expected version (empty: no record)
+ * and the number of values of its commands; then for each command the number of its values, its name, its key without the
+ * prefix, and its arguments. Returns the server's time, the start of that send or empty, and the version found for each change.
+ * Writes nothing if the times differ too much.
  */
 export const compareAndSet = script(/* lua */ `
 ${SERVER_TIME}
-local answer = { string.format('%.0f', now) }
+local answer = { string.format('%.0f', now), '' }
 if ARGV[1] ~= '' and math.abs(now - ARGV[1]) > ${MOST_APART_MS} then return answer end
+local places = #KEYS
+if ARGV[3] ~= '' then
+  if redis.call('EXISTS', KEYS[places]) == 1 then
+    answer[2] = redis.call('ZRANGEBYSCORE', KEYS[places], '(' .. ARGV[3], '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or ''
+  end
+  places = places - 1
+end
 -- Redis refuses the first write of a script where memory is full, and none of the others. This one it allows.
 if ARGV[2] == '1' then redis.call('UNLINK', baseOf(KEYS[1]) .. 'none') end
 local pcall, type, unpack, tonumber, ARGV = redis.pcall, type, unpack, tonumber, ARGV
-local at = 3
-for place, key in ipairs(KEYS) do
+local at = 4
+for place = 1, places do
+  local key = KEYS[place]
   local base = baseOf(key)
   -- Texts: Redis would have to write numbers as such.
   local found = pcall('GETRANGE', key, '0', '${VERSION_DIGITS - 1}')
@@ -62,7 +72,7 @@ for place, key in ipairs(KEYS) do
       at = last + 1
     end
   end
-  answer[place + 1] = found
+  answer[place + 2] = found
   at = ends
 end
 return answer

@@ -15,12 +15,14 @@ export type Engine = ReturnType<typeof createEngine>
 export interface EngineOptions {
   readonly database: Database
   readonly retention: Parameters<typeof retentionOf>[0]
+  /** False if no report waits for pending sends. Default true. */
+  readonly awaitsAnswers?: boolean | undefined
   /** Reports a problem although every operation succeeds. */
   readonly report: (error: MessagingWebhooksError) => void
 }
 
 /** The operations of the contract, each one transaction. */
-export function createEngine({ database, retention: days, report }: EngineOptions) {
+export function createEngine({ database, retention: days, awaitsAnswers, report }: EngineOptions) {
   const { db, transaction, file } = database
   const retention = retentionOf(days)
   const records = createRecords(database, report)
@@ -32,7 +34,7 @@ export function createEngine({ database, retention: days, report }: EngineOption
   }
   const runner = createLocalRunner(store)
   const workers = createWorkers(database, runner)
-  const verbs = createOpenStore({ runner, indexes: store, retention, worker: () => workers.own, report })
+  const verbs = createOpenStore({ runner, indexes: store, retention, worker: () => workers.own, report, awaitsAnswers })
 
   /** Most calls find nothing, and reading needs no write transaction. */
   function nothingDue({ limit, nowMs, exclude }: ClaimRequest): ReturnType<OpenStore['claim']> | undefined {

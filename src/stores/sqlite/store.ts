@@ -58,12 +58,13 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
       shared,
       spoolFolder: `${path}-spool`,
     },
-    open: ({ onWork, report = () => {}, claims = true }) =>
+    open: ({ onWork, report = () => {}, claims = true, awaitsAnswers = true }) =>
       openSqlite(
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
           workersFolder: `${path}-holders`,
+          awaitsAnswers,
         },
         { onWork, report, claims },
       ),

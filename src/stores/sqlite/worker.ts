@@ -25,7 +25,8 @@ const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
   const report = (error: MessagingWebhooksError): void => say({ report: sendError(error) })
-  const engine = createEngine({ database, retention: settings.retention, report })
+  const { retention, awaitsAnswers } = settings
+  const engine = createEngine({ database, retention, awaitsAnswers, report })
   if (settings.worker !== undefined) engine.workers.enter(settings.worker, true)
   say({ number: OPENED, value: database.latestNowMs })
   void watchOthers({

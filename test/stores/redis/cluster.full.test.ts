@@ -1,7 +1,7 @@
 /** The contract on a real cluster of three masters, with either client. */
 import { Redis } from 'ioredis'
 import { describe, expect, test } from 'vitest'
-import { handOverAll, sample } from '../../../src/store-conformance/samples.ts'
+import { claim, digestOf, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { useCluster } from './own-cluster.ts'
 import {
   CLIENTS,
@@ -42,6 +42,32 @@ describeRedis('on a cluster', () => {
         client.disconnect()
       }
       expect(new Set(await handOverAll(open, 1))).toHaveLength(MANY)
+    })
+
+    test('a report waits for a send that another process has begun, wherever either is stored', async () => {
+      const prefix = freshPrefix()
+      const sender = await opened(clusterClientFor(name, nodes()), { prefix })
+      const open = await opened(clusterClientFor(name, nodes()), { prefix })
+      const [messageKey, nowMs] = [digestOf('send'), START_MS]
+      const overdueAtMs = nowMs + 120_000
+      const begun = { sentAtMs: nowMs, overdueAtMs, recipients: 1 }
+      await sender.expect?.([{ messageKey, sentAtMs: nowMs, overdueAtMs, expectation: begun }], nowMs)
+      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
+      const request = { limit: MANY, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
+      expect(await open.admitAndClaim?.(events, { ...request, nowMs })).toMatchObject({ claims: [] })
+      const [mine] = events
+      const message = { messageKey: mine?.messageKey ?? '', sentAtMs: nowMs, overdueAtMs: undefined }
+      await sender.expect?.([{ ...message, expectation: { sentAtMs: nowMs, to: '1' } }], nowMs + 1)
+      const { claims } = await claim(open, { ...request, nowMs: nowMs + 1 })
+      expect(claims).toMatchObject([{ id: mine?.id, attempt: 1, expected: { expectation: { to: '1' } } }])
+      await sender.awaitNoMore?.([{ messageKey, expectation: { sentAtMs: nowMs, recipients: 0 } }], nowMs + 2)
+      const others = await claim(open, { ...request, nowMs: nowMs + 300 })
+      expect(others.claims.map(({ id }) => id).toSorted()).toEqual(
+        events
+          .slice(1)
+          .map(({ id }) => id)
+          .toSorted(),
+      )
     })
   })
 })

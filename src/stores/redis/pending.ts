@@ -1,0 +1,56 @@
+/**
+ * An index of the pending sends of all partitions: one sorted set in the first partition. While its server is unavailable, no report
+ * waits, and nothing else waits for it.
+ */
+import { systemClock, withDeadline } from '../../runtime/clock.ts'
+import type { PendingLook, VersionedChange } from '../../inbox/record-store.ts'
+import { pendingMark } from '../../messages/marks.ts'
+import { MOST_PENDING_MS } from '../../messages/sends.ts'
+import { ask, PENDING, type Engine } from './engine.ts'
+import { membersOf } from './sets.ts'
+
+/** In a cluster, the server of this set may be unavailable while others answer. */
+const MOST_MS = 250
+
+interface Pending {
+  look(pending: PendingLook): Promise<void>
+  /** Indexes changes that were written. */
+  mark(changes: readonly VersionedChange[]): Promise<void>
+}
+
+export function createPending(engine: Engine): Pending {
+  const [home] = engine.partitions.all
+
+  async function inTime(work: () => Promise<void>): Promise<void> {
+    const done = work().catch(() => {})
+    await withDeadline(systemClock(), MOST_MS, done, () => {})
+  }
+
+  return {
+    look: ({ afterMs, onAnswer }) =>
+      inTime(async () => {
+        const [first] = await membersOf(engine, home, ['ZRANGEBYSCORE', PENDING, `(${afterMs}`, '+inf'], 1)
+        onAnswer(first?.score)
+      }),
+    async mark(changes) {
+      const begun: string[] = []
+      const ended: string[] = []
+      let firstMs = Infinity
+      for (const { key, before, after } of changes) {
+        const [was, is] = [before && pendingMark(before), after && pendingMark(after)]
+        if (is !== undefined) {
+          begun.push(String(is), key)
+          firstMs = Math.min(firstMs, is)
+        } else if (was !== undefined) ended.push(key)
+      }
+      if (begun.length + ended.length === 0) return
+      await inTime(async () => {
+        if (ended.length > 0) await ask(engine, home, ['ZREM', PENDING, ...ended])
+        if (begun.length === 0) return
+        await ask(engine, home, ['ZADD', PENDING, ...begun])
+        // Removes what killed processes left: no one asks for sends this old.
+        await ask(engine, home, ['ZREMRANGEBYSCORE', PENDING, '-inf', String(firstMs - MOST_PENDING_MS)])
+      })
+    },
+  }
+}

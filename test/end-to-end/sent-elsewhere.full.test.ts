@@ -1,0 +1,148 @@
+/**
+ * Several processes on one store: one sends, and another receives the reports, even before the answer to the send is recorded. Then
+ * the report waits for that, as long as the send is pending, and for nothing else.
+ */
+import { createClient, type Client } from 'messaging-webhooks/client'
+import type { WebhookEvent } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import type { TestContext } from 'vitest'
+import { startProgram } from '../support/program.ts'
+import { post, receiving, type SomeOptions } from '../support/receiving.ts'
+import { storeOf, type StoreSpec } from '../support/servers/store-spec.ts'
+import { onEachEngine } from './cluster/on-each-engine.ts'
+
+const ENGINES = ['sqlite', 'postgres', 'redis'] as const
+const APP = `${import.meta.dirname}/programs/dying-sender.ts`
+const to = '254711000001'
+const QUEUED = { status: 'queued', statusCode: '13' }
+const SOON = { timeout: 20_000 }
+/** Longer than a report waits for a send that is pending. */
+const BOUND = { timeout: 120_000 }
+
+/** A receiver of its own on the store, as another process has it. */
+async function receivingOn(spec: StoreSpec, { onTestFinished, expect }: TestContext, options: SomeOptions = {}) {
+  const store = await storeOf(spec)
+  const found = await receiving({ spool: false, ...options, store }, { kind: 'status' }, onTestFinished)
+  const events: WebhookEvent[] = []
+  found.receiver.onAny((event) => void events.push(event))
+  await found.receiver.start()
+  // Equal reports of two seconds would be two events.
+  const timestamp = Math.floor(Date.now() / 1_000)
+  const report = async (messageId: string, fields: object = { status: 'success' }): Promise<void> => {
+    expect((await post(found.url, callback.smsDelivery({ messageId, timestamp, ...fields }))).status).toBe(204)
+  }
+  return { ...found, events, report }
+}
+
+type Answer = (messageId: string) => void
+
+/** A client whose request is answered when a test says so: `asked` resolves to what answers it. */
+function clientOn(receiver: Awaited<ReturnType<typeof receivingOn>>['receiver']) {
+  let ask = (_answer: Answer): void => {}
+  const asked = new Promise<Answer>((resolve) => {
+    ask = resolve
+  })
+  const { send }: Client = createClient({
+    receiver,
+    baseUrl: 'http://127.0.0.1:9/v1/messaging',
+    project: 'My Shop',
+    apiKey: 'api-key-of-the-test',
+    logger: false,
+    timeoutMs: 60_000,
+    fetch: () =>
+      new Promise((resolve) => {
+        ask((messageId) => {
+          const recipient = { messageId, to, status: 'accepted', statusCode: '11', messagePart: 1, type: 'bulk' }
+          resolve(Response.json({ messageData: { messages: 1 }, recipients: [recipient] }))
+        })
+      }),
+  })
+  return { send, asked }
+}
+
+const namesOf = (events: readonly WebhookEvent[]): readonly string[] =>
+  events.map((event) => ('messageId' in event ? `${event.messageId} ${event.type}` : event.type))
+
+onEachEngine(
+  ENGINES,
+  'a report that another process receives before the answer is recorded gets its sent',
+  async ({ server, context }) => {
+    const { expect } = context
+    const spec = server.spec('sent')
+    const sender = await receivingOn(spec, context, { dispatch: false })
+    const other = await receivingOn(spec, context)
+    // Nothing is pending, so that nothing waits.
+    await other.report('before')
+    await expect.poll(() => namesOf(other.events), SOON).toEqual(['before message.delivered'])
+
+    const { send, asked } = clientOn(sender.receiver)
+    const sent = send({ to, message: 'Hello', meta: { order: 7 } })
+    const answerWith = await asked
+    await other.report('mine', QUEUED)
+    await other.report('mine')
+    await other.report('mine')
+    await new Promise((resolve) => void setTimeout(resolve, 6_000))
+    expect(namesOf(other.events)).toEqual(['before message.delivered'])
+    answerWith('mine')
+    await sent
+    await expect.poll(() => other.events.length, SOON).toBe(3)
+    const [, ...reports] = other.events
+    expect(namesOf(reports)).toEqual(['mine message.queued', 'mine message.delivered'])
+    for (const event of reports) expect(event).toMatchObject({ sent: { to, meta: { order: 7 } } })
+
+    // Nothing is pending any more.
+    const begunMs = performance.now()
+    await other.report('after')
+    await expect.poll(() => namesOf(other.events).at(-1), SOON).toBe('after message.delivered')
+    expect(performance.now() - begunMs).toBeLessThan(5_000)
+    expect(other.events).toHaveLength(4)
+  },
+)
+
+onEachEngine(
+  ENGINES,
+  'a report waits for pending sends alone: those of others go on as these end',
+  async ({ server, context }) => {
+    const { expect } = context
+    const spec = server.spec('sent')
+    const sender = await receivingOn(spec, context, { dispatch: false })
+    const other = await receivingOn(spec, context)
+    const { sent } = await sender.receiver.intend({ to })
+    await other.report('stranger')
+    await new Promise((resolve) => void setTimeout(resolve, 1_000))
+    expect(other.events).toEqual([])
+    await sent({ messages: [{ messageId: 'mine', to }] })
+    await expect.poll(() => namesOf(other.events), SOON).toEqual(['stranger message.delivered'])
+    expect(other.events[0]).not.toHaveProperty('sent')
+  },
+)
+
+onEachEngine(
+  ENGINES,
+  'reports of a process that was killed before it recorded the answer are handed over after a while',
+  async ({ server, context }) => {
+    const { expect } = context
+    const spec = server.spec('sent')
+    const other = await receivingOn(spec, context)
+    const { ended } = startProgram(process.execPath, [APP, JSON.stringify(spec)])
+    expect((await ended).stdout).toBe('asked')
+    await other.report('lost', QUEUED)
+    await other.report('lost')
+    await expect.poll(() => namesOf(other.events), BOUND).toEqual(['lost message.queued', 'lost message.delivered'])
+    for (const event of other.events) expect(event).not.toHaveProperty('sent')
+    await other.report('next')
+    await expect.poll(() => namesOf(other.events).at(-1), SOON).toBe('next message.delivered')
+  },
+)
+
+onEachEngine(['postgres'], 'none waits where orphanHoldMs says so', async ({ server, context }) => {
+  const { expect } = context
+  const spec = server.spec('sent')
+  const sender = await receivingOn(spec, context, { dispatch: false })
+  const other = await receivingOn(spec, context, { orphanHoldMs: 0 })
+  await sender.receiver.intend({ to })
+  const begunMs = performance.now()
+  await other.report('mine')
+  await expect.poll(() => namesOf(other.events), SOON).toEqual(['mine message.delivered'])
+  expect(performance.now() - begunMs).toBeLessThan(5_000)
+})
