@@ -34,6 +34,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
     ],
   },
   { text: 'When the store is away', link: '/guides/spool' },
+  { text: 'Production checklist', link: '/guides/production' },
   { text: 'Deploying', link: '/guides/deploying' },
   { text: 'Every send accounted for', link: '/guides/expecting' },
   { text: 'Observing', link: '/guides/observing', items: [{ text: 'OpenTelemetry', link: '/guides/opentelemetry' }] },
