@@ -59,6 +59,9 @@ const REFERENCE: DefaultTheme.SidebarItem[] = [
   { text: 'Command line', link: '/reference/command-line' },
   { text: 'The client, in full', link: '/reference/client' },
   { text: 'The emulator, in full', link: '/reference/emulator' },
+  { text: 'Findings of the doctor', link: '/reference/doctor' },
+  { text: 'Fields of the vectors', link: '/reference/vectors' },
+  { text: 'Runtimes', link: '/reference/runtimes' },
   { text: 'API', link: '/api/' },
 ]
 
