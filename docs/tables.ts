@@ -178,9 +178,9 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     rows: Object.entries(LOG_CODES).map(([name, [level, when]]) => [anchored(name), level, when]),
   },
   {
-    page: 'docs/guides/doctor.md',
+    page: 'docs/reference/doctor.md',
     under: 'findings',
-    header: ['Code', 'Level', 'What it says', 'How to mend it'],
+    header: ['Code', 'Level', 'Finding', 'Fix'],
     rows: Object.entries(FINDINGS).map(([name, [level, what, fix]]) => [anchored(name), level, what, fix]),
   },
   {

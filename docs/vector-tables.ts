@@ -38,7 +38,7 @@ const WORDS: Readonly<Record<string, string>> = {
 const MOST_WORDS = 4
 
 export const VECTOR_TABLES: readonly GeneratedTable[] = Object.entries($defs).map(([family, vector]) => ({
-  page: 'docs/guides/vectors.md',
+  page: 'docs/reference/vectors.md',
   under: family,
   header: ['Field', 'Type', 'What'],
   rows: rowsOf(vector, ''),
