@@ -1,4 +1,4 @@
-/** What became of what was sent: the messages without an end, and the balance of a period. */
+/** Queries of recorded sends: the messages without a final report, and the account of a period. */
 import { z } from 'zod'
 import { checkOptions, pageLimit, textOf } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -9,33 +9,33 @@ import type { OpenStore, Page, StoredExpectation } from '../inbox/store.ts'
 import { createBalance, type Account } from './balance.ts'
 import { expectationOf } from './expectation-of.ts'
 
-/** A message that was sent, and of which no end was reported. */
+/** A sent message without a final report. */
 export interface OutstandingMessage<M = unknown> extends SentDetails<M> {
   readonly project: string | undefined
-  /** The type of its last report; undefined where none came. */
+  /** The type of its last report. Undefined if there is none. */
   readonly lastReport: string | undefined
-  /** `send.overdue` was made of it. */
+  /** A `send.overdue` event exists for it. */
   readonly wasOverdue: boolean
 }
 
-/** What `outstanding` takes. */
+/** Options of `outstanding`. */
 export interface OutstandingPage {
-  /** Those that were sent before. Default: all. */
+  /** Only messages sent before this time. Default: all. */
   readonly before?: Date | undefined
-  /** The `next` of a page, for the one that follows. */
+  /** The `next` of the previous page. */
   readonly after?: string | undefined
-  /** Messages a page at most: one that is not the last may have fewer. Default 100. */
+  /** Maximum number of messages per page. Any page may have fewer. Default 100. */
   readonly limit?: number | undefined
 }
 
-/** Which period `account` is about: by the time of the send, `from` is in it and `to` is not. */
+/** The period of `account`, by the time of sending: `from` is inclusive, `to` exclusive. */
 export interface AccountPeriod {
   readonly from: Date
   readonly to: Date
 }
 
 const A_PAGE = 100
-/** Looked at in one step. */
+/** Sends examined per step. */
 const A_STEP = 500
 const LATEST_MS = Number.MAX_SAFE_INTEGER
 
@@ -46,7 +46,7 @@ const outstandingOptions = z.strictObject({
   limit: pageLimit.optional(),
 })
 
-/** A page of them when it is awaited, and all of them, page by page, when it is iterated. */
+/** A page if awaited; all messages, page by page, if iterated. */
 export type Outstanding<M = unknown> = Promise<Page<OutstandingMessage<M>>> & AsyncIterable<OutstandingMessage<M>>
 
 export function createAccounts(open: () => Promise<OpenStore<object>>) {
@@ -103,7 +103,7 @@ async function step(
   return store.expectations(page)
 }
 
-/** Of a message that was sent again, its repetition is. */
+/** A repeated message is represented by its repetition. */
 function isOutstanding(found: StoredExpectation): boolean {
   const { refused, repeated, unreported } = found.expectation
   if (unreported === true) return false

@@ -1,33 +1,36 @@
-/** Adds up what became of messages: of a chain of sends one, and of a send without an answer as many as it is to. */
-import type { FailureCause } from '../public/events.ts'
+/** Adds up the outcomes of messages. A chain of repetitions counts once; an unanswered send counts its recipients. */
+import type { FailureCause, ReportType } from '../public/events.ts'
 import { isBegun, listedAt } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
-import { failureOf, type Report } from '../messages/event-record.ts'
+import { failureOf } from '../messages/event-record.ts'
 import type { StoredExpectation } from '../inbox/store.ts'
 import { sendOf } from './begun.ts'
 
 /**
- * What became of what was sent in a period, by `messageState`: each message is in exactly one of the numbers below `sent`, and one that was
- * sent again once, by its last send, unless an earlier one was delivered after all.
+ * The outcomes of the sends of a period, by `messageState`. Each message is counted in exactly one number beside `sent`. A
+ * message that was sent again counts once, by its last send, unless an earlier one was delivered after all.
  */
 export interface Account {
-  /** All of them, those that were refused too. */
+  /** All messages, including refused ones. */
   readonly sent: number
   readonly delivered: number
   readonly read: number
-  /** Of which one final report says that it was delivered or read, and another that it failed. */
+  /** Messages with both a successful and a failed final report. */
   readonly contradictory: number
-  /** Failed, by cause; for now, too, where nothing came since, but of transactional sends, which the service sends again. */
+  /**
+   * Failed messages, by cause. Includes transient failures without a later report, except those of transactional sends, which
+   * the service sends again.
+   */
   readonly failed: Readonly<Partial<Record<FailureCause, number>>>
-  /** No end was reported in time, nor since. */
+  /** Overdue messages without a final report. */
   readonly overdue: number
-  /** No end was reported, and there is time; or a send to them was begun, and its answer is awaited. */
+  /** Messages without a final report that are not overdue, and recipients of pending sends. */
   readonly waiting: number
-  /** Premium SMS that the service has taken, where no report of them can be read: without the option `readReport`. */
+  /** Premium SMS whose reports cannot be read, because the option `readReport` is not set. */
   readonly unreported: number
-  /** Of sends whose answer nobody knows, of which `send.unknown` was made. */
+  /** Recipients of sends whose answer is unknown, and for which `send.unknown` exists. */
   readonly unknown: number
-  /** Refused in the answer to the send, by cause. */
+  /** Recipients refused in the answer to the send, by cause. */
   readonly refused: Readonly<Partial<Record<FailureCause, number>>>
 }
 
@@ -36,7 +39,7 @@ type Outcome =
   | { readonly state: 'failed' | 'refused'; readonly cause: FailureCause }
 
 interface Balance {
-  /** What was seen before stands in another millisecond, and has to be caught up with first. */
+  /** Whether the sends of an earlier millisecond must be counted first. */
   isBehind(found: StoredExpectation): boolean
   see(found: StoredExpectation): void
   catchUp(): Promise<void>
@@ -44,8 +47,8 @@ interface Balance {
 }
 
 /**
- * What belongs together stands in one millisecond of the list, in any order and perhaps on two pages, so no more than that is
- * remembered: sends without an answer, and messages that were sent again. `find`: a message by its key.
+ * Related sends are listed in the same millisecond, in any order and possibly on two pages, so only one millisecond is
+ * remembered: unanswered sends and repeated messages. `find` returns a message by its key.
  */
 export function createBalance(find: (messageKey: string) => Promise<StoredExpectation | undefined>): Balance {
   const sum = { sent: 0, delivered: 0, read: 0, contradictory: 0, overdue: 0, waiting: 0, unreported: 0, unknown: 0 }
@@ -78,9 +81,9 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
   function countUnanswered(): void {
     for (const { begun, written, answered } of sends.values()) {
       const { recipients = 0, resendOf } = begun?.expectation ?? {}
-      // Until there is an answer, a repetition leaves its chain counted as the failure that led to it.
+      // Until it has an answer, a repetition leaves its chain counted as the failure that caused it.
       if (begun === undefined || recipients === 0 || (resendOf !== undefined && written === 0)) continue
-      // Of an answer of which not all was written down, the rest is unknown as soon as that is said of the send.
+      // If only a part of an answer was recorded, the rest is unknown once that was decided for the send.
       const missing = written === 0 ? recipients : begun.wasOverdue ? answered - written : 0
       if (missing > 0) count({ state: begun.wasOverdue ? 'unknown' : 'waiting' }, missing)
     }
@@ -91,7 +94,7 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
     for (const [chainKey, links] of chains) {
       const ordered = links.toSorted((a, b) => (a.expectation.attempt ?? 1) - (b.expectation.attempt ?? 1))
       const [first] = ordered
-      // The one before is about to be told of its repetition: it is counted by itself until then.
+      // The repetition of the previous message is not recorded yet. Count it separately until then.
       const isTold = first?.expectation.resendOf === undefined || (await find(chainKey)) === undefined
       const outcomes = ordered.map(outcomeOf)
       const outcome = outcomes.find(({ state }) => state === 'delivered' || state === 'read') ?? outcomes.at(-1)
@@ -132,12 +135,23 @@ function outcomeOf(found: StoredExpectation): Outcome {
     return { state: wasOverdue ? 'overdue' : 'waiting' }
   }
   const { record, finals } = latest
-  const ends = [...finals, record].flatMap(({ report }) => report ?? [])
-  const isSuccess = ({ type }: Report): boolean => type === 'message.delivered' || type === 'message.read'
-  if (ends.some(isSuccess) && finals.some(({ report }) => report?.type === 'message.failed'))
-    return { state: 'contradictory' }
-  // What came after the end and is none of its own, as that it was sent, says nothing of it.
-  const end = ends.findLast((report) => isSuccess(report) || report.type === 'message.failed')
-  if (end?.type === 'message.failed') return { state: 'failed', cause: failureOf(end).cause }
-  return { state: end?.type === 'message.read' ? 'read' : 'delivered' }
+  const ends = [...finals, record].flatMap(({ report }) => {
+    if (report === undefined) return []
+    const state = END_OF[report.type]
+    return state === undefined ? [] : [{ state, report }]
+  })
+  const isSuccess = ends.some(({ state }) => state !== 'failed')
+  if (isSuccess && finals.some(({ report }) => report?.type === 'message.failed')) return { state: 'contradictory' }
+  const end = ends.at(-1)
+  if (end?.state === 'failed') return { state: 'failed', cause: failureOf(end.report).cause }
+  return { state: end?.state ?? 'waiting' }
+}
+
+/** The end of a message that each report states. Undefined for a report of a message under way. */
+const END_OF: Readonly<Record<ReportType, 'delivered' | 'read' | 'failed' | undefined>> = {
+  'message.queued': undefined,
+  'message.sent': undefined,
+  'message.delivered': 'delivered',
+  'message.read': 'read',
+  'message.failed': 'failed',
 }

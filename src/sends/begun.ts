@@ -1,23 +1,20 @@
-/** Sends that were begun, as the store has them: under a key of their own, beside the entries of their answers. */
+/** Pending sends in the store: under a key of their own, beside the entries of their answers. */
 import { defined } from '../runtime/defined.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isBegun, listedAt, type Expectation } from '../messages/expected.ts'
 import type { EndedExpectation, OpenStore } from '../inbox/store.ts'
 import { expectationOf } from './expectation-of.ts'
 
-/** Looked at in one step. */
+/** Sends examined per step. */
 const A_STEP = 500
 
-/** What is kept of a send; undefined where none was begun under this key. */
+/** What is kept of a send. Undefined if there is none under this key. */
 export async function findBegun(store: OpenStore<object>, messageKey: string): Promise<Expectation | undefined> {
   const found = await expectationOf(store, messageKey)
   return found !== undefined && isBegun(found.expectation) ? found.expectation : undefined
 }
 
-/**
- * It is known what came of them: the reference stays known, and nothing of a person is kept with it. Of the message that a send
- * repeated nothing more is awaited.
- */
+/** Completes sends: keeps their references and nothing personal. No further report of a repeated message is expected. */
 export async function endBegun(
   store: OpenStore<object>,
   begun: readonly EndedExpectation[],
@@ -31,7 +28,7 @@ export async function endBegun(
     if (messageKey !== undefined && previous !== undefined)
       repeated.push({ messageKey, expectation: { ...previous.expectation, repeated: true } })
   }
-  // First, so that whoever ends the send later does this, too.
+  // First, so that a later completion of the send does it too.
   if (repeated.length > 0) await store.awaitNoMore(repeated, nowMs)
   const ended = begun.map(({ messageKey, expectation }): EndedExpectation => {
     const { project, reference, sendKey, sentAtMs, listedAtMs } = expectation
@@ -41,14 +38,14 @@ export async function endBegun(
   await store.awaitNoMore(ended, nowMs)
 }
 
-/** Tells sends apart whose entries stand in one millisecond of the list. */
+/** Distinguishes sends whose entries are listed in one millisecond. */
 export function sendOf({ project, reference, sendKey }: Expectation): string {
   return sendKey ?? JSON.stringify([project, reference])
 }
 
 /**
- * Those of these sends, which all stand in one millisecond, of whose answer every entry was written down: each entry says how many there
- * are, and they stand where their send does.
+ * Those of these sends, all of one millisecond, whose answers are completely recorded: each entry has the number of entries,
+ * and is listed with its send.
  */
 export async function answeredAmong<T extends EndedExpectation>(
   store: OpenStore<object>,

@@ -1,4 +1,4 @@
-/** `receiver.expect`: what was sent is written down, so that its reports say which it was, and that none came is noticed. */
+/** `receiver.expect`: records sent messages, so that reports carry their send, and missing reports are noticed. */
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -7,37 +7,37 @@ import type { ExpectCounts, SentMessages } from '../public/intention.ts'
 import { endBegun, findBegun } from './begun.ts'
 import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type MetaSchema } from './expectations.ts'
 
-/** How `expect` does it. */
+/** Options of `expect`. */
 export interface ExpectOptions<M = unknown> {
-  /** Your own small JSON, such as the id of an order: at most 4,096 bytes. */
+  /** Your own small JSON, such as an order id: at most 4,096 bytes. */
   readonly meta?: M | undefined
   /**
-   * How long the end of a message may take before it is overdue, from its send, or from the time that it is scheduled for.
-   * Milliseconds. Default: 24 hours, and 72 hours with a chat-app.
+   * How long a final report may take before the message is overdue, from its send or from its scheduled time. Milliseconds.
+   * Default: 24 hours, and 72 hours on a chat-app channel.
    */
   readonly withinMs?: number | undefined
-  /** After that it is of no use to send it again: for `resend`. */
+  /** Do not send it again after this time: for `resend`. */
   readonly notAfter?: Date | undefined
-  /** The project's display name; needed where there are several. */
+  /** The project's display name. Required if there are several. */
   readonly project?: string | undefined
 }
 
-/** Messages that are written at once. */
+/** Messages per write. */
 export const A_BATCH = 500
 
 const optionsSchema = z.strictObject(HOW_KEPT)
 
-/** What writing down needs of the receiver. */
+/** What recording needs of the receiver. */
 export interface ExpectPlaces {
   readonly now: () => number
   readonly keyOf: (messageId: string, project: string | undefined) => string
-  /** The project that is meant: where there is one with a name, it need not be given. */
+  /** The project of a send. It may be omitted if there is only one named project. */
   readonly named: (project: string | undefined) => string | undefined
-  /** Of a send that was begun; of one in a list, that is to `number`. */
+  /** The key of a pending send; with `number`, that of one number of a list. */
   readonly sendKeyOf: (reference: string, project: string | undefined, number?: string) => string
   readonly open: () => Promise<OpenStore<object>>
   readonly metaSchema: MetaSchema
-  /** Something may be due, and something will be overdue then. */
+  /** Something may be due now, or overdue at that time. */
   readonly expected: (overdueAtMs: number) => void
 }
 
@@ -61,7 +61,7 @@ export function createExpect(places: ExpectPlaces) {
   }
 }
 
-/** Writes expectations, many at once. */
+/** Writes expectations in batches. */
 export async function writeDown(
   store: OpenStore<object>,
   expectations: readonly NewExpectation[],

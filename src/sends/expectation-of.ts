@@ -1,7 +1,7 @@
-/** One expectation, by the key of its message or of its send. */
+/** Reads one expectation by the key of its message or send. */
 import type { OpenStore, StoredExpectation } from '../inbox/store.ts'
 
-/** What is kept of it; undefined where nothing is, or the store keeps nothing of the kind. */
+/** Undefined if there is none, or if the store keeps no expectations. */
 export async function expectationOf(
   store: OpenStore<object>,
   messageKey: string,

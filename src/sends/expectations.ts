@@ -1,4 +1,4 @@
-/** From what was sent to what is kept of each message, and the checks. */
+/** Checks what was sent, and builds what is kept of each message. */
 import { z } from 'zod'
 import type { SchemaResult } from '../runtime/apply-schema.ts'
 import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
@@ -11,17 +11,20 @@ import type { NewExpectation } from '../inbox/store.ts'
 import type { SentMessages } from '../public/intention.ts'
 
 const HOUR_MS = 3_600_000
-/** The contract does not say how long a channel tries; carriers mostly give up after a day, and a phone with a chat-app is off for longer. */
+/**
+ * The contract does not say how long a channel tries. Carriers usually give up after a day; a phone with a chat-app may be off
+ * for longer.
+ */
 const USUAL_WITHIN_MS = 24 * HOUR_MS
 const CHAT_APP_WITHIN_MS = 72 * HOUR_MS
-/** Contract, service.md#what-the-service-does: these channels, as a client calls them; any other is a chat-app's. */
+/** Contract, service.md#what-the-service-does: the names of these channels. Any other name is a chat-app's. */
 const NAMED_CHANNELS: ReadonlySet<string> = new Set(['sms', 'premium', 'premium-subscription', 'airtime'])
 
 const MOST_META_BYTES = 4_096
-/** A time that is further away is a mistake. */
+/** A more distant time is a mistake. */
 const LONGEST_AHEAD_MS = 366 * 24 * HOUR_MS
 
-/** Contract, service.md#states-and-transitions: nothing is sent. */
+/** Contract, service.md#states-and-transitions: with these codes nothing is sent. */
 const REFUSALS: ReadonlyMap<number | undefined, FailureCause> = new Map([
   [12, 'unsupported_number'],
   [22, 'insufficient_balance'],
@@ -33,10 +36,10 @@ const date = z
   .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
   .optional()
 
-/** What is said of a send, whether it was made or not. */
+/** The description of a send, recorded before or after it. */
 export const ABOUT_SEND = { type: text, channel: text, campaign: text, scheduledFor: date }
 
-/** How it is kept. */
+/** How it is recorded. */
 export const HOW_KEPT = {
   meta: z.unknown().optional(),
   withinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').optional(),
@@ -44,7 +47,7 @@ export const HOW_KEPT = {
   project: textOf('the display name of a project').optional(),
 }
 
-/** Loose: a client's answer has more. */
+/** Not strict: a client's answer has more fields. */
 const sentSchema = z.looseObject({
   ...ABOUT_SEND,
   reference: text,
@@ -55,19 +58,19 @@ const sentSchema = z.looseObject({
     .optional(),
 })
 
-/** Throws an `OptionsError` for what is no answer. */
+/** Throws an `OptionsError` if the value is not an answer. */
 export function checkSent(given: SentMessages, where: string): z.output<typeof sentSchema> {
   return checkOptions(sentSchema, given, where)
 }
 
-/** What holds for all messages of a send. */
+/** What all messages of a send share. */
 interface SendAsKept {
-  /** As JSON gives it back. */
+  /** As JSON returns it. */
   readonly meta: unknown
   readonly withinMs: number | undefined
   readonly notAfterMs: number | undefined
   readonly project: string | undefined
-  /** What was kept of it before it was made. */
+  /** The record of the send from before its request. */
   readonly begun?: Expectation | undefined
 }
 
@@ -76,7 +79,7 @@ interface Keys {
   readonly keyOf: (messageId: string, project: string | undefined) => string
 }
 
-/** Each message once: the parts of a long one share its id, and no report says of which part it is. */
+/** Returns each message once: the parts of a long message share its id, and no report identifies a part. */
 export function expectationsOf(
   sent: z.output<typeof sentSchema>,
   { withinMs, project, begun, ...kept }: SendAsKept,
@@ -125,7 +128,7 @@ export function expectationsOf(
   for (const { code, to = begun?.to, messageId } of sent.recipients ?? []) {
     const refused = REFUSALS.get(code)
     if (refused === undefined) continue
-    // One without an id is told from others by its send, whom it was for, and how many of these came before it.
+    // An entry without an id is identified by its send, its recipient, and the number of such entries before it.
     const place = `refused ${reference ?? sentAtMs} ${to ?? ''}`
     const before = unnamed.get(place) ?? 0
     if (messageId === undefined) unnamed.set(place, before + 1)
@@ -133,7 +136,7 @@ export function expectationsOf(
     const expectation = { ...about, ...defined({ messageId, to }), refused }
     if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
   }
-  // Whoever finds fewer knows that not all of the answer was written down.
+  // A reader that finds fewer entries knows that the answer is not completely recorded.
   const ofAnswer = begun === undefined ? undefined : { answered: byKey.size }
   return Array.from(byKey, ([messageKey, expectation]) => {
     return {
@@ -145,7 +148,7 @@ export function expectationsOf(
   })
 }
 
-/** Throws an `OptionsError` for a time that nobody means. */
+/** Throws an `OptionsError` for an implausible time. */
 export function overdueAt(send: {
   readonly sentAtMs: number
   readonly scheduledForMs: number | undefined
@@ -167,7 +170,10 @@ function usualWithinMs(channel = 'sms'): number {
 /** Applies the user's schema of `meta`. */
 export type MetaSchema = (meta: unknown) => SchemaResult | Promise<SchemaResult>
 
-/** As JSON gives it back. Rejects with an `OptionsError` for what is no JSON, too large, or refused by the user's schema. */
+/**
+ * Returns `meta` as JSON returns it. Rejects with an `OptionsError` if it is not JSON, too large, or refused by the user's
+ * schema.
+ */
 export async function checkMeta(
   meta: unknown,
   { call, applyTo }: { readonly call: string; readonly applyTo: MetaSchema },
@@ -177,7 +183,7 @@ export async function checkMeta(
   try {
     json = JSON.stringify(meta)
   } catch {
-    // It has a circle, or a getter that throws.
+    // It contains a cycle, or a getter that throws.
   }
   if (json === undefined) throw new OptionsError(`${call}: meta cannot be written as JSON; expected plain values.`)
   const bytes = Buffer.byteLength(json)

@@ -1,4 +1,4 @@
-/** `receiver.intend`: a send is written down before it is made, so that what came of it is known, or that nobody knows. */
+/** `receiver.intend`: records a send before its request, so that its outcome is known, or known to be unknown. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf, wholeNumberFrom } from '../runtime/check-options.ts'
@@ -49,15 +49,15 @@ const optionsSchema = z.strictObject({
   answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(ANSWER_WITHIN_MS),
 })
 
-/** What `intendEach` takes beside its numbers. */
+/** Options of `intendEach`. */
 const eachSchema = optionsSchema.omit({ to: true, recipients: true, resendOf: true })
 
 interface IntendPlaces extends ExpectPlaces {
-  /** The option `readReport` is given. */
+  /** Whether the option `readReport` is set. */
   readonly readsReports: boolean
   /** An event was admitted. */
   readonly wake: () => void
-  /** A send has to have an answer by then; what it returns says that it has one. */
+  /** Announces a pending send with the deadline of its answer. The returned function ends that. */
   readonly begun: (answerByMs: number) => () => void
 }
 
@@ -70,13 +70,13 @@ function canRecord(store: OpenStore<object>): store is OpenStore<object> & Verbs
 
 interface PendingSend {
   readonly messageKey: string
-  /** What is kept of it before it is made. */
+  /** What is kept of it before its request. */
   readonly expectation: Expectation
 }
 
 type Answer = ReturnType<typeof checkSent>
 
-/** Who is told what came of sends, and what the answer says of each of them. */
+/** Pending sends, and how an answer is divided among them. */
 interface Pending {
   readonly sends: readonly PendingSend[]
   readonly partsOf: (answer: Answer) => readonly (readonly [PendingSend, Answer])[]
@@ -102,7 +102,7 @@ export function createIntend(places: IntendPlaces): {
     const options = checkOptions(optionsSchema, given, call)
     const project = places.named(options.project)
     const sentAtMs = Math.floor(now())
-    // Said now, and not when the message is on its way.
+    // Check the times now, before the message is sent.
     const { channel, withinMs, scheduledFor } = options
     overdueAt({ sentAtMs, scheduledForMs: scheduledFor?.getTime(), channel, withinMs, nowMs: sentAtMs })
     const unreported = options.premium === true && !places.readsReports ? (true as const) : undefined
@@ -110,7 +110,7 @@ export function createIntend(places: IntendPlaces): {
     return { ...options, meta, project, sentAtMs, unreported, answerByMs: sentAtMs + options.answerWithinMs }
   }
 
-  /** Says for each whether it is new. */
+  /** Answers for each whether it is new. */
   async function begin(store: Verbs, sends: readonly PendingSend[], overdueAtMs: number): Promise<readonly boolean[]> {
     const isNew: boolean[] = []
     for (let from = 0; from < sends.length; from += A_BATCH) {
@@ -132,7 +132,7 @@ export function createIntend(places: IntendPlaces): {
     expected(answerByMs)
 
     async function release(some: readonly PendingSend[]): Promise<void> {
-      // What was written down under it alone: an event that was made of it stays.
+      // Erases only the pending send itself. An event that was created for it stays.
       const targets = some.map(({ messageKey }) => ({ messageKey, ids: [messageKey] }))
       await (await open()).forget({ targets, dryRun: false }, now())
     }
@@ -154,7 +154,7 @@ export function createIntend(places: IntendPlaces): {
         const found = expectationsOf(part, how, places)
         entries.push(...found)
         if (found.length === 0) (part.recipients?.length === 0 ? released : unknown).push(send)
-        // Of a send that was refused as a whole nothing was sent, so its reference may be used again.
+        // If the whole send was refused, nothing was sent, so its reference may be used again.
         else (found.some(({ expectation }) => expectation.refused === undefined) ? ended : released).push(send)
       }
       const store = await open()
@@ -198,7 +198,7 @@ export function createIntend(places: IntendPlaces): {
     async intendEach(to, given) {
       const options = await checked({ ...checkOptions(eachSchema, given, 'intendEach'), to }, 'intendEach')
       const { reference = randomUUID(), project } = options
-      // One number may be written in two ways.
+      // The same number may be written in two ways.
       const numbers = new Map(to.map((number) => [comparable(number), number]))
       const each = Array.from(numbers, ([digits, number]): PendingSend & { readonly number: string } => {
         const messageKey = sendKeyOf(reference, project, digits)
@@ -216,13 +216,16 @@ export function createIntend(places: IntendPlaces): {
   }
 }
 
-/** What an answer says of each number. Of one that it does not name nobody knows, unless it says that it names nobody. */
+/**
+ * The part of an answer for each number. A number that the answer does not name is unknown, unless the answer says that it
+ * names none.
+ */
 function partsByNumber<S extends PendingSend & { readonly number: string }>(
   sends: readonly S[],
   answer: Answer,
 ): readonly (readonly [S, Answer])[] {
   const only = sends.length === 1 ? sends[0]?.number : undefined
-  // Of a send to one number the answer need not say to whom it is.
+  // For a send to one number, the answer need not repeat the number.
   const placeOf = ({ to = '' }: { readonly to?: string | undefined }): string =>
     comparable(to === '' ? (only ?? '') : to)
   const messages = Map.groupBy(answer.messages, placeOf)
@@ -235,7 +238,7 @@ function partsByNumber<S extends PendingSend & { readonly number: string }>(
   })
 }
 
-/** What is kept of a send before it is made. */
+/** What is kept of a send before its request. */
 function begunOf(
   send: z.output<typeof optionsSchema> & {
     readonly reference: string
@@ -262,7 +265,7 @@ function begunOf(
   })
 }
 
-/** It stands where the first message of its chain does, so that one look at the list sees all of the chain. */
+/** Listed with the first message of its chain, so that one read of the list finds the whole chain. */
 async function repetitionOf(
   store: OpenStore<object>,
   begun: Expectation,

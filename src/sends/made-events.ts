@@ -1,4 +1,4 @@
-/** The events that no callback brings: a message is overdue, or nothing is known of a send. */
+/** Builds the synthetic events: a message is overdue, or the outcome of a send is unknown. */
 import { encodeExpectation, type Expectation } from '../messages/expected.ts'
 import { overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
 import type { NewEvent } from '../inbox/store.ts'
@@ -10,7 +10,7 @@ interface Expected {
 
 export function overdueEvent({ messageKey, expectation }: Expected, nowMs: number): NewEvent {
   const { overdueAtMs = nowMs } = expectation
-  // The clock of a shared store may be some milliseconds ahead of ours.
+  // The clock of a shared store may be some milliseconds ahead of this process.
   const foundMs = Math.max(nowMs, overdueAtMs)
   const id = overdueIdentity(messageKey)
   return made({ messageKey, expectation }, { id, atMs: overdueAtMs, nowMs: foundMs }, 'overdue')
@@ -21,7 +21,7 @@ export function unknownSendEvent({ messageKey, expectation }: Expected, nowMs: n
   return made({ messageKey, expectation }, { id, atMs: nowMs, nowMs }, 'unknownSend')
 }
 
-/** It has no order, so it is late to nothing, and says nothing of the latest state. */
+/** Without an order the event is never late and does not change the latest state. */
 function made(
   { messageKey, expectation }: Expected,
   { id, atMs, nowMs }: { readonly id: string; readonly atMs: number; readonly nowMs: number },

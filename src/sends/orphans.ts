@@ -1,20 +1,20 @@
 /**
- * How long a report waits for the word of its own send, which it may overtake: as long as was said, or, where nothing was said, a
- * while as long as a send of this process awaits its answer. A receiver of which nobody sends lets no report wait.
+ * How long a report waits for the record of its own send: the configured time, or a default while a send of this process is
+ * pending.
  */
 
-/** Where nothing was said. Milliseconds. */
+/** Default wait. Milliseconds. */
 const USUAL_HOLD_MS = 5_000
 
 interface Orphans {
-  /** So long a report waits that arrives before `untilMs`. */
+  /** How long a report waits that arrives before `untilMs`. */
   readonly holdMs: number
   readonly untilMs: number
 }
 
 interface OrphanWatch {
   readonly orphans: Orphans
-  /** A send was begun that has to have an answer by then; what it returns ends that, and may be called twice. */
+  /** Announces a pending send with the deadline of its answer. The returned function ends that, and may be called twice. */
   readonly begun: (answerByMs: number) => () => void
 }
 

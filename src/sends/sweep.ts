@@ -1,6 +1,6 @@
 /**
- * Makes `send.overdue` of what is expected and has no end, and `send.unknown` of a send without an answer: one process of those
- * that share a store does, whichever comes first, for the store decides once about each message.
+ * Creates `send.overdue` for messages without a final report, and `send.unknown` for sends without an answer. One of the
+ * processes that share the store does, because the store decides once per message.
  */
 import type { Clock } from '../runtime/clock.ts'
 import { isBegun, listedAt } from '../messages/expected.ts'
@@ -8,23 +8,23 @@ import type { NewEvent, OpenStore, Overdue } from '../inbox/store.ts'
 import { answeredAmong, endBegun } from './begun.ts'
 import { overdueEvent, unknownSendEvent } from './made-events.ts'
 
-/** What other processes expect, nobody tells: so often it is looked for, by an index. */
+/** How often to look for sends of other processes, which do not announce them. */
 const LOOK_EVERY_MS = 60_000
-/** After the store is open, or has failed. */
+/** Delay after the store was opened or has failed. */
 const LOOK_FIRST_MS = 5_000
 const A_STEP = 200
 
 interface Sweep {
-  /** From now on, in this store. Does nothing after `stop`. */
+  /** Starts sweeping this store. Does nothing after `stop`. */
   begin(store: OpenStore<object>): void
-  /** Something will be overdue then. */
+  /** Something will be overdue at that time. */
   at(overdueAtMs: number): void
   stop(): void
 }
 
 interface SweepOptions {
   readonly clock: Clock
-  /** Other processes, or an earlier one, may expect something in the store. */
+  /** The store may contain sends of other or earlier processes. */
   readonly looksForOthers: boolean
   /** Something is due. */
   readonly onWork: () => void
@@ -34,10 +34,10 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
   let target: OpenStore<object> | undefined
   let isStopped = false
   let isUnderWay = false
-  /** Then the time of something came while a look was under way, which may not have seen it. */
+  /** When a deadline passed during a sweep, which may have missed it. */
   let passedMs = Infinity
   let nextMs = Infinity
-  /** What was told before the store was open. */
+  /** The earliest deadline announced before the store was open. */
   let toldMs = Infinity
   let cancel = (): void => {}
 
@@ -65,12 +65,12 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
         const admitted = events.length === 0 ? [] : await admit(target, events, nowMs)
         if (admitted.includes(true)) onWork()
         if (found.nextMs !== undefined) againMs = Math.min(againMs, Math.max(found.nextMs, nowMs))
-        // Of one that the store cannot take now it will say so again; where it has taken others, it does not say so at once.
+        // A store that accepted only some events does not report the rest as overdue at once.
         const isLast = found.items.length < A_STEP && !admitted.includes(false)
         if (isLast || (ended === 0 && !admitted.includes(true))) break
       }
     } catch {
-      // The store is away: what is overdue is no less so later. Who claims from it tells of the outage.
+      // The store is unavailable. Overdue messages remain overdue, and the claim loop reports the outage.
       againMs = clock.now() + LOOK_FIRST_MS
       passedMs = Infinity
     } finally {
@@ -88,7 +88,7 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
     try {
       return (await store.admitOverdue?.(events, nowMs)) ?? []
     } catch (error) {
-      // A part of the store may have admitted its share.
+      // One part of the store may have admitted its share.
       onWork()
       throw error
     }
@@ -112,8 +112,8 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
 }
 
 /**
- * Of a send whose answer was written down, only its end was not: that is done here. What only a part of the store that is away can
- * tell is left for later, and holds up nothing else.
+ * Completes sends whose answers are completely recorded but which were not ended. What depends on an unavailable part of the
+ * store is left for later and does not block the rest.
  */
 async function decide(
   store: OpenStore<object>,
