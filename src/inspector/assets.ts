@@ -1,4 +1,4 @@
-/** The page's files: a fixed table, read once; no path of a request ever reaches the disk. */
+/** The page's files: a fixed table, read once. No path of a request reaches the disk. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const PAGE = new URL('./page/', import.meta.url)
 
-/** Answers a file by its name; `index.html` is the one page there is. */
+/** Answers a file by its name. `index.html` is the only page. */
 export function createAssets(): (name: string, ifNoneMatch: string | null) => Answer {
   let files: ReadonlyMap<string, { readonly body: Buffer; readonly type: string; readonly etag: string }> | undefined
 
@@ -32,7 +32,7 @@ export function createAssets(): (name: string, ifNoneMatch: string | null) => An
     const found = files.get(name)
     if (found === undefined) return problem(404, 'not_found', 'The page has no such file.')
     const { body, type, etag } = found
-    // Asked anew each time, and mostly answered in a line.
+    // Revalidated with each request, which is usually answered 304.
     const headers = { etag, 'cache-control': 'private, no-cache' }
     return ifNoneMatch === etag ? reply(304, headers) : reply(200, { ...headers, 'content-type': type }, body)
   }

@@ -1,4 +1,4 @@
-/** Puts the inspector together: as a listener of Express, Connect and node:http, and for servers that speak `Request` and `Response`. */
+/** Composes the inspector: a listener for Express, Connect and node:http, and a handler for `Request` and `Response`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
@@ -8,7 +8,7 @@ import { lookAt, type InspectedReceiver } from './overview.ts'
 import { createRoutes } from './routes.ts'
 import { createServer, Refused, type AnswerTo, type Asked } from './server.ts'
 
-/** `storeAlone`: the receiver is not the one that takes callbacks, but looks into its store from another process. */
+/** `storeAlone`: the receiver only opens the store; another process receives the callbacks. */
 export function createInspector<R>(
   receiver: InspectedReceiver,
   options: InspectorOptions<R>,
@@ -17,13 +17,13 @@ export function createInspector<R>(
   checkOptions(inspectorOptions, options, 'inspector')
   const inside = insideOf(receiver)
   if (inside === undefined)
-    throw new OptionsError('inspector: the first argument is no receiver; expected what createReceiver() returned.')
+    throw new OptionsError('inspector: the first argument is not a receiver; expected what createReceiver() returned.')
   const { logger, secrets } = inside
   const looking = lookAt(receiver, inside)
   const audit = guardedAudit(options.audit, logger, secrets)
   const answerTo = createServer({
     routes: createRoutes({ receiver, looking, audit, storeAlone }),
-    // The app that mounts it says by `R` what its server calls a request.
+    // The app names its server's type of request with `R`.
     authorize: (asked) => options.authorize(asked as Parameters<Authorize<R>>[0]),
     logger,
     secrets,
@@ -32,7 +32,7 @@ export function createInspector<R>(
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse): void => {
       answerNode(request, response, mount, answerTo).catch(() => {
-        // It broke off on its way.
+        // The response broke off.
         response.destroy()
       })
     },
@@ -43,7 +43,7 @@ export function createInspector<R>(
 /** More than any change needs. */
 const MOST_BODY_BYTES = 64 * 1024
 
-/** Rejects where the client breaks off. */
+/** Rejects if the client disconnects. */
 async function answerNode(
   request: IncomingMessage,
   response: ServerResponse,
@@ -65,7 +65,7 @@ async function answerNode(
     original: request,
     text: () => bodyOf(request),
   })
-  // The client may have gone.
+  // The client may have disconnected.
   if (response.destroyed || response.headersSent) return
   if (answer.status === 413) response.setHeader('connection', 'close')
   response.writeHead(answer.status, answer.headers)
@@ -85,23 +85,23 @@ async function answerRequest(request: Request, mount: string, answerTo: AnswerTo
     text: async () => (body === null ? '' : textOf(body)),
   })
   const hasBody = method !== 'HEAD' && answer.status !== 304
-  // A buffer of a pool would hand over all of the pool.
+  // A pooled buffer would expose its whole pool.
   const content = typeof answer.body === 'string' ? answer.body : Uint8Array.from(answer.body)
   return new Response(hasBody ? content : null, answer)
 }
 
-/** Where a request stands below the mount. Express and Connect take the mount off: `whole` is the path before that. */
+/** The path of a request below the mount. Express and Connect remove the mount; `whole` is the path before that. */
 function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' | 'redirect'> {
   const isBelow = mount !== '' && (path === mount || path.startsWith(`${mount}/`))
   const below = isBelow ? path.slice(mount.length) : path
-  // They leave a slash where nothing is left.
+  // They leave a slash if nothing remains.
   const lacksSlash = below === '' || (below === '/' && !whole.endsWith('/'))
-  // The last part is all that a redirect names: a proxy may have taken a prefix off.
+  // Redirect relative to the last part only: a proxy may have removed a prefix.
   const redirect = lacksSlash ? `./${whole.slice(whole.lastIndexOf('/') + 1)}/` : undefined
   return { path: below === '' ? '/' : below, redirect }
 }
 
-/** A parser of the app may have been there before. */
+/** A parser of the app may have run before. */
 async function bodyOf(request: IncomingMessage): Promise<string> {
   if ('body' in request && request.body !== undefined && request.readableEnded) {
     const { body } = request

@@ -1,4 +1,4 @@
-/** Dead letters: grouped by error, filtered, listed newest first, run again, or given up. */
+/** Dead letters: grouped by error, filtered, listed newest first, replayed and discarded. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
@@ -12,11 +12,11 @@ import { isoOf, rowOf, type EventRow, type Known } from './rows.ts'
 import type { ListQuery } from './queries.ts'
 
 const MOST_AT_ONCE = 500
-/** So many are looked at; stores list the oldest first, and people want the newest. */
+/** Maximum number of dead letters examined. Stores list the oldest first, while readers want the newest. */
 const MOST_LOOKED_AT = 20_000
 const A_LOOK = 200
 const FRESH_MS = 2_000
-/** All dead letters are looked at for no more than this share of the time. */
+/** Reading all dead letters takes at most this share of the time. */
 const PAUSE_FOR_LOOK = 20
 const LONGEST_HEAD = 300
 
@@ -25,28 +25,28 @@ type Change = (typeof CHANGES)[number]
 
 export const idsSchema = z.strictObject({ ids: z.array(z.string().min(1).max(128)).min(1).max(MOST_AT_ONCE) })
 
-/** What is remembered of each for a moment: neither its body nor all of its error. */
+/** What is cached of each dead letter: neither its body nor its whole error. */
 interface Letter {
   readonly id: string
   readonly type: string | undefined
   readonly project: string | undefined
   readonly diedAtMs: number
   readonly group: string
-  /** Its page begins behind this one. */
+  /** The page that it is on starts after this one. */
   readonly after: string | undefined
 }
 
 interface Look {
   /** Newest first. */
   readonly letters: readonly Letter[]
-  /** The first line of each group's error, as it is and masked. */
+  /** The first line of each group's error, plain and masked. */
   readonly errors: ReadonlyMap<string, { readonly plain: string; readonly masked: string }>
   readonly isCut: boolean
 }
 
 type Age = Pick<Letter, 'diedAtMs' | 'id'>
 
-/** The ids tell which is which of one millisecond. */
+/** The id orders dead letters of one millisecond. */
 function newestFirst(a: Age, b: Age): number {
   if (a.diedAtMs !== b.diedAtMs) return b.diedAtMs - a.diedAtMs
   return a.id < b.id ? -1 : Number(a.id > b.id)
@@ -73,7 +73,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       isCut = next !== undefined && letters.length >= MOST_LOOKED_AT
       if (isCut) break
       after = next
-      // Callbacks are not to wait for all of it.
+      // Let callbacks run in between.
       await new Promise<void>((resolve) => clock.soon(resolve))
     }
     return { letters: letters.toSorted(newestFirst), errors, isCut }
@@ -117,14 +117,14 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       return {
         items: await rowsOf(page),
         next: last !== undefined && behind.length > page.length ? `${last.diedAtMs} ${last.id}` : undefined,
-        /** So many match, of so many; `isCut`: there are more than are looked at. */
+        /** How many of how many match. `isCut`: there are more than were examined. */
         matching: matching.length,
         total: letters.length,
         isCut,
         groups: groupsOf(others, errors, rights),
       }
     },
-    /** Of all, by error. */
+    /** All, by error. */
     async groups(rights: Rights) {
       const { letters, errors } = await looked()
       return groupsOf(letters, errors, rights)
@@ -139,7 +139,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
           .map(({ id }) => id),
       }
     },
-    /** One after the other, so that no store is held up; what fails does not end it. */
+    /** One after the other, so that the store stays responsive. A failure does not end the loop. */
     async change(change: Change, ids: readonly string[]) {
       const result = {
         done: [] as string[],
@@ -154,7 +154,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
               : await deadLetters.replay(id, { force: change === 'force' })
           result[isFound ? 'done' : 'missing'].push(id)
         } catch (error) {
-          // Messages of ours quote no body.
+          // Messages of this package quote no body.
           result.failed.push({ id, why: isOurs(error) ? error.message : 'The store failed; the log has it.' })
         }
       }
@@ -179,7 +179,7 @@ function isOfGroup({ error }: ListQuery): (letter: Letter) => boolean {
 function groupsOf(letters: readonly Letter[], errors: Look['errors'], { reveal }: Rights) {
   const groups = new Map<string, { count: number; sinceMs: number; lastMs: number }>()
   for (const { group, diedAtMs } of letters) {
-    // The newest comes first.
+    // Newest first.
     const known = groups.get(group) ?? { count: 0, sinceMs: diedAtMs, lastMs: diedAtMs }
     groups.set(group, { ...known, count: known.count + 1, sinceMs: diedAtMs })
   }
@@ -196,7 +196,7 @@ function headOf(error: string): string {
   return head.slice(0, LONGEST_HEAD)
 }
 
-/** Errors that differ in numbers, ids and quoted texts alone are of one group, whose name says nothing of them. */
+/** Groups errors that differ only in numbers, ids and quoted texts. The name of a group reveals none of these. */
 function groupOf(error: string): string {
   const plain = headOf(error)
     .replace(/(["'`“‘]).*?(["'`”’])/g, '…')

@@ -1,4 +1,4 @@
-/** Events as the store has them: by filters in bounded looks, by id, by message and by recipient; and lists of them to save. */
+/** Queries of events: by filters within a limit, by id, by message and by recipient; and exports of lists. */
 import { everyEvent, recordType } from '../dispatch/listed-events.ts'
 import { listedAt } from '../messages/expected.ts'
 import { messageKey } from '../messages/order.ts'
@@ -18,9 +18,9 @@ import type { Inside } from '../receiver/inside.ts'
 import { iso, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
 import type { ListQuery } from './queries.ts'
 
-/** A store looks at some; so often it is asked to go on before the answer says how far the look went. */
+/** A store examines a limited number of events per call. Number of calls before the answer says how far the search went. */
 const MOST_LOOKS = 5
-/** The same of what was sent, of which a store looks at fewer. */
+/** The same for sends, of which a store examines fewer. */
 const MOST_LOOKS_AT_SENT = 10
 const MOST_PROJECTS = 100
 
@@ -29,7 +29,7 @@ export interface MessageName {
   readonly project: string | undefined
 }
 
-/** What is known of a message: at least one of both. */
+/** What is known of a message: events, a send, or both. */
 interface OfMessage {
   readonly messageKey: string
   /** Newest first. */
@@ -40,7 +40,7 @@ interface OfMessage {
 export type Finding = ReturnType<typeof createFinding>
 
 export function createFinding({ events, expected, sentTo, projects }: Inside) {
-  /** A receiver of one project keeps messages by their ids alone; the events tell which kind it is. */
+  /** A receiver with one project keys messages by their ids alone. The events show which kind it is. */
   function keysOf({ messageId, project }: MessageName): readonly string[] {
     const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
     return [undefined, ...names].map((name) => messageKey(name, messageId))
@@ -48,12 +48,12 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
 
   return {
     page: (page: EventsPage): Promise<EventsAnswer> => filledPage(page, events, MOST_LOOKS),
-    /** What was sent to a recipient; nothing where the store cannot tell. */
+    /** The sends to a recipient. Empty if the store cannot search them. */
     sentTo: (page: SentToPage): Promise<SentToAnswer> =>
       filledPage(page, async (some) => (await sentTo(some)) ?? { items: [] }, MOST_LOOKS_AT_SENT),
-    /** An id alone may be looked for in a whole table; with its message it is found at once. */
+    /** Finding an id alone may search a whole table; with its message it is found by an index. */
     async event(id: string, of?: MessageName): Promise<StoredEvent | undefined> {
-      // An event of no message has its own id as the key.
+      // An event without a message has its own id as key.
       for (const key of [...(of === undefined ? [] : keysOf(of)), id, undefined]) {
         const { items } = await events({ after: undefined, limit: 1, id, messageKey: key })
         if (items[0] !== undefined) return items[0]
@@ -79,7 +79,7 @@ const STATES: Readonly<Record<EventRow['outcome'], EventState>> = {
 }
 
 const MOST_SENT = 20
-/** An event's identity, as receivers make it. */
+/** An event id as receivers create it. */
 const IDENTITY = /^[0-9a-f]{32}$/
 
 /** GET api/events. */
@@ -95,7 +95,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
     toMs: query.to,
   }
 
-  /** An exact id is found by an index, and is shown whatever the filters say. */
+  /** An exact id is found by an index and shown whatever the filters. */
   async function named(wanted: string): Promise<Partial<OfMessage>> {
     const byId = IDENTITY.test(wanted) ? await finding.event(wanted) : undefined
     if (byId !== undefined) return { events: [byId] }
@@ -103,7 +103,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   }
 
   function isShown(stored: StoredEvent): boolean {
-    // Which subscription it is, only its payload tells.
+    // Only the payload says which subscription event it is.
     const kind = typeOf(stored)
     const isType = type === undefined || kind === type || kind?.startsWith('subscription.') !== true
     return isType && (outcome === undefined || outcomeOf(stored) === outcome)
@@ -126,17 +126,17 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   return {
     items: page.items.filter((stored) => isFound || isShown(stored)).map((stored) => rowOf(stored, typeOf)),
     next: page.next,
-    /** With `next` and few items or none: a bounded look has ended, and this is how far back it looked. */
+    /** The search ended at its limit: how far back it went. */
     lookedBackTo: iso(page.lookedBackToMs),
-    /** `q` is the id of a message, of which there may be no event yet. */
+    /** `q` is the id of a message, which may have no events yet. */
     message: key && q ? { messageId: q, project: sent?.expectation.project ?? known ?? project } : undefined,
-    /** `q` is a recipient: the newest of what was sent to them, and before when there may be more. */
+    /** `q` is a recipient: the newest sends to it, and the time before which there may be more. */
     sent: sends.length > 0 ? sends : undefined,
     sentBefore: sentTo?.next === undefined ? undefined : sentBeforeOf(sentTo),
   }
 }
 
-/** What was sent in the same millisecond may have been passed over, and may come again. */
+/** Sends of the same millisecond may be skipped or repeated. */
 function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): string | undefined {
   const last = items.at(-1)
   return iso((lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))) + 1)
@@ -145,7 +145,7 @@ function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): string | undefin
 const MOST_EXPORTED = 5_000
 const PAGE_EXPORTED = 200
 
-/** Of GET api/events.csv and api/events.json, with the filters of the list: the newest that match. */
+/** GET api/events.csv and api/events.json: the newest events that match the filters. */
 export async function exportedEvents(query: ListQuery, inside: Inside, finding: Finding): Promise<readonly EventRow[]> {
   const rows: EventRow[] = []
   let after: string | undefined
@@ -168,7 +168,7 @@ export function asCsv(rows: readonly EventRow[]): string {
   return `${[COLUMNS.join(','), ...lines].join('\r\n')}\r\n`
 }
 
-/** A spreadsheet takes a text that begins so for a formula; a number with a plus is none. */
+/** A spreadsheet treats a text that begins like this as a formula. A phone number with a plus is harmless. */
 function csvCell(value: string | number | boolean | undefined): string {
   const text = String(value ?? '').replace(/^(?=[=\-@\t\r]|\+(?!\d+$))/, "'")
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

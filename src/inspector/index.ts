@@ -1,5 +1,5 @@
 /**
- * A page on what a receiver takes and hands over: overview, events, each message's timeline, dead letters and quarantine.
+ * A page on a receiver: overview, events, the timeline of each message, dead letters and quarantine.
  *
  * @module messaging-webhooks/inspector
  */
@@ -19,9 +19,9 @@ export type {
 export type { InspectedReceiver } from './overview.ts'
 
 /**
- * Makes the inspector of a receiver. From now on it remembers the last attempts, repetitions and troubles of this process, in bounded
- * room; all else it asks the store, when somebody looks. What is shown is masked unless `authorize` allows `reveal`.
- * Throws an `OptionsError` for an option that cannot work, `authorize` missing among them, and for what is no receiver.
+ * Creates the inspector of a receiver. It remembers recent attempts, duplicates and problems of this process in bounded memory;
+ * everything else it reads from the store on request. Output is masked unless `authorize` grants `reveal`. Throws an
+ * `OptionsError` for an invalid option, including a missing `authorize`, and if the first argument is not a receiver.
  */
 export function inspector<R = unknown>(receiver: InspectedReceiver, options: InspectorOptions<R>): Inspector {
   return createInspector(receiver, options)

@@ -1,12 +1,13 @@
 /**
- * What a reader without `reveal` gets: of a phone number its last two digits, of a text from a body that it is there, of an error its
- * name and those words of its first line that do not come from the body. A list names what may be shown; all else is masked.
+ * What a reader without `reveal` sees: the last two digits of a phone number; of text from a body only its presence; of an
+ * error its name and those words of its first line that are not in the body. A list names the fields that may be shown;
+ * everything else is masked.
  */
 import { SIGNATURE_HEADER } from '../public/callback.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Rights } from './options.ts'
 
-/** Fields that name no person and quote no text of one. */
+/** Fields that identify no person and quote no text of one. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'messageId',
   'message_id',
@@ -31,45 +32,45 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 
 const IDS: ReadonlySet<string> = new Set(['messageId', 'message_id'])
 
-/** What stands in the place of what may not be shown. */
+/** Replaces a masked value. */
 const HIDDEN = '•••'
-/** The app's own words about what it sent: nothing in it is plain, whatever it is called. */
+/** The app's own data about a send. Nothing in it is shown, whatever its name. */
 const META = 'meta'
-/** So many digits may be a phone number, also a local one, whatever stands between them. */
+/** This many digits may be a phone number, also a local one, whatever separates them. */
 const PHONE = /\+?\d(?:[\s().\-/]{0,2}\d){5,}/g
 const SHOWN_OF_IT = 2
 const ERRORS_A_TURN = 10
-/** A larger body is not parsed: then no word that stands anywhere in it is shown. */
+/** A larger body is not parsed. Then no word that occurs anywhere in it is shown. */
 const MOST_PARSED_BYTES = 16 * 1024
 const LONGEST_HEAD = 200
-/** Any word can be decoded: shorter runs of what comes out stand in a body by chance. */
+/** Any word can be decoded. Shorter runs of decoded characters occur in a body by chance. */
 const LEAST_DECODED = 3
 const BASE64 = /[\w+/-]{4,}/g
 const BASE32 = /[a-z2-7]{5,}/gi
 const BASE32_DIGITS = 'abcdefghijklmnopqrstuvwxyz234567'
-/** They are of the language, and of nobody. */
+/** Words of the language, which identify no one. */
 const PLAIN_WORDS: ReadonlySet<string> = new Set(
   'a an and at be by cannot could did does failed for from has have in is it no not of on or the to was with'.split(
     ' ',
   ),
 )
 
-/** A text with the phone numbers in it masked. */
+/** The text with masked phone numbers. */
 function withoutPhones(text: string): string {
   return text.replace(PHONE, (found) => HIDDEN + found.slice(-SHOWN_OF_IT))
 }
 
-/** Of what is known to name somebody: the end of it. */
+/** The end of a value that identifies a person. */
 function endOf(text: string): string {
   return text.length <= 2 * SHOWN_OF_IT ? HIDDEN : HIDDEN + text.slice(-SHOWN_OF_IT)
 }
 
-/** Stands between the parts of what identifies an event without a message. */
+/** Separates the parts of the identification of an event without a message. */
 export const BETWEEN = ' · '
-/** Under it stands, in an answer, the body that the errors in it may quote; it is never sent. */
+/** The key of the body that errors in an answer may quote. It is never sent. */
 export const BODY: unique symbol = Symbol('body')
 
-/** The fields of the server's answers that a reader without `reveal` gets masked. */
+/** The fields of answers that are masked for a reader without `reveal`. */
 const MASKS: ReadonlyMap<string, (text: string, body: Buffer | undefined) => string> = new Map([
   ['recipient', endOf],
   ['to', endOf],
@@ -78,14 +79,14 @@ const MASKS: ReadonlyMap<string, (text: string, body: Buffer | undefined) => str
   ...['network', 'status', 'reason', 'campaign', 'reference'].map((name) => [name, withoutPhones] as const),
 ])
 
-/** Those that are JSON of a sender or of the app, printed for every reader. Of `meta` no value is plain: nobody here knows it. */
+/** JSON of a sender or of the app, printed for every reader. No value of `meta` is plain, because its content is unknown. */
 const BODIES: ReadonlyMap<string, (json: string, reveal: boolean) => string | undefined> = new Map([
   ['payload', (json: string, reveal: boolean) => printed(json, reveal)],
   ['meta', (json: string, reveal: boolean) => printed(json, reveal, META)],
   ['curl', (json: string, reveal: boolean) => curlOf(reveal ? json : printed(json, reveal))],
 ])
 
-/** An answer as its reader may see it. Callbacks go through while many errors are masked. */
+/** The answer as its reader may see it. Yields between errors, so that callbacks are not delayed. */
 export async function shown<T>(answer: T, { reveal }: Rights, clock: Clock): Promise<T> {
   let errors = 0
 
@@ -108,11 +109,11 @@ export async function shown<T>(answer: T, { reveal }: Rights, clock: Clock): Pro
     return fields
   }
 
-  // Texts stay texts, and all else stays as it is.
+  // Texts stay texts; other values stay unchanged.
   return (await walk(answer, '', undefined)) as T
 }
 
-/** Neither key is kept: placeholders stand for both. */
+/** Neither key is kept; placeholders replace both. */
 function curlOf(body: string | undefined): string | undefined {
   if (body === undefined) return undefined
   const sent = body.replace(/("authKey"\s*:\s*)"(?:[^"\\]|\\.)*"/, '$1"<authKey>"')
@@ -127,11 +128,11 @@ function curlOf(body: string | undefined): string | undefined {
 /** A value of a body. */
 function maskedValue(name: string, text: string, isString: boolean): string {
   if (!PLAIN_FIELDS.has(name)) return HIDDEN
-  // Times and codes are numbers; an id is no phone number, however long it is.
+  // Times and codes are numbers, and an id is not a phone number, however long.
   return !isString || IDS.has(name) ? text : withoutPhones(text)
 }
 
-/** `raw`: the body that it may quote; undefined where it is not known. */
+/** `raw`: the body that the error may quote, if known. */
 export function maskedError(error: string, raw: Buffer | undefined): string {
   const [head = ''] = error.split('\n', 1)
   const name = /^([A-Za-z]\w{0,63}Error)\b/.exec(head)?.[1] ?? 'Error'
@@ -141,9 +142,9 @@ export function maskedError(error: string, raw: Buffer | undefined): string {
 }
 
 /**
- * However an error quotes a text (a part of it, cut, escaped, encoded, in other letters), each run of letters in it is a part of that
- * text. So a word is shown only if no run of its letters stands in the body, it has no longer number, is no encoding of such a run, and
- * is no long row of capitals, as secrets in base32 are.
+ * However an error quotes a text (partly, cut, escaped, encoded, in another case), each run of its letters is part of that
+ * text. So a word is shown only if no run of its letters occurs in the body, it contains no long number, is not an encoding of
+ * such a run, and is not a long row of capitals like a base32 secret.
  */
 function maskedWords(said: string, body: string): string {
   const isQuoted = (text: string, least: number): boolean =>
@@ -158,7 +159,7 @@ function maskedWords(said: string, body: string): string {
   return words.filter((word, index) => word !== HIDDEN || words[index - 1] !== HIDDEN).join(' ')
 }
 
-/** What a word says as base64 or base32, from each of the places where a letter may begin: it may be cut. */
+/** What a word decodes to as base64 or base32, from each possible offset, because it may be cut. */
 function decodings(word: string): readonly string[] {
   return [
     ...(word.match(BASE64) ?? []).flatMap((text) =>
@@ -176,12 +177,12 @@ function fromBase32(text: string): readonly string[] {
   })
 }
 
-/** Without accents and case, as other programs may have written it: a sharp s is two. */
+/** Without accents and case, as other programs may have written it. A sharp s becomes two. */
 function folded(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase()
 }
 
-/** The texts and numbers of a body that are not plain; all of it where it cannot be read. */
+/** The texts and numbers of a body that are not plain. The whole body if it cannot be parsed. */
 function privateTexts(raw: Buffer): string {
   const body = raw.toString('utf8')
   const texts: string[] = []
@@ -202,18 +203,18 @@ function privateTexts(raw: Buffer): string {
   return texts.join('\n')
 }
 
-/** So much of a body is shown; the rest can be downloaded. */
+/** Maximum size of a body on the page. The rest can be downloaded. */
 const MOST_SHOWN_BYTES = 16 * 1024
 const CUT = '… (cut)'
-/** What is deeper stands behind so much indentation that it would be cut. */
+/** Deeper values would be indented beyond that size. */
 const DEEPEST_SHOWN = 128
 const STRING_OR_NUMBER = /"((?:[^"\\]|\\.)*")|-?\d[\d.eE+-]*/gs
-/** Of these days, and not in TypeScript's types yet. */
+/** Too recent for TypeScript's types. */
 const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => unknown }
 
 /**
- * Indented JSON, or undefined where it is none, without its authKey. Each number stays as the sender wrote it, however long. `within`:
- * the name of the field that it stands in.
+ * Indented JSON without its authKey, or undefined if the text is not JSON. Numbers stay as the sender wrote them. `within`: the
+ * name of the surrounding field.
  */
 function printed(json: string, reveal: boolean, within = ''): string | undefined {
   function printedValue(name: string, value: unknown, depth: number): unknown {
@@ -239,7 +240,7 @@ function printed(json: string, reveal: boolean, within = ''): string | undefined
 
   try {
     JSON.parse(json)
-    // A number that JavaScript cannot hold is read as a text; a letter before each text tells them apart.
+    // A number beyond JavaScript's precision is read as text. A letter in front distinguishes such texts from others.
     const marked = json.replace(STRING_OR_NUMBER, (token: string, text?: string) =>
       text ? `"s${text}` : `"n${token}"`,
     )

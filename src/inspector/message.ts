@@ -1,4 +1,4 @@
-/** A message's timeline and one event of it: in which order reports came and why, and what its handlers did. */
+/** The timeline of a message and the details of one event: the order of its reports, the reasons, and what the handlers did. */
 import { inOrder } from '../dispatch/listed-events.ts'
 import { encodeExpectation } from '../messages/expected.ts'
 import { overdueIdentity, placeOf } from '../messages/order.ts'
@@ -67,7 +67,7 @@ function byArrival(events: readonly StoredEvent[]): readonly StoredEvent[] {
   return events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
 }
 
-/** A store that has erased all but the idempotency key of `send.overdue` still has its content: what is kept of the send. */
+/** If the store has erased all of `send.overdue` but its identity, the content is still known from the send. */
 function withOverdue(
   events: readonly StoredEvent[],
   { messageKey, expectation }: StoredExpectation,
@@ -84,7 +84,7 @@ function withOverdue(
   } as const
   return events.map((event) => {
     if (event.id !== id || event.record !== undefined) return event
-    // It was made between the two.
+    // It was created between the two.
     const record = { ...about, receivedAtMs: Math.max(overdueAtMs, event.endedAtMs ?? 0) }
     return { ...event, record, raw: encodeExpectation(expectation) }
   })
@@ -95,7 +95,9 @@ const STEP_NAMES: ReadonlyMap<number, string> = new Map([
   [2, 'message.delivered'],
 ])
 
-/** Contract, service.md#delivery-rules: an earlier state of a chat-app message may come after a later one, and is waited for. */
+/**
+ * Contract, service.md#delivery-rules: an earlier state of a chat-app message may arrive after a later one, which waits for it.
+ */
 function gapOf(
   id: string,
   record: EventRecord,
@@ -121,7 +123,7 @@ function gapOf(
   }
 }
 
-/** For all of them, once. */
+/** Once for all reports. */
 function orderOf(events: readonly StoredEvent[]): string | undefined {
   const reports = events.flatMap(({ record }) => record?.report ?? [])
   if (reports.length < 2) return undefined
@@ -130,7 +132,7 @@ function orderOf(events: readonly StoredEvent[]): string | undefined {
     : 'Reports are ordered by their own time, not by arrival. Equal times are ordered by step.'
 }
 
-/** What the sentence for all does not say. */
+/** What that sentence does not cover. */
 function whyThere({ record }: StoredEvent, before: StoredEvent | undefined, late: boolean): string | undefined {
   const { report, overdue } = record ?? {}
   if (overdue === true) return 'No final report had come by the deadline, so the receiver made this event, once.'
@@ -152,7 +154,7 @@ export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
     payload: body,
     failure: failureIn(record),
     bytes: raw?.length,
-    // What no callback brings has no body but what is kept of its send.
+    // A synthetic event has no body except what is kept of its send.
     curl: record?.proof === 'none' ? undefined : body,
     attempts: attemptsOf(stored, watcher),
     oddities: record?.oddities ?? [],

@@ -1,4 +1,4 @@
-/** The options of the inspector: who may see it and do what, and who learns of changes. Anything unexpected allows nothing. */
+/** The options of the inspector: access, rights and audit. Anything unexpected grants nothing. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { functionLike } from '../runtime/check-options.ts'
@@ -6,29 +6,32 @@ import { failureLine } from '../runtime/failure-text.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { letReject } from '../runtime/values.ts'
 
-/** What `authorize` gets of a request. `R` is what your server calls a request. */
+/** The request that `authorize` decides on. `R` is your server's type of request. */
 export interface InspectorRequest<R = unknown> {
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string
-  /** Below the mount, as in `/api/overview`, without a query. */
+  /** Below the mount, such as `/api/overview`, without the query. */
   readonly path: string
   readonly headers: Headers
-  /** The address of the peer, which behind a proxy is the proxy; undefined where the server does not say. */
+  /** The address of the peer, which may be a proxy. Undefined if the server does not tell. */
   readonly remoteAddress: string | undefined
-  /** The request itself: Node's, with what your framework has put on it such as a session, or the `Request`. */
+  /** The request itself: Node's, with what your framework attached, or the `Request`. */
   readonly original: R
 }
 
-/** `write`: replay, discard, reverify. `reveal`: phone numbers and bodies, masked otherwise. Each of them may read. */
+/**
+ * `write`: replay, discard, verify again. `reveal`: phone numbers and bodies, which are masked otherwise. Each includes
+ * reading.
+ */
 const RIGHTS = ['read', 'write', 'reveal'] as const
-/** What somebody may do in the inspector. */
+/** Rights in the inspector. */
 export type Right = (typeof RIGHTS)[number]
 
-/** What `authorize` answers: rights, with or without who it is; or `false`, which is answered 403. */
+/** The answer of `authorize`: rights, with or without a name; or `false`, which is answered 403. */
 export type Authorized =
   Right | readonly Right[] | { readonly may: Right | readonly Right[]; readonly who?: string | undefined } | false
 
-/** Decides who may see the inspector: called for each request, before anything else. An open page makes one every 2 s. */
+/** Decides on access. Called for each request, before anything else. An open page sends one every 2 s. */
 export type Authorize<R> = (request: InspectorRequest<R>) => Authorized | undefined | Promise<Authorized | undefined>
 
 /** One line of the audit: a change that was made, refused, or failed. */
@@ -42,42 +45,43 @@ export interface AuditEntry {
     | 'quarantine.clear'
     | 'events.download'
     | 'events.export'
-  /** As `authorize` named it. */
+  /** As `authorize` named the reader. */
   readonly who: string | undefined
   readonly at: Date
   readonly remoteAddress: string | undefined
-  /** `refused`: without the right to it, or from another page; then nothing was read of what was asked for. */
+  /** `refused`: without the right, or from another origin. The input was not read. */
   readonly outcome: 'done' | 'refused' | 'failed'
-  /** Of the events, where there are any. */
+  /** Ids of the events, if there are any. */
   readonly ids: readonly string[]
-  /** What came of it: how many, and of what. */
+  /** The result in numbers. */
   readonly result: Readonly<Record<string, number | boolean>>
 }
 
-/** What `inspector` takes. `R` is what your server calls a request, as `authorize` gets it under `original`. */
+/** Options of `inspector`. `R` is your server's type of request, which `authorize` gets as `original`. */
 export interface InspectorOptions<R = unknown> {
   /**
-   * Decides who may see the inspector and what they may do: `read`, `write` (replay, discard, reverify, clear) and `reveal` (phone
-   * numbers and bodies, masked otherwise); `false`, undefined or anything else is answered 403. Called for each request, of which an
-   * open page makes one every 2 s; if it throws or rejects, the answer is 500 without details. Required: an inspector is never public.
+   * Decides who may see the inspector and what they may do: `read`, `write` (replay, discard, verify again, clear) and `reveal`
+   * (phone numbers and bodies, masked otherwise). `false`, undefined and anything else is answered 403. Called for each
+   * request; an open page sends one every 2 s. If it throws or rejects, the answer is 500 without details. Required: an
+   * inspector is never public.
    */
   readonly authorize: Authorize<R>
   /**
-   * The path that it is mounted under, such as `/webhooks/inspector`, where the server does not take it off: in a Fetch handler
-   * and in `node:http`. Express and Connect do. Default: none.
+   * The path of the mount, such as `/webhooks/inspector`, if the server does not remove it: in Fetch handlers and `node:http`.
+   * Express and Connect remove it. Default: none.
    */
   readonly path?: string | undefined
   /**
-   * Called for each change, each download of a body and each export: who asked, for what, of which ids, and what came of it. What it
-   * throws is logged. Default: a line at the level `info` of the receiver's logger, which the default one does not print.
+   * Called for each change, each download of a body and each export: who, what, which ids, and the result. Errors that it
+   * throws are logged. Default: a line at level `info` of the receiver's logger, which the default logger does not print.
    */
   readonly audit?: ((entry: AuditEntry) => unknown) | undefined
 }
 
-/** The inspector: a listener of Express, Connect and node:http, and a Fetch handler. */
+/** The inspector: a listener for Express, Connect and node:http, and a Fetch handler. */
 export interface Inspector {
   (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void
-  /** The same for servers that speak `Request` and `Response`. It never rejects. */
+  /** The same for servers with `Request` and `Response`. Never rejects. */
   fetch(request: Request): Promise<Response>
 }
 
@@ -96,7 +100,7 @@ export interface Rights {
 
 const LONGEST_NAME = 200
 
-/** Undefined where nothing is allowed: also for what is no right, such as `true`, and for an empty list. */
+/** Undefined if nothing is granted, also for an invalid answer such as `true`, and for an empty list. */
 export function readRights(given: unknown): Rights | undefined {
   const { may, who } = isNamed(given) ? given : { may: given, who: undefined }
   const words: readonly unknown[] = Array.isArray(may) ? may : [may]
@@ -112,10 +116,10 @@ function isNamed(given: unknown): given is { readonly may: unknown; readonly who
   return typeof given === 'object' && given !== null && 'may' in given
 }
 
-/** Writes an entry down. */
+/** Writes an entry. */
 export type Audit = (entry: AuditEntry) => void
 
-/** To the user's function, whatever it throws; without one, a line at the level `info`. */
+/** Calls the user's function, whatever it throws. Without one, logs a line at level `info`. */
 export function guardedAudit(
   given: ((entry: AuditEntry) => unknown) | undefined,
   logger: Logger,
@@ -125,7 +129,7 @@ export function guardedAudit(
     const { what, who, at, remoteAddress, outcome, ids, result } = entry
     if (given === undefined) {
       const fields = { what, who, at: at.toISOString(), remoteAddress, outcome, ids, ...result }
-      const message = `Inspector: ${what}, by ${who ?? 'somebody without a name'}: ${outcome}.`
+      const message = `Inspector: ${what}, by ${who ?? 'an unnamed reader'}: ${outcome}.`
       logger.info({ code: 'inspector_audit', ...fields }, message)
       return
     }

@@ -1,4 +1,6 @@
-/** How everything is, in one answer, and first what needs somebody: from counts that are kept anyway, and what the receiver says. */
+/**
+ * The state of the receiver in one answer, problems first: from counts that are kept anyway, and from the receiver's health.
+ */
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { Receiver, Stats } from '../receiver/surface.ts'
 import { HEALTH_REASONS, type Health } from '../operations/health.ts'
@@ -9,7 +11,7 @@ import type { Kept } from './quarantine.ts'
 import { iso, isoOf } from './rows.ts'
 import { createHistory, createWatcher, type History, type Range, type Watcher } from './watch.ts'
 
-/** A receiver, as far as the inspector asks it. */
+/** The part of a receiver that the inspector uses. */
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters'>
 
 interface Reading {
@@ -22,7 +24,7 @@ export interface Looking {
   readonly inside: Inside
   readonly watcher: Watcher
   readonly history: History
-  /** How the receiver is now; at most a second ago, so that one question to the store serves every open page. */
+  /** The current state, at most a second old, so that one query of the store serves all open pages. */
   readonly read: () => Promise<Reading>
   /** When each reason of bad health was first seen here. */
   readonly illSince: Map<string, number>
@@ -31,7 +33,7 @@ export interface Looking {
 const LOOKED_AT = new WeakMap<Inside, Looking>()
 const FRESH_MS = 1_000
 
-/** Begins to look, until the receiver closes. */
+/** Starts observing, until the receiver closes. */
 export function lookAt(receiver: InspectedReceiver, inside: Inside): Looking {
   const known = LOOKED_AT.get(inside)
   if (known !== undefined) return known
@@ -56,7 +58,7 @@ export function lookAt(receiver: InspectedReceiver, inside: Inside): Looking {
   return looking
 }
 
-/** One problem that somebody has to act on. */
+/** A problem that requires action. */
 interface Attention {
   readonly what: 'health' | 'refused' | 'dead-letters' | 'overdue' | 'backlog'
   /** Such as `14 refused: wrong secret?`. */
@@ -64,7 +66,7 @@ interface Attention {
   readonly since: string
   /** A sentence, the error, or the sentence of the refusal's code. */
   readonly text: string
-  /** Of dead letters: how many, and the group, as `error` of api/dead-letters; of refusals: the class. */
+  /** For dead letters: their number, and the group, as `error` of api/dead-letters. For refusals: the class. */
   readonly count?: number
   readonly group?: string
 }
@@ -94,7 +96,7 @@ export async function overview(range: Range, rights: Rights, parts: OverviewPart
   }
 }
 
-/** Those that have sent something. */
+/** Projects that have sent something. */
 function carriersOf({ counts }: Inside, watcher: Watcher) {
   const all = new Map<string, number>()
   for (const carriers of Object.values(counts.events))
@@ -106,7 +108,7 @@ function carriersOf({ counts }: Inside, watcher: Watcher) {
 const MOST_CAUSES = 5
 const OVERDUE_WITHIN_MS = 3_600_000
 
-/** The gravest first. */
+/** The most serious first. */
 async function attentionOf(
   { stats, health }: Reading,
   rights: Rights,
@@ -128,7 +130,7 @@ async function attentionOf(
   const causes = await kept.groups()
   const counts = receiver.quarantine.counts()
   const refused = QUARANTINE_CLASSES.filter((name) => name !== 'rest').flatMap((group): Attention | readonly [] => {
-    // Of several causes the largest; there may be more requests than were grouped.
+    // Of several causes the largest. There may be more requests than were grouped.
     const cause = causes.find((each) => each.class === group)
     const title = `${counts[group]} refused: ${cause?.guess ?? ''}`
     return cause === undefined ? [] : { what: 'refused', title, group, text: cause.why, since: cause.since }

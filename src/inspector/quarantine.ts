@@ -1,4 +1,4 @@
-/** The quarantine: what was refused and why, grouped by cause; verifying it again, and clearing it. */
+/** The quarantine: refused requests grouped by cause, verified again, and cleared. */
 import { z } from 'zod'
 import type { Clock } from '../runtime/clock.ts'
 import { ERRORS } from '../public/error-table.ts'
@@ -9,7 +9,7 @@ import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
 import { isoOf } from './rows.ts'
 import type { ListQuery } from './queries.ts'
 
-/** So many are grouped, and so many looked through for a page of those of a class or code that few have. */
+/** Maximum number of requests grouped, and examined for a page of a rare class or code. */
 const MOST_GROUPED = 1_000
 const MOST_LOOKED_AT = 4_000
 const A_LOOK = 200
@@ -23,7 +23,7 @@ export const reverifySchema = z.strictObject({
 
 export const clearSchema = z.strictObject({})
 
-/** What requests look like: for each class its name, and what is behind it most of the time. */
+/** The classes of requests: the name of each, and its usual cause. */
 const CLASSES: Readonly<Record<QuarantineClass, readonly [label: string, guess: string]>> = {
   provedButStale: ['Real, wrong time', 'wrong clock?'],
   unverified: ['Not verified yet', 'credentials unavailable?'],
@@ -31,7 +31,7 @@ const CLASSES: Readonly<Record<QuarantineClass, readonly [label: string, guess: 
   rest: ['Unknown sender', 'unknown sender'],
 }
 
-/** Requests of one cause. */
+/** Requests with one cause. */
 interface Cause {
   readonly class: QuarantineClass
   /** Such as `wrong secret?`. */
@@ -50,7 +50,7 @@ export type Kept = ReturnType<typeof createKept>
 export function createKept(quarantine: Quarantine, clock: Clock) {
   let grouped: { readonly untilMs: number; readonly size: number; readonly groups: readonly Cause[] } | undefined
 
-  /** Of the first thousand, by class, code and project; the largest of a class first. */
+  /** Groups of the first thousand, by class, code and project. The largest of a class comes first. */
   async function groups(): Promise<readonly Cause[]> {
     const { size } = quarantine
     if (grouped?.size === size && clock.now() < grouped.untilMs) return grouped.groups
@@ -116,7 +116,7 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
 
 const LONGEST_ID = 128
 
-/** What it says of itself; nothing proves it. */
+/** What the request claims; nothing proves it. */
 function idsIn({ payload = {} }: { readonly payload?: Readonly<Record<string, unknown>> | undefined }) {
   const { messageId, project, statuses } = payload
   const cut = (value: unknown): string | undefined =>

@@ -1,4 +1,4 @@
-/** What the queries of the lists ask for; and that looks into a store take their turn. */
+/** The query parameters of lists, and the queue of searches. */
 import { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
@@ -15,7 +15,7 @@ const time = z
   .refine((ms) => !Number.isNaN(ms), 'expected a time such as 2026-01-31T12:00:00Z')
   .optional()
 
-/** Of every list: what it does not filter by is not looked at. */
+/** Parameters of every list. A list ignores filters that it does not have. */
 const listQuery = z.object({
   type: z.enum(EVENT_TYPES).optional(),
   outcome: z.enum(['waiting', 'running', 'retrying', 'settled', 'dead']).optional(),
@@ -27,7 +27,7 @@ const listQuery = z.object({
   error: text,
   code: text,
   q: text,
-  /** The message of the event that is asked for. */
+  /** The message of the requested event. */
   of: text,
   from: time,
   to: time,
@@ -36,7 +36,7 @@ const listQuery = z.object({
 })
 export type ListQuery = z.infer<typeof listQuery>
 
-/** What is empty is absent. Throws a `Refused` (400) for what no list can be asked. */
+/** Empty values are absent. Throws a `Refused` (400) for invalid parameters. */
 export function readQuery(query: URLSearchParams): ListQuery {
   const read = listQuery.safeParse(Object.fromEntries([...query].filter(([, value]) => value !== '')))
   if (read.success) return read.data
@@ -45,7 +45,7 @@ export function readQuery(query: URLSearchParams): ListQuery {
   throw new Refused(400, 'query_invalid', `The parameter ${name} cannot be used: ${issue?.message ?? ''}.`)
 }
 
-/** In this process, of all inspectors together. */
+/** Of all inspectors in this process. */
 const AT_ONCE = 2
 const MOST_WAITING = 20
 const RETRY_AFTER_SECONDS = 3
@@ -54,8 +54,8 @@ let running = 0
 const waiting: (() => void)[] = []
 
 /**
- * Runs a look into a store when its turn comes, so that callbacks are answered as before however many people search at once. Rejects
- * with a `Refused` (503) where too many wait.
+ * Runs a search when its turn comes, so that callbacks are answered as before however many people search. Rejects with a
+ * `Refused` (503) if too many wait.
  */
 export async function inTurn<T>(look: () => Promise<T>): Promise<T> {
   if (running >= AT_ONCE) {
@@ -72,7 +72,7 @@ export async function inTurn<T>(look: () => Promise<T>): Promise<T> {
     return await look()
   } finally {
     const next = waiting.shift()
-    // Its place goes to the next one.
+    // The next one takes its place.
     if (next === undefined) running -= 1
     else next()
   }

@@ -1,4 +1,4 @@
-/** Every address of the inspector, with what it answers and writes down. */
+/** All addresses of the inspector: what each answers and records. */
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { readVersion } from '../public/version.ts'
 import type { StoredEvent } from '../inbox/store.ts'
@@ -20,19 +20,19 @@ interface RouteParts {
   readonly storeAlone: boolean
 }
 
-/** What a change came to, for its answer and for the audit. */
+/** The result of a change, for its answer and for the audit. */
 interface Changed {
   readonly answer: object
   readonly ids?: readonly string[]
   readonly result: AuditEntry['result']
 }
 
-/** GET api/session: what the reader may do, what this receiver knows, and what changed; an open page asks every 2 s. */
+/** GET api/session: the reader's rights, the receiver, and what changed. An open page asks every 2 s. */
 export interface Session {
   readonly may: Pick<Rights, 'write' | 'reveal'>
   readonly who: string | undefined
   readonly version: string
-  /** It looks into a store without the receiver on it: what only that process knows (counts, plot, handlers, quarantine) is empty. */
+  /** The store was opened without its receiver: what only that process knows (counts, chart, handlers, quarantine) is empty. */
   readonly storeAlone: boolean
   readonly store: { readonly name: string; readonly durable: boolean }
   readonly types: readonly string[]
@@ -40,7 +40,7 @@ export interface Session {
   readonly carriers: readonly string[]
   readonly deadLetters: number | undefined
   readonly quarantined: number
-  /** Another text whenever something changed. */
+  /** Differs after every change. */
   readonly changes: string
 }
 
@@ -93,7 +93,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
       return json(await inTurn(async () => shown(await read(query, rights, part), rights, clock)))
     })
 
-  /** Written down, whatever comes of it. */
+  /** Recorded whatever the result. */
   const change = (
     what: AuditEntry['what'],
     path: string,

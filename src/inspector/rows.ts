@@ -1,4 +1,4 @@
-/** An event, a send and the attempts at an event, as every page shows them: of the store's record and of what this process saw. */
+/** Events, sends and attempts as every page shows them: from the store's record, and from what this process observed. */
 import { knownTime } from '../messages/order.ts'
 import { isBegun, readExpectation } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
@@ -12,13 +12,13 @@ type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 
 export type EventRow = ReturnType<typeof rowOf>
 
-/** What a store knows of an event; a dead letter has less. */
+/** What a store knows of an event. A dead letter has less. */
 export type Known = Pick<StoredEvent, 'id' | 'state' | 'record' | 'raw'> & Partial<StoredEvent>
 
 export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   const { id, record, raw, late = false, attempts, error, admittedAtMs, dueMs, endedAtMs } = stored
   const { project, kind, proof, receivedAtMs, report } = record ?? {}
-  // What no callback brings has no report: its bytes are what is kept of the send.
+  // A synthetic event has no report. Its bytes are what is kept of the send.
   const sent = proof === 'none' ? readExpectation(raw) : undefined
   const seconds = record && knownTime(record)
   return {
@@ -48,7 +48,7 @@ export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   }
 }
 
-/** Has the errors beside it masked by this body. */
+/** The errors beside it are masked by this body. */
 export function quoting(raw: Buffer | undefined): object {
   return { [BODY]: raw }
 }
@@ -59,7 +59,7 @@ export function outcomeOf({ state, attempts = 0 }: Known): Outcome {
   return state
 }
 
-/** As a text; what is not known stays so. */
+/** As text. Undefined stays undefined. */
 export function iso(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : isoOf(ms)
 }
@@ -68,7 +68,7 @@ export function isoOf(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** Why a report says that the message failed. */
+/** The failure reason of a report. */
 export function failureIn(record: EventRecord | undefined) {
   const { report } = record ?? {}
   if (report?.type !== 'message.failed') return undefined
@@ -76,13 +76,13 @@ export function failureIn(record: EventRecord | undefined) {
   return { kind, resend, cause, reason }
 }
 
-/** A larger body is not read for a row. */
+/** Larger bodies are not parsed for a row. */
 const MOST_READ_BYTES = 16 * 1024
 const LONGEST_ABOUT = 60
-/** The fields that people know such an event by, of those that the service and others have. */
+/** Fields that identify such an event, as used by this and other services. */
 const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as const
 
-/** Of a payment, a received message or a subscription, which have no message id. */
+/** For a payment, a received message or a subscription, which have no message id. */
 function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): string | undefined {
   if (record === undefined || record.report !== undefined || record.proof === 'none') return undefined
   if (raw === undefined || raw.length > MOST_READ_BYTES) return undefined
@@ -106,17 +106,17 @@ function fieldsOf(raw: Buffer): ReadonlyMap<string, unknown> {
   }
 }
 
-/** Those that this process saw; of what other processes did, a store keeps the last. */
+/** Attempts that this process observed. Of other processes' attempts a store keeps the last. */
 export function attemptsOf({ id, state, attempts = 0, error }: StoredEvent, watcher: Watcher): readonly Attempt[] {
   const seen = watcher.attemptsOf(id)
-  // A replay counts anew.
+  // A replay restarts the count.
   if (attempts === 0 || seen.some(({ number, replay }) => replay === true || number >= attempts)) return seen
-  // A settled event may be a dead letter that somebody has discarded.
+  // A settled event may be a discarded dead letter.
   const outcome = state === 'leased' ? 'running' : state === 'settled' ? 'settled' : 'failed'
   return [...seen, { number: attempts, outcome, handlers: [], error: error === '' ? undefined : error }]
 }
 
-/** What `receiver.expect` got of a message; of a send without an answer there is no `messageId`. */
+/** A recorded send. A send without an answer has no `messageId`. */
 export function sentOf(stored: StoredExpectation) {
   const { messageId, project, to, type, channel, campaign, reference, resendOf, meta, refused } = stored.expectation
   const { sentAtMs, scheduledForMs, overdueAtMs, notAfterMs } = stored.expectation
@@ -142,8 +142,8 @@ export function sentOf(stored: StoredExpectation) {
 }
 
 /**
- * `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again;
- * `unknown`: whether it was sent.
+ * `waiting`: no final report yet; `refused`: in the answer to the send; `repeated`: it was sent again; `unknown`: it may have
+ * been sent.
  */
 type SentState = 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
 

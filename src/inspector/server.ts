@@ -1,6 +1,4 @@
-/**
- * From a request to its answer, for every server: who asks is decided first, then what is asked for. No answer quotes what went wrong.
- */
+/** Answers a request for every server: first authorises it, then routes it. No answer quotes an unexpected error. */
 import { z } from 'zod'
 import { isOurs } from '../public/errors.ts'
 import { failureLine } from '../runtime/failure-text.ts'
@@ -12,19 +10,19 @@ export interface Asked extends InspectorRequest {
   readonly query: URLSearchParams
   /** Rejects with a `Refused` beyond 64 KiB. */
   readonly text: () => Promise<string>
-  /** Redirects to this, the same address with a slash at its end, once the reader is known to be allowed. */
+  /** If set, redirects to this address, the same with a trailing slash, once the reader is authorised. */
   readonly redirect?: string | undefined
 }
 
 export interface Route {
   readonly method: 'GET' | 'POST'
-  /** Such as `/api/events/:/raw`; the `:` is open. */
+  /** Such as `/api/events/:/raw`. The `:` matches one segment. */
   readonly path: string
-  /** `part` stands in the open place. */
+  /** `part` is that segment. */
   readonly run: (asked: Asked, rights: Rights, part: string) => Answer | Promise<Answer>
 }
 
-/** Nothing is run, shown or fetched but what the inspector itself serves; nobody frames it, and it sends no referrer. */
+/** Allows only what the inspector serves itself, forbids framing, and sends no referrer. */
 const SAFETY = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -55,7 +53,7 @@ export function json(value: object, status = 200, headers: Headers = {}): Answer
   return reply(status, { 'content-type': 'application/json; charset=utf-8', ...headers }, JSON.stringify(value))
 }
 
-/** A file to save; no browser shall show it as a page of ours. */
+/** A file to download, which no browser must render as a page of this origin. */
 export function download(name: string, type: string, body: string | Buffer): Answer {
   const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
   return reply(200, { 'content-type': type, 'content-disposition': disposition }, body)
@@ -65,7 +63,7 @@ export function problemOf(code: string, message: string) {
   return { error: { code, message } }
 }
 
-/** Any answer but 2xx and 3xx. The message says what to do, and quotes nothing. */
+/** An answer other than 2xx and 3xx. Its message says what to do and quotes nothing. */
 export function problem(status: number, code: string, message: string, headers?: Headers): Answer {
   return json(problemOf(code, message), status, headers)
 }
@@ -132,11 +130,11 @@ export function createServer({ routes, authorize, logger, secrets }: ServerOptio
       return await answerTo(asked)
     } catch (error) {
       if (error instanceof Refused) return error.answer
-      // Messages of ours quote no body.
+      // Messages of this package quote no body.
       if (isOurs(error)) return problem(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
       const cause = failureLine(error, secrets())
       logger.error({ code: 'inspector_failed', cause }, `The store or the inspector itself failed. The cause: ${cause}`)
-      const name = error instanceof Error ? error.name : 'what is no error'
+      const name = error instanceof Error ? error.name : 'a value that is not an error'
       const text = `The store or the inspector itself failed with ${name}. The log has the message.`
       return problem(503, 'store_failed', text)
     }
@@ -151,7 +149,7 @@ function decoded(part: string): string {
   }
 }
 
-/** Reads what a change asks for. Throws a `Refused` for what must not be done, or cannot be read. */
+/** Reads the input of a change. Throws a `Refused` if it is not allowed or invalid. */
 export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.ZodType<T>): Promise<T> {
   if (!write) throw new Refused(403, 'write_required', 'Changes need the right `write`.')
   if (!isSameOrigin(asked.headers))
@@ -164,7 +162,7 @@ export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.Z
   return read.data
 }
 
-/** What a browser says of who asks, or else that it asks its own host; a form of another page can say neither. */
+/** What a browser tells of the origin of a request. A form of another page can set neither header. */
 function isSameOrigin(headers: InspectorRequest['headers']): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site === 'same-origin'
@@ -177,6 +175,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Refused(400, 'body_invalid', 'The body is no JSON.')
+    throw new Refused(400, 'body_invalid', 'The body is not JSON.')
   }
 }

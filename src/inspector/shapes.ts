@@ -1,6 +1,6 @@
 /**
- * What the inspector's server sends to its page, as JSON: the types of what its functions return. Times are ISO 8601 in UTC. Payloads
- * are sent as text, so that a number stays as it was written. What `masking.ts` masks, it masks on the way.
+ * What the inspector's server sends to its page as JSON: the types of its functions' results. Times are ISO 8601 in UTC.
+ * Payloads are sent as text, so that numbers stay as written. `masking.ts` masks answers on the way.
  */
 import type { Letters } from './dead-letters.ts'
 import type { listEvents } from './events.ts'
@@ -21,7 +21,7 @@ export type EventList = Awaited<ReturnType<typeof listEvents>>
 /** An event, on every page. */
 export type EventRow = EventList['items'][number]
 export type Outcome = EventRow['outcome']
-/** What `receiver.expect` got of a message. */
+/** A recorded send. */
 export type Sent = NonNullable<EventList['sent']>[number]
 /** GET api/events/:id?of&project. `of`: the id of its message. */
 export type EventDetail = ReturnType<typeof showEvent>

@@ -1,6 +1,6 @@
 /**
- * What is remembered of this process since the inspector was mounted. On an event's way it writes into rings of a fixed size;
- * whatever takes longer is done where something went wrong, or where somebody asks.
+ * What is remembered of this process since the inspector was mounted. The event path writes only into ring buffers of fixed
+ * size; slower work is done on failures and on request.
  */
 import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -9,7 +9,7 @@ import { failureText } from '../runtime/failure-text.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
 
-/** The last of each are remembered. */
+/** Number of entries remembered. */
 const ATTEMPTS_KEPT = 4_096
 const ODD_KEPT = 4_096
 const LONGEST_ERROR = 2_048
@@ -17,16 +17,16 @@ const OVERDUE_KEPT = 1_024
 const PROJECTS_KEPT = 32
 const PERCENTILE = 0.95
 
-/** One attempt, as far as this process saw it or the store keeps it. */
+/** An attempt, as far as this process observed it or the store keeps it. */
 export interface Attempt {
   readonly number: number
   readonly startedAt?: string
   readonly durationMs?: number
-  /** `settled`: another process made it, and whether it succeeded or was discarded is not kept. */
+  /** `settled`: by another process; whether it succeeded or was discarded is not kept. */
   readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
   readonly replay?: boolean
   readonly error?: string | undefined
-  /** Where this process ran them: the pattern they were attached with, or their function's name. */
+  /** The handlers that this process called: the pattern of each, or the name of its function. */
   readonly handlers: readonly {
     readonly name: string
     readonly durationMs: number
@@ -35,10 +35,10 @@ export interface Attempt {
   }[]
 }
 
-/** What this process saw since the inspector was mounted. */
+/** What this process observed since the inspector was mounted. */
 export type Watcher = ReturnType<typeof createWatcher>
 
-/** Of an attempt that had more than one handler, or did not succeed. */
+/** An attempt with several handlers, or without success. */
 type Details = Pick<Attempt, 'handlers' | 'error'>
 
 interface SeenAttempt {
@@ -60,28 +60,28 @@ function createRing<T>(size: number) {
       kept[count % size] = item
       count += 1
     },
-    /** The last that came, the oldest first. */
+    /** The last entries, oldest first. */
     items: (): readonly T[] => (count <= size ? kept : [...kept.slice(count % size), ...kept.slice(0, count % size)]),
   }
 }
 
-/** `secrets`: keys, which no error text may keep. */
+/** `secrets`: keys to mask in error texts. */
 export function createWatcher(nowMs: () => number, secrets: () => readonly string[]) {
   const attempts = createRing<SeenAttempt>(ATTEMPTS_KEPT)
-  /** Repetitions and late ones: there are few. */
+  /** Duplicates and late events, which are rare. */
   const odd = createRing<{ readonly id: string; readonly atMs: number; readonly isLate: boolean }>(ODD_KEPT)
   const carriers = new Map<string, number>()
   const projects = new Set<string>()
   let lastProject: string | undefined
   const overdueAtMs = new Map<string, number>()
-  /** How many attempts there were, how many of them failed, and how many changes of any kind. */
+  /** Counts of attempts, failed attempts, and changes of any kind. */
   const counts = { attempts: 0, failures: 0, changes: 0 }
 
   return {
     counts,
     taken({ id, messageKey, final, record: { report, project, receivedAtMs } }: NewEvent, admission: Admission): void {
       if (final && overdueAtMs.size > 0) overdueAtMs.delete(messageKey)
-      // Mostly it is the one of the event before.
+      // Usually it belongs to the previous event.
       if (project !== lastProject && project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
       lastProject = project
       counts.changes += 1
@@ -106,21 +106,21 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
       attempts.push({ id, number, begunAtMs, endedAtMs, outcome, replay, handler, details })
       if (outcome !== 'succeeded') counts.failures += 1
     },
-    /** What this process saw of the attempts at an event, the first first. */
+    /** The attempts of an event that this process observed, in order. */
     attemptsOf: (eventId: string): readonly Attempt[] =>
       attempts.items().flatMap((seen) => (seen.id === eventId ? [attemptRow(seen)] : [])),
-    /** When it came again, the first first. */
+    /** When duplicates of it arrived, in order. */
     duplicatesOf: (eventId: string): readonly number[] =>
       odd.items().flatMap(({ id, atMs, isLate }) => (id === eventId && !isLate ? [atMs] : [])),
-    /** It was late as it came. */
+    /** It was late on arrival. */
     wasLate: (eventId: string): boolean => odd.items().some(({ id, isLate }) => id === eventId && isLate),
-    /** When the last report of each carrier came. */
+    /** When the last report of each carrier arrived. */
     carriers: carriers as ReadonlyMap<string, number>,
-    /** Some of the projects of what came: a receiver whose credentials are a function knows no names before. */
+    /** Project names seen so far: a receiver with a credentials function knows no names in advance. */
     projects: projects as ReadonlySet<string>,
-    /** When messages became overdue, since then, of which no final report has come to this process; the first first. */
+    /** When messages became overdue that have had no final report in this process, in order. */
     overdueSince: (ms: number): readonly number[] => [...overdueAtMs.values()].filter((at) => at >= ms),
-    /** The 95th percentile of the attempts since then; undefined where there is none. */
+    /** The 95th percentile of handler durations. Undefined without attempts. */
     attemptP95Ms(sinceMs: number): number | undefined {
       const recent = attempts.items().filter(({ endedAtMs }) => endedAtMs >= sinceMs)
       const tookMs = recent.map(({ begunAtMs, endedAtMs }) => endedAtMs - begunAtMs).sort((a, b) => a - b)
@@ -142,7 +142,7 @@ function attemptRow({ number, begunAtMs, endedAtMs, outcome, replay, handler, de
   }
 }
 
-/** Each handler that was called; one that has succeeded before was not. */
+/** The handlers called in this attempt. Handlers that had succeeded before were not. */
 function detailsOf(
   { work, registrations, done, before, stamps, thrown }: AttemptSeen,
   outcome: AttemptOutcome,
@@ -156,7 +156,7 @@ function detailsOf(
   const handlers: Attempt['handlers'][number][] = []
   for (const [index, registration] of called.entries()) {
     const isDone = done.includes(registration)
-    // The one that hangs has not ended, and those that follow it were not called.
+    // The one that hangs has not ended, and those after it were not called.
     const ended = stamps === undefined && outcome !== 'timed out' ? endedAtMs : stamps?.[index]
     const hasHung = ended === undefined && outcome === 'timed out'
     if (ended === undefined && !hasHung) break
@@ -175,20 +175,20 @@ function detailsOf(
 }
 
 const BUCKET_SECONDS = 20
-/** Of a day each bar has so many buckets. */
+/** Buckets per bar of the day's chart. */
 const WIDE = 24
 const BUCKETS = { '15m': 45, '1h': 180, '24h': 4_320 } as const
 
 const SERIES = ['new', 'duplicate', 'late', 'refused', 'failed', 'attempts'] as const
 
-/** How far back the plot goes. */
+/** Length of the chart. */
 export type Range = keyof typeof BUCKETS
 export type History = ReturnType<typeof createHistory>
 
-/** What came over time, from counts that are kept anyway, so that nothing is done for it on an event's way. */
+/** Callbacks over time, from counts that are kept anyway, so the event path does nothing for it. */
 export function createHistory(clock: Clock, counts: DetailedCounts, watched: Watcher['counts']) {
   const sinceMs = clock.now()
-  /** The totals at the beginning of each bucket of the last day; the first bucket of a wide bar stands at a multiple of `WIDE`. */
+  /** Totals at the start of each bucket of the last day. The first bucket of a wide bar is at a multiple of `WIDE`. */
   const begins = [totals()]
   let cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
 
@@ -212,7 +212,7 @@ export function createHistory(clock: Clock, counts: DetailedCounts, watched: Wat
 
   return {
     sinceMs,
-    /** A bucket each `bucketSeconds`, oldest first; no more than 181. */
+    /** One bucket per `bucketSeconds`, oldest first, at most 181. */
     plot(range: Range) {
       const step = range === '24h' ? WIDE : 1
       const ends = [...begins.filter((_, index) => index % step === 0), totals()]

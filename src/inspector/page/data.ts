@@ -1,6 +1,6 @@
 /**
- * What the page asks of its server, relative to where the page is, so that it works under any mount and behind any proxy. The only place
- * of the page that asks for the time or sets a timer.
+ * Requests of the page to its server, relative to the page's address, so that any mount and proxy works. The only file of the
+ * page that reads the time or sets timers.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeadLetterIds, Problem } from '../shapes.ts'
@@ -9,13 +9,13 @@ export function now(): number {
   return Date.now()
 }
 
-/** Returns what takes it back. */
+/** Returns a function that cancels it. */
 export function after(delayMs: number, what: () => void): () => void {
   const timer = setTimeout(what, delayMs)
   return () => clearTimeout(timer)
 }
 
-/** An answer that is none; `status` is 0 where nobody answered. */
+/** A failed request. `status` is 0 without an answer. */
 export class NoAnswer extends Error {
   readonly code: string
   readonly status: number
@@ -25,7 +25,7 @@ export class NoAnswer extends Error {
     this.code = code
   }
 
-  /** The app lets this reader in no more; a right that is missing for one thing is something else. */
+  /** The app no longer admits this reader. A missing right for one action is different. */
   get isSignedOut(): boolean {
     return this.status === 401 || (this.status === 403 && !/_required|foreign|not_json/.test(this.code))
   }
@@ -44,7 +44,7 @@ export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
     throw new NoAnswer(0, 'no_answer', 'The server does not answer.')
   }
   const answer: unknown = await response.json().catch(() => undefined)
-  if (response.ok && answer !== undefined) return answer as T // Our server is of the same version as the page.
+  if (response.ok && answer !== undefined) return answer as T // The server has the same version as the page.
   const { code, message } = isProblem(answer)
     ? answer.error
     : { code: 'not_json', message: `The server answered ${response.status}.` }
@@ -59,14 +59,14 @@ export function post<T>(path: string, body: object): Promise<T> {
   return ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
 }
 
-/** Of all dead letters that match. */
+/** All dead letters that match. */
 export async function idsOf(query: Query): Promise<readonly string[]> {
   return (await ask<DeadLetterIds>(`api/dead-letters/ids${queryOf(query)}`)).ids
 }
 
 export type Query = Readonly<Record<string, string | undefined>>
 
-/** What the address behind `#` names, so that every view can be sent to somebody, under any mount. */
+/** The part of the address after `#`, so that every view has a link, under any mount. */
 export interface Route {
   readonly view: string
   readonly id: string | undefined
@@ -79,7 +79,7 @@ export function readRoute(): Route {
   return { view: view === '' ? 'overview' : view, id, query: Object.fromEntries(new URLSearchParams(query)) }
 }
 
-/** An address typed by hand may have half an escape in it. */
+/** An address typed by hand may contain an incomplete escape. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -88,17 +88,17 @@ function decoded(text: string): string {
   }
 }
 
-/** Those of a query that a view knows, and that say something. */
+/** The parameters that a view knows, without empty ones. */
 export function pick(query: Query, names: readonly string[]): Query {
   return Object.fromEntries(names.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
 }
 
-/** What a field of a form has. */
+/** The value of a form field. */
 export function valueOf(target: EventTarget | null): string {
   return target instanceof HTMLInputElement || target instanceof HTMLSelectElement ? target.value : ''
 }
 
-/** With its question mark, and without what is empty or undefined. */
+/** With its question mark, without empty and undefined values. */
 export function queryOf(query: Query): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []))
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
@@ -117,7 +117,10 @@ export interface Asked<T> {
   readonly problem?: NoAnswer
 }
 
-/** Asks for a path, and again whenever `changes` is another text; never twice at once, for an answer may take longer than changes. */
+/**
+ * Requests a path, and again whenever `changes` differs. Never twice at once, because an answer may take longer than the next
+ * change.
+ */
 export function useAsked<T>(path: string, changes: string): Asked<T> {
   const [answer, setAnswer] = useState<Asked<T> & { readonly path: string }>({ path })
   const wanted = useRef({ path, changes })

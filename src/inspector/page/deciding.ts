@@ -1,4 +1,4 @@
-/** What is asked before something is changed, and how far the change of many dead letters has come. */
+/** Confirmation and progress of changes. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { VNode } from 'preact'
 import type { DeadLetterResult, EventRow } from '../shapes.ts'
@@ -17,7 +17,7 @@ interface DialogProps {
   readonly children?: Child
 }
 
-/** Opened by a call and no attribute, so that the rest of the page cannot be reached meanwhile. */
+/** Opened by a call rather than an attribute, so that the rest of the page is inert. */
 export function Dialog({ isOpen, title, onClose, children }: DialogProps): VNode | VNode[] {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -78,7 +78,7 @@ const WORDS: Readonly<Record<Decision, Words>> = {
   },
 }
 
-/** `panel` shows how a change goes on; `leave` takes it away where the change is over. */
+/** `panel` shows the progress of a change. `leave` removes it once the change is complete. */
 export function useDecisions({ confirm, say, refresh }: Pick<View, 'confirm' | 'say' | 'refresh'>) {
   const [work, setWork] = useState<Work>()
 
@@ -127,7 +127,7 @@ export function useDecisions({ confirm, say, refresh }: Pick<View, 'confirm' | '
   }
 }
 
-/** How far a change has come, and what became of each item. */
+/** The progress of a change, and the result of each item. */
 function workPanel({ doing, total, results, problem, isOver }: Work, close: () => void): Child {
   const texts = new Map<string, number>()
   for (const { text } of results) texts.set(text, (texts.get(text) ?? 0) + 1)
@@ -151,7 +151,7 @@ function workPanel({ doing, total, results, problem, isOver }: Work, close: () =
   </div>`
 }
 
-/** The buttons of a dead letter, for readers who may change it. */
+/** The buttons of a dead letter, for readers with the right. */
 export function decisions({ session, decide }: View, targets: Targets, names = targets.name, all = ''): Child {
   if (!session.may.write) return undefined
   const button = (decision: Decision, label: string): Child =>

@@ -1,4 +1,4 @@
-/** Filters of a list: each change goes into the address at once. */
+/** Filters of a list. Each change goes into the address at once. */
 import type { Session } from '../shapes.ts'
 import { go, href, now, valueOf, type Query } from './data.ts'
 import { h, type Child, type View } from './ui.ts'
@@ -9,7 +9,7 @@ type Choices = readonly (readonly [value: string, label: string])[]
 
 const PRESETS = [['900', '15 min'], ['3600', '1 h'], ['86400', '24 h'], ['604800', '7 days']] as const // prettier-ignore
 
-/** What a filter may be, by its name; one that has no choices is typed. */
+/** The choices of a filter by its name. A filter without choices is a text field. */
 const CHOICES: Readonly<Record<string, (session: Session) => Choices>> = {
   type: ({ types }) => same(types),
   outcome: () => Object.entries(labels.OUTCOMES).map(([name, [label]]) => [name, label]),
@@ -21,7 +21,7 @@ function same(names: readonly string[]): Choices {
   return names.map((name) => [name, name])
 }
 
-/** A phone has no room for them until they are asked for. */
+/** A phone shows them on request. */
 const isWide = matchMedia('(min-width: 44rem)').matches
 
 export function filters({ session }: View, path: readonly string[], names: readonly string[], query: Query): Child {
@@ -75,7 +75,7 @@ function select(name: string, none: string, choices: Choices, chosen: string, on
   </select>`
 }
 
-/** As such a field has it: in the zone that is shown, without naming it. */
+/** The value of such a field: in the displayed zone, without naming it. */
 function toField(iso: string): string {
   const at = new Date(iso)
   return Number.isNaN(at.getTime()) ? '' : ui.inZone(at).slice(0, 19)

@@ -1,4 +1,4 @@
-/** The keyboard: a key for each view, and rows that are gone through, selected and opened. */
+/** Keyboard: a key for each view, and selecting and opening rows. */
 import { useEffect, useRef } from 'preact/hooks'
 import { go } from './data.ts'
 
@@ -39,7 +39,7 @@ export function useKeys({ search: toSearch, help, refresh, pause, zone: toZone }
   const latest = useRef(actions)
   latest.current = actions
   useEffect(() => {
-    function hear(event: KeyboardEvent): void {
+    function onKey(event: KeyboardEvent): void {
       const { target, key } = event
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       if (!(target instanceof HTMLElement) || target.closest('dialog[open]') !== null) return
@@ -49,8 +49,8 @@ export function useKeys({ search: toSearch, help, refresh, pause, zone: toZone }
       latest.current[key]()
     }
     const isAction = (key: string): key is keyof typeof actions => Object.hasOwn(latest.current, key)
-    document.addEventListener('keydown', hear)
-    return () => document.removeEventListener('keydown', hear)
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
   }, [])
 }
 
@@ -58,7 +58,7 @@ export function isField(element: Element | null): boolean {
   return element?.matches('input:not([type=checkbox]), select, textarea') === true
 }
 
-/** The focus is the selected row: it is seen, announced, and opened by Enter without any help. */
+/** The focus is the selected row, so that it is visible, announced, and opened by Enter. */
 function step(by: 1 | -1): void {
   const items = [...document.querySelectorAll<HTMLElement>('[data-item]')].filter((item) => item.offsetParent !== null)
   const row = rowOf(document.activeElement)

@@ -1,4 +1,4 @@
-/** What an event, a message and a send are called, which colour they have, and where they lead. */
+/** Names, colours and links of events, messages and sends. */
 import type { EventDetail, EventRow, Outcome, Sent } from '../shapes.ts'
 import { href } from './data.ts'
 import { h, type Child } from './ui.ts'
@@ -31,12 +31,12 @@ export function sentBadge(state: Sent['state']): Child {
   return ui.badge(label, `dot ${tone}`)
 }
 
-/** What colours go by. */
+/** The basis of the colours. */
 export function toneOf(type = ''): string {
   return /(delivered|read|failed|overdue|unknown|late|unrecognized)$/.exec(type)?.[0] ?? ''
 }
 
-/** A store erases what an event was before it erases that it came. */
+/** A store erases an event's content before it erases that it arrived. */
 export function typeName(type: string | undefined): Child {
   return type === undefined ? ui.quiet('no longer kept') : h`<span class=${`type ${toneOf(type)}`}>${type}</span>`
 }
@@ -50,7 +50,7 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
   return href(['message', messageId], { project })
 }
 
-/** Of an event without a message: what it is known by. */
+/** The identification of an event without a message. */
 export function messageLink({
   messageId,
   project,
@@ -60,12 +60,12 @@ export function messageLink({
   return ui.idText(messageId, 'message id', hrefOfMessage(messageId, project))
 }
 
-/** With its message, by which every store finds it at once. */
+/** With its message, by which every store finds it quickly. */
 export function eventLink({ id, messageId, project, type }: EventRow): Child {
   return h`<a href=${href(['event', id], { of: messageId, project })} data-item>${typeName(type)}</a>`
 }
 
-/** As the dialogs and buttons name it. */
+/** As dialogs and buttons name it. */
 export function nameOf({ type, messageId, about, id }: EventRow): string {
   return `${type ?? 'event'} of ${messageId ?? about ?? id}`
 }

@@ -1,4 +1,4 @@
-/** Lists of events, the newest first, one line each: what came, by filters or by what is searched for; and the dead letters, by error. */
+/** Lists of events, newest first, one line each: by filters or search, and dead letters by error. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { DeadLetterList, EventList, EventRow, Sent } from '../shapes.ts'
@@ -18,7 +18,7 @@ export function EventsView(view: View): VNode | VNode[] {
   const asked = useAsked<EventList>(`api/events${queryOf({ ...query, after: given['after'] })}`, view.changes)
   const { message } = asked.value ?? {}
   useEffect(() => {
-    // A message id leads to its timeline; back leads to what was before the search.
+    // A message id leads to its timeline. Back leads to the view before the search.
     if (message !== undefined && message.messageId === query['q'])
       location.replace(labels.hrefOfMessage(message.messageId, message.project))
   }, [message?.messageId])
@@ -128,11 +128,11 @@ function causes(groups: DeadLetterList['groups'], view: View, query: Query): Chi
 interface EventTableProps {
   readonly view: View
   readonly items: readonly EventRow[]
-  /** Those that match, on this page or not. */
+  /** Those that match, on this page or others. */
   readonly all?: Targets
 }
 
-/** One line an event; dead letters among them can be selected. */
+/** One line per event. Dead letters can be selected. */
 function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const dead = items.filter(({ outcome }) => outcome === 'dead').map(({ id }) => id)
@@ -185,7 +185,7 @@ function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
   })}`
 }
 
-/** From its arrival until its handlers were done. */
+/** From arrival until the handlers were done. */
 function latency({ receivedAt, endedAt, outcome }: EventRow): Child {
   if (receivedAt === undefined || endedAt === undefined || outcome !== 'settled') return undefined
   return ui.duration(Math.max(0, Date.parse(endedAt) - Date.parse(receivedAt)))

@@ -1,4 +1,4 @@
-/** The inspector's page: the view that the address names, and what stands around it: navigation, search, connection, dialogs. */
+/** The inspector's page: the view that the address names, with navigation, search, connection and dialogs. */
 import { createElement, render, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../shapes.ts'
@@ -27,7 +27,7 @@ const ASK_AGAIN_MS = 5_000
 const root = document.querySelector('#app')
 if (root !== null) render(createElement(App, {}), root)
 
-/** Asks for the session while the page is looked at: whether the reader is still let in, and whether something changed. */
+/** Requests the session while the page is visible: whether the reader still has access, and whether something changed. */
 function App(): VNode | VNode[] {
   const [session, setSession] = useState<Session>()
   const [problem, setProblem] = useState<NoAnswer>()
@@ -61,7 +61,7 @@ function App(): VNode | VNode[] {
     }
   }, [isPaused, refreshes])
 
-  // Whatever the reader saw goes with the right to see it.
+  // Remove what is shown when access ends.
   if (problem !== undefined && (problem.isSignedOut || session === undefined))
     return h`<main>${ui.heading('Inspector')}${ui.problemBox(problem)}</main>`
   if (session === undefined) return h`<main aria-busy="true"></main>`
@@ -106,7 +106,7 @@ function Inspector({ session, problem, isPaused, refreshes, onPause, onRefresh }
     if (!isFirst.current) {
       scrollTo(0, 0)
       decisions.leave()
-      // A reader who types goes on typing.
+      // Do not take the focus from a field.
       if (!isField(document.activeElement)) document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
     }
     isFirst.current = false
@@ -180,7 +180,7 @@ function titleOf(view: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** The address behind `#` names the view, so the focus is moved by hand. */
+/** The address after `#` names the view, so move the focus by script. */
 function skip(event: Event): void {
   event.preventDefault()
   document.getElementById('main')?.focus()

@@ -1,4 +1,4 @@
-/** One message and one event of it: in which order reports came and why, and what the handlers did with it. */
+/** The timeline of a message and the details of one event. */
 import type { VNode } from 'preact'
 import type { Attempt, EventDetail, MessageDetail, Sent, TimelineEntry } from '../shapes.ts'
 import { queryOf, useAsked } from './data.ts'
@@ -69,7 +69,7 @@ function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEnt
   </li>`
 }
 
-/** What the app recorded of the send; reports name little of it. */
+/** What the app recorded of the send. Reports contain little of it. */
 function sending(sent: Sent): Child {
   const { state, wasOverdue, sentAt, to, reference, resendOf, project, meta } = sent
   return h`<li key="sent">
@@ -99,7 +99,7 @@ const ATTEMPTS: Readonly<Record<Attempt['outcome'], readonly [label: string, ton
   settled: ['completed by another process', 'calm'],
 }
 
-/** Each attempt with each handler in it; an error that stood before is not repeated. */
+/** Each attempt with its handlers. An error identical to the previous one is not repeated. */
 function attemptList(rows: readonly Attempt[]): Child {
   if (rows.length === 0) return undefined
   const firstWith = new Map<string, number>()
@@ -171,7 +171,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
       <div class="between"><h2>Payload</h2>${bytes !== undefined && ui.quiet(ui.bytes(bytes))}
         ${bytes !== undefined && view.session.may.reveal && h`<a href=${rawPath} download>Download it</a>`}
         ${curl !== undefined && h`<span>Request as curl ${ui.copyButton(curl, 'the request as curl')}</span>`}</div>
-      ${payload === undefined ? ui.quiet('No payload is kept, or it is no JSON.') : ui.long('Payload', payload)}
+      ${payload === undefined ? ui.quiet('No payload is kept, or it is not JSON.') : ui.long('Payload', payload)}
     </section>`,
   ]
 }

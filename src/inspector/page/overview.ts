@@ -1,4 +1,4 @@
-/** How the receiver is: first what needs somebody, then what came, what waits, what went wrong. */
+/** The overview: problems first, then counts, backlog and failures. */
 import type { VNode } from 'preact'
 import type { Attention, Bucket, Overview } from '../shapes.ts'
 import { href, idsOf, queryOf, useAsked } from './data.ts'
@@ -56,7 +56,7 @@ function needsAttention(all: readonly Attention[], view: View): Child {
   )
 }
 
-/** What ends the problem, or leads to what does. */
+/** The action that fixes the problem, or a link to it. */
 function remedy({ what, count: number = 0, group, text, title }: Attention, view: View): Child {
   if (what === 'health') return undefined
   if (what === 'refused') return ui.linkButton('Show and verify again', ['quarantine'], { class: group })
@@ -71,7 +71,7 @@ function tile(name: string, number: number | undefined, path?: readonly string[]
   return h`<li class="tile">${path === undefined ? h`<div>${content}</div>` : h`<a href=${href(path, query)}>${content}</a>`}</li>`
 }
 
-/** Names with their counts, the greatest first, each with a bar and a link to its events. */
+/** Names with their counts, largest first, each with a bar and a link to its events. */
 function tally(title: string, filter: string, rows: Overview['carriers']): Child {
   const most = Math.max(...rows.map(({ count }) => count))
   if (rows.length === 0) return undefined
@@ -114,7 +114,7 @@ const RANGES = [['15m', '15 min'], ['1h', '1 h'], ['24h', '24 h']] as const // p
 
 const HEIGHT = 100
 const WIDTH = 900
-/** A young process has few; wider bars would say nothing more. */
+/** A young process has few bars. Wider ones would show no more. */
 const LEAST_BUCKETS = 45
 
 function sum(bucket: Bucket, series: readonly Series[]): number {
@@ -125,7 +125,7 @@ function plotPanel(plot: Overview['plot']): Child {
   const { range, buckets, handlerP95Ms } = plot
   const attempts = buckets.reduce((all, bucket) => all + bucket.attempts, 0)
   const failed = buckets.reduce((all, bucket) => all + bucket.failed, 0)
-  // Never rounded up to a whole.
+  // Never rounded up to 100 %.
   const rate = Math.floor(((attempts - failed) / attempts) * 1_000) / 10
   return h`<section class="panel" aria-label="Over time">
     <div class="between">
@@ -195,7 +195,7 @@ function bar(bucket: Bucket, { x, width, line, scale, bucketSeconds }: Place): C
   let bottom = line
   for (const name of BELOW) bottom += rect(name, bottom)
   const said = ALL.filter((name) => bucket[name] > 0).map((name) => `${LABELS[name]} ${bucket[name]}`)
-  // The keyboard has the same as links in the table.
+  // For the keyboard, links in the table do the same.
   return h`<g key=${bucket.at} onClick=${() => (location.hash = hrefOfBucket(bucket, bucketSeconds))}>
     <title>${ui.clockTime(new Date(bucket.at))}: ${said.length === 0 ? 'nothing' : said.join(', ')}</title>
     <rect class="hit" x=${x} y="0" width=${width} height=${HEIGHT} />${rects}

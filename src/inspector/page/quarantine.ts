@@ -1,4 +1,4 @@
-/** What was refused for want of a proof: by cause, and whether it can be proved by now. */
+/** Refused requests by cause, and whether they can be verified now. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ClearResult, QuarantineList, ReverifyResult } from '../shapes.ts'
@@ -33,7 +33,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
   ])}`
 }
 
-/** Verifies all again, first as a dry run, and clears. */
+/** Verifies all again, first as a dry run, and clears the quarantine. */
 function VerifyForm({ view, size }: { readonly view: View; readonly size: number }): VNode | VNode[] {
   const [offset, setOffset] = useState('')
   const [dry, setDry] = useState<ReverifyResult>()
@@ -160,6 +160,6 @@ function causeOf({ code, offsetSeconds, bytes, payload }: Kept): Child {
   return h`<details><summary data-item><code>${code}</code>
       ${offsetSeconds !== undefined && h`<strong> Clock offset: ${offsetSeconds} s.</strong>`}
       <small> ${ui.bytes(bytes)}</small></summary>
-      ${payload === undefined ? ui.quiet('Its body is no JSON object.') : ui.long('Payload', payload)}
+      ${payload === undefined ? ui.quiet('Its body is not a JSON object.') : ui.long('Payload', payload)}
     </details>`
 }

@@ -1,38 +1,36 @@
-/** The small things that several views show: times, counts, badges, links, tables, errors, copy buttons. */
+/** Elements shared by views: times, counts, badges, links, tables, errors, copy buttons. */
 import htm from 'htm/mini'
 import { createElement, type ComponentChildren, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../shapes.ts'
 import { href, now, type Asked, type NoAnswer, type Query, type Route } from './data.ts'
 
-/**
- * Markup as data. A text becomes a text node and nothing else, so nothing that a sender writes is ever read as markup.
- */
+/** Markup as data. Text becomes a text node, so a sender's text is never parsed as markup. */
 export const h = htm.bind(createElement)
 
 export type Child = ComponentChildren
 
-/** What a view gets. */
+/** The properties of a view. */
 export interface View {
   readonly session: Session
   readonly route: Route
-  /** Another text whenever something may have changed. */
+  /** Differs whenever something may have changed. */
   readonly changes: string
-  /** Tells those who do not see it. */
+  /** Announces a text to screen readers. */
   readonly say: (text: string) => void
   readonly confirm: (question: Question) => void
   readonly decide: (decision: Decision, targets: Targets) => void
-  /** Has every view ask again. */
+  /** Makes every view reload. */
   readonly refresh: () => void
 }
 
-/** Asked before something is done. */
+/** A confirmation. */
 export interface Question {
   readonly title: string
   readonly text: string
   readonly yes: string
   readonly isGrave?: boolean
-  /** A box to tick. */
+  /** An optional checkbox. */
   readonly option?: { readonly label: string; readonly what: string }
   readonly onYes: (isTicked: boolean) => void
 }
@@ -48,7 +46,7 @@ export interface Targets {
 
 const ZONE_KEY = 'inspector-zone'
 
-/** Whether times are shown in UTC; kept for the next visit where the browser lets it. */
+/** Whether times are shown in UTC. Kept for the next visit if the browser allows it. */
 export const zone = {
   isUtc: stored() === 'utc',
   set(isUtc: boolean) {
@@ -56,7 +54,7 @@ export const zone = {
     try {
       localStorage.setItem(ZONE_KEY, isUtc ? 'utc' : 'local')
     } catch {
-      // Then it is for this visit alone.
+      // Then it is for this visit only.
     }
   },
 }
@@ -69,12 +67,12 @@ function stored(): string | null {
   }
 }
 
-/** As a text whose UTC parts are those of the zone that is shown. */
+/** A date whose UTC parts are those of the displayed zone. */
 export function inZone(at: Date): string {
   return new Date(at.getTime() - (zone.isUtc ? 0 : at.getTimezoneOffset() * 60_000)).toISOString()
 }
 
-/** Of today only the time. */
+/** Only the time, if it is today. */
 export function clockTime(at: Date, withSeconds = true): string {
   const [day = '', time = ''] = inZone(at).split('T')
   const shown = time.slice(0, withSeconds ? 8 : 5)
@@ -98,7 +96,7 @@ export function age(at: Date): string {
   return ms > 0 ? `${largest} ago` : `in ${largest}`
 }
 
-/** In the two greatest units that it has. */
+/** In its two largest units. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${ms < 10 && !Number.isInteger(ms) ? ms.toFixed(1) : Math.round(ms)} ms`
   const seconds = ms / 1_000
@@ -131,24 +129,24 @@ export function bytes(number: number): string {
   return kib < 1_024 ? `${kib.toFixed(1).replace(/\.0$/, '')} KiB` : `${(kib / 1_024).toFixed(1)} MiB`
 }
 
-/** Text between backticks is a name in code. */
+/** Text between backticks is code. */
 export function prose(text: string): Child {
   return text.split('`').map((part, index) => (index % 2 === 1 ? h`<code>${part}</code>` : part))
 }
 
-/** Text that may be long; the keyboard scrolls it. */
+/** Text that may be long. The keyboard scrolls it. */
 export function long(label: string, text: string): Child {
   return h`<pre tabindex="0" aria-label=${label}>${text}</pre>`
 }
 
-/** The first line says most; the stack is behind a click. */
+/** The first line, with the stack behind a click. */
 export function errorText(error: string, ...more: readonly Child[]): Child {
   const [first = '', ...rest] = error.split('\n')
   if (rest.length === 0) return h`<div class="error">${first}${more}</div>`
   return h`<details class="error"><summary>${first}${more}</summary>${long('Stack', rest.join('\n'))}</details>`
 }
 
-/** Without a clipboard, as on a page without TLS, the text is selected, so that the keyboard copies it. */
+/** Without a clipboard, for example without TLS, selects the text for copying with the keyboard. */
 function CopyButton({ text, what }: { readonly text: string; readonly what: string }): VNode | VNode[] {
   const [said, setSaid] = useState('')
   function copy({ currentTarget }: Event): void {
@@ -159,7 +157,7 @@ function CopyButton({ text, what }: { readonly text: string; readonly what: stri
       getSelection()?.selectAllChildren(shown)
       setSaid('Selected: press Ctrl+C')
     }
-    // It is missing there, whatever its type says.
+    // The type declares it, but it may be missing.
     const clipboard = (navigator as Partial<Navigator>).clipboard
     if (clipboard === undefined) failed()
     else clipboard.writeText(text).then(done, failed)
@@ -174,7 +172,7 @@ export function copyButton(text: string, what: string): Child {
   return createElement(CopyButton, { text, what })
 }
 
-/** Keeps what somebody types: an input with `value` gets it again with each rendering. */
+/** Keeps what is typed: an input with `value` is overwritten at each rendering. */
 export function Field({ value, ...rest }: { readonly value: string }): VNode | VNode[] {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => {
@@ -205,7 +203,7 @@ export function quiet(...text: readonly Child[]): Child {
   return h`<span class="quiet">${text}</span>`
 }
 
-/** Names and values, without those that are not known. */
+/** Names and values. Omits undefined values. */
 export function facts(rows: readonly (readonly [name: string, value: Child])[]): Child {
   const known = rows.filter(([, value]) => value !== undefined && value !== '' && value !== false)
   return h`<dl class="facts">${known.map(([name, value]) => h`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
@@ -223,8 +221,8 @@ interface TableOptions<T> {
 }
 
 /**
- * A column in which no row has anything is left out. A narrow page shows each row as a card. Its roles are named, for a card is not laid out as a row, and some browsers take it for
- * none then.
+ * Omits a column in which no row has a value. A narrow page shows each row as a card; the explicit roles keep it a table for
+ * all browsers.
  */
 export function table<T>({
   caption,
@@ -256,7 +254,7 @@ export function panel(title: string, ...content: readonly Child[]): Child {
   return h`<section key=${title} class="panel" aria-label=${title}><h2>${title}</h2>${content}</section>`
 }
 
-/** Problems, each with what it is and what ends it. */
+/** Problems, each with its action. */
 export function problems(
   title: string,
   rows: readonly { readonly key: string; readonly tone: string; readonly text: Child; readonly remedy: Child }[],
@@ -274,7 +272,7 @@ export function problems(
   </section>`
 }
 
-/** Under a list: to its first page, to the one behind this, and how many there are. */
+/** Links to the first and the next page, and the total. */
 export function pages(
   { route }: View,
   query: Query,
@@ -289,7 +287,7 @@ export function pages(
   </nav>`
 }
 
-/** Says what is not there, and what to do. */
+/** Says what is missing, and what to do. */
 export function empty(title: string, ...todo: readonly Child[]): Child {
   return h`<div class="empty"><p class="lead">${title}</p>${todo.map((line) => h`<p>${line}</p>`)}</div>`
 }
@@ -309,7 +307,7 @@ export function problemBox({ status, message }: NoAnswer, isOld = false): Child 
   </div>`
 }
 
-/** The answer as `whole` shows it, what went wrong, or that it is on its way. */
+/** The answer as `whole` shows it, the error, or a placeholder while loading. */
 export function answered<T>({ value, problem }: Asked<T>, whole: (value: T) => Child): Child {
   if (value !== undefined)
     return [problem !== undefined && problem.status !== 0 && problemBox(problem, true), whole(value)]
