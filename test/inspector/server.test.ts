@@ -17,7 +17,7 @@ test('there is no inspector without `authorize`, nor of what is no receiver', ()
   expect(() => inspector(receiver, {})).toThrow(OptionsError)
   // @ts-expect-error: so is its type
   expect(() => inspector(receiver, { authorize: true })).toThrow('authorize is true')
-  expect(() => inspector({ ...receiver }, { authorize: () => 'read' })).toThrow('no receiver')
+  expect(() => inspector({ ...receiver }, { authorize: () => 'read' })).toThrow('not a receiver')
   expect(() => inspector(receiver, { authorize: () => 'read', path: 'inspector' })).toThrow('begins with a slash')
 })
 
