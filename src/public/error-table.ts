@@ -1,6 +1,6 @@
 /**
- * Every error that a user can meet, in one table: what happened and what to do. Codes are stable; the reference's tables are
- * made of these. No text here quotes a body, a key, a secret or an expected digest.
+ * Every error that a user can meet: what happened, and what to do. Codes are stable, and the reference's tables are generated
+ * from this table. No text contains a body, key, secret or expected digest.
  */
 
 /** The page that explains each code, under an anchor of its name. */
@@ -8,7 +8,7 @@ export const ERRORS_PAGE = 'https://github.com/messaging-webhooks/messaging-webh
 
 type Texts = Readonly<Record<string, readonly [happened: string, todo: string]>>
 
-/** Thrown at the caller. */
+/** Thrown to the caller. */
 export const THROWN = {
   options_invalid: [
     'An option or an argument cannot work.',
@@ -43,7 +43,7 @@ export const THROWN = {
   emulator_closed: ['The emulator is closed.', 'Create a new one.'],
 } as const satisfies Texts
 
-/** A request was refused, with the status that ANSWERS has for it; handed to `onError`, but for 405. */
+/** A request was refused with the status in ANSWERS. Passed to `onError`, except for 405. */
 export const REFUSED = {
   signature_missing: [
     'There is no signature header, and no authKey that would do instead.',
@@ -116,7 +116,7 @@ export const REFUSED = {
   ],
 } as const satisfies Texts
 
-/** A request was answered 503; handed to `onError`. Those of a store that cannot be opened make `start()` reject, too. */
+/** A request was answered 503. Passed to `onError`. `start()` also rejects with those of a store that cannot be opened. */
 export const UNAVAILABLE = {
   credentials_failed: [
     'The credentials function threw.',
@@ -192,7 +192,7 @@ export const UNAVAILABLE = {
   internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
 } as const satisfies Texts
 
-/** A handler failed; handed to `onError` as a `HandlerError`. */
+/** A handler failed. Passed to `onError` as a `HandlerError`. */
 export const OF_HANDLERS = {
   handler_failed: [
     'A handler threw; the event is tried again while `retry.attempts` lasts.',
@@ -220,7 +220,7 @@ export const OF_HANDLERS = {
   ],
 } as const satisfies Texts
 
-/** Reported only; the callback was taken. */
+/** Reported only: the callback was accepted. */
 export const REPORTED = {
   signature_ignored: [
     'A callback was taken by its authKey, though its signature did not hold.',
@@ -276,7 +276,7 @@ export const REPORTED = {
   ],
 } as const satisfies Texts
 
-/** Of the quarantine; handed to `onError`. */
+/** Errors of the quarantine. Passed to `onError`. */
 export const OF_QUARANTINE = {
   clock_wrong: [
     'Several callbacks in a row are rightly signed and off by the same time, so most likely this clock is wrong.',
@@ -296,7 +296,7 @@ export const OF_QUARANTINE = {
   ],
 } as const satisfies Texts
 
-/** A send by the client failed; thrown as a `SendError`. */
+/** A send by the client failed. Thrown as a `SendError`. */
 export const OF_SENDING = {
   unauthenticated: [
     'The service saw no API key with the send; nothing was sent.',
@@ -331,7 +331,7 @@ export const OF_SENDING = {
   ],
 } as const satisfies Texts
 
-/** All of them. */
+/** All errors. */
 export const ERRORS = {
   ...THROWN,
   ...REFUSED,
@@ -342,13 +342,13 @@ export const ERRORS = {
   ...OF_SENDING,
 } as const
 
-/** A stable name for what went wrong; the reference's table explains each. */
+/** The stable name of an error, explained in the reference. */
 export type ErrorCode = keyof typeof ERRORS
 
 /** Why a request was refused: the `code` of a `RefusedError`. */
 export type RefusalCode = keyof typeof REFUSED | keyof typeof UNAVAILABLE
 
-/** What became of a handler: the `code` of a `HandlerError`. */
+/** Why a handler did not succeed: the `code` of a `HandlerError`. */
 export type HandlerErrorCode = keyof typeof OF_HANDLERS
 
 /** Why a send failed: the `code` of a `SendError`. */
