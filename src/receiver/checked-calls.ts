@@ -1,4 +1,4 @@
-/** Checks what the receiver's methods are given, before they do anything: a misspelt `proof` would weaken a URL in silence. */
+/** Checks the arguments of the receiver's methods first: a misspelt `proof` would silently weaken a URL. */
 import { constants } from 'node:os'
 import type { Server } from 'node:net'
 import { z } from 'zod'
@@ -62,8 +62,8 @@ const closeOnSignalOptions = z.strictObject({
 })
 
 /**
- * The receiver, whose methods throw an `OptionsError`, or reject with one, for what they cannot work with. Those of its lifecycle
- * check what they are given themselves.
+ * Wraps the receiver, so that its methods throw an `OptionsError`, or reject with one, for invalid arguments. Lifecycle methods
+ * check their own.
  */
 export function checkedCalls<S extends Schemas, X extends object>(receiver: Receiver<S, X>): Receiver<S, X> {
   return {
@@ -133,7 +133,7 @@ function isWebUrl(url: unknown): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-/** Frameworks hand what is mounted a request, which has a method to write an answer to. */
+/** A mounted function receives a request, which has a `method`. */
 function checkNoRequest(kind: unknown): void {
   if (typeof kind === 'object' && kind !== null && 'method' in kind && 'headers' in kind)
     throw new OptionsError(
@@ -144,7 +144,7 @@ function checkNoRequest(kind: unknown): void {
 
 const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress', 'waitUntil']
 
-/** By hand, for it runs for every request. A misspelt `proof` would weaken a URL in silence here, too. */
+/** Written by hand, because it runs for every request. A misspelt `proof` would silently weaken a URL here as well. */
 function checkRequest(request: unknown): asserts request is CallbackRequest {
   if (!isRecord(request)) throw new OptionsError(`receive: the request is ${describe(request)}; ${EXPECTED_REQUEST}`)
   for (const key of Object.keys(request))
@@ -164,7 +164,7 @@ function checkRequest(request: unknown): asserts request is CallbackRequest {
 }
 
 const EXPECTED_REQUEST = 'expected an object such as { kind, method, headers, body }.'
-/** Text and objects are what parsers make: the bytes that were signed cannot be had from them. */
+/** Parsers make strings and objects, which do not contain the signed bytes. */
 const EXPECTED_BODY =
   'expected its bytes (a Uint8Array, or a stream of them), or { parsed } where a parser left no bytes.'
 
@@ -173,9 +173,9 @@ function isBody(body: unknown): boolean {
   return isRecord(body) && (Symbol.asyncIterator in body || 'parsed' in body)
 }
 
-/** Signals that other systems have: one that never comes here is no mistake. */
+/** Signals of other systems. Naming one that never arrives here is not a mistake. */
 const SIGNALS_ELSEWHERE = ['SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2']
-/** No process hears of these. */
+/** No process can handle these. */
 const UNHEARD = ['SIGKILL', 'SIGSTOP']
 
 function checkSignals(signals: readonly unknown[]): void {

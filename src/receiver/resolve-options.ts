@@ -1,4 +1,4 @@
-/** Checks the options together and fills the defaults in. */
+/** Checks the options as a whole and fills in the defaults. */
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
@@ -7,14 +7,14 @@ import { receiverOptions, type Options } from './options.ts'
 
 const optionsSchema = z.strictObject(receiverOptions)
 
-/** The options with every default filled in. */
+/** The options with all defaults. */
 export type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'networks' | 'quarantine'> & {
   readonly networks: ReadonlyMap<string, Carrier>
-  /** Undefined where nothing is kept. */
+  /** Undefined if the quarantine is off. */
   readonly quarantine: z.output<typeof optionsSchema>['quarantine'] | undefined
 }
 
-/** Throws an `OptionsError` that names what is wrong, and no secret. */
+/** Throws an `OptionsError` that names the mistakes and contains no secret. */
 export function resolveOptions<S extends Schemas>(options: Options<S>): ResolvedOptions {
   const checked = checkOptions(optionsSchema, options)
   if (checked.credentials === undefined && checked.projects === undefined)

@@ -1,10 +1,10 @@
-/** What the log says of options that work, and cost callbacks one day. */
+/** Warnings about valid options that may lose callbacks. */
 import { hasBlankEnds } from '../verify/credentials.ts'
 import { isWeakSecret } from '../runtime/failure-text.ts'
 import type { StoreCapabilities } from '../inbox/store.ts'
 import type { Logger } from '../runtime/logger.ts'
 
-/** As the receiver is created. */
+/** When the receiver is created. */
 export function warnOfOptions(
   logger: Logger,
   { secrets, hasStore }: { readonly secrets: readonly string[]; readonly hasStore: boolean },
@@ -27,7 +27,7 @@ export function warnOfOptions(
     )
 }
 
-/** As it starts, where a durable store is somewhere else than this process's disk: a file has its spool beside it. */
+/** When it starts with a durable store that is not a local file: only a file has a default spool beside it. */
 export function warnOfNoSpool(logger: Logger, { name }: StoreCapabilities): void {
   logger.warn(
     { code: 'no_spool' },

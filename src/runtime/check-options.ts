@@ -1,16 +1,16 @@
-/** Checks what callers give, in the same words everywhere: what came, what was expected, and what was probably meant. */
+/** Checks options and arguments, with the same wording everywhere: the value, the expectation, and a suggestion. */
 import { z } from 'zod'
 import { nearest } from './did-you-mean.ts'
 import { OptionsError } from '../public/errors.ts'
 
-/** More names or mistakes than these are not listed: the README has them all. */
+/** Maximum number of names or mistakes in a message. The reference lists all. */
 const MOST_LISTED = 9
-/** Characters of a name that does not exist. */
+/** Maximum length of an unknown name in a message. */
 const MOST_SHOWN = 80
 
 /**
- * The checked options, with the defaults of the schema. Throws an `OptionsError` that begins with `where`, the function that
- * was called, and names each mistake; it shows numbers where numbers are expected, and no other value: it may be a secret, a
+ * Returns the checked options with the defaults of the schema. Throws an `OptionsError` that starts with `where`, the called
+ * function, and names each mistake. It shows values only where numbers are expected: any other value may be a secret, a
  * telephone number or a one-time password.
  */
 export function checkOptions<T extends z.ZodType>(schema: T, given: unknown, where?: string): z.output<T> {
@@ -19,7 +19,7 @@ export function checkOptions<T extends z.ZodType>(schema: T, given: unknown, whe
   throw new OptionsError(where === undefined ? parsed : `${where}: ${parsed}`)
 }
 
-/** What is wrong with them, where something is. What a getter or a proxy of theirs throws may quote what it guards. */
+/** Returns a description if they are invalid. The error of a getter or proxy is dropped, because it may quote a secret. */
 function parse<T extends z.ZodType>(schema: T, given: unknown): { readonly data: z.output<T> } | string {
   try {
     const parsed = schema.safeParse(given, { reportInput: true })
@@ -36,7 +36,7 @@ function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[]): str
   return more > 0 ? `${told} And ${more} more.` : told
 }
 
-/** What is wrong there: one mistake, but of names that do not exist as many as there are. */
+/** One mistake, or one for each unknown name. */
 function explain(schema: z.ZodType, issue: z.core.$ZodIssue): readonly string[] {
   const name = issue.path.join('.')
   if (issue.code !== 'unrecognized_keys')
@@ -61,7 +61,7 @@ function listed(names: readonly string[]): string {
   return names.length === 1 ? `is only ${names.join()}` : `are ${names.join(', ')}`
 }
 
-/** What was given instead of a name that exists, and which was probably meant. Names are no secrets; long ones are cut. */
+/** Describes an unknown name and suggests a known one. Names are not secrets; long ones are cut. */
 export function unknownName(given: unknown, known: readonly string[]): string {
   const got = `Got ${typeof given === 'string' ? JSON.stringify(given.slice(0, MOST_SHOWN)) : describe(given)}.`
   const near = typeof given === 'string' ? nearest(given, known) : undefined
@@ -71,7 +71,7 @@ export function unknownName(given: unknown, known: readonly string[]): string {
     : `${got}${meant}`
 }
 
-/** What came: numbers, `true` and `false` are shown, and of all else the type, for a text in the wrong place may be a secret. */
+/** Describes a value: numbers and booleans by value, anything else by type, because a misplaced string may be a secret. */
 export function describe(value: unknown): string {
   if (typeof value === 'number' || value === undefined || value === null) return String(value)
   if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text'
@@ -84,7 +84,7 @@ function described(schema: z.ZodType, { path, input }: z.core.$ZodIssue): string
   return typeof input === 'number' && !takesNumbers(path.reduce<unknown>(step, schema)) ? 'a number' : describe(input)
 }
 
-/** Whether a number may stand there, and not a text, a list or an object alone. */
+/** Whether a number is valid there. */
 function takesNumbers(schema: unknown): boolean {
   const inner = unwrapped(schema)
   if (inner instanceof z.ZodUnion) return inner.options.some(takesNumbers)
@@ -99,7 +99,7 @@ const TYPES: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-/** Where a schema brings no words of its own, what zod expected tells them. */
+/** The expectation in the schema's own words, otherwise in those of zod. */
 function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('expected ')) return issue.message
   if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).join(', ')}`
@@ -109,7 +109,7 @@ function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
   return keys.length > MOST_LISTED ? 'expected an object' : `expected an object such as { ${keys.join(', ')} }`
 }
 
-/** The schema of what is found there. */
+/** The schema of this member. */
 function step(schema: unknown, key: PropertyKey): unknown {
   const inner = unwrapped(schema)
   if (inner instanceof z.ZodObject) return inner.shape[String(key)]
@@ -119,7 +119,7 @@ function step(schema: unknown, key: PropertyKey): unknown {
 function unwrapped(schema: unknown): unknown {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault)
     return unwrapped(schema.unwrap())
-  // What is made ready before it is checked, is checked at the pipe's end.
+  // A preprocessed value is checked at the end of the pipe.
   return schema instanceof z.ZodPipe ? unwrapped(schema.out) : schema
 }
 
@@ -128,7 +128,7 @@ function keysOf(schema: unknown): readonly string[] {
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : []
 }
 
-/** Every option in it, as in `retry.attempts`. */
+/** The paths of all options, such as `retry.attempts`. */
 function pathsIn(schema: unknown, within = ''): readonly string[] {
   return keysOf(schema).flatMap((key) => [`${within}${key}`, ...pathsIn(step(schema, key), `${within}${key}.`)])
 }
@@ -137,7 +137,7 @@ function lastOf(path: string): string {
   return path.slice(path.lastIndexOf('.') + 1)
 }
 
-/** What `is` accepts. The words say what is expected: an error shows them, and so does the reference's table. */
+/** A schema for the values that `is` accepts. Errors and the reference's table show `words`. */
 export function expected<T>(words: string, is: (value: unknown) => boolean): z.ZodType<T, T> {
   return z.custom<T>(is, `expected ${words}`).describe(words)
 }
@@ -145,12 +145,12 @@ export function expected<T>(words: string, is: (value: unknown) => boolean): z.Z
 type Retyped<T, Types> = { readonly [Name in keyof T]: Name extends keyof Types ? Types[Name] : T[Name] }
 
 /**
- * What callers give for a shape of options. It is mapped name by name, so that each keeps its comment in the shape; one that is
- * part of a schema would lose it in the published types. `Types` are for those that no schema can give.
+ * The input type of a shape of options. Mapped by name, so that each option keeps its comment; options within a schema lose it
+ * in the published types. `Types` replaces types that no schema can express.
  */
 export type Given<Shape extends z.core.$ZodShape, Types = {}> = Retyped<z.input<z.ZodObject<Shape>>, Types>
 
-/** A number in a range. `of` is its unit, as in `milliseconds`. */
+/** A number in a range. `of` is its unit, for example `milliseconds`. */
 export function numberFrom(minimum: number, maximum: number, of?: string): z.ZodType<number, number> {
   const range =
     maximum === Infinity ? `of at least ${written(minimum)}` : `from ${written(minimum)} to ${written(maximum)}`
@@ -168,10 +168,10 @@ export function wholeNumberFrom(minimum: number, maximum: number): z.ZodType<num
   ).meta({ description: 'count', minimum, maximum, isNumber: true })
 }
 
-/** How many items a page may have. */
+/** Maximum number of items on a page. */
 export const pageLimit = wholeNumberFrom(1, 100_000)
 
-/** A number above nothing: at 0, or where a variable was not set, it would mean nothing. */
+/** A number above 0. Rejects 0, which an unset variable often becomes. */
 export function numberAboveZero(most: number, of?: string): z.ZodType<number, number> {
   const upTo = most === Infinity ? '' : ` and at most ${written(most)}`
   return expected<number>(
@@ -184,17 +184,17 @@ function written(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** A text that is not empty; `what` it stands for. */
+/** A string that is not empty. `what` describes it. */
 export function textOf(what: string): z.ZodType<string, string> {
   return expected<string>(what, (value) => typeof value === 'string' && value !== '')
 }
 
-/** Something with these methods. */
+/** An object with these methods. */
 export function objectLike(what: string, ...methods: readonly string[]): z.ZodType<object, object> {
   return expected<object>(what, (value) => hasMethods(value, methods))
 }
 
-/** Whether it is an object, or a function, that has all of these methods. */
+/** Whether it is an object or function with all of these methods. */
 export function hasMethods(value: unknown, methods: readonly string[]): boolean {
   return (
     ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
@@ -202,7 +202,7 @@ export function hasMethods(value: unknown, methods: readonly string[]): boolean 
   )
 }
 
-/** A function; `signature` as an error and the reference show it. */
+/** A function. Errors and the reference show `signature`. */
 export function functionOf<T>(signature: string): z.ZodType<T, T> {
   return expected<T>(`a function ${signature}`, (value) => typeof value === 'function')
 }

@@ -1,4 +1,4 @@
-/** The lines of the log that tell of no error, in one table; an error's line has the code of the error. */
+/** The log lines that are not errors. An error's line has the code of the error. */
 export const LOG_CODES = {
   store_back: [
     'warn',
