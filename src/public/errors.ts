@@ -20,12 +20,17 @@ export class MessagingWebhooksError extends Error {
   readonly detail: string | undefined
 
   constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
-    const [happened, todo] = ERRORS[code]
-    const said = detail === undefined ? `${happened} ${todo}` : `${happened} ${detail} ${todo}`
-    super(`${said} See ${ERRORS_PAGE}#${code}`, options)
+    super(`${sentences(code, detail).join(' ')} See ${ERRORS_PAGE}#${code}`, options)
     this.code = code
     this.detail = detail
   }
+}
+
+function sentences(code: ErrorCode, detail: string | undefined): readonly string[] {
+  const [happened, todo] = ERRORS[code]
+  if (detail === undefined) return [happened, todo]
+  // An invalid option is described in full.
+  return code === 'options_invalid' ? [detail] : [happened, detail, todo]
 }
 
 /**

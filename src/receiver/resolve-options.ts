@@ -19,12 +19,14 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
   const checked = checkOptions(optionsSchema, options)
   if (checked.credentials === undefined && checked.projects === undefined)
     throw new OptionsError(
-      'createReceiver: neither credentials nor projects is given. Pass one, such as { credentials: { authKey, signingSecret } }.',
+      'createReceiver: credentials or projects is required. Pass one, such as { credentials: { authKey, signingSecret } }.',
     )
   if (checked.credentials !== undefined && checked.projects !== undefined)
-    throw new OptionsError('createReceiver: both credentials and projects are given. Pass only one of them.')
+    throw new OptionsError('createReceiver: credentials and projects exclude each other. Pass one of them.')
   if (!checked.dispatch && checked.answer === 'handled')
-    throw new OptionsError('answer: "handled" waits for handlers, and with dispatch: false none run here.')
+    throw new OptionsError(
+      'createReceiver: answer: "handled" needs handlers in this process. Remove it, or remove dispatch: false.',
+    )
   return {
     ...checked,
     networks: new Map(Object.entries(checked.networks ?? {})),

@@ -9,56 +9,61 @@ const MOST_LISTED = 9
 const MOST_SHOWN = 80
 
 /**
- * Returns the checked options with the defaults of the schema. Throws an `OptionsError` that starts with `where`, the called
- * function, and names each mistake. It shows values only where numbers are expected: any other value may be a secret, a
+ * Returns the checked options with the defaults of the schema. Throws an `OptionsError` that names `where`, the called function,
+ * and each mistake. It shows values only where numbers are expected: any other value may be a secret, a
  * telephone number or a one-time password.
  */
 export function checkOptions<T extends z.ZodType>(schema: T, given: unknown, where?: string): z.output<T> {
-  const parsed = parse(schema, given === undefined ? {} : given)
+  const parsed = parse(schema, given === undefined ? {} : given, where)
   if (typeof parsed !== 'string') return parsed.data
-  throw new OptionsError(where === undefined ? parsed : `${where}: ${parsed}`)
+  throw new OptionsError(parsed)
 }
 
 /** Returns a description if they are invalid. The error of a getter or proxy is dropped, because it may quote a secret. */
-function parse<T extends z.ZodType>(schema: T, given: unknown): { readonly data: z.output<T> } | string {
+function parse<T extends z.ZodType>(
+  schema: T,
+  given: unknown,
+  where: string | undefined,
+): { readonly data: z.output<T> } | string {
   try {
     const parsed = schema.safeParse(given, { reportInput: true })
-    return parsed.success ? parsed : explainAll(schema, parsed.error.issues)
+    return parsed.success ? parsed : explainAll(schema, parsed.error.issues, where)
   } catch {
-    return 'An option cannot be read: a getter of it, or a proxy, throws.'
+    return `${calling(where)}an option cannot be read, because its getter or a proxy throws.`
   }
 }
 
-function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[]): string {
-  const mistakes = issues.flatMap((issue) => explain(schema, issue))
+function calling(where: string | undefined): string {
+  return where === undefined ? '' : `${where}: `
+}
+
+function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[], where: string | undefined): string {
+  const mistakes = issues.flatMap((issue) => explain(schema, issue, where))
   const told = mistakes.slice(0, MOST_LISTED).join(' ')
   const more = mistakes.length - MOST_LISTED
   return more > 0 ? `${told} And ${more} more.` : told
 }
 
 /** One mistake, or one for each unknown name. */
-function explain(schema: z.ZodType, issue: z.core.$ZodIssue): readonly string[] {
+function explain(schema: z.ZodType, issue: z.core.$ZodIssue, where: string | undefined): readonly string[] {
   const name = issue.path.join('.')
-  if (issue.code !== 'unrecognized_keys')
-    return [
-      `${name === '' ? 'The options object' : name} is ${described(schema, issue)}; ${expectationOf(schema, issue)}.`,
-    ]
+  if (issue.code !== 'unrecognized_keys') {
+    const what = name === '' ? 'options' : name
+    return [`${calling(where)}${what} is ${described(schema, issue)}; ${expectationOf(schema, issue)}.`]
+  }
+  const invalid = where === undefined ? 'Invalid option' : `Invalid option for ${where}`
   const siblings = keysOf(issue.path.reduce<unknown>(step, schema))
   const everywhere = pathsIn(schema)
-  return issue.keys.map((key) => unknownKey(key, name === '' ? '' : `${name}.`, siblings, everywhere))
+  return issue.keys.map((key) => `${invalid}: ${unknownKey(key, name === '' ? '' : `${name}.`, siblings, everywhere)}`)
 }
 
 function unknownKey(key: string, within: string, siblings: readonly string[], everywhere: readonly string[]): string {
   const sibling = nearest(key, siblings)
   const elsewhere = nearest(key, everywhere.map(lastOf))
   const meant = sibling === undefined ? everywhere.find((path) => lastOf(path) === elsewhere) : `${within}${sibling}`
-  const what = `${within}${key.slice(0, MOST_SHOWN)} is no option`
-  if (meant !== undefined) return `${what} (did you mean ${meant}?).`
-  return siblings.length > MOST_LISTED ? `${what}.` : `${what}; there ${listed(siblings)}.`
-}
-
-function listed(names: readonly string[]): string {
-  return names.length === 1 ? `is only ${names.join()}` : `are ${names.join(', ')}`
+  const what = `${within}${key.slice(0, MOST_SHOWN)}.`
+  if (meant !== undefined) return `${what} Did you mean ${meant}?`
+  return siblings.length > MOST_LISTED ? what : `${what} Valid: ${siblings.join(', ')}.`
 }
 
 /** Describes an unknown name and suggests a known one. Names are not secrets; long ones are cut. */
@@ -67,14 +72,14 @@ export function unknownName(given: unknown, known: readonly string[]): string {
   const near = typeof given === 'string' ? nearest(given, known) : undefined
   const meant = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
   return near === undefined || known.length <= MOST_LISTED
-    ? `${got}${meant} There are: ${known.join(', ')}.`
+    ? `${got}${meant} Valid: ${known.join(', ')}.`
     : `${got}${meant}`
 }
 
 /** Describes a value: numbers and booleans by value, anything else by type, because a misplaced string may be a secret. */
 export function describe(value: unknown): string {
   if (typeof value === 'number' || value === undefined || value === null) return String(value)
-  if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text'
+  if (typeof value === 'string') return value === '' ? 'an empty string' : 'a string'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'an object'
   return typeof value === 'boolean' ? String(value) : `a ${typeof value}`
@@ -92,7 +97,7 @@ function takesNumbers(schema: unknown): boolean {
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   boolean: 'true or false',
   array: 'a list',
   tuple: 'a list',

@@ -139,7 +139,7 @@ describe('a send that fails', () => {
   test('for what cannot be sent leaves nothing behind', async () => {
     const { send, endpoint, receiver } = await sending()
     const wrong = { ...HELLO, reference, text: 'Hello' }
-    await expect(send(wrong)).rejects.toThrow(/text is no option/)
+    await expect(send(wrong)).rejects.toThrow(/Invalid option: text/)
     const misspelt = { ...HELLO, reference, witinMs: 1 }
     await expect(send(misspelt)).rejects.toThrow(/did you mean withinMs/)
     const form = clientOf(endpoint, { receiver, via: 'form' })

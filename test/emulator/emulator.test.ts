@@ -50,12 +50,12 @@ describe('an option that cannot work', () => {
     ['no projects', { projects: [] }, 'projects'],
     ['a project without a name', { projects: [{ name: '' }] }, 'projects.0.name'],
     ['two of one name', { projects: [shop, shop] }, 'two have the same name'],
-    ['an unknown option', { project: shop }, 'project is no option (did you mean projects?)'],
-    ['an unknown option of a project', { projects: [{ ...shop, url: 'x' }] }, 'projects.0.url is no option'],
+    ['an unknown option', { project: shop }, 'Invalid option: project. Did you mean projects?'],
+    ['an unknown option of a project', { projects: [{ ...shop, url: 'x' }] }, 'Invalid option: projects.0.url'],
     [
       'a misspelt key',
       { projects: [{ ...shop, authkey: 'x' }] },
-      'projects.0.authkey is no option (did you mean projects.0.authKey?)',
+      'Invalid option: projects.0.authkey. Did you mean projects.0.authKey?',
     ],
     ['an empty key', { projects: [{ ...shop, authKey: '' }] }, 'projects.0.authKey'],
     ['a URL of another scheme', { projects: [{ ...shop, callbackUrls: { status: 'file:///x' } }] }, 'http or https'],
@@ -98,18 +98,22 @@ describe('an option that cannot work', () => {
 
 describe('what a method cannot work with is refused by name', () => {
   const MISTAKES: readonly (readonly [of: keyof Emulator, input: readonly unknown[], says: string])[] = [
-    ['idle', [{ deadline: 5 }], 'idle: deadline is no option (did you mean deadlineMs?)'],
+    ['idle', [{ deadline: 5 }], 'Invalid option for idle: deadline. Did you mean deadlineMs?'],
     ['idle', [{ deadlineMs: Number.NaN }], 'idle: deadlineMs is NaN; expected a number of milliseconds from 0'],
-    ['keys', [{ projct: SHOP }], 'keys: projct is no option (did you mean project?)'],
-    ['keys', [SHOP], 'keys: The options object is a text; expected an object such as { project }'],
-    ['configure', [{ ballance: 5 }], 'configure: ballance is no option (did you mean balance?)'],
-    ['configure', [{ balance: 5 }, { name: SHOP }], 'configure: name is no option; there is only project'],
-    ['rotateKeys', [{ signingsecret: 'x' }], 'rotateKeys: signingsecret is no option (did you mean signingSecret?)'],
-    ['regenerateApiKey', [7], 'regenerateApiKey: apiKey is a number; expected a text that is not empty'],
-    ['trigger', ['recieved'], 'trigger: there is no such event. Got "recieved". Did you mean "received"?'],
-    ['trigger', ['received', {}, { of: SHOP }], 'trigger: of is no option'],
-    ['callback', ['statuses', {}], 'callback: there is no such kind. Got "statuses". Did you mean "status"?'],
-    ['callback', ['status', {}, { proect: SHOP }], 'callback: proect is no option (did you mean project?)'],
+    ['keys', [{ projct: SHOP }], 'Invalid option for keys: projct. Did you mean project?'],
+    ['keys', [SHOP], 'keys: The options object is a string; expected an object such as { project }'],
+    ['configure', [{ ballance: 5 }], 'Invalid option for configure: ballance. Did you mean balance?'],
+    ['configure', [{ balance: 5 }, { name: SHOP }], 'Invalid option for configure: name. Valid: project'],
+    [
+      'rotateKeys',
+      [{ signingsecret: 'x' }],
+      'Invalid option for rotateKeys: signingsecret. Did you mean signingSecret?',
+    ],
+    ['regenerateApiKey', [7], 'regenerateApiKey: apiKey is a number; expected a non-empty string'],
+    ['trigger', ['recieved'], 'trigger: unknown event. Got "recieved". Did you mean "received"?'],
+    ['trigger', ['received', {}, { of: SHOP }], 'Invalid option for trigger: of'],
+    ['callback', ['statuses', {}], 'callback: unknown kind. Got "statuses". Did you mean "status"?'],
+    ['callback', ['status', {}, { proect: SHOP }], 'Invalid option for callback: proect. Did you mean project?'],
   ]
 
   test.each(MISTAKES)('%s(%j)', async (name, input, says) => {

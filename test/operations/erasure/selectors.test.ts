@@ -124,7 +124,7 @@ test.each<[unknown, RegExp]>([
   [{ recipiant: 'r' }, /did you mean recipient/],
   [{ recipient: '' }, /recipient is an empty text/],
   [{ recipient: '+' }, /neither a digit nor a letter/],
-  [{ before: '2026-01-01' }, /before is a text; expected a Date/],
+  [{ before: '2026-01-01' }, /before is a string; expected a Date/],
   [{ before: new Date('nonsense') }, /expected a Date/],
   [{ before: 1, project: 'p' }, /project goes with/],
   [{ where: true }, /where is true; expected a function/],
