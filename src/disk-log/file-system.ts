@@ -53,7 +53,7 @@ export const FOLDER_MODE = 0o700
 export async function writeAll(file: OpenedFile, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
-    if (bytesWritten === 0) throw new Error('The file takes no more bytes, and does not say why.')
+    if (bytesWritten === 0) throw new Error('The file accepts no more bytes, for an unknown reason.')
     done += bytesWritten
   }
 }

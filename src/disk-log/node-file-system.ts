@@ -115,7 +115,7 @@ async function lockAddress(folder: string): Promise<{ readonly path: string; for
   }
   if (Buffer.byteLength(path) <= LONGEST_PATH_BYTES) return { path, forget: async () => {} }
   if (process.platform !== 'linux')
-    throw new Error(`The path of the lock has ${Buffer.byteLength(path)} bytes; at most ${LONGEST_PATH_BYTES} work.`)
+    throw new Error(`The path of the lock has ${Buffer.byteLength(path)} bytes; the maximum is ${LONGEST_PATH_BYTES}.`)
   const handle = await open(folder, 'r')
   return { path: `/proc/self/fd/${handle.fd}/${LOCK_FILE}`, forget: () => handle.close() }
 }

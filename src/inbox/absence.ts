@@ -62,20 +62,17 @@ export function createAbsence({ clock, logger, report }: AbsenceOptions): Absenc
       if (fromSpool > 0)
         logger.info(
           { code: 'spool_emptied', fromSpool },
-          `${count(fromSpool)} that an earlier process had left in the spool: taken from there into the store.`,
+          `Moved ${count(fromSpool)} of an earlier process from the spool into the store.`,
         )
       return
     }
     taken += fromSpool
     if (!foundBy.delete(asker) || foundBy.size > 0) return
     const awayMs = clock.now() - sinceMs
-    const spooled =
-      taken === 0
-        ? 'no event had to wait in a spool'
-        : `${count(taken)} ${taken === 1 ? 'was' : 'were'} taken from the spool`
+    const spooled = taken === 0 ? 'No event was spooled.' : `Moved ${count(taken)} from the spool into the store.`
     logger.warn(
       { code: 'store_back', awayMs, fromSpool: taken },
-      `The store is back. It was away for ${(awayMs / 1_000).toFixed(1)} s, and ${spooled}.`,
+      `The store is back after ${(awayMs / 1_000).toFixed(1)} s. ${spooled}`,
     )
     taken = 0
   }

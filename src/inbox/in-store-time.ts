@@ -90,7 +90,7 @@ export function inBatches<T, R>(
     try {
       const results = await written
       for (const [index, { resolve, reject }] of waiting.entries()) {
-        const result = results[index] ?? new Error('The store answered for fewer events than it was given.')
+        const result = results[index] ?? new Error('The store returned fewer results than it was given events.')
         if (isError(result)) reject(result)
         else resolve(result)
       }
@@ -155,7 +155,7 @@ export function inBatches<T, R>(
       })
     }
     const [result] = results
-    if (result === undefined) throw new Error('The store gave no answer for an event.')
+    if (result === undefined) throw new Error('The store returned no result for an event.')
     return result
   }
 }

@@ -20,10 +20,15 @@ export class MessagingWebhooksError extends Error {
   readonly detail: string | undefined
 
   constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
-    super(`${sentences(code, detail).join(' ')} See ${ERRORS_PAGE}#${code}`, options)
+    super([...sentences(code, detail), referenceTo(code)].join(' '), options)
     this.code = code
     this.detail = detail
   }
+}
+
+/** The last sentence of a message: where to read more. */
+export function referenceTo(code: ErrorCode): string {
+  return `See ${ERRORS_PAGE}#${code}`
 }
 
 function sentences(code: ErrorCode, detail: string | undefined): readonly string[] {
@@ -143,7 +148,7 @@ export class RetryLater extends Error {
   constructor(delayMs: number) {
     if (!(delayMs >= 1 && delayMs <= LONGEST_DELAY_MS))
       throw new OptionsError('RetryLater: expected a number of milliseconds from 1 to 2,147,483,647.')
-    super(`The handler is to be called again in ${delayMs} ms.`)
+    super(`Call the handler again in ${delayMs} ms.`)
     this.delayMs = delayMs
   }
 }

@@ -141,21 +141,21 @@ export type Oddity =
 /** Why an authentic callback could not be read: the `problem` of an `unrecognized` event. */
 export const PROBLEMS = {
   empty_body: 'the body is empty',
-  content_encoding: 'the body is compressed; it is kept as it was sent and not unpacked',
+  content_encoding: 'the body is compressed; it is stored as sent',
   not_json: 'the body is not JSON',
   double_encoded: 'the body is JSON inside a JSON string',
   not_an_object: 'the body is JSON, but not an object',
   too_deep: 'the body is nested more than 64 levels deep',
   too_many_values: 'the body has more than 10,000 values',
-  no_message_id: 'there is no message id, or it is blank or of the wrong type',
-  no_status: 'there is neither a status word nor a status code',
-  unknown_status: 'neither the word nor the code of the status is in any table',
-  several_statuses: '`statuses` is a list, where the contract has one object',
-  unknown_shape: 'the body has the shape of no delivery report, and the middleware was mounted without a kind',
-  store_refused: 'the store refused the event as it was read, so only its bytes are kept',
-  damaged: 'what the store held of the event was damaged; what is left of it is a dead letter',
+  no_message_id: 'the message id is missing, blank or of the wrong type',
+  no_status: 'the body has neither a status word nor a status code',
+  unknown_status: 'neither the status word nor the status code is in a table',
+  several_statuses: '`statuses` is a list instead of an object',
+  unknown_shape: 'the body is not shaped like a delivery report, and the middleware has no kind',
+  store_refused: 'the store refused the event, so only its bytes are stored',
+  damaged: 'the stored event was corrupt; a dead letter keeps what is left of it',
   schema_refused: 'your schema refused the payload',
-  schema_failed: 'your schema threw, or did not answer in time',
+  schema_failed: 'your schema threw or timed out',
 } as const
 /** Why a callback is `unrecognized`. */
 export type Problem = keyof typeof PROBLEMS

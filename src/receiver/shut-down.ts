@@ -50,9 +50,9 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     if (!servers.areListening) return false
     logger.warn(
       { code: 'server_still_open' },
-      'close() was called while the server still listens. Callbacks are taken until half a second has passed without one; ' +
-        'those that come later are answered 503 and lost. Call server.close() before, or let ' +
-        "receiver.closeOnSignal('SIGTERM', server) do both.",
+      'close() was called while the server is still listening. Callbacks are accepted until half a second passes without ' +
+        'one; later ones are answered 503 and lost. Call server.close() first, or use ' +
+        "receiver.closeOnSignal('SIGTERM', server).",
     )
     return true
   }
@@ -61,7 +61,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     if ((await servers.closed(leftMs)) || wasSaid) return
     logger.warn(
       { code: 'server_still_open' },
-      'The receiver was closed while connections of its server were still open; callbacks that arrive on them are answered ' +
+      'The receiver closed while connections of its server were still open. Callbacks on them are answered ' +
         '503 and lost. Give close() more time (`deadlineMs`), or end the connections with server.closeAllConnections().',
     )
   }
@@ -73,8 +73,8 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     const many = unsettled === 1 ? '1 event was lost' : `${unsettled} events were lost`
     const events =
       unsettled === undefined
-        ? 'It does not say how many were lost.'
-        : `${many}, those included whose handlers still ran.`
+        ? 'The number of lost events is unknown.'
+        : `${many}, including those with running handlers.`
     report(new MessagingWebhooksError('events_lost', events), unsettled === undefined ? {} : { lost: unsettled })
     return false
   }

@@ -12,18 +12,18 @@ export function warnOfOptions(
   if (secrets.some(hasBlankEnds))
     logger.warn(
       { code: 'secret_blank_ends' },
-      'A key or secret begins or ends with white space. Was it read from a file with a line end? Trim it.',
+      'A key or secret begins or ends with white space, perhaps a trailing newline of its file. Trim it.',
     )
   if (secrets.some(isWeakSecret))
     logger.warn(
       { code: 'secret_weak' },
-      'A key or secret is shorter than 8 characters, or has fewer than 5 different ones. It can be guessed, and where an error ' +
-        'quotes it, the log does not mask it. Rotate it in the dashboard of the service.',
+      'A key or secret is shorter than 8 characters or has fewer than 5 different ones. It can be guessed, and logs do not ' +
+        'mask it. Rotate it in the dashboard of the service.',
     )
   if (!hasStore && process.env['NODE_ENV'] === 'production')
     logger.warn(
       { code: 'memory_store' },
-      'No `store` is set: events wait in memory, and what is not handled when the process ends is lost.',
+      '`store` is not set: events are kept in memory, and unhandled ones are lost when the process ends. Set a durable store.',
     )
 }
 
@@ -31,7 +31,7 @@ export function warnOfOptions(
 export function warnOfNoSpool(logger: Logger, { name }: StoreCapabilities): void {
   logger.warn(
     { code: 'no_spool' },
-    `While the ${name} store is away, callbacks are answered 503 and lost, for the service does not send them again. Let ` +
-      '`spool` name a folder on a local disk, or set `spool: false` if that is what you want.',
+    `While the ${name} store is unavailable, callbacks are answered 503 and lost: the service does not send them again. ` +
+      'Set `spool` to a folder on a local disk, or to false to accept the loss.',
   )
 }

@@ -64,7 +64,7 @@ function describe(thrown: unknown, how: 'stack' | 'line', depth = 0): string {
     const text = describeError(thrown, how)
     return [text, ...causes.map((cause) => `Caused by: ${describe(cause, how, depth + 1)}`)].join('\n')
   } catch {
-    return 'What was thrown cannot be described.'
+    return 'The thrown value cannot be described.'
   }
 }
 

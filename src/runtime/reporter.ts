@@ -1,7 +1,7 @@
 /** Reports errors that no caller receives: to the logger and the handlers of `onError`. */
 import { failureLine, failureText } from './failure-text.ts'
 import type { ErrorCode } from '../public/error-table.ts'
-import { HandlerError, RefusedError, type MessagingWebhooksError } from '../public/errors.ts'
+import { HandlerError, referenceTo, RefusedError, type MessagingWebhooksError } from '../public/errors.ts'
 import { silentLogger, type Logger } from './logger.ts'
 
 /** A handler of `onError`. Its result is ignored; its errors are logged and dropped. */
@@ -25,9 +25,11 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
   /** Copied on change: a handler may add or remove handlers while they are called. */
   let handlers: readonly { readonly handler: ErrorHandler }[] = []
   const said = new Set<ErrorCode>()
+  /** Codes with a line that ends with the address of their documentation. The first is enough. */
+  const referenced = new Set<ErrorCode>()
 
   function failed(): void {
-    logger.error({ code: 'on_error_failed' }, 'A handler of onError threw; what it threw was dropped.')
+    logger.error({ code: 'on_error_failed' }, 'A handler of onError threw. Its error was dropped.')
   }
 
   function log(error: MessagingWebhooksError, fields: object): void {
@@ -38,16 +40,20 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
     const isWarning = code === 'signature_ignored' || code === 'body_already_parsed'
     const level = isWarning || (isRefusal && error.status < 500) ? 'warn' : 'error'
     const all = { code, ...fieldsOf(error), ...fields }
+    const address = ` ${referenceTo(code)}`
+    const text = message.replace(address, '')
+    const reference = referenced.has(code) ? '' : address
+    referenced.add(code)
     // A handler may also throw undefined.
     if (cause === undefined && !('cause' in error)) {
-      logger[level](all, message)
+      logger[level](all, text + reference)
       return
     }
     const line = failureLine(cause, secrets())
-    const text = WITH_STACK.has(code)
-      ? `${message}\n${indented(failureText(cause, secrets()))}`
-      : `${message} The cause: ${line}`
-    logger[level]({ ...all, cause: line }, text)
+    const whole = WITH_STACK.has(code)
+      ? `${text}${reference}\n${indented(failureText(cause, secrets()))}`
+      : `${text} Cause: ${line}${reference}`
+    logger[level]({ ...all, cause: line }, whole)
   }
 
   return {

@@ -252,7 +252,10 @@ describe('the app is not made', () => {
 test.each([
   [{ status: 'webhooks' }, 'status.path is a string; expected a path'],
   [{ status: '/a/:id' }, 'without parameters or wildcards'],
-  [{ payment: { path: '/pay', prof: 'both' } }, 'Invalid option: payment.prof. Did you mean payment.proof?'],
+  [
+    { payment: { path: '/pay', prof: 'both' } },
+    'Invalid option for WebhooksModule: payment.prof. Did you mean payment.proof?',
+  ],
   [{ received: '/Webhooks/Status/' }, 'two kinds of callback have the path /Webhooks/Status/'],
   [{ closeDeadlineMs: -1 }, 'closeDeadlineMs is -1'],
   [{ name: '' }, 'name is an empty string'],

@@ -48,7 +48,7 @@ const REFUSED: Calls = [
     'middleware: proof is a string; expected one of either, signature, authKey, both',
   ],
   ['options of a mount that are none', (it) => it.middleware, ['payment', 'signature'], 'such as { proof }'],
-  ['no options at all', (it) => it.middleware, ['payment', null], 'middleware: The options object is null'],
+  ['no options at all', (it) => it.middleware, ['payment', null], 'middleware: options is null'],
   ['a kind in the plural', (it) => it.middleware, ['statuses'], 'Got "statuses". Did you mean "status"?'],
   ['a kind of nothing', (it) => it.middleware, [''], 'Valid: status, received, payment, subscription'],
   ['a kind that is no text', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
@@ -58,19 +58,14 @@ const REFUSED: Calls = [
     ['m-1', { projct: 'x' }],
     'Invalid option for messageState: projct. Did you mean project?',
   ],
-  [
-    'a project alone',
-    (it) => it.messageState,
-    ['m-1', SECRET],
-    'messageState: The options object is a string; expected',
-  ],
+  ['a project alone', (it) => it.messageState, ['m-1', SECRET], 'messageState: options is a string; expected'],
   [
     'a page of nothing',
     (it) => it.deadLetters.list,
     [{ limit: 0 }],
     'deadLetters.list: limit is 0; expected a whole number from 1',
   ],
-  ['a misspelt limit', (it) => it.deadLetters.list, [{ limits: 5 }], 'did you mean limit?'],
+  ['a misspelt limit', (it) => it.deadLetters.list, [{ limits: 5 }], 'Did you mean limit?'],
   [
     'a misspelt force',
     (it) => it.deadLetters.replay,
@@ -107,11 +102,16 @@ const REFUSED: Calls = [
     [{ deadlineMs: Number.NaN }],
     'close: deadlineMs is NaN',
   ],
-  ['a signal, as a listener gets it', (it) => it.close, ['SIGTERM', 15], 'close: The options object is a string'],
+  ['a signal, as a listener gets it', (it) => it.close, ['SIGTERM', 15], 'close: options is a string'],
   ['a misspelt signal', (it) => it.closeOnSignal, ['SIGTREM'], 'Got "SIGTREM". Did you mean "SIGTERM"?'],
   ['one misspelt signal of two', (it) => it.closeOnSignal, [['SIGINT', 'SIGTREM']], 'Did you mean "SIGTERM"?'],
   ['no signal', (it) => it.closeOnSignal, [[]], 'closeOnSignal: no signal is given'],
-  ['a signal that nobody hears', (it) => it.closeOnSignal, ['SIGKILL'], 'closeOnSignal: SIGKILL ends a process'],
+  [
+    'a signal that nobody hears',
+    (it) => it.closeOnSignal,
+    ['SIGKILL'],
+    'closeOnSignal: a process cannot handle SIGKILL',
+  ],
   ['a signal by its number', (it) => it.closeOnSignal, [15], 'Got 15.'],
   [
     'an app for a server',
@@ -198,8 +198,7 @@ test('signals of other systems are no mistake', () => {
 })
 
 describe('receiver.middleware that is mounted without parentheses says so', () => {
-  const said =
-    "mount what it returns, with parentheses and the kind of callback: app.use(path, receiver.middleware('status'))"
+  const said = "Mount its result: app.use(path, receiver.middleware('status'))"
   const answer: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     response.statusCode = 500
     response.end(error instanceof OptionsError ? error.message : 'another error')

@@ -122,7 +122,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   [
     'a nested one that nothing is like',
     { credentials, quarantine: { colour: 1 } },
-    ['there are maxBytes, maxAgeHours, folder'],
+    ['Valid: maxBytes, maxAgeHours, folder'],
   ],
   ['an unheard-of option', { credentials, colour: SECRET }, ['Invalid option: colour.']],
   ['no object', [], ['is a list', 'expected an object']],

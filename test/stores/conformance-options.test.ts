@@ -18,7 +18,7 @@ test.each<readonly [given: object, says: string]>([
   [{ interleavings: 0 }, 'interleavings is 0; expected a whole number from 1'],
   [
     { capabilities: { ...capabilities, Shared: true } },
-    'Invalid option: capabilities.Shared. Did you mean capabilities.shared?',
+    'Invalid option for storeConformance: capabilities.Shared. Did you mean capabilities.shared?',
   ],
   [{ capabilities: { name: 'mine', durable: true } }, 'capabilities.shared is undefined; expected true or false'],
   [{ makeStore: memoryStore() }, 'makeStore is an object; expected a function'],

@@ -92,7 +92,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
    * An event with an unreadable payload becomes a dead letter. One without a payload is settled, since nothing is left to keep.
    */
   function setAside(key: string, { id, token }: Entry, corrupt: string | undefined, nowMs: number): Command<boolean> {
-    const error = new MessagingWebhooksError('event_damaged', `It is ${corrupt ?? 'payloads'} of event ${id}.`)
+    const error = new MessagingWebhooksError('event_damaged', `Event ${id}: ${corrupt ?? 'payloads'}.`)
     report(error)
     const outcome =
       corrupt === undefined ? ({ outcome: 'done' } as const) : ({ outcome: 'dead', error: error.message } as const)

@@ -255,21 +255,21 @@ function decodeReport(values: Values): FinalReport {
   read(RARE_REPORT_FIELDS, report)
   if (report['type'] !== undefined) record['report'] = report
   read(RARE_FIELDS, record)
-  if (!isEventRecord(record)) throw new TypeError('This is no record of an event.')
+  if (!isEventRecord(record)) throw new TypeError('Not an event record.')
   return { order: text(values[0]), record }
 }
 
 function list(value: unknown): Values {
-  if (!Array.isArray(value)) throw new TypeError('This is no list.')
+  if (!Array.isArray(value)) throw new TypeError('Not a list.')
   return value
 }
 
 function number(value: unknown): number {
-  if (typeof value !== 'number') throw new TypeError('This is no number.')
+  if (typeof value !== 'number') throw new TypeError('Not a number.')
   return value
 }
 
 function text(value: unknown): string {
-  if (typeof value !== 'string') throw new TypeError('This is no text.')
+  if (typeof value !== 'string') throw new TypeError('Not a string.')
   return value
 }

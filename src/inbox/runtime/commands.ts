@@ -89,7 +89,7 @@ export function createLocalRunner(store: LocalStore): Runner {
 
 /** A later version of this package wrote the record. It is not touched. */
 export function newerRecord(key: string): MessagingWebhooksError {
-  return new MessagingWebhooksError('store_newer', `It is the record of message ${key}.`)
+  return new MessagingWebhooksError('store_newer', `Record of message ${key}.`)
 }
 
 /** Continues with a value, immediately or later. A local store answers immediately, which keeps promises off the hot path. */

@@ -21,5 +21,5 @@ export function decodePayload(text: string): Payload {
     if (typeof id === 'string' && typeof raw === 'string' && isEventRecord(record))
       return { id, record, raw: Buffer.from(raw, 'base64'), error: typeof error === 'string' ? error : undefined }
   }
-  throw new TypeError('This text is no payload.')
+  throw new TypeError('Not a payload.')
 }

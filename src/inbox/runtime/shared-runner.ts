@@ -157,7 +157,8 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       }
       open = again
       if (open.size === 0) break
-      if (monotonicMs() > endMs) throw new MessagingWebhooksError('store_slow', 'Others write the same messages.')
+      if (monotonicMs() > endMs)
+        throw new MessagingWebhooksError('store_slow', 'Other processes keep writing the same messages.')
       read = await store.read([...open.keys()])
       see(read)
       // The write was sent twice, because its first response was lost, and others wrote in between.

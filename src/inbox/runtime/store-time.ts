@@ -43,7 +43,7 @@ export function inStoreTime(verbs: Verbs, clock: Pick<StoreClock, 'nowMs'>): Ver
         if (!(error instanceof ClockJump)) throw error
         // The request itself is not at fault.
         if (attempt === MOST_ATTEMPTS)
-          throw new MessagingWebhooksError('store_slow', 'It answers too late, or its clock jumps.', { cause: error })
+          throw new MessagingWebhooksError('store_slow', 'Its answers are late, or its clock jumps.', { cause: error })
       }
     }
   }

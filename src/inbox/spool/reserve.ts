@@ -65,7 +65,7 @@ export function createReserve({
         // Use a smaller one, left by a process that met the same full disk.
         isThere = (await sizeOf(fs, path)) > 0
         if (isThere) return
-        report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
+        report(new MessagingWebhooksError('disk_full', 'The reserve could not be written.', { cause: error }))
       }
     },
     /** Whether the folder accepts a few blocks, which are written and removed. Must not run at the same time as `restore`. */

@@ -101,7 +101,7 @@ export async function emptySegment(segment: Segment, options: EmptyOptions): Pro
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error
     // Retrying would not restore the file, and later segments still have to be read.
-    options.report(new MessagingWebhooksError('spool_damaged', 'A whole file is gone.', { cause: error }))
+    options.report(new MessagingWebhooksError('spool_damaged', 'A file is missing.', { cause: error }))
     segment.read = segment.file.end
     segment.held = 0
     return
@@ -201,8 +201,8 @@ async function readBatch(window: Window, { file: { salt }, read, mayBeTorn }: Se
 }
 
 function said(places: number, { unreadable }: Segment): string {
-  const skipped = `${places} place(s) of a file were skipped.`
+  const skipped = `Skipped ${places} corrupt part(s) of a file.`
   return unreadable
-    ? `${skipped} The disk did not give them, so the file stays, and is read again at the next start.`
+    ? `${skipped} The disk could not read them, so the file is kept and read again at the next start.`
     : skipped
 }

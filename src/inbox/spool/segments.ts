@@ -63,7 +63,7 @@ export function createSegments(options: {
       await reserve.takeBack(path)
       return false
     }
-    report(new MessagingWebhooksError('disk_full', 'The reserve is in use now.'))
+    report(new MessagingWebhooksError('disk_full', 'The reserve is now in use.'))
     return true
   }
 
@@ -76,7 +76,7 @@ export function createSegments(options: {
       await fs.rm(segment.file.path, { force: true })
       await syncFolder(fs, dirname(segment.file.path))
     } catch (error) {
-      report(new MessagingWebhooksError('spool_unusable', 'A file was not removed.', { cause: error }))
+      report(new MessagingWebhooksError('spool_unusable', 'A file could not be removed.', { cause: error }))
     }
   }
 
@@ -120,7 +120,7 @@ export function createSegments(options: {
           const code = systemCode(error)
           // EFBIG: this process may not write a file that large.
           const reason = code === 'EFBIG' ? 'spool_full' : 'spool_unusable'
-          throw new MessagingWebhooksError(reason, code && `The system says ${code}.`, { cause: error })
+          throw new MessagingWebhooksError(reason, code && `System error: ${code}.`, { cause: error })
         }
       }
     },

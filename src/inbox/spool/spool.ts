@@ -83,7 +83,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     }
   } catch (error) {
     const code = systemCode(error)
-    throw new MessagingWebhooksError('spool_unusable', code && `The system says ${code}.`, { cause: error })
+    throw new MessagingWebhooksError('spool_unusable', code && `System error: ${code}.`, { cause: error })
   }
 }
 
@@ -107,7 +107,9 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
     extension: EVENT_LOG.extension,
     failed(error) {
       report(
-        new MessagingWebhooksError('spool_unusable', 'What another process left was not adopted.', { cause: error }),
+        new MessagingWebhooksError('spool_unusable', 'The files of another process could not be adopted.', {
+          cause: error,
+        }),
       )
     },
     takeRest: (from) => takeReserve(fs, from, folder),
@@ -137,7 +139,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
     try {
       await reserve.restore()
     } catch (error) {
-      report(new MessagingWebhooksError('spool_unusable', 'No reserve could be set aside.', { cause: error }))
+      report(new MessagingWebhooksError('spool_unusable', 'The reserve could not be written.', { cause: error }))
     }
   }
 
@@ -174,7 +176,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       if (events.length === 0) return
       const bytes = Buffer.concat(events.map((event) => encodeRecord(EVENT_LOG, event, salt)))
       if (segments.bytes + commits.bytes + bytes.length > maxBytes)
-        throw new MessagingWebhooksError('spool_full', `It may take ${maxBytes} bytes.`)
+        throw new MessagingWebhooksError('spool_full', `Its limit is ${maxBytes} bytes.`)
       const appended = commits.append(bytes, events.length)
       appending.add(appended)
       try {
@@ -202,7 +204,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       })
     },
     async empty(take) {
-      if (isEmptying) throw new Error('The spool is being emptied already.')
+      if (isEmptying) throw new Error('The spool is already being emptied.')
       isEmptying = true
       try {
         await emptyAll(take)
@@ -234,12 +236,12 @@ async function findSegments(left: {
   for (const name of names)
     try {
       const segment = await findSegment(fs, folder, name)
-      if (segment.held === 0 && segment.unreadable) throw new Error('The disk gives nothing of it.')
+      if (segment.held === 0 && segment.unreadable) throw new Error('The disk cannot read any of it.')
       // Read a segment without records now, to report corruption, and remove it: a spool of size 0 is not emptied.
       if (segment.held === 0) await discard(segment)
       else segments.push(segment)
     } catch (error) {
-      report(new MessagingWebhooksError('spool_unusable', 'A file could not be read; it stays.', { cause: error }))
+      report(new MessagingWebhooksError('spool_unusable', 'A file could not be read. It was kept.', { cause: error }))
     }
   return segments
 
