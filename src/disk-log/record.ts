@@ -49,7 +49,7 @@ export function encodeRecord<T>({ magic, end, write }: RecordKind<T>, value: T, 
   return record
 }
 
-/** The header at the start of these bytes. Undefined if there is none. */
+/** The header at the start of these bytes. Undefined without a valid one. */
 export function readHeader(magic: Buffer, bytes: Buffer, salt: number): RecordHeader | undefined {
   if (bytes.length < HEADER_BYTES || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
   if (crc32(bytes.subarray(0, SUMMED_BYTES), salt) !== bytes.readUInt32LE(SUMMED_BYTES)) return undefined

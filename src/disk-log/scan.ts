@@ -83,7 +83,7 @@ async function frameAt(window: Window, { from, end, salt }: Range, magic: Buffer
   return isTorn ? { kind: 'torn', next: end } : { kind: 'damage', isErased: false, next: end }
 }
 
-/** The position of the next header. Undefined if there is none. */
+/** The position of the next header. Undefined without one. */
 async function findHeader(window: Window, { from, end, salt }: Range, magic: Buffer): Promise<number | undefined> {
   for (let position = from; position < end;) {
     const chunk = await window(position, Math.min(CHUNK_BYTES, end - position))

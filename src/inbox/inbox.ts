@@ -41,7 +41,7 @@ interface InboxOptions {
   /** False if no report waits for pending sends in the store. Default true. */
   readonly awaitsAnswers?: boolean | undefined
   readonly admitBatch: AdmitBatch
-  /** Opens the spools for events that the store cannot take. Undefined if there are none. */
+  /** Opens the spools for events that the store cannot take. Undefined without a spool. */
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
 

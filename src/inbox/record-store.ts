@@ -171,7 +171,7 @@ export interface Versioned {
   readonly record: MessageRecord
 }
 
-/** A write to one record, applied if the stored version is still `expected`. Undefined: if there is no record. */
+/** A write to one record, applied if the stored version is still `expected`. Undefined: if no record is stored. */
 export interface VersionedChange extends Omit<Change, 'admitted'> {
   readonly expected: number | undefined
   /** The events whose payloads this write stores. */

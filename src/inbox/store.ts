@@ -75,7 +75,7 @@ export interface ClaimRequest {
 export interface ClaimResult {
   /** The first event of each message by `order`. Messages that have been due longest come first. */
   readonly claims: readonly Claim[]
-  /** When the next event will be due. Undefined if there is none, or if more is due now. */
+  /** When the next event will be due. Undefined without one, or if more is due now. */
   readonly nextDueMs: number | undefined
 }
 
@@ -292,7 +292,7 @@ export interface SentToAnswer extends Page<StoredExpectation> {
 export interface Overdue {
   /** Longest overdue first. Some may have reached an end since; `admitOverdue` checks that. */
   readonly items: readonly { readonly messageKey: string; readonly expectation: Expectation }[]
-  /** When the next message becomes overdue. Undefined if there is none, or if more is overdue now. */
+  /** When the next message becomes overdue. Undefined without one, or if more is overdue now. */
   readonly nextMs: number | undefined
 }
 
@@ -390,7 +390,7 @@ export interface OpenStore<X extends object = {}> {
    * With a filter, each call searches a bounded number of events from `after` on. A page may be short and have a `next`.
    */
   events(page: EventsPage): Awaitable<EventsAnswer>
-  /** Resolves a dead letter. False if there is none with this id. */
+  /** Resolves a dead letter. False if no dead letter has this id. */
   resolve(id: string, resolution: Resolution, nowMs: number): Awaitable<boolean>
   /** Removes what is past its retention, in bounded steps. Returns how many were removed. */
   prune(nowMs: number): Awaitable<number>

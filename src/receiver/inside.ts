@@ -44,7 +44,7 @@ export interface Inside {
   /** Lists dead letters as the store does, oldest first. */
   readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<Page<StoredDeadLetter>>
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
-  /** The expectation of the message. Undefined if there is none, or the store records none. */
+  /** The expectation of the message. Undefined without one, or if the store records no expectations. */
   readonly expected: (messageKey: string) => Promise<StoredExpectation | undefined>
   /** Lists sends to a recipient as the store does. Undefined if it cannot. */
   readonly sentTo: (page: SentToPage) => Promise<SentToAnswer | undefined>

@@ -7,9 +7,9 @@ export const LOG_CODES = {
   spool_emptied: ['info', 'Spooled events of an earlier process are in the store (`fromSpool`).'],
   unrecognized_unhandled: [
     'warn',
-    'A callback could not be read, and there is no handler for `unrecognized`: its `problem`, id and likely cause.',
+    'A callback could not be read, and `unrecognized` has no handler: its `problem`, id and likely cause.',
   ],
-  event_unhandled: ['warn', 'There is no handler for the type of an event. Logged once per type.'],
+  event_unhandled: ['warn', 'An event was settled without a handler for its type. Logged once per type.'],
   no_spool: [
     'warn',
     'A durable store has no spool: while it is unavailable, callbacks are answered 503 and lost. Set `spool`.',
