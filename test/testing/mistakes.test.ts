@@ -48,7 +48,7 @@ const MISTAKES: Mistakes = [
     'a middleware without parentheses',
     deliver,
     () => [silent().middleware, body()],
-    'with parentheses and the kind of callback',
+    'Mount its result',
   ],
   [
     'a builder for a callback',

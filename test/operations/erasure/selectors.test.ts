@@ -122,7 +122,7 @@ test.each<[unknown, RegExp]>([
   [undefined, /got none/],
   [{ messageId: 'm', recipient: 'r' }, /got messageId and recipient/],
   [{ recipiant: 'r' }, /Did you mean recipient/],
-  [{ recipient: '' }, /recipient is an empty text/],
+  [{ recipient: '' }, /recipient is an empty string/],
   [{ recipient: '+' }, /neither a digit nor a letter/],
   [{ before: '2026-01-01' }, /before is a string; expected a Date/],
   [{ before: new Date('nonsense') }, /expected a Date/],
