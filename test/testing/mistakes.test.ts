@@ -44,12 +44,7 @@ const MISTAKES: Mistakes = [
     'deliver: the app is undefined; expected an app, a listener or a server',
   ],
   ['a URL for an app', deliver, () => ['http://127.0.0.1:9', body()], 'deliver: the app is a string'],
-  [
-    'a middleware without parentheses',
-    deliver,
-    () => [silent().middleware, body()],
-    'Mount its result',
-  ],
+  ['a middleware without parentheses', deliver, () => [silent().middleware, body()], 'Mount its result'],
   [
     'a builder for a callback',
     deliver,
