@@ -23,7 +23,7 @@ export const THROWN = {
     'Pass `{ project }`: a message id belongs to a project.',
   ],
   expect_unsupported: [
-    'The store lacks `overdue` and `scanSends`, which sends need.',
+    'The store lacks `overdue` and `scanSends`, which `expect` and `intend` need.',
     'Implement both, or use a store of this package.',
   ],
   send_repeated: [

@@ -42,7 +42,7 @@ export interface Stats extends Counts {
   readonly unhandled: number
   /** Events with running handlers, or waiting for a slot, in this process. */
   readonly running: number
-  /** `away`: the store is unavailable: it did not answer in time, or with an error, so its totals are unknown. */
+  /** `away`: it did not answer in time, or with an error, so its totals are unknown. */
   readonly store: 'up' | 'away' | 'closed'
   /** Events in the spool, on their way to the store. */
   readonly spooled: number
