@@ -15,7 +15,7 @@ export const THROWN = {
     'The message names it and what is expected. Nothing was done.',
   ],
   pattern_unknown: [
-    'The event type is unknown, or the handler is not a function.',
+    'The event type or the handler is invalid.',
     'Use an event type or a family, or `onAny` for all events.',
   ],
   project_required: [
