@@ -1,5 +1,5 @@
 /**
- * For a store on an engine of your own: the operations that it fulfils, and `openRecordStore`, which makes a store of them.
+ * For a store on your own engine: the operations to implement, and `openRecordStore`, which builds a store from them.
  *
  * @module messaging-webhooks/store
  */

@@ -84,14 +84,14 @@ export interface Outgoing {
 
 /** Contract, service.md#send-request-fields. */
 const NUMBER = /^\+?[0-9]+$/
-const name = textOf('a text that is not empty').optional()
+const name = textOf('a non-empty string').optional()
 const date = z
   .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date that is valid')
   .optional()
 const fields = {
   to: z.custom<string | readonly string[]>(
     (value) => isNumber(value) || (Array.isArray(value) && value.length > 0 && value.every(isNumber)),
-    'expected digits, with or without a plus before them, or a list of at least one such text',
+    'expected digits, with or without a plus before them, or a list of at least one such string',
   ),
   from: name,
   campaign: name,

@@ -21,7 +21,7 @@ import { FORMS, KEY_PLACES } from './request.ts'
 export type ApiKey = string | (() => string | Promise<string>)
 
 const MOST_ATTEMPTS = 20
-const name = textOf('a text that is not empty')
+const name = textOf('a non-empty string')
 
 const clockSchema = expected<Clock | (() => number)>(
   'a function that returns milliseconds, or a clock with now and setTimer',
@@ -62,7 +62,7 @@ const clientOptions = {
    * dead. It has `timeoutMs` for it.
    */
   apiKey: expected<ApiKey>(
-    'a text that is not empty (is the variable set?), or a function',
+    'a non-empty string (is the variable set?), or a function',
     (value) => (typeof value === 'string' && value !== '') || typeof value === 'function',
   ),
   /**

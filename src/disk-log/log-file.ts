@@ -1,9 +1,9 @@
-/** One file of records: its name, and how it is appended to. */
+/** One file of records: its name, and appends to it. */
 import { join } from 'node:path'
 import { FILE_MODE, isFull, syncFolder, writeAll, type FileSystem, type OpenedFile } from './file-system.ts'
 import { HEADER_BYTES, type RecordKind } from './record.ts'
 
-/** A number for the order, the salt of its checksums, and what tells the files of one log from those of another. */
+/** The sequence number, the salt of the checksums, and the extension, which separates logs. */
 const NAME = /^(\d{8,})-([0-9a-f]{8})\.[a-z]+$/
 
 export interface LogFileName {
@@ -12,23 +12,23 @@ export interface LogFileName {
 }
 
 export interface LogKind<T> extends RecordKind<T> {
-  /** Of its files' names. */
+  /** Extension of the files. */
   readonly extension: string
-  /** Whether an append waits until the disk has it. */
+  /** Whether an append waits for the disk. */
   readonly synced: boolean
 }
 
 export interface LogFile {
   readonly path: string
   readonly salt: number
-  /** Where its records end. */
+  /** The end of the records. */
   readonly end: number
-  /** Whether it can be appended to: nothing stands behind its records, and it never failed to reach the disk. */
+  /** Whether the file accepts appends: nothing follows its records, and no write has failed. */
   readonly usable: boolean
   read: OpenedFile['read']
-  /** Appends all of the bytes; where it rejects, none of them count. */
+  /** Appends all bytes. If it rejects, none of them count. */
   append(bytes: Buffer): Promise<void>
-  /** Writes zeros over the payload of the record that lies there. */
+  /** Overwrites the payload of the record at this position with zeros. */
   erase(at: number, length: number): Promise<void>
   close(): Promise<void>
 }
@@ -43,11 +43,11 @@ export function parseLogFileName(name: string, extension: string): LogFileName |
   const [, number, salt] = NAME.exec(name) ?? []
   if (number === undefined || salt === undefined) return undefined
   const parsed = { number: Number(number), salt: parseInt(salt, 16) }
-  // Another spelling of the number, or one that is too large to be told from the next, would be looked for in vain.
+  // Reject other spellings of the number, and numbers too large to be exact: no file would be found under them.
   return logFileName(parsed, extension) === name ? parsed : undefined
 }
 
-/** Creates the file, and where its log is synced makes sure that it is found again. */
+/** Creates the file. If its log is synced, makes its name durable. */
 export async function createLogFile<T>(
   fs: FileSystem,
   folder: string,
@@ -66,7 +66,7 @@ export async function createLogFile<T>(
   return logFile(file, { path, salt: name.salt, end: 0, synced })
 }
 
-/** A file that a process left: where it is, and where it ends. */
+/** Locates a file that another process left. */
 export async function findLogFile<T>(
   fs: FileSystem,
   folder: string,
@@ -78,7 +78,7 @@ export async function findLogFile<T>(
   return { path, salt: name.salt, end }
 }
 
-/** Opens a file that is there, to be written to from `end` on. */
+/** Opens an existing file, to be written from `end` on. */
 export async function openLogFile<T>(
   fs: FileSystem,
   path: string,
@@ -105,7 +105,7 @@ function logFile(
     }
   }
 
-  /** Rejects where the bytes are not under the name that they will be looked for or, where it matters, not on the disk. */
+  /** Rejects if the file was removed or, for a synced log, the bytes are not on the disk. */
   async function settle(): Promise<void> {
     if (synced) await file.datasync()
     const { nlink } = await file.stat()
@@ -126,14 +126,14 @@ function logFile(
       try {
         await writeAll(file, bytes, end)
       } catch (error) {
-        // A full disk says nothing against the file; any other failure does.
+        // A full disk does not harm the file. Any other error might.
         usable = (await cutBack()) && isFull(error)
         throw error
       }
       try {
         await settle()
       } catch (error) {
-        // The system may have dropped the pages and forget the failure, so that a second call would succeed.
+        // The system may drop the pages and forget the failure, so a second sync would succeed wrongly.
         usable = false
         throw error
       }

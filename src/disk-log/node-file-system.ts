@@ -1,4 +1,4 @@
-/** The machine's own file system, and the lock that says whether the process is alive that owns a folder. */
+/** The machine's file system, and the lock that proves that the owner of a folder is alive. */
 import { lstat, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { basename, join } from 'node:path'
@@ -21,16 +21,16 @@ export const nodeFs: FileSystem = {
   isHeld,
 }
 
-/** Where a Unix socket's path must end (104 on macOS, 108 on Linux, the closing NUL included). */
+/** Maximum length of a Unix socket's path (104 on macOS, 108 on Linux, including the final NUL). */
 const LONGEST_PATH_BYTES = 103
 
 /**
- * Listens on a Unix socket in `folder`, which the kernel shuts when the process ends, however it ends. It stays held when
- * the folder is renamed.
+ * Listens on a Unix socket in `folder`. The kernel closes it when the process ends for any reason, and it survives renaming the
+ * folder.
  *
- * Why not a pid: it is used again, and in two containers that share a volume every process is number 1, alive here and
- * unknown there. A socket file works across containers of one kernel; no lock is safe on a folder that several machines
- * share, so it must be on a local disk. On Windows a named pipe does the same.
+ * A pid would not do: pids are reused, and in two containers that share a volume every process is number 1. A socket file works
+ * across containers of one kernel. No lock is safe on a folder shared by several machines, so the folder must be on a local
+ * disk. Windows uses a named pipe.
  */
 async function holdLock(folder: string): Promise<Lock> {
   const address = await lockAddress(folder)
@@ -41,7 +41,7 @@ async function holdLock(folder: string): Promise<Lock> {
     await address.forget()
     throw error
   }
-  // It must not keep the process alive.
+  // The lock must not keep the process alive.
   server.unref()
   server.on('error', () => {})
   return {
@@ -52,7 +52,7 @@ async function holdLock(folder: string): Promise<Lock> {
   }
 }
 
-/** Whether a living process holds the lock of `folder`; yes where it cannot be told. */
+/** Whether a live process holds the lock of `folder`. True if unknown. */
 async function isHeld(folder: string): Promise<boolean> {
   const address = await lockAddress(folder)
   try {
@@ -63,19 +63,19 @@ async function isHeld(folder: string): Promise<boolean> {
 }
 
 /**
- * Whether the owner of `folder` is dead for certain: its lock stands there, and nobody holds it. Of a folder without a
- * lock this cannot be said, for somebody may have removed it.
+ * Whether the owner of `folder` is certainly dead: there is a lock, and no process holds it. Without a lock this is unknown,
+ * because it may have been removed.
  */
 export async function isKnownDead(folder: string): Promise<boolean> {
   if (await isHeld(folder).catch(() => true)) return false
-  // A named pipe is gone with its process, and nobody else can remove it.
+  // A named pipe disappears with its process, and only with it.
   return process.platform === 'win32' || exists(join(folder, LOCK_FILE))
 }
 
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // Exclusive: in a cluster worker the primary would listen instead, and go on when the worker has died.
+    // Exclusive: for a cluster worker the primary would listen instead, and continue after the worker's death.
     server.listen({ path, exclusive: true }, () => {
       server.off('error', reject)
       resolve()
@@ -106,16 +106,16 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** A path that is short enough for a socket. */
+/** A path short enough for a socket. */
 async function lockAddress(folder: string): Promise<{ readonly path: string; forget(): Promise<void> }> {
   const path = join(folder, LOCK_FILE)
   if (process.platform === 'win32') {
-    // The folder's name is random, so it is the only one of that name on the machine.
+    // The folder's name is random, so it is unique on the machine.
     return { path: `\\\\.\\pipe\\messaging-webhooks-${basename(folder, '.new')}`, forget: async () => {} }
   }
   if (Buffer.byteLength(path) <= LONGEST_PATH_BYTES) return { path, forget: async () => {} }
   if (process.platform !== 'linux')
-    throw new Error(`The path of the lock has ${Buffer.byteLength(path)} bytes; at most ${LONGEST_PATH_BYTES} work.`)
+    throw new Error(`The path of the lock has ${Buffer.byteLength(path)} bytes; the maximum is ${LONGEST_PATH_BYTES}.`)
   const handle = await open(folder, 'r')
   return { path: `/proc/self/fd/${handle.fd}/${LOCK_FILE}`, forget: () => handle.close() }
 }

@@ -4,13 +4,13 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { FOLDER_MODE, LOCK_FILE, syncFolder, systemCode, type FileSystem } from './file-system.ts'
 import { logFileName, parseLogFileName, type LogFileName } from './log-file.ts'
 
-/** The version of the format stands in front, so that no version takes another's files for damaged ones. */
+/** Starts with the version of the format, so that no version takes another's files for corrupt ones. */
 const NAME = /^v1-[0-9a-f]{12}$/
 
 export interface ProcessFolder {
   readonly folder: string
   readonly name: string
-  /** Leaves what is in it to the next process that looks for what dead ones left. */
+  /** Leaves the contents to the next process that adopts folders of dead ones. */
   leave(): Promise<void>
 }
 
@@ -18,14 +18,14 @@ export function isProcessFolder(name: string): boolean {
   return NAME.test(name)
 }
 
-/** The names of the processes' folders in one; a file of such a name is not ours. */
+/** The names of the process folders. Ignores files with such a name. */
 export async function processFoldersIn(fs: FileSystem, folder: string): Promise<readonly string[]> {
   return (await fs.foldersIn(folder)).filter(isProcessFolder)
 }
 
 /**
- * Makes a folder that no other process uses. It gets its name only when its lock is held already: a folder of that name
- * whose lock nobody holds is a dead process's, at any moment.
+ * Creates a folder for this process only. The folder gets its name after its lock is held: a folder with such a name and no
+ * held lock always belongs to a dead process.
  */
 export async function makeProcessFolder(fs: FileSystem, parent: string): Promise<ProcessFolder> {
   await makeFolder(fs, parent)
@@ -47,7 +47,7 @@ export async function makeProcessFolder(fs: FileSystem, parent: string): Promise
       name,
       async leave() {
         await lock.release()
-        // One that nobody holds any more says the same as none.
+        // An abandoned lock means the same as none.
         await fs.rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})
       },
     }
@@ -57,7 +57,7 @@ export async function makeProcessFolder(fs: FileSystem, parent: string): Promise
   }
 }
 
-/** Makes a folder and those above it, so that none of them is lost with the power. */
+/** Creates a folder and its parents durably. */
 async function makeFolder(fs: FileSystem, path: string): Promise<void> {
   const first = await fs.mkdir(path, { recursive: true, mode: FOLDER_MODE })
   if (first === undefined) return
@@ -72,21 +72,21 @@ interface Adoption {
   readonly fs: FileSystem
   readonly parent: string
   readonly own: ProcessFolder
-  /** Of the files' names. */
+  /** Extension of the files. */
   readonly extension: string
-  /** Hears why a folder could not be moved; the others are. */
+  /** Called if a folder could not be moved. The others still are. */
   readonly failed: (error: unknown) => void
-  /** Takes, or removes, what else a dead process left in its folder. */
+  /** Adopts or removes the other contents of a dead process's folder. */
   readonly takeRest?: (from: string) => Promise<void>
 }
 
 interface Left {
   readonly folder: string
-  /** In their order. */
+  /** In order. */
   readonly files: readonly LogFileName[]
 }
 
-/** Whether a process left its folder in `parent`, which need not exist. */
+/** Whether a process left its folder in `parent`, which may not exist. */
 export async function hasDead(fs: FileSystem, parent: string): Promise<boolean> {
   try {
     for (const name of await processFoldersIn(fs, parent)) if (!(await fs.isHeld(join(parent, name)))) return true
@@ -96,12 +96,12 @@ export async function hasDead(fs: FileSystem, parent: string): Promise<boolean> 
   return false
 }
 
-/** Moves the files of dead processes into `own`, numbered in their order; returns their names there. */
+/** Moves the files of dead processes into `own`, renumbered in order. Returns their names there. */
 export async function adoptDead(adoption: Adoption): Promise<readonly LogFileName[]> {
   const { fs, parent, own, extension, failed, takeRest } = adoption
   for (const name of await processFoldersIn(fs, parent)) {
     if (name === own.name) continue
-    // Not ours to move, perhaps; it must not keep this process from its own work.
+    // The folder may belong to another user. That must not stop this process.
     await takeIfDead(fs, join(parent, name), join(own.folder, name)).catch(failed)
   }
   const left = await findLeft(fs, own.folder, extension)
@@ -118,7 +118,7 @@ export async function adoptDead(adoption: Adoption): Promise<readonly LogFileNam
   return adopted
 }
 
-/** Moves the folder of a dead process; one rename decides which of several processes gets it. */
+/** Moves the folder of a dead process. The rename decides which of several processes gets it. */
 async function takeIfDead(fs: FileSystem, from: string, to: string): Promise<void> {
   if (await fs.isHeld(from)) return
   try {
@@ -129,8 +129,8 @@ async function takeIfDead(fs: FileSystem, from: string, to: string): Promise<voi
 }
 
 /**
- * The folders inside `folder`, those inside them too (of a process that ended while it adopted), the oldest first. A
- * process numbers its own files after those that it adopted, so the order survives any number of crashes.
+ * The folders inside `folder`, oldest first, including nested ones of a process that ended while adopting. A process numbers
+ * its own files after adopted ones, so the order survives any number of crashes.
  */
 async function findLeft(fs: FileSystem, folder: string, extension: string): Promise<readonly Left[]> {
   const found: Left[] = []
@@ -148,8 +148,8 @@ function firstNumber({ files }: Left): number {
 }
 
 /**
- * Removes the folders, inner ones first. One with something in it that is not known by its name goes back to where it was
- * found: in ours it would lie deeper with each process, until its path is too long for the system.
+ * Removes the folders, inner ones first. A folder with unknown contents returns to where it was: inside ours it would move
+ * deeper with each process, until its path is too long for the system.
  */
 async function putAway(fs: FileSystem, left: readonly Left[], parent: string): Promise<void> {
   for (const { folder } of left.toSorted((a, b) => b.folder.length - a.folder.length)) {

@@ -1,12 +1,12 @@
 /**
- * How a record lies in a file, all numbers little-endian:
+ * The layout of a record. All numbers are little-endian:
  *
  *     magic 4 · payload's length 4 · payload's CRC-32 4 · CRC-32 of these twelve bytes 4
- *     payload: length of the JSON 4 · the fields as JSON · the bytes · an end, where the kind has one
+ *     payload: length of the JSON 4 · the fields as JSON · the bytes · an end, if the kind has one
  *
- * The header has a checksum of its own, so that a damaged payload costs one record, and a file can be counted by hopping
- * from header to header. Both checksums start from a salt that stands in the file's name: strangers write these bytes, and
- * what looks like a record inside a body, or in a block of a removed file, is never taken for one.
+ * The header has its own checksum, so that a corrupt payload costs one record, and a file can be counted from header to
+ * header. Both checksums start from a salt in the file's name: strangers write these bytes, and a forged record inside a body,
+ * or an old one in a reused block, must never be accepted.
  */
 import { crc32 } from 'node:zlib'
 
@@ -14,19 +14,19 @@ export const HEADER_BYTES = 16
 const SUMMED_BYTES = 12
 const LENGTH_BYTES = 4
 
-/** What one log records, and what its records have that those of another have not. */
+/** The contents of a log, and the marks that tell its records from those of other logs. */
 export interface RecordKind<T> {
-  /** Four bytes, of which the last is the version. */
+  /** Four bytes. The last is the version. */
   readonly magic: Buffer
-  /** Tells a damaged record from one whose end was never written into blocks of zeros; empty where that is the same. */
+  /** Distinguishes a corrupt record from one that was cut off inside blocks of zeros. Empty if the two need no distinction. */
   readonly end: Buffer
   write(value: T): { readonly fields: object; readonly bytes: Buffer }
-  /** What `write` was given, as the checksum says. The bytes are a part of what was read. */
+  /** Restores a value. The checksum proves that `write` returned these fields. The bytes are a view of the read buffer. */
   read(fields: unknown, bytes: Buffer): T
 }
 
 export interface RecordHeader {
-  /** Of the payload. */
+  /** Length of the payload. */
   readonly length: number
   readonly checksum: number
 }
@@ -49,14 +49,14 @@ export function encodeRecord<T>({ magic, end, write }: RecordKind<T>, value: T, 
   return record
 }
 
-/** The header that begins these bytes, or undefined where none does. */
+/** The header at the start of these bytes. Undefined without a valid one. */
 export function readHeader(magic: Buffer, bytes: Buffer, salt: number): RecordHeader | undefined {
   if (bytes.length < HEADER_BYTES || bytes.compare(magic, 0, magic.length, 0, magic.length) !== 0) return undefined
   if (crc32(bytes.subarray(0, SUMMED_BYTES), salt) !== bytes.readUInt32LE(SUMMED_BYTES)) return undefined
   return { length: bytes.readUInt32LE(4), checksum: bytes.readUInt32LE(8) }
 }
 
-/** What was written, or undefined where the payload is something else. */
+/** The stored value. Undefined if the payload is corrupt. */
 export function readPayload<T>(
   { end, read }: RecordKind<T>,
   payload: Buffer,
@@ -69,12 +69,12 @@ export function readPayload<T>(
     const fields: unknown = JSON.parse(payload.toString('utf8', LENGTH_BYTES, jsonEnd))
     return read(fields, payload.subarray(jsonEnd, payload.length - end.length))
   } catch {
-    // A damage that keeps the checksum is rare, but it must not stand in the way of what comes after.
+    // Corruption that keeps the checksum is rare, but must not block the records after it.
     return undefined
   }
 }
 
-/** Whether zeros were written over a payload from its beginning on. */
+/** Whether a payload was overwritten with zeros. */
 export function isErased(payload: Buffer): boolean {
   return payload.length >= LENGTH_BYTES && payload.readUInt32LE(0) === 0
 }

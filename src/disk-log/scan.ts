@@ -1,34 +1,34 @@
-/** Finds the records in a file that may be torn at its end and damaged anywhere, in the memory of one chunk of it. */
+/** Finds the records of a file that may be incomplete at the end and corrupt anywhere, with one chunk of it in memory. */
 import { systemCode, type OpenedFile } from './file-system.ts'
 import { HEADER_BYTES, isErased, readHeader, readPayload, type RecordHeader, type RecordKind } from './record.ts'
 
 const CHUNK_BYTES = 1024 * 1024
-/** What a disk fails to read, it fails to read in units of this size or smaller. */
+/** Disks fail to read in units of at most this size. */
 const PAGE_BYTES = 4096
 
-/** The bytes from `position` on, as many as asked for or as there are; good until the next call. */
+/** Reads from `position`, up to `length` bytes. Valid until the next call. */
 type Window = (position: number, length: number) => Promise<Buffer>
 
-/** Where to look. */
+/** Where to search. */
 interface Range {
   readonly from: number
   readonly end: number
   readonly salt: number
 }
 
-/** `next` is where to go on. */
+/** `next` is where to continue. */
 type Found<T> =
   | { readonly kind: 'record'; readonly value: T; readonly next: number }
-  /** Something stood there that is no record any more; `isErased` where zeros stand there now. */
+  /** A corrupt record. `isErased` if it now consists of zeros. */
   | { readonly kind: 'damage'; readonly isErased: boolean; readonly next: number }
-  /** Nothing more but what a write left that did not come to its end. */
+  /** Only the remainder of an incomplete write. */
   | { readonly kind: 'torn'; readonly next: number }
 
 type Frame =
   | Exclude<Found<never>, { kind: 'record' }>
   | { readonly kind: 'frame'; readonly header: RecordHeader; readonly next: number }
 
-/** What stands at `from`. A value may share its bytes with the window. */
+/** The record or corruption at `from`. A value may share its bytes with the window. */
 export async function nextRecord<T>(window: Window, range: Range, kind: RecordKind<T>): Promise<Found<T>> {
   const { from, end, salt } = range
   const frame = await frameAt(window, range, kind.magic)
@@ -40,13 +40,13 @@ export async function nextRecord<T>(window: Window, range: Range, kind: RecordKi
   const wasErased = isErased(payload)
   const lacksEnd = kind.end.length > 0 && payload.at(-1) === 0
   if (lacksEnd && (await onlyZeros(window, next, end))) return { kind: 'torn', next: end }
-  // Where bytes of it are missing, the next record begins before its end; a body of zeros then looks like one erased.
+  // If bytes are missing, the next record starts before its end. A body of zeros then looks erased.
   const within = { from: from + HEADER_BYTES, end: Math.min(next + HEADER_BYTES - 1, end), salt }
   const resumed = await findHeader(window, within, kind.magic)
   return { kind: 'damage', isErased: wasErased, next: resumed ?? next }
 }
 
-/** All that stands in the range, each with where it begins; a value is good until the next one is asked for. */
+/** Everything in the range, with positions. A value is valid until the next one is read. */
 export async function* recordsIn<T>(
   window: Window,
   range: Range,
@@ -59,7 +59,7 @@ export async function* recordsIn<T>(
   }
 }
 
-/** How many records there are by their headers, without a look at what they hold. */
+/** The number of records by their headers, without reading payloads. */
 export async function countRecords(window: Window, { end, salt }: Omit<Range, 'from'>, magic: Buffer): Promise<number> {
   let records = 0
   for (let from = 0; from < end;) {
@@ -78,19 +78,19 @@ async function frameAt(window: Window, { from, end, salt }: Range, magic: Buffer
   if (header !== undefined && next <= end) return { kind: 'frame', header, next }
   const resumed = await findHeader(window, { from: from + 1, end, salt }, magic)
   if (resumed !== undefined) return { kind: 'damage', isErased: false, next: resumed }
-  // What ends before a header does was never more than the beginning of one.
+  // A remainder shorter than a header was never more than the start of one.
   const isTorn = header !== undefined || (await onlyZeros(window, from + HEADER_BYTES - 1, end))
   return isTorn ? { kind: 'torn', next: end } : { kind: 'damage', isErased: false, next: end }
 }
 
-/** Where the next header begins, if there is one. */
+/** The position of the next header. Undefined without one. */
 async function findHeader(window: Window, { from, end, salt }: Range, magic: Buffer): Promise<number | undefined> {
   for (let position = from; position < end;) {
     const chunk = await window(position, Math.min(CHUNK_BYTES, end - position))
     for (let index = chunk.indexOf(magic); index >= 0; index = chunk.indexOf(magic, index + 1))
       if (readHeader(magic, chunk.subarray(index, index + HEADER_BYTES), salt) !== undefined) return position + index
     if (chunk.length < CHUNK_BYTES) return undefined
-    // A header may lie across the border of two chunks.
+    // A header may cross the boundary of two chunks.
     position += chunk.length - HEADER_BYTES + 1
   }
   return undefined
@@ -106,7 +106,7 @@ async function onlyZeros(window: Window, from: number, end: number): Promise<boo
   return true
 }
 
-/** Looks at a file up to `end`; `failed` is called where the disk fails to give a part of it. */
+/** Reads a file up to `end`. Calls `failed` if the disk cannot read a part of it. */
 export function windowOver(file: Pick<OpenedFile, 'read'>, end: number, failed: () => void): Window {
   let buffer = Buffer.alloc(0)
   let start = 0
@@ -135,7 +135,7 @@ async function readChunk(
   } catch (error) {
     if (systemCode(error) !== 'EIO') throw error
   }
-  // A page that cannot be read is damage like any other; what lies behind it is still wanted.
+  // An unreadable page counts as corrupt. The data after it is still read.
   let bytes = 0
   for (let at = 0; at < into.length; at += PAGE_BYTES) {
     const page = into.subarray(at, at + PAGE_BYTES)

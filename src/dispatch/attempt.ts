@@ -3,8 +3,9 @@ import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { asRetryLater, HandlerError, MessagingWebhooksError, type NamedEvent } from '../public/errors.ts'
+import type { HandlerErrorCode } from '../public/error-table.ts'
 import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../public/events.ts'
-import { failureText } from '../runtime/failure-text.ts'
+import { failureLine, failureText } from '../runtime/failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../runtime/values.ts'
 import { delayAfterFailure } from '../messages/retry.ts'
@@ -180,7 +181,7 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
     return 'failed'
   }
   thrown.push(error)
-  parts.report(new HandlerError('handler_failed', named(attempt), work.claim.attempt, undefined, { cause: error }))
+  parts.report(failure(parts, 'handler_failed', named(attempt), work.claim.attempt, error))
   return 'failed'
 }
 
@@ -229,7 +230,7 @@ function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): 
   const delayMs = delayAfterFailure(attempt, retry, Math.random())
   if (delayMs === undefined) {
     parts.succeeded.delete(id)
-    report(new HandlerError('dead_letter', event, attempt, undefined, { cause }))
+    report(failure(parts, 'dead_letter', event, attempt, cause))
     return { id, messageKey, token, outcome: 'dead', error }
   }
   return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + delayMs, error }
@@ -238,8 +239,20 @@ function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): 
 /** The settlement of an attempt whose handlers succeeded but whose transaction was rolled back. */
 export function undone(parts: Parts, claim: Claim, { cause }: MessagingWebhooksError): Settlement {
   const event = nameOf(claim)
-  parts.report(new HandlerError('transaction_failed', event, claim.attempt, undefined, { cause }))
+  parts.report(failure(parts, 'transaction_failed', event, claim.attempt, cause))
   return failed(parts, claim, event, cause)
+}
+
+/** Its message contains that of the cause, with secrets masked. */
+function failure(
+  parts: Parts,
+  code: HandlerErrorCode,
+  event: NamedEvent,
+  attempt: number,
+  cause: unknown,
+): HandlerError {
+  const line = failureLine(cause, parts.secrets())
+  return new HandlerError(code, event, attempt, `Cause: ${line}${/[.!?]$/.test(line) ? '' : '.'}`, { cause })
 }
 
 function named({ work, type }: Attempt): NamedEvent {

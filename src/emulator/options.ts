@@ -24,7 +24,7 @@ import { webUrl } from './http.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { Seed } from './random.ts'
 
-const key = textOf('a text that is not empty')
+const key = textOf('a non-empty string')
 const share = numberFrom(0, 1)
 const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds')
 const LONGEST_TIMEOUT_MS = 600_000
@@ -177,7 +177,7 @@ const emulatorOptions = {
     (value) => typeof value === 'function' || objectLike('a clock', 'now', 'setTimer').safeParse(value).success,
   ).optional(),
   /** All that is left to chance follows from it, so that a run with the same seed and sends repeats. Default 1. */
-  seed: z.union([z.number(), z.string()], 'expected a number or a text').default(1),
+  seed: z.union([z.number(), z.string()], 'expected a number or a string').default(1),
   /** What the control API asks for from anywhere but loopback; without one it refuses there. */
   controlToken: key.optional(),
   /** How long the answer to a callback may take, in milliseconds. Default 10,000. */
@@ -231,5 +231,5 @@ function readCallbackProof(given: unknown = 'both') {
 /** Throws an `OptionsError` for a name that does not exist. `where` is the call, `what` it names. */
 export function checkName(where: string, what: string, name: unknown, known: readonly string[]): void {
   if (!known.some((other) => other === name))
-    throw new OptionsError(`${where}: there is no such ${what}. ${unknownName(name, known)}`)
+    throw new OptionsError(`${where}: unknown ${what}. ${unknownName(name, known)}`)
 }

@@ -16,7 +16,7 @@ const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() }
 /** Throws an `OptionsError` that starts with `where`, the name of the called function. Undefined accepts any kind. */
 export function checkKind(where: string, kind: unknown): void {
   if (kind === undefined || CALLBACK_KINDS.some((known) => known === kind)) return
-  throw new OptionsError(`${where}: there is no such kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
+  throw new OptionsError(`${where}: unknown kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
 }
 
 /** The same for all options of a mounted URL. */

@@ -1,26 +1,28 @@
-/** Knows whether the store is away, and says it once when it goes and once when it is back, for all who ask it. */
+/** Tracks whether the store is unavailable, and reports the begin and the end of an outage once. */
 import type { Clock } from '../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 /**
- * Who asks the store, and finds it away or back: it is back when all of them have found it so. Callbacks alone ask for
- * `admission` where there is no spool.
+ * A part of the receiver that calls the store. An outage ends when each part that met a failure has met a success. `admission`
+ * calls only when a callback arrives, without a spool.
  */
 type Asker = 'admission' | 'spool' | 'dispatch'
 
 export interface Absence {
-  /** Who has found it away and not yet back. A field, for every event looks at it. */
+  /** Parts that met a failure and no success since. A field, because every event reads it. */
   readonly foundBy: ReadonlySet<Asker>
-  /** Found away by those who try again by themselves: what callbacks alone have found, only a callback finds otherwise. */
+  /** Found unavailable by a part that retries on its own. Only another callback can end what `admission` has found. */
   readonly isAway: boolean
-  /** How often an asker has found it away. Note it before a call: what began earlier than a failure says nothing about it. */
+  /** Number of failures found. Read it before a call: a call that began before a failure says nothing about it. */
   readonly found: number
-  /** Reports `error`, if any, unless this one has found it away before: until it has answered, failures are the same outage. */
+  /** Reports `error` unless this part has failed before: until its first success, failures belong to one outage. */
   begin(asker: Asker, error?: MessagingWebhooksError): void
-  /** So many events came out of the spool meanwhile. Does nothing where the store was there and the spool empty. */
+  /**
+   * `fromSpool`: number of events moved from the spool to the store. No effect if the store was available and the spool empty.
+   */
   end(asker: Asker, fromSpool?: number): void
-  /** As `end`, unless the store was found away after the call began that it has answered: `foundBefore` is `found` of then. */
+  /** Like `end`, unless a failure was found after the successful call began. `foundBefore` is `found` at that time. */
   endAnswered(asker: Asker, foundBefore: number): void
 }
 
@@ -60,20 +62,17 @@ export function createAbsence({ clock, logger, report }: AbsenceOptions): Absenc
       if (fromSpool > 0)
         logger.info(
           { code: 'spool_emptied', fromSpool },
-          `${count(fromSpool)} that an earlier process had left in the spool: taken from there into the store.`,
+          `Moved ${count(fromSpool)} of an earlier process from the spool into the store.`,
         )
       return
     }
     taken += fromSpool
     if (!foundBy.delete(asker) || foundBy.size > 0) return
     const awayMs = clock.now() - sinceMs
-    const spooled =
-      taken === 0
-        ? 'no event had to wait in a spool'
-        : `${count(taken)} ${taken === 1 ? 'was' : 'were'} taken from the spool`
+    const spooled = taken === 0 ? 'No event was spooled.' : `Moved ${count(taken)} from the spool into the store.`
     logger.warn(
       { code: 'store_back', awayMs, fromSpool: taken },
-      `The store is back. It was away for ${(awayMs / 1_000).toFixed(1)} s, and ${spooled}.`,
+      `The store is back after ${(awayMs / 1_000).toFixed(1)} s. ${spooled}`,
     )
     taken = 0
   }

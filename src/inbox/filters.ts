@@ -1,14 +1,14 @@
-/** The filters of what is listed for people, for which no store has an index: none is written for the sake of people who look on. */
+/** Filters of lists for observers. Stores have no index for them: observation must not cost admission anything. */
 import type { Expectation } from '../messages/expected.ts'
 import { typeOfRecord, type EventRecord } from '../messages/event-record.ts'
 import type { EventFilter, SentToPage, StoredEvent } from './store.ts'
 
-/** Events that a store looks at in one call, at most. */
+/** Maximum number of events that one call searches. */
 export const MOST_LOOKED_AT = 20_000
-/** Messages that were sent that a store looks at in one call, at most. */
+/** Maximum number of sends that one call searches. */
 export const MOST_SENT_LOOKED_AT = 5_000
 
-/** Whether anything has to be looked at to know whether it is meant. */
+/** Whether the filter has any criterion. */
 export function isFiltered(filter: EventFilter): boolean {
   const { types, project, channel, carrier, about, states, fromMs, toMs } = filter
   return [types, project, channel, carrier, about, states, fromMs, toMs].some((each) => each !== undefined)
@@ -23,7 +23,7 @@ export function isMeant(filter: EventFilter, event: StoredEvent): boolean {
   return record !== undefined && isRecordMeant(filter, record, late === true)
 }
 
-/** Whether its time is within; no time is not. */
+/** Whether the time is in the range. False without a time. */
 export function isInTime({ fromMs = -Infinity, toMs = Infinity }: EventFilter, atMs: number | undefined): boolean {
   return atMs !== undefined && atMs >= fromMs && atMs < toMs
 }
@@ -47,12 +47,12 @@ function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean):
 }
 
 /**
- * Texts that stand in the JSON of each record that is meant: one of each list. An engine finds them in bytes that it does not
- * understand, so that few records have to be read; what has them by chance is told by `isMeant`.
+ * Strings that the JSON of each matching record contains: one of each list. An engine searches bytes for them, so that it reads
+ * few records. `isMeant` rejects accidental matches.
  */
 export function needlesOf({ types, project, channel, carrier, about }: EventFilter): readonly (readonly string[])[] {
   const needles: (readonly string[])[] = []
-  // Neither of these stands in a record in one form.
+  // These appear in no single form in a record.
   if (types !== undefined && !types.includes('unrecognized') && !types.includes('late'))
     needles.push(types.map(needleOfType))
   if (project !== undefined) needles.push([field('project', project)])

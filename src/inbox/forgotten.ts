@@ -1,10 +1,10 @@
-/** What is left of an event that was forgotten on its way to the store: enough for a repetition to be known there. */
+/** The remainder of an event that was erased before it reached the store: enough to recognise a repetition. */
 import type { EventRecord } from '../messages/event-record.ts'
 import type { NewEvent } from './store.ts'
 
-/** A step that no report is, so that nothing ends the wait for it: the store forgets the event before that is over. */
+/** A step that no report completes, so that the wait does not end before the store has erased the event. */
 const NEVER = 64
-/** The first time that a record can have, so that nothing tells when it came. */
+/** The earliest time of a record, which reveals nothing about the arrival. */
 const NO_TIME = 0
 
 const NO_RECORD: EventRecord = {
@@ -17,7 +17,7 @@ const NO_RECORD: EventRecord = {
   problem: 'damaged',
 }
 
-/** It has no order, and so says nothing of its message. */
+/** Has no order, so it does not affect its message. */
 export function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messageKey'>): NewEvent {
   const raw = Buffer.alloc(0)
   return {
@@ -33,7 +33,7 @@ export function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messag
   }
 }
 
-/** Whether that is all that is left of it. */
+/** Whether the event was erased. */
 export function isForgotten({ awaits }: NewEvent): boolean {
   return awaits === NEVER
 }

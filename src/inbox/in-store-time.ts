@@ -1,4 +1,4 @@
-/** Asking the store: much at once, and with a bound on how long anybody waits for its answer, for a connection may fall silent. */
+/** Calls to the store in batches, with a deadline, because a connection may stop responding. */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable } from './store.ts'
@@ -6,7 +6,7 @@ import { isError } from '../runtime/values.ts'
 
 const NOTHING = (): void => {}
 
-/** Rejects with `store_slow` after `timeoutMs`, and calls `onTimeout` then; what the answer brings later is its business. */
+/** Rejects with `store_slow` after `timeoutMs`, after calling `onTimeout`. The caller handles a later answer. */
 export function inStoreTime<T>(clock: Clock, timeoutMs: number, answer: Promise<T>, onTimeout = NOTHING): Promise<T> {
   return withDeadline(clock, timeoutMs, answer, () => {
     onTimeout()
@@ -14,22 +14,19 @@ export function inStoreTime<T>(clock: Clock, timeoutMs: number, answer: Promise<
   })
 }
 
-/**
- * One bound for all that is asked of the store in one matter, and for what waits before it is asked. Whoever has it waits
- * for one answer at a time.
- */
+/** One deadline for several calls to the store and for the wait before them. One call at a time waits on it. */
 export interface Patience {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** Its time has passed. */
+  /** The deadline has passed. */
   isOver: boolean
-  /** Ends the answer that is waited for. */
+  /** Ends the current wait. */
   giveUp: () => void
-  /** Nobody waits any more; undefined until its time runs. */
+  /** Stops the timer. Undefined until it runs. */
   cancel: (() => void) | undefined
 }
 
-/** Its time runs from the first wait on, or from an earlier `beginPatience`. */
+/** The timer starts with the first wait, or earlier with `beginPatience`. */
 export function newPatience(clock: Clock, timeoutMs: number): Patience {
   return { clock, timeoutMs, isOver: false, giveUp: NOTHING, cancel: undefined }
 }
@@ -41,7 +38,7 @@ function beginPatience(patience: Patience): void {
   }, patience.timeoutMs)
 }
 
-/** Settles as the answer does, or rejects with `store_slow` when the time is over, and calls `onTimeout` then. */
+/** Settles like the answer, or calls `onTimeout` and rejects with `store_slow` at the deadline. */
 export function waitFor<T>(patience: Patience, answer: Promise<T>, onTimeout = NOTHING): Promise<T> {
   if (patience.cancel === undefined) beginPatience(patience)
   return new Promise((resolve, reject) => {
@@ -49,7 +46,7 @@ export function waitFor<T>(patience: Patience, answer: Promise<T>, onTimeout = N
       onTimeout()
       reject(new MessagingWebhooksError('store_slow'))
     }
-    // Once it is there, no timer fires before the next one is waited for, or nobody waits any more.
+    // After the answer, the timer cannot fire before the next wait or the cancellation.
     answer.then(resolve, reject)
     if (patience.isOver) patience.giveUp()
   })
@@ -60,23 +57,22 @@ const MOST_A_BATCH = 512
 interface Batch<T, R> {
   readonly items: T[]
   readonly waiting: { readonly resolve: (result: R) => void; readonly reject: (error: unknown) => void }[]
-  /** Its first item's: whatever came later has waited less. */
+  /** Starts with its first item. Later items have waited less. */
   readonly patience: Patience
 }
 
-/** A write waits so long for others to go with it, but no longer once it would be so many. */
+/** A write waits this long for others, or until there are `most`. */
 export interface Hold {
   readonly holdMs: number
   readonly most: number
-  /** Somebody waits after all. Whoever batches by this hold sets it. */
+  /** Ends the wait, because a caller needs the result. Set by the user of this window. */
   writeNow: () => void
 }
 
 /**
- * Turns a write of many into a write of one: what arrives while a write is under way goes into the next one, and nobody waits
- * on a timer but where there is a `hold`. A write that answers at once (memory) is passed through. An error among later results
- * rejects that item alone. A batch's patience begins when its first item comes, and lasts `usualMs` where that item says
- * nothing else; its `write` must not outlast it.
+ * Combines items into batches: items that arrive during a write form the next one. Waits on a timer only with `hold`. A
+ * synchronous result (memory) is passed through. An error among later results rejects that item only. The deadline of a batch
+ * starts with its first item and lasts `usualMs` unless that item gives another; `write` must not exceed it.
  */
 export function inBatches<T, R>(
   clock: Clock,
@@ -87,14 +83,14 @@ export function inBatches<T, R>(
   const queue: Batch<T, R>[] = []
   let isWriting = false
   let cancelHold: (() => void) | undefined
-  /** For what is written as it comes, one at a time: a store that answers at once uses none of it up. */
+  /** For items written immediately, one at a time. A synchronous store never starts its timer. */
   const own = newPatience(clock, usualMs)
 
   async function finish({ waiting, patience }: Batch<T, R>, written: Promise<readonly (R | Error)[]>): Promise<void> {
     try {
       const results = await written
       for (const [index, { resolve, reject }] of waiting.entries()) {
-        const result = results[index] ?? new Error('The store answered for fewer events than it was given.')
+        const result = results[index] ?? new Error('The store returned fewer results than it was given events.')
         if (isError(result)) reject(result)
         else resolve(result)
       }
@@ -102,7 +98,7 @@ export function inBatches<T, R>(
       for (const { reject } of waiting) reject(error)
     }
     patience.cancel?.()
-    // It may be used again.
+    // Reset for reuse.
     patience.cancel = undefined
     patience.isOver = false
     isWriting = false
@@ -113,7 +109,7 @@ export function inBatches<T, R>(
     const next = queue[0]
     if (next === undefined || isWriting) return
     if (hold === undefined || next.items.length >= hold.most) writeNext()
-    // Whoever closes waits for what is held.
+    // `close` waits for held items.
     else cancelHold ??= clock.setTimer(writeNext, hold.holdMs, true)
   }
 
@@ -127,7 +123,7 @@ export function inBatches<T, R>(
     void finish(batch, begin())
   }
 
-  /** Of those that wait for their turn, the last; a new one where that is full. */
+  /** The last waiting batch, or a new one if that is full. */
   function nextBatch(timeoutMs: number): Batch<T, R> {
     const last = queue.at(-1)
     if (last !== undefined && last.items.length < MOST_A_BATCH) return last
@@ -159,7 +155,7 @@ export function inBatches<T, R>(
       })
     }
     const [result] = results
-    if (result === undefined) throw new Error('The store gave no answer for an event.')
+    if (result === undefined) throw new Error('The store returned no result for an event.')
     return result
   }
 }

@@ -1,4 +1,4 @@
-/** Admission: every proven event passes here, once, before it is answered. */
+/** Admission: every verified event passes through here once, before the response. */
 import { withDeadline, type SteadyClock } from '../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { Absence } from './absence.ts'
@@ -14,8 +14,8 @@ import type { Spools } from './spool/spool.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreHost } from './store.ts'
 
 /**
- * Admits a batch into the open store, and sees to it that somebody runs it. With `mayLease`, what can run here at once may be
- * leased in the same step, and runs after its answer. Rejects with `store_slow` where patience ends before the answer comes.
+ * Admits a batch into the open store and schedules its dispatch. With `mayLease` it may lease, in the same step, events that
+ * can run here immediately. Rejects with `store_slow` at the deadline.
  */
 export type AdmitBatch = (batch: {
   readonly store: OpenStore<object>
@@ -28,44 +28,44 @@ export type AdmitBatch = (batch: {
 interface InboxOptions {
   readonly clock: SteadyClock
   readonly storeTimeoutMs: number
-  /** The longest that an event may wait for a step of its message. */
+  /** Maximum wait of an event for a step of its message. */
   readonly gapTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void
   readonly absence: Absence
-  /** Something may be due: another process has admitted it, or an outage is over. */
+  /** Notifies that an event may be due: another process has admitted one, or an outage is over. */
   readonly onWork: () => void
-  /** What was leased of these messages may be somebody else's. */
+  /** Notifies that the leases of these messages may be lost. */
   readonly onLost?: StoreHost['onLost']
-  /** False where nothing is claimed here. */
+  /** Whether this process claims events. */
   readonly claims: boolean
   /** False if no report waits for pending sends in the store. Default true. */
   readonly awaitsAnswers?: boolean | undefined
   readonly admitBatch: AdmitBatch
-  /** Opens the logs for what the store cannot take; undefined for none. */
+  /** Opens the spools for events that the store cannot take. Undefined without a spool. */
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
 
 export interface Inbox<X extends object> {
-  /** Opens the spool and the store, once; a failed attempt is made anew by the next caller. */
+  /** Opens the spool and the store once. After a failure, the next call tries again. */
   open(): Promise<OpenStore<X>>
-  /** Throws or rejects with a `MessagingWebhooksError` where neither store nor spool can take it. */
+  /** Throws or rejects with a `MessagingWebhooksError` if neither store nor spool accepts the event. */
   admit(event: NewEvent): Awaitable<Admission>
-  /** How many events are unsettled, in the store and on their way there. */
+  /** Number of unsettled events in the store and on their way to it. */
   unsettled(): Awaitable<number>
-  /** What the store itself knows; undefined where it does not say in time, or is away. */
+  /** Totals of the store. Undefined if it is unavailable or misses the deadline. */
   known(): Promise<Known | undefined>
-  /** Events that are on their way to the store: in the spool, or waiting for its rest. */
+  /** Events on their way to the store: in the spool, or waiting in memory until it is empty. */
   readonly spooled: number
-  /** What the files of the spool take; undefined where there is none, or it is not open yet. */
+  /** Size of the spool's files. Undefined without an open spool. */
   readonly spoolBytes: number | undefined
-  /** Whether what comes now would be kept, and where. It never rejects, and waits for `storeTimeoutMs` at most. */
+  /** Whether a new event would be kept, and where. Never rejects, and takes at most `storeTimeoutMs`. */
   keeping(): Promise<Keeping>
-  /** Forgets them, where they are meant; says how many there were. Of the store itself it knows nothing. */
+  /** Erases matching events that have not reached the store. Returns how many there were. */
   forgetSpooled(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
   close(): Promise<void>
 }
 
-/** A store that fails between the two is asked again long before. */
+/** Longer than the time until a store that fails in between is tried again. */
 const UNTIL_FORGOTTEN_MS = 600_000
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
@@ -123,23 +123,23 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (opening !== undefined) return opening
     const attempt = openStore()
     opening = attempt
-    // `close` waits for it, so nobody has put another in its place.
+    // `close` waits for it, so no other attempt has replaced it.
     attempt.catch(() => {
       opening = undefined
     })
     return attempt
   }
 
-  /** A gap began when its callback arrived, by the wall's clock, which may have been far ahead just then. */
+  /** A reorder wait starts when the callback arrives, by the wall clock, which may have been far ahead at that moment. */
   function onSteadyClock(event: NewEvent, nowMs: number): NewEvent {
     if (event.awaits === 0) return event
-    // Nobody shall be given it before the store has forgotten it, too.
+    // It must not be dispatched before the store has erased it as well.
     if (isForgotten(event)) return { ...event, gapUntilMs: nowMs + UNTIL_FORGOTTEN_MS }
     const mostMs = Math.min(gapTimeoutMs, event.gapUntilMs - event.record.receivedAtMs)
     return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + mostMs) }
   }
 
-  /** One batch into the store, in time. */
+  /** Writes one batch into the store, within the deadline. */
   function write(
     events: readonly NewEvent[],
     patience: Patience,
@@ -154,14 +154,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return admissions instanceof Promise ? admissions.then(withErrors) : admissions
   }
 
-  /** The same, and nothing that waits behind a failed batch is written before it. */
+  /** The same, but a batch behind a failed one is not written before it. */
   function writeInOrder(
     events: readonly NewEvent[],
     patience: Patience,
   ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
     const recover = (error: unknown): Promise<readonly (Admission | Error)[]> => {
-      // Without a spool there is nobody to keep what the store may take alone.
+      // Without a spool, find the events that the store can admit on their own.
       if (outage === undefined) return admitAroundPoison((some) => write(some, patience, false), events)
       outage.begin(error)
       throw error
@@ -174,7 +174,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
-  /** Without a spool, whose outage says so, callbacks alone tell that the store is away, and back. */
+  /** Without a spool, only callbacks detect that the store is unavailable or back. */
   function failed(error: unknown): MessagingWebhooksError {
     if (!closed) absence.begin('admission')
     return asOurs(error, 'store_failed')
@@ -182,14 +182,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   const admitInBatches = inBatches(clock, storeTimeoutMs, writeInOrder)
 
-  /** What the store has failed to take goes where the rest of its outage goes. */
+  /** An event that the store fails to admit joins the others of its outage in the spool. */
   function takeInstead(event: NewEvent, error: unknown): Promise<Admission> {
     if (outage === undefined || closed) throw failed(error)
     outage.begin(error)
     return outage.take(event)
   }
 
-  /** The answer has one time for both, the opening and the admission. */
+  /** Opening and admission share one deadline. */
   async function admitWhenOpen(event: NewEvent): Promise<Admission> {
     const patience = newPatience(clock, storeTimeoutMs)
     async function openAndAdmit(): Promise<Admission> {
@@ -230,7 +230,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     open,
     admit,
     unsettled() {
-      // First: what goes on into the store meanwhile is counted twice, and never not at all.
+      // Count these first: an event that moves into the store meanwhile is counted twice rather than missed.
       const held = outage?.active === true ? outage.held : 0
       const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
       if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + held)
@@ -265,14 +265,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       try {
         await target?.close()
       } catch (error) {
-        // It is away; what it holds, it holds. A rejection would only keep the rest of the process from ending well.
+        // The store is unavailable and keeps what it has. A rejection would only disturb the shutdown of the process.
         report(asOurs(error, 'store_failed'))
       }
     },
   }
 }
 
-/** What the store cannot keep before this package is updated is an error of its event alone. */
+/** `newer` is an error of its event only: this version cannot store it. */
 function withErrors(admissions: readonly Admission[]): readonly (Admission | Error)[] {
   if (!admissions.includes('newer')) return admissions
   return admissions.map((one) => (one === 'newer' ? new MessagingWebhooksError('store_newer') : one))

@@ -1,11 +1,11 @@
-/** Whether what comes now would be kept, and where: for probes, which ask often and must not weigh on the store. */
+/** Whether a new event would be kept, and where. For probes, which run often and must not load the store. */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { Spooling } from './spooling.ts'
 import type { Awaitable, OpenStore } from './store.ts'
 
 /**
- * Where it would be kept: in the `store`; in the `spool`, for the store is away; `nowhere`, for the store is away and there is
- * no spool; or it would not, for the store is away or unsure and the spool fails (`spool_failing`).
+ * Where a new event would be kept. `store`; `spool`: the store is unavailable; `nowhere`: the store is unavailable and there is
+ * no spool; `spool_failing`: the spool fails, and the store is unavailable or its state unknown.
  */
 export type Keeping = 'store' | 'spool' | 'nowhere' | 'spool_failing'
 
@@ -14,14 +14,14 @@ interface KeepingOptions {
   readonly storeTimeoutMs: number
   readonly hasSpool: boolean
   readonly open: () => Promise<OpenStore<object>>
-  /** Undefined until the first `open`. */
+  /** Undefined before the first `open`. */
   readonly spooling: () => Promise<Spooling> | undefined
 }
 
-/** No message has this key; to look for it is the cheapest question of every store. */
+/** No message has this key. Looking it up is the cheapest call of every store. */
 const NO_MESSAGE = ''
 
-/** Resolves after `storeTimeoutMs` at the latest, and never rejects. A store behind a spool that works is not asked. */
+/** Resolves within `storeTimeoutMs` and never rejects. Does not call a store behind a working spool. */
 export function keepingOf(options: KeepingOptions): Promise<Keeping> {
   const { clock, storeTimeoutMs, hasSpool } = options
   const failing = hasSpool ? 'spool_failing' : 'nowhere'
@@ -35,10 +35,10 @@ export function keepingOf(options: KeepingOptions): Promise<Keeping> {
 
 async function look({ hasSpool, open, spooling }: KeepingOptions): Promise<Keeping> {
   const opening = open()
-  // Somebody waits for it below, or a spool stands in for it.
+  // Awaited below, unless a spool answers first.
   opening.catch(() => {})
   if (hasSpool) {
-    // The spool is opened first: a store that hangs as it is opened keeps nobody from it.
+    // The spool opens first, so a store that hangs while opening does not block it.
     const spooled = await spooling()
     if (spooled !== undefined && (await spooled.canTake())) return spooled.outage.active ? 'spool' : 'store'
     if (spooled?.outage.active !== false) return 'spool_failing'

@@ -1,23 +1,22 @@
-/** What an open store says of itself to people who look on: how much it holds, and who has it open. */
+/** What an open store reports to observers: its totals, and the processes that have it open. */
 import type { OpenStore, StoreCounts } from './store.ts'
 
-/** A process that has the store open. What it has leased is its own for as long as it shows life. */
+/** A worker: a process that has the store open and keeps its leases by sending heartbeats. */
 export interface Holder {
-  /** Chosen at random; a process that was taken for dead goes on under another one. */
+  /** Random. A process that was declared dead continues under another id. */
   readonly id: string
-  /** The machine’s name and the process id, as it said them. */
+  /** Host name and process id, as the process reported them. */
   readonly name: string
-  /** Whether it is this process. */
   readonly isSelf: boolean
-  /** When it came, by the store’s clock; undefined where the store does not keep that. */
+  /** When it registered, by the store’s clock. Undefined if the store does not record it. */
   readonly since: Date | undefined
-  /** How long ago it last showed life, in milliseconds. */
+  /** Time since its last heartbeat, in milliseconds. */
   readonly silentMs: number
   /** Events under its leases. */
   readonly held: number
 }
 
-/** Undefined where the store does not know them. */
+/** Undefined if the store does not record its workers. */
 export async function holdersOf(store: OpenStore<object>): Promise<readonly Holder[] | undefined> {
   const holders = await store.holders?.()
   return holders?.map(({ sinceMs, ...holder }) => {
@@ -26,7 +25,7 @@ export async function holdersOf(store: OpenStore<object>): Promise<readonly Hold
 }
 
 export interface Known extends StoreCounts {
-  /** Undefined where the store does not know them. */
+  /** Undefined if the store does not record its workers. */
   readonly holders: readonly Holder[] | undefined
 }
 

@@ -1,11 +1,11 @@
-/** The latest state of a message, as users see it. */
+/** The latest state of a message, as the API returns it. */
 import type { Failure, SentDetails, TimestampSource } from '../public/events.ts'
 import { sentDetails } from '../messages/expected.ts'
 import { knownTime } from '../messages/order.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredExpectation, StoredLatest } from './store.ts'
 
-/** Whether no end of a message was reported, as `hasEnd` of order.ts decides. */
+/** Whether the message has not reached an end, as `hasEnd` of order.ts decides. */
 export function isOpen({ expectation, latest }: Pick<StoredExpectation, 'expectation' | 'latest'>): boolean {
   const report = latest?.record.report
   if (latest === undefined || report === undefined) return true
@@ -13,18 +13,18 @@ export function isOpen({ expectation, latest }: Pick<StoredExpectation, 'expecta
   return report.type !== 'message.failed' || expectation.type === 'transactional'
 }
 
-/** What the states of all types have: the fields of the report's event, but for its identity, payload and bytes. */
+/** Fields of all types of report: those of its event without identity, payload and bytes. */
 interface StateFields extends Omit<Report, 'type' | 'scheduled' | 'failure'> {
-  /** When it happened; undefined where nothing tells, so that `timestampSource` is `arrival`. */
+  /** When it happened. Undefined if only the arrival is known (`timestampSource` is `arrival`). */
   readonly occurredAt: Date | undefined
   /** The same in Unix seconds. */
   readonly timestamp: number | undefined
   readonly timestampSource: TimestampSource
-  /** When its callback came. */
+  /** When its callback arrived. */
   readonly receivedAt: Date
 }
 
-/** One report, as `messageState` shows it; `type` tells what else it has, as that of an event does. */
+/** One report in `messageState`. `type` determines the other fields, as it does for an event. */
 export type ReportState = StateFields &
   (
     | { readonly type: 'message.sent' | 'message.delivered' | 'message.read' }
@@ -36,18 +36,18 @@ export type ReportState = StateFields &
     | { readonly type: 'message.failed'; readonly failure: Failure }
   )
 
-/** The newest state of a message. Contract, service.md#cross-channel-mapping: keep the latest `statusCode` per `messageId`. */
+/** The latest state of a message. Contract, service.md#cross-channel-mapping: keep the latest `statusCode` per `messageId`. */
 export type MessageState<M = unknown> = ReportState & {
   readonly project: string | undefined
-  /** Every final report, in order: the parts of a long SMS share one id, and a success hides no failure. */
+  /** Every final report, in order. The parts of a long SMS share one id, and a success must not hide a failure. */
   readonly reports: readonly ReportState[]
-  /** What `receiver.expect` was told of it; absent where it was told nothing. */
+  /** What `receiver.expect` recorded. Absent without it. */
   readonly sent?: SentDetails<M>
-  /** `send.overdue` was made of it. */
+  /** A `send.overdue` event was made for this message. */
   readonly wasOverdue?: true
 }
 
-/** What a store keeps, as users see it. */
+/** Converts the stored state to the one the API returns. */
 export function messageState(stored: StoredLatest): MessageState | undefined {
   const newest = reportState(stored.record)
   if (newest === undefined) return undefined
@@ -58,7 +58,7 @@ export function messageState(stored: StoredLatest): MessageState | undefined {
   return { ...state, sent: sentDetails(expectation), ...(wasOverdue ? { wasOverdue } : undefined) }
 }
 
-/** One report as users see it; undefined for an event that is none. */
+/** One report as the API returns it. Undefined for an event that is not a report. */
 export function reportState(record: EventRecord): ReportState | undefined {
   const { report, timestampSource, receivedAtMs } = record
   if (report === undefined) return undefined

@@ -1,4 +1,4 @@
-/** From a proven body to what the inbox admits: read, normalised, identified, put in order. */
+/** From a verified body to the event that the inbox admits: reads, normalises, identifies and orders it. */
 import { textOf } from '../runtime/values.ts'
 import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
 import type { CallbackKind, Carrier, Oddity, Problem, Proof } from '../public/events.ts'
@@ -15,49 +15,49 @@ import { bodyIdentity, chosenIdentity, EXPECTED, messageKey, placeOf, reportIden
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import { PAYLOAD, type NewEvent } from './store.ts'
 
-/** A callback whose sender is proved. */
+/** A callback with a verified sender. */
 export interface ProvenCallback {
   readonly kind: CallbackKind | undefined
   readonly body: ReadBody
   /** The bytes with every authKey masked. */
   readonly masked: Buffer
-  /** What these bytes are as JSON, where that is known. */
+  /** The bytes as parsed JSON, if known. */
   readonly payload?: Readonly<Record<string, unknown>> | undefined
   readonly proof: Proof
-  /** What keeps the messages of several projects apart; undefined where there is one, whatever its name. */
+  /** Separates the messages of projects. Undefined with a single project, whatever its name. */
   readonly scope: string | undefined
   readonly project: string | undefined
   readonly signedAt: number | undefined
   readonly arrivedAtMs: number
-  /** Of which trace the request was part, where somebody traces. */
+  /** The trace of the request, with tracing. */
   readonly trace?: TraceContext | undefined
 }
 
-/** What `dedupeKey` is shown. */
+/** The argument of `dedupeKey`. */
 export interface DedupeKeyInput {
   readonly kind: CallbackKind | undefined
   readonly project: string | undefined
   readonly messageId: string | undefined
   readonly status: string | undefined
-  /** Unix seconds, where the payload has a usable time. */
+  /** Unix seconds, if the payload has a usable time. */
   readonly timestamp: number | undefined
-  /** The body's bytes with the authKey masked. */
+  /** The bytes of the body with the authKey masked. */
   readonly raw: Buffer
 }
 
 export interface NewEventOptions {
-  /** The networks by the names that callbacks give them. */
+  /** The carriers by the network names in callbacks. */
   readonly networks: ReadonlyMap<string, Carrier>
   readonly gapTimeoutMs: number
-  /** How long a report waits for `expect` to be told of its message, and until when reports do; none where it is left out. */
+  /** How long a report waits for `expect` to record its message, and when such waits end. Undefined if they are off. */
   readonly orphans?: { readonly holdMs: number; readonly untilMs: number } | undefined
-  /** The user's own identity; undefined for the default one. */
+  /** The user's identity function. Undefined for the default. */
   readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
-  /** The user's own reading of a report; undefined for the default one. Never throws. */
+  /** The user's reading of a report. Undefined for the default. Never throws. */
   readonly readReport?: ((callback: ProvenCallback) => ReportPayload | undefined) | undefined
 }
 
-/** Never throws for a body: what cannot be read becomes an event with a problem, for it is authentic all the same. */
+/** Never throws. The callback is authentic, so an unreadable body becomes an event with a problem. */
 export function newEvent(callback: ProvenCallback, options: NewEventOptions): NewEvent {
   const { kind, body, arrivedAtMs } = callback
   const { fields } = body
@@ -83,7 +83,7 @@ function reportEvent(
 ): NewEvent {
   const { body, scope, masked, arrivedAtMs, kind, project } = callback
   const { messageId, status, statusCode, timestamp, oddities } = payload
-  // Where a field is not exactly the one that was sent, or a time is not used, two events could look the same.
+  // If a field is not represented exactly or a time is not used, two different events could look equal.
   const isExact = oddities.length === 0 && isExactText(project ?? '')
   const chosen = options.dedupeKey?.({
     kind,
@@ -96,7 +96,7 @@ function reportEvent(
   const id =
     chosen === undefined
       ? reportIdentity({
-          // With one unnamed pair the body's own word keeps two projects apart.
+          // A single credential without a project name may serve several projects: use the project in the body.
           project: scope ?? project,
           messageId,
           status,
@@ -105,7 +105,7 @@ function reportEvent(
           bodyDigest: isExact ? undefined : digestWithoutAuthKeys(body),
         })
       : chosenIdentity({ project: scope, kind, messageId, chosen })
-  // A word in no table is odd, and yet identifies the event as well as any other.
+  // A word in no table is odd but identifies the event like any other.
   const isUnknownWord = normalised.failure?.cause === 'carrier_word'
   const record = recordOf(callback, timestamp, isUnknownWord ? [...oddities, 'unknown_word'] : oddities)
   const report = reportOf(payload, normalised)
@@ -121,7 +121,7 @@ function reportEvent(
     final,
     step,
     awaits: isOrphan ? EXPECTED : awaits,
-    // What waits for an earlier report may be before the word of its send, too.
+    // A report that waits for an earlier report may also have overtaken the record of its send.
     gapUntilMs: arrivedAtMs + (isOrphan || holdMs > gapTimeoutMs ? holdMs : gapTimeoutMs),
     record,
     raw: masked,
@@ -129,7 +129,7 @@ function reportEvent(
   }
 }
 
-/** An event of no message: a payment, a received message, a subscription, or what could not be read. */
+/** An event that belongs to no message: a payment, a received message, a subscription, or an unreadable callback. */
 function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: Problem | undefined): NewEvent {
   const { kind, body, scope, project, masked, arrivedAtMs } = callback
   const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
@@ -163,7 +163,7 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
 
 type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Its time: the payload's own, else the signature's `t` where it holds, else the arrival. */
+/** Its time is that of the payload, otherwise the verified `t` of the signature, otherwise the arrival. */
 function recordOf(
   callback: ProvenCallback,
   ownSeconds: number | undefined,
@@ -185,13 +185,13 @@ function recordOf(
   return record
 }
 
-/** Two members and no object, for a durable store writes them beside each event. */
+/** Two fields instead of an object, because a durable store writes them with each event. */
 function keepTrace(record: InTheMaking<EventRecord>, { traceparent, tracestate }: TraceContext): void {
   record.traceparent = traceparent
   if (tracestate !== undefined) record.tracestate = tracestate
 }
 
-/** Put in one by one, and none that is empty: nobody shall have to tell an empty text from none. */
+/** Leaves out empty fields, so that readers need not distinguish an empty string from none. */
 function reportOf(payload: ReportPayload, normalised: NormalisedStatus): Report {
   const { shape, messageId, channel, network, recipient, status } = payload
   const report: InTheMaking<Report> = { ...normalised, shape, messageId }

@@ -1,13 +1,13 @@
 /**
- * Opening the store as the receiver starts. A store that is away is no reason to end the process: the service sends nothing again, so
- * a callback that comes meanwhile must find a server, and a spool where there is one.
+ * Opens the store when the receiver starts. An unavailable store must not end the process: the service does not send a callback
+ * again, so a callback must find a server, and a spool if there is one.
  */
 import { pause, systemClock, withDeadline } from '../runtime/clock.ts'
 import type { ErrorCode } from '../public/error-table.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { Absence } from './absence.ts'
 
-/** What waiting does not cure: somebody has to change something. */
+/** Errors that only a change of the setup can fix. */
 const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'options_invalid',
   'peer_missing',
@@ -26,39 +26,39 @@ const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 5_000
 
-/** The machine's own: whatever clock the receiver has, the store is opened in time. */
+/** The machine's clock: the deadline holds whatever clock the receiver has. */
 const clock = systemClock()
 
 interface OpeningOptions {
   readonly storeTimeoutMs: number
-  /** Opens the spool first, then the store, and begins to dispatch. May be called again where it rejects. */
+  /** Opens the spool, then the store, and starts the dispatch. Can be called again after a rejection. */
   readonly open: () => Promise<void>
-  /** What comes is kept in the spool as long as the store is away. */
+  /** The spool keeps callbacks while the store is unavailable. */
   readonly hasSpool: boolean
   readonly absence: Absence
   readonly isClosing: () => boolean
 }
 
 /**
- * Resolves when callbacks can be taken: the store is open, or it is away and there is a spool, and then it goes on trying. Without a
- * spool it waits for the store. Rejects for what waiting does not cure.
+ * Resolves when callbacks can be accepted: the store is open, or it is unavailable and there is a spool; opening then
+ * continues. Without a spool it waits for the store. Rejects if retrying cannot help.
  */
 export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
   const { storeTimeoutMs, open, hasSpool, absence } = options
   const opened = open()
   try {
-    // A connection may hang: then the attempt goes on, and is the first one of those below.
+    // If the connection hangs, this attempt continues as the first of `keepTrying`.
     await withDeadline(clock, storeTimeoutMs, opened, () => {
       throw new MessagingWebhooksError('store_slow')
     })
   } catch (given) {
     const error = asOurs(given, 'store_failed')
     if (isPermanent(error)) throw error
-    // With a spool, its outage has said so.
+    // With a spool, its outage has reported the error.
     if (!hasSpool) absence.begin('dispatch', error)
     const trying = keepTrying(opened, options)
     if (!hasSpool) return trying
-    // Whoever starts has its answer; what is wrong was reported.
+    // The caller has its answer, and the error was reported.
     trying.catch(() => {})
   }
 }
@@ -74,7 +74,7 @@ async function keepTrying(first: Promise<void>, { open, isClosing, absence }: Op
       if (isClosing()) throw new MessagingWebhooksError('receiver_closed')
       if (isPermanent(error)) throw error
     }
-    // A process that waits for its store is not over.
+    // The timer keeps the process alive while it waits for its store.
     await pause(clock, pauseMs)
     if (isClosing()) throw new MessagingWebhooksError('receiver_closed')
     attempt = open()

@@ -1,10 +1,10 @@
 /**
- * While the store is away: events go into the spool and go from there into the store, in order, when it is back. As long as
- * the spool holds anything, nothing new overtakes it.
+ * Handles an outage of the store: events go into the spool and from there into the store, in order, when it is back. No new
+ * event overtakes the spool.
  *
- * Under load the spool would never be empty, so its end is a barrier: once little is left of it, what comes waits in
- * memory until the rest is in the store, and then goes there directly. Where the rest takes too long, or the store fails
- * again, what waits goes into the spool like all before it.
+ * Under load the spool would never be empty, so it ends with a barrier: once it is nearly empty, new events wait in memory
+ * until the rest is in the store, and then go there directly. If the rest takes too long or the store fails again, the waiting
+ * events go into the spool.
  */
 import type { Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -13,27 +13,27 @@ import type { Spool } from './spool/spool.ts'
 import type { Admission, NewEvent } from './store.ts'
 
 export interface Outage {
-  /** True while new events must go through `take`. A field, for every event looks at it. */
+  /** Whether new events must pass through `take`. A field, because every event reads it. */
   readonly active: boolean
-  /** Events that are on their way to the store, in the spool or waiting for its rest; none where it is not `active`. */
+  /** Events on their way to the store, in the spool or in memory. 0 unless `active`. */
   readonly held: number
-  /** The store has failed: from now on everything goes through the spool. It is reported once an outage. */
+  /** The store has failed: from now on all events pass through the spool. Reported once per outage. */
   begin(cause: unknown): void
   /**
-   * Keeps an event in the spool, or admits it when all before it is in the store. Rejects with `spool_failed` where the
-   * spool cannot keep it either.
+   * Spools an event, or admits it when all earlier ones are in the store. Rejects with `spool_failed` if the spool cannot keep
+   * it either.
    */
   take(event: NewEvent): Promise<Admission>
-  /** What waits in memory goes into the spool, too; resolves when it is there. */
+  /** Moves events that wait in memory into the spool, and resolves when they are there. */
   spoolAll(): Promise<void>
-  /** What still waits goes into the spool. */
+  /** Moves waiting events into the spool and stops. */
   stop(): void
 }
 
 const FIRST_LOOK_MS = 250
 const LONGEST_LOOK_MS = 5_000
 
-/** So many events, a few batches, may be left in the spool when new ones begin to wait for them. */
+/** New events start to wait when this many, a few batches, are left in the spool. */
 const NEARLY_EMPTY = 512
 const MOST_WAITING = 4_096
 const MOST_WAITING_BYTES = 16 * 1024 * 1024
@@ -46,14 +46,14 @@ interface Waiting {
 export function createOutage(options: {
   readonly clock: Clock
   readonly spool: Pick<Spool, 'append' | 'empty' | 'size'>
-  /** How long an event may wait in memory for the rest of the spool. */
+  /** Maximum wait of an event in memory for the rest of the spool. */
   readonly waitMs: number
-  /** Puts what was spooled into the store; rejects while the store is away. */
+  /** Moves spooled events into the store. Rejects while the store is unavailable. */
   readonly takeFromSpool: (events: readonly NewEvent[]) => Promise<void>
-  /** The usual way, for what has waited for up to `waitMs`. Comes back here where the store fails. */
+  /** The usual admission, for events that have waited up to `waitMs`. Returns to this outage if the store fails. */
   readonly admit: (event: NewEvent) => Promise<Admission>
   readonly absence: Absence
-  /** Everything is in the store again. */
+  /** The store has all events again. */
   readonly onOver: () => void
 }): Outage {
   const { clock, spool, waitMs, takeFromSpool, admit, absence, onOver } = options
@@ -62,13 +62,13 @@ export function createOutage(options: {
   let lookMs = FIRST_LOOK_MS
   let cancelLook = (): void => {}
   let stopped = false
-  /** The barrier: undefined where new events go into the spool. */
+  /** The barrier. Undefined while new events go into the spool. */
   let waiting: Waiting[] | undefined
   let waitingBytes = 0
   let cancelWait = (): void => {}
 
   function begin(cause: unknown): void {
-    // Also where an earlier process has left something in the spool, and the store turns out to be away.
+    // Also if an earlier process left events in the spool and the store turns out to be unavailable.
     absence.begin('spool', new MessagingWebhooksError('store_outage', undefined, { cause }))
     if (outage.active) return
     outage.active = true
@@ -101,7 +101,7 @@ export function createOutage(options: {
     cancelWait = clock.setTimer(() => endWaiting(append), waitMs)
   }
 
-  /** In their order, before anything that comes later. */
+  /** In order, before any later event. */
   function endWaiting(goOn: (event: NewEvent) => Promise<Admission>): void {
     cancelWait()
     const all = waiting ?? []
@@ -127,10 +127,10 @@ export function createOutage(options: {
           await intoStore(events)
           hasAnswered = true
           lookMs = FIRST_LOOK_MS
-          // Those events are still counted.
+          // `size` still includes this batch.
           if (spool.size - events.length <= NEARLY_EMPTY) beginWaiting()
         })
-        // With nothing in the spool the store has not been asked yet, and it may still refuse to open.
+        // With an empty spool the store has not been called yet, and opening it may still fail.
         if (!hasAnswered) await intoStore([])
         hasAnswered = true
         beginWaiting()

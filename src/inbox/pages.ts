@@ -1,7 +1,7 @@
-/** Reads lists that answer a page at a time, each with the place where the next one begins. */
+/** Reads paged lists. */
 import type { Page } from './store.ts'
 
-/** Every page, until one names no next. */
+/** All pages, until one has no `next`. */
 export async function* everyPage<P extends { readonly next?: string | undefined }>(
   ask: (after: string | undefined) => P | PromiseLike<P>,
 ): AsyncGenerator<P> {
@@ -13,7 +13,7 @@ export async function* everyPage<P extends { readonly next?: string | undefined 
   } while (after !== undefined)
 }
 
-/** A full page of a list that a store searches for a while at a time; `mostCalls` bounds how often it is asked. */
+/** Fills one page from a list that a store searches in bounded steps, with at most `mostCalls` calls. */
 export async function filledPage<
   T,
   Q extends { readonly after: string | undefined; readonly limit: number },

@@ -1,21 +1,21 @@
 /**
- * One event never harms another: where a batch fails, its events are admitted alone, and one that the store refuses even
- * then is offered as bytes without meaning, an `unrecognized` event.
+ * Isolates an event that the store refuses: if a batch fails, its events are admitted one by one, and one that is refused again
+ * is offered as plain bytes, an `unrecognized` event.
  */
 import { isOurs } from '../public/errors.ts'
 import type { Admission, Awaitable, NewEvent } from './store.ts'
 import { isError } from '../runtime/values.ts'
 
-/** Two for whom somebody waits: a store that is away may take its time to refuse each. */
+/** Kept low because callers wait, and an unavailable store may refuse each event slowly. */
 const MOST_REFUSED = 2
 
 type Admit = (events: readonly NewEvent[]) => Awaitable<readonly (Admission | Error)[]>
 
 /**
- * Admits a batch, and says for each event what became of it, or why it was not taken. Rejects where none was taken, or
- * where the store went away meanwhile: then all of them are to be offered again. An event that was not taken must be kept
- * by the caller; nobody knows that it is to blame. Where nobody waits for an answer, `mostRefused` may be all of them: then
- * no few that the store refuses keep back what stands behind them.
+ * Admits a batch, and returns for each event its admission or the error. Rejects if none was admitted, or if the store became
+ * unavailable; then offer all of them again. The caller must keep an event that was not admitted, because the event need not be
+ * the cause. Without waiting callers, `mostRefused` may be the whole batch, so that a few refused events do not block those
+ * behind them.
  */
 export async function admitAroundPoison(
   admit: Admit,
@@ -25,14 +25,14 @@ export async function admitAroundPoison(
   try {
     return await admit(events)
   } catch (error) {
-    // It says that the store is away: it did not answer, or is locked.
+    // Our error means that the store is unavailable: it did not answer, or is locked.
     if (isOurs(error)) throw error
     const results: (Admission | Error)[] = []
     for (const event of events) {
       results.push(await admitAs([event], admit))
       if (results.length !== Math.min(mostRefused, events.length) || !results.every(isRefusal)) continue
       await offerAgain(admit, events.slice(0, MOST_REFUSED), results)
-      // Not the data, but the store.
+      // The store is at fault, not the data.
       if (results.every(isRefusal)) throw error
     }
     await offerAgain(admit, events, results)
@@ -41,8 +41,8 @@ export async function admitAroundPoison(
 }
 
 /**
- * The refused ones without their meaning, and before that as they are: what another success shows to be there now may have
- * been away when they were offered first.
+ * Offers refused events again, first unchanged and then without their meaning: the success of another event shows that the
+ * store may have recovered since.
  */
 async function offerAgain(admit: Admit, events: readonly NewEvent[], results: (Admission | Error)[]): Promise<void> {
   for (const [index, event] of events.entries()) {
@@ -55,7 +55,7 @@ function isRefusal(result: Admission | Error): result is Error {
   return isError(result)
 }
 
-/** One event alone, in the first of these forms that the store takes. */
+/** Admits one event in the first form that the store accepts. */
 async function admitAs(forms: readonly NewEvent[], admit: Admit): Promise<Admission | Error> {
   let cause: unknown
   for (const form of forms) {
@@ -63,7 +63,7 @@ async function admitAs(forms: readonly NewEvent[], admit: Admit): Promise<Admiss
       const [admission] = await admit([form])
       if (admission !== undefined) return admission
     } catch (error) {
-      // Its meaning must not be lost to a connection that was cut.
+      // A broken connection must not cost an event its meaning.
       if (isOurs(error)) throw error
       cause ??= error
     }
@@ -71,7 +71,7 @@ async function admitAs(forms: readonly NewEvent[], admit: Admit): Promise<Admiss
   return isError(cause) ? cause : new Error('The store refused the event.', { cause })
 }
 
-/** The same bytes under the same identity, with nothing in the record that a store could stumble over. */
+/** The same bytes and identity, with a record that no store can fail on. */
 function withoutMeaning(event: NewEvent): NewEvent {
   const { kind, timestamp, timestampSource, receivedAtMs, proof } = event.record
   return {

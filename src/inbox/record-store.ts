@@ -1,75 +1,76 @@
 /**
- * The store contract. A store reads, compares and writes records, and keeps a few indexes of them. It decides nothing: the decisions are in
- * `src/messages/`, and `src/inbox/runtime/` applies them to a store of either kind.
+ * The store contract. A store reads, compares and writes records, and maintains a few indexes of them. It makes no decisions:
+ * `src/messages/` makes them, and `src/inbox/runtime/` applies them to either kind of store.
  *
- * Corruption. What a store holds may be changed without it: by another tool, a failing disk, a later version. One record never harms
- * another:
- * - A payload that cannot be read is answered as `corrupt`, with what is left of it, and its event becomes a dead letter.
- * - A record that cannot be read is made anew of the payloads that are left (`src/messages/restore.ts`): a repetition, and not a loss. It
- *   is written at once and reported once, as `state_damaged` with the key and the part, and never a value.
- * - A record of a later version is left alone: `read` answers `newer` for it, `due` puts it off and reports `store_newer`.
- * - Scans report and repair nothing, and leave out what is of a later version.
+ * Corruption. Stored data may be changed by another tool, a failing disk or a later version. One record never affects another:
+ *
+ * - A payload that cannot be read is returned as `corrupt`, with what is left of it, and its event becomes a dead letter.
+ * - A record that cannot be read is rebuilt from the remaining payloads (`src/messages/restore.ts`): events may run again, and
+ *   none is lost. The store writes it immediately and reports it once as `state_damaged`, with the key and the part, never a
+ *   value.
+ * - A record of a later version is not touched: `read` returns `newer`, `due` postpones it and reports `store_newer`.
+ * - Scans report and repair nothing, and skip records of a later version.
  */
 import type { MessageRecord, PayloadChange } from '../messages/record.ts'
 import type { EventRecord } from '../messages/event-record.ts'
 import type { NEWER } from './runtime/codec.ts'
 import type { Awaitable, EventFilter, NewEvent, StoreCounts } from './store.ts'
 
-/** The record and the masked body of an event, stored beside the record of its message. */
+/** The record and masked body of an event, stored beside the record of its message. */
 export interface Payload {
   readonly id: string
   readonly record: EventRecord
   readonly raw: Buffer
-  /** What the handlers threw last; of a dead letter alone. */
+  /** The last error of the handlers. Dead letters only. */
   readonly error: string | undefined
-  /** Where it cannot be read, such as `payloads.record`; then `record` and `raw` are what is left. */
+  /** Names the unreadable part, for example `payloads.record`. `record` and `raw` then hold what is left. */
   readonly corrupt?: string
 }
 
-/** Identifies an event: the key of its record, and its id. */
+/** Identifies an event by the key of its record and its id. */
 export interface EventPlace {
   readonly key: string
   readonly id: string
 }
 
-/** An event that is likely to run: without a payload here, that is read while the lease is written. */
+/** An event that will probably run. A missing payload is read while the lease is written. */
 export interface LikelyEvent extends EventPlace {
   readonly payload: Payload | undefined
 }
 
-/** Which records may be leased now. */
+/** A request for records that may be leased now. */
 export interface DueRequest {
   readonly limit: number
   readonly nowMs: number
-  /** Keys that this process must not run now. */
+  /** Keys with handlers that run or hang in this process. */
   readonly exclude: ReadonlySet<string>
 }
 
-/** `next`: pass it as `after` to go on; undefined on the last page. */
+/** Pass `next` as `after` to get the next page. It is undefined on the last page. */
 export interface Scanned<T> {
   readonly items: readonly T[]
   readonly next: string | undefined
-  /** Where a bounded look ended before the page was full: nothing that it passed over is younger. */
+  /** Set if a bounded search ended before the page was full: it skipped nothing younger than this. */
   readonly lookedBackToMs?: number
 }
 
-/** A page: `after` is the `next` of the one before; undefined for the first. */
+/** A request for a page. `after` is the `next` of the page before, undefined for the first. */
 export interface ScanRequest {
   readonly after: string | undefined
   readonly limit: number
 }
 
-/** An event as a scan finds it: `record` is that of its message. */
+/** An event found by a scan. `record` is that of its message. */
 export interface ScannedEvent extends EventPlace {
-  /** When it was admitted, or the last time known of it. */
+  /** The time of admission, or the latest known time. */
   readonly atMs: number
-  /** Pass it as `after` to go on behind this one. */
+  /** Pass it as `after` to continue after this event. */
   readonly place: string
   readonly record: MessageRecord
   readonly payload: Payload | undefined
 }
 
-/** A record as a scan finds it, with its payloads where the scan is of all records. */
+/** A record found by a scan, with its payloads if the scan covers all records. */
 export interface ScannedRecord {
   readonly key: string
   readonly place: string
@@ -77,42 +78,45 @@ export interface ScannedRecord {
   readonly payloads: readonly Payload[]
 }
 
-/** Events of one message (`key`), or with one `id`, or all. */
+/** Events of one message (`key`), events with one `id`, or all. */
 export interface EventScan extends ScanRequest {
   readonly key: string | undefined
   readonly id: string | undefined
-  /** What `isMeant` asks for: an engine may leave out what cannot match. */
+  /** The criteria of `isMeant`. An engine may use them to skip events that cannot match. */
   readonly filter: EventFilter
-  /** Decides whether an event is on the page. */
+  /** Whether an event belongs on the page. */
   readonly isMeant: (event: ScannedEvent) => boolean
 }
 
-/** The indexes that every store keeps. Each scan is bounded by `limit`; what changes between two pages may be on both or on neither. */
+/**
+ * The indexes of every store. Each scan is bounded by `limit`. An item that changes between two pages may be on both or on
+ * neither.
+ */
 export interface Indexes {
   /**
-   * Keys of records whose `dueMsOf` is past, the earliest first, and when the next is due. A shared store reserves what it
-   * returns for 5 s, so that others do not contend for it.
+   * Keys of records whose `dueMsOf` is past, earliest first, and when the next is due. A shared store reserves what it returns
+   * for 5 s, so that processes do not contend for it.
    */
   due(request: DueRequest): Awaitable<{
     readonly keys: readonly string[]
     readonly nextDueMs: number | undefined
-    /** Of each of them the event that is likely to run, where that is known: its payload is read by then. */
+    /** The event of each key that will probably run, if known. Its payload is read ahead. */
     readonly likely?: readonly LikelyEvent[] | undefined
   }>
-  /** Keys of records whose `send.overdueAtMs` is past, the earliest first, and when the next is overdue. */
+  /** Keys of records whose `send.overdueAtMs` is past, earliest first, and when the next is overdue. */
   overdue(request: {
     readonly nowMs: number
     readonly limit: number
   }): Awaitable<{ readonly keys: readonly string[]; readonly nextMs: number | undefined }>
-  /** The stored payloads of these events, in their order. */
+  /** The stored payloads of these events, in the same order. */
   payloads(places: readonly EventPlace[]): Awaitable<readonly (Payload | undefined)[]>
-  /** The ids of the events of which each of these records has a stored payload. */
+  /** For each of these records, the ids of the events that have a stored payload. */
   payloadsOf(keys: readonly string[]): Awaitable<readonly (readonly string[])[]>
   /** Keys of records whose `of` is this key. */
   overflowOf(key: string): Awaitable<readonly string[]>
-  /** The key of the record that has this dead letter. */
+  /** The key of the record that contains this dead letter. */
   keyOfDeadLetter(id: string): Awaitable<string | undefined>
-  /** Events that `isMeant`, newest first; of one message, or one event, where these are given. It looks at a bounded number. */
+  /** Events for which `isMeant` is true, newest first, optionally of one message or with one id. Examines a bounded number. */
   scanEvents(request: EventScan): Awaitable<Scanned<ScannedEvent>>
   /** Dead letters, oldest first. */
   scanDeadLetters(request: ScanRequest): Awaitable<Scanned<ScannedEvent>>
@@ -122,7 +126,7 @@ export interface Indexes {
   ): Awaitable<Scanned<ScannedRecord>>
   /** All records with their payloads, in any order. */
   scanRecords(request: ScanRequest): Awaitable<Scanned<ScannedRecord>>
-  /** Keys of records of which something may be past its retention, at most `limit`. */
+  /** Keys of at most `limit` records with something that may be past its retention. */
   aged(nowMs: number, limit: number): Awaitable<readonly string[]>
   readonly counts: () => Awaitable<StoreCounts>
   /** Overwrites traces of erased data in free pages. */
@@ -130,15 +134,15 @@ export interface Indexes {
   readonly close: () => Awaitable<void>
 }
 
-/** What a write does to one record. */
+/** A write to one record. */
 export interface Change {
   readonly key: string
-  /** The record that was decided about; undefined where there was none. */
+  /** The record that the decision read. Undefined if there was none. */
   readonly before: MessageRecord | undefined
-  /** Undefined: the record goes, with its payloads. */
+  /** Undefined deletes the record and its payloads. */
   readonly after: MessageRecord | undefined
   readonly payloads: readonly PayloadChange[]
-  /** The payload of this event is stored. */
+  /** The event whose payload this write stores. */
   readonly admitted: NewEvent | undefined
 }
 
@@ -146,53 +150,53 @@ export interface Change {
 export interface PendingLook {
   /** Ignores sends that have been pending since this time or longer. */
   readonly afterMs: number
-  /** Receives the least `pendingMark` above `afterMs`; undefined if there is none. */
+  /** Receives the least `pendingMark` above `afterMs`. Undefined without one. */
   readonly onAnswer: (sinceMs: number | undefined) => void
 }
 
-/** A store that nobody else changes while it is asked: memory, and SQLite within a transaction. */
+/** A store that no other process changes during a call: memory, or SQLite within a transaction. */
 export interface LocalStore extends Indexes {
-  /** With `nowMs`, an event is admitted then: what has expired by then may be left out. */
+  /** `nowMs`: an event is being admitted at this time, and expired data may be left out. */
   read(key: string, nowMs?: number): MessageRecord | typeof NEWER | undefined
-  /** Whether another event may be stored. */
+  /** Whether there is room for another event. */
   hasRoom(event: NewEvent): boolean
   write(change: Change): void
   /** The least `pendingMark` above this time. Optional for a store of one process. */
   pendingSince?(afterMs: number): number | undefined
 }
 
-/** A record as a shared store has it. The version changes with each write, and is compared for equality only. */
+/** A record in a shared store. The version changes with each write and is compared for equality only. */
 export interface Versioned {
   readonly version: number
   readonly record: MessageRecord
 }
 
-/** What a write does to one record, if the stored version is still `expected`; undefined: if there is none. */
+/** A write to one record, applied if the stored version is still `expected`. Undefined: if no record is stored. */
 export interface VersionedChange extends Omit<Change, 'admitted'> {
   readonly expected: number | undefined
-  /** The payloads of these events are stored. */
+  /** The events whose payloads this write stores. */
   readonly admitted: readonly NewEvent[]
 }
 
-/** A store that other processes change, too. */
+/** A store that other processes change as well. */
 export interface SharedStore extends Omit<Indexes, 'due'> {
-  /** As `due` of every store; and the records, where they were read with it. */
+  /** `due` of every store, with the records if it reads them as well. */
   due(request: DueRequest): Promise<{
     readonly keys: readonly string[]
     readonly nextDueMs: number | undefined
     readonly found: ReadonlyMap<string, Versioned>
-    /** By the same keys: payloads of the events that wait first, where they were read with the records. */
+    /** Payloads of the first waiting events, by the same keys, if read with the records. */
     readonly payloads?: ReadonlyMap<string, Payload>
   }>
-  /** The records of these keys that there are. */
+  /** The existing records of these keys. */
   read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>>
   /**
-   * Writes each change that still applies, all of it or nothing, durably; answers its new version, or undefined where it did not
-   * apply. Changes of one call are not atomic together: where it rejects, any of them may have been written. Rejects with a
-   * `ClockJump`, and writes nothing, where the store's clock is more than 2 s from `asOfMs`.
+   * Writes each change that still applies, whole or not at all, durably. Returns its new version, or undefined if it did not
+   * apply. Changes of one call are not atomic together: if it rejects, any of them may have been written. Rejects with a
+   * `ClockJump`, and writes nothing, if the store's clock is more than 2 s from `asOfMs`.
    *
-   * With `pending` it also answers that question, as of this write or a moment before. Optional: without the answer, no report waits for
-   * sends of other processes.
+   * With `pending` it also answers that question, as of this write or a moment before. Optional: without the answer, no report
+   * waits for sends of other processes.
    */
   write(
     changes: readonly VersionedChange[],
@@ -201,7 +205,7 @@ export interface SharedStore extends Omit<Indexes, 'due'> {
   ): Promise<readonly (number | undefined)[]>
 }
 
-/** The store's clock is not where it was when the change was decided; nothing was written. */
+/** The store's clock has moved since the decision. Nothing was written. */
 export class ClockJump extends Error {
   override readonly name = 'ClockJump'
 }

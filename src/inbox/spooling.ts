@@ -1,4 +1,4 @@
-/** What stands behind the inbox while the store is away: the spool of the outage, the way back from it, and what no store takes. */
+/** The spools behind the inbox: one for outages of the store, with the way back, and one for events that the store refuses. */
 import type { Clock } from '../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { Absence } from './absence.ts'
@@ -11,8 +11,8 @@ import type { Admission, Awaitable, NewEvent, OpenStore } from './store.ts'
 import { isError } from '../runtime/values.ts'
 
 /**
- * What part of the time of its answer an event may wait for the last ones of the spool. It must be longer than a store takes
- * for two batches, slow as it may be: else they would never come to an end under load.
+ * Share of the response deadline that an event may wait for the last events of the spool. Must exceed the time a slow store
+ * needs for two batches, otherwise the outage would not end under load.
  */
 const PART_FOR_WAITING = 1 / 2
 
@@ -23,21 +23,21 @@ interface SpoolingOptions {
   readonly report: (error: MessagingWebhooksError) => void
   readonly openSpools: () => Promise<Spools>
   readonly openStore: () => Promise<OpenStore<object>>
-  /** One batch into the store, in time, for nobody who waits for an answer. */
+  /** Writes one batch into the store within the deadline. No caller waits for it. */
   readonly write: (events: readonly NewEvent[], patience: Patience) => Awaitable<readonly (Admission | Error)[]>
-  /** The usual way, for what has waited in memory. */
+  /** The usual admission, for events that waited in memory. */
   readonly admit: (event: NewEvent, timeoutMs: number) => Awaitable<Admission>
-  /** Something came out of the spool, or the outage is over. */
+  /** Events left the spool, or the outage is over. */
   readonly onWork: () => void
 }
 
 export interface Spooling {
   readonly outage: Outage
-  /** What the files take. */
+  /** Size of the files. */
   readonly bytes: number
-  /** Whether the spool of the outage would keep what comes now, as far as can be told without writing an event. */
+  /** Whether the spool of the outage would keep a new event, as far as can be told without writing one. */
   canTake(): Promise<boolean>
-  /** Forgets what is meant of all that is on its way to the store; says how many there were. */
+  /** Erases matching events on their way to the store. Returns how many there were. */
   forget(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
   close(): Promise<void>
 }
@@ -45,13 +45,13 @@ export interface Spooling {
 export async function openSpooling(options: SpoolingOptions): Promise<Spooling> {
   const { clock, storeTimeoutMs, absence, report, openSpools, openStore, write, admit, onWork } = options
   const spools = await openSpools()
-  // Once a start, by way of the other spool: what the store refuses still comes back here. Where that one is full, the rest
-  // stays for the next start, and keeps nobody from what is to be taken now.
+  // Once per start, refused events move to the outage spool and are tried again; those refused again come back. If that spool
+  // is full, the rest waits for the next start, and new events are not blocked.
   await spools.aside
     .empty((events) => spools.outage.append(events))
     .catch((error: unknown) => report(asOurs(error, 'spool_unusable')))
 
-  /** Nobody waits for an answer, so each write has a time of its own. */
+  /** No caller waits, so each write has its own deadline. */
   async function writePlainly(events: readonly NewEvent[]): Promise<readonly (Admission | Error)[]> {
     const patience = newPatience(clock, storeTimeoutMs)
     try {
@@ -78,7 +78,7 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
     onWork()
   }
 
-  /** Their identities are in the store now, and nothing shall be handed over for them. */
+  /** Their identities are in the store now. Erase them there, so that they are never dispatched. */
   async function keepIdentities(target: OpenStore<object>, forgotten: readonly NewEvent[]): Promise<void> {
     const targets = forgotten.map(({ id, messageKey }) => ({ messageKey, ids: [id] }))
     await target.forget({ targets, dryRun: false }, clock.now())
@@ -93,7 +93,7 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
     admit: async (event) => admit(event, storeTimeoutMs - waitMs),
     absence,
     onOver() {
-      // It was found away before there was a spool.
+      // `admission` may have found the store unavailable before the spool was open.
       absence.end('admission')
       onWork()
     },

@@ -1,5 +1,6 @@
 /**
- * What the user's own functions say of a callback. One that throws, or returns what it must not, is reported, and ours counts.
+ * Calls the user's functions for a callback. If one throws or returns an invalid value, that is reported and the default
+ * applies.
  */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { DedupeKeyInput, NewEventOptions, ProvenCallback } from './new-event.ts'
@@ -9,7 +10,7 @@ import { letReject } from '../runtime/values.ts'
 import { isTracestate, traceContextOf, type TraceContext } from '../public/trace-context.ts'
 
 interface UsersFunctions {
-  /** Types say that it returns a text; those who write JavaScript have none. */
+  /** Typed as returning a string, but called from JavaScript as well. */
   readonly dedupeKey: ((callback: DedupeKeyInput) => unknown) | undefined
   readonly readReport: ReadUsersReport | undefined
   readonly traceContext: (() => unknown) | undefined
@@ -20,13 +21,13 @@ interface GuardedFunctions extends Pick<NewEventOptions, 'dedupeKey' | 'readRepo
   readonly traceContext: (() => TraceContext | undefined) | undefined
 }
 
-/** No function throws; each is undefined where the user has given none. */
+/** The returned functions never throw. Each is undefined if the user gave none. */
 export function guardReading(given: UsersFunctions): GuardedFunctions {
   const { dedupeKey, readReport, traceContext, report } = given
 
   function chooseKey(choose: (callback: DedupeKeyInput) => unknown, callback: DedupeKeyInput): string | undefined {
     try {
-      // A copy: what is stored is not theirs to change.
+      // A copy, so that the function cannot change the stored bytes.
       const chosen = choose({ ...callback, raw: Buffer.from(callback.raw) })
       if (chosen === undefined || (typeof chosen === 'string' && chosen !== '')) return chosen
       letReject(chosen)

@@ -1,36 +1,36 @@
-/** What a callback is when it has arrived, whatever framework it came through: one POST, as the stages take it. */
+/** A callback on arrival, whatever framework received it: one POST, the input of the pipeline. */
 import type { CallbackKind } from './events.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** Carries the signature. Contract, service.md#callback-authenticity. */
+/** The header with the signature. Contract, service.md#callback-authenticity. */
 export const SIGNATURE_HEADER = 'x-service-signature'
 
-/** Which proofs a URL asks for. The contract says that either is sufficient; payments deserve `signature` or `both`. */
+/** The proofs that a URL requires. The contract accepts either; use `signature` or `both` for payments. */
 export const PROOF_POLICIES = ['either', 'signature', 'authKey', 'both'] as const
-/** Which proofs a callback needs. */
+/** The proofs that a callback needs. */
 export type ProofPolicy = (typeof PROOF_POLICIES)[number]
 
 export interface ArrivedCallback {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
-  /** The values of the signature header: more than one where it was sent twice. */
+  /** The values of the signature header. More than one if it was sent twice. */
   readonly signatures: readonly string[]
   readonly contentEncoding: string | undefined
   readonly captured: Captured
   readonly arrivedAtMs: number
-  /** Of the request as it began: once its body is read, the app's span may not be active any more. */
+  /** The trace when the request began: after reading the body, the app's span may have ended. */
   readonly trace?: TraceContext | undefined
-  /** Who is at the other end of the connection, perhaps a proxy; undefined where nobody can say. */
+  /** The peer of the connection, possibly a proxy. Undefined if unknown. */
   readonly remoteAddress: string | undefined
-  /** Where somebody waits for the first attempt at what this brings: told of its end. */
+  /** Receives a promise of the first attempt at the event, if the runtime must wait for it. */
   readonly waitUntil?: ((attempted: Promise<void>) => void) | undefined
 }
 
-/** What was read of its body. */
+/** The body, as far as it was read. */
 export type Captured =
-  /** The bytes as they were sent; `decoded` where a parser before us may have taken a content encoding off. */
+  /** The bytes as sent. `decoded` if a parser before us may have removed a content encoding. */
   | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
-  /** A parser ran before us, and only what it made is left. */
+  /** A parser ran before us and left only its result. */
   | { readonly kind: 'parsed'; readonly value: unknown; readonly detail?: string | undefined }
   | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string | undefined }
 

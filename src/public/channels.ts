@@ -1,57 +1,57 @@
 /**
- * The channels of `node:diagnostics_channel` on which a receiver says what it does, and what it says there. Each is published to
- * only where somebody listens. What was handed over has an older one of its own: see `HANDED_OVER_CHANNEL`.
+ * The channels of `node:diagnostics_channel` on which a receiver reports what it does, and their messages. Nothing is published
+ * without subscribers. Dispatched events have an older channel: see `HANDED_OVER_CHANNEL`.
  */
 import type { RefusalCode } from './error-table.ts'
 import type { CallbackKind, Schemas, WebhookEvent } from './events.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** The channel on which a receiver says what became of each callback, as it is answered. */
+/** The channel of callbacks, published with the response. */
 export const CALLBACK_CHANNEL = 'messaging-webhooks:callback'
 
-/** What is published there. Nothing of it names a person. */
+/** Its message. Contains nothing that identifies a person. */
 export interface CallbackMessage {
-  /** What `createReceiver` returned. */
+  /** The result of `createReceiver`. */
   readonly receiver: object
-  /** The kind that the URL was mounted with. */
+  /** The kind of the URL. */
   readonly kind: CallbackKind | undefined
-  /** `late`: older than a report of its message that was handed over. */
+  /** `late`: older than a dispatched report of its message. */
   readonly outcome: 'new' | 'duplicate' | 'late' | 'refused'
   /** Why it was refused. */
   readonly code?: RefusalCode
   /** The event's `id`, unless it was refused. */
   readonly eventId?: string
-  /** Of a report. */
+  /** Reports only. */
   readonly messageId?: string
 }
 
 /**
- * The name of the `tracingChannel` around each attempt at an event: `start` and `end`, and `asyncStart` and `asyncEnd` where a handler
- * returned a promise; `error` where one threw. What is bound to `start` with `bindStore` holds in the handlers.
+ * The name of the `tracingChannel` around each attempt at an event: `start` and `end`, `asyncStart` and `asyncEnd` if a handler
+ * returned a promise, `error` if one threw. A context bound to `start` with `bindStore` is active in the handlers.
  */
 export const ATTEMPT_CHANNEL = 'messaging-webhooks:attempt'
 
-/** What is published there: one object an attempt, which has `outcome` and `error` once they are known. */
+/** Its message: one object per attempt, which gets `outcome` and `error` at the end. */
 export interface AttemptMessage<S extends Schemas = {}> {
-  /** What `createReceiver` returned. */
+  /** The result of `createReceiver`. */
   readonly receiver: object
   readonly event: WebhookEvent<S>
-  /** 1 for the first time. */
+  /** 1 for the first attempt. */
   readonly attempt: number
-  /** It was a dead letter, and is tried again because somebody asked for it. */
+  /** The event was a dead letter and is being replayed. */
   readonly replay: boolean
-  /** What the option `traceContext` said as the callback was taken, perhaps in another process. */
+  /** The result of the option `traceContext` when the callback was accepted, perhaps in another process. */
   readonly trace?: TraceContext
   /**
-   * A subscriber of `start` may set it: the handlers are called in `run`, which it is to call once, at once. For a context that
-   * `bindStore` cannot hold; who finds one that another has set calls that within its own.
+   * A subscriber of `start` may set it to run the handlers in a context that `bindStore` cannot hold. It must call `run` once,
+   * synchronously. If it is set already, call the existing function within your own.
    */
   within?: (run: () => void) => void
   /**
-   * `lost`: another process may have taken it over meanwhile, so that this attempt counts for nothing. `put off`: a handler threw a
+   * `lost`: another process may have taken over the event, so this attempt does not count. `put off`: a handler threw a
    * `RetryLater`, and none failed.
    */
   outcome?: 'succeeded' | 'failed' | 'lost' | 'put off'
-  /** What the first handler threw that failed. */
+  /** The error of the first handler that failed. */
   error?: unknown
 }

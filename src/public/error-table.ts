@@ -1,6 +1,6 @@
 /**
- * Every error that a user can meet, in one table: what happened and what to do. Codes are stable; the reference's tables are
- * made of these. No text here quotes a body, a key, a secret or an expected digest.
+ * Every error that a user can meet: what happened, and what to do. Codes are stable, and the reference's tables are generated
+ * from this table. No text contains a body, key, secret or expected digest.
  */
 
 /** The page that explains each code, under an anchor of its name. */
@@ -8,330 +8,336 @@ export const ERRORS_PAGE = 'https://github.com/messaging-webhooks/messaging-webh
 
 type Texts = Readonly<Record<string, readonly [happened: string, todo: string]>>
 
-/** Thrown at the caller. */
+/** Thrown to the caller. */
 export const THROWN = {
   options_invalid: [
-    'An option or an argument cannot work.',
-    'Nothing was done; the page of options says what each one takes.',
+    'An option or argument is invalid.',
+    'The message names it and what is expected. Nothing was done.',
   ],
   pattern_unknown: [
-    'There is no such event type, or a handler is no function.',
-    'Use a type or a family of the page of events, or `onAny` for every event.',
+    'The event type or the handler is invalid.',
+    'Use an event type or a family, or `onAny` for all events.',
   ],
   project_required: [
-    '`messageState`, `expect`, `intend` or `forget` was called without the project of a message.',
+    'The call names no project, and the receiver has several.',
     'Pass `{ project }`: a message id belongs to a project.',
   ],
   expect_unsupported: [
-    'The store is one of your own that has no `overdue` and `scanSends`.',
-    'Give it both, or use a store of this package.',
+    'The store lacks `overdue` and `scanSends`, which `expect` and `intend` need.',
+    'Implement both, or use a store of this package.',
   ],
   send_repeated: [
     'A send with this `reference` was begun before. Nothing was sent now.',
-    'It was sent, or nobody knows; `receiver.account` and `send.unknown` say. Another send needs another reference.',
+    'Look up its outcome with `receiver.account` or `send.unknown`. Use a new reference for another send.',
   ],
   wait_timed_out: [
-    '`waitFor` did not see the event in time.',
-    'Check that the callback was answered 204 (`onError` hears why one is refused) and that no handler of it failed.',
+    '`waitFor` timed out before the event arrived.',
+    'Check that the callback was answered 204 and that its handlers succeeded. `onError` reports refusals and failures.',
   ],
-  emulator_project_unknown: ['The emulator has no project of that name.', 'Names are compared exactly.'],
-  emulator_listening: ['The emulator is listening already.', 'Close it first, or create another one.'],
-  emulator_port: [
-    'The emulator cannot listen on the port.',
-    'Take 0, which picks a free one; `cause` says what failed.',
+  emulator_project_unknown: [
+    'The emulator has no project with this name.',
+    'Check the spelling: names are compared exactly.',
   ],
+  emulator_listening: ['The emulator is already listening.', 'Close it first, or create another one.'],
+  emulator_port: ['The emulator cannot listen on the port.', 'Use 0 for a free port. `cause` is the error.'],
   emulator_closed: ['The emulator is closed.', 'Create a new one.'],
 } as const satisfies Texts
 
-/** A request was refused, with the status that ANSWERS has for it; handed to `onError`, but for 405. */
+/** A request was refused with the status in ANSWERS. Passed to `onError`, except for 405. */
 export const REFUSED = {
   signature_missing: [
-    'There is no signature header, and no authKey that would do instead.',
-    'Check who posts to this URL, and that no proxy takes `X-Service-Signature` off.',
+    'The request has no signature header, and no authKey instead.',
+    'Check who posts to this URL, and that no proxy removes `X-Service-Signature`.',
   ],
   signature_malformed: [
-    'The signature header does not have the form `t=<unix seconds>,v1=<64 lowercase hex digits>`, or came twice.',
+    'The signature header is not of the form `t=<unix seconds>,v1=<64 lowercase hex digits>`, or was sent twice.',
     'Look for a proxy that folds, repeats or rewrites headers.',
   ],
   signature_milliseconds: [
     'The `t` of the signature header has more than 12 digits.',
-    'It must be in seconds; this one looks like milliseconds.',
+    'It must be in seconds; this looks like milliseconds.',
   ],
   signature_mismatch: [
     'The signature matches none of the live secrets.',
-    'Compare the signing secret (rotated? a line end behind it?); mount the receiver where the body is still unread.',
+    'Compare the signing secret (rotated? trailing newline?), and mount the receiver before anything reads the body.',
   ],
   signature_stale: [
-    'The `t` of the signature header is further from this clock than `toleranceSeconds`; no other proof counts then.',
-    'If the digest is right, it is a replay or a wrong clock: compare this machine with NTP.',
+    'The `t` of the signature header differs from this clock by more than `toleranceSeconds`, so no other proof counts.',
+    'Compare this machine’s clock with NTP. If it is right, the request is a replay.',
   ],
-  auth_key_malformed: ['The `authKey` of the body is empty, or no string.', 'Check who posts to this URL.'],
-  auth_key_mismatch: ['The `authKey` matches none of the live keys.', 'Compare the Auth Key; was it rotated?'],
-  auth_key_missing: ['The policy asks for an authKey, and the body has none.', 'Check `proof` for this URL.'],
+  auth_key_malformed: ['The `authKey` in the body is empty or not a string.', 'Check who posts to this URL.'],
+  auth_key_mismatch: ['The `authKey` matches none of the live keys.', 'Compare the Auth Key. Was it rotated?'],
+  auth_key_missing: ['The policy requires an authKey, and the body has none.', 'Check `proof` for this URL.'],
   signature_required: [
-    'The authKey holds, but the policy asks for a signature that holds too.',
-    'Check `proof` for this URL, and that no proxy takes `X-Service-Signature` off.',
+    'The authKey is valid, but the policy also requires a valid signature.',
+    'Check `proof` for this URL, and that no proxy removes `X-Service-Signature`.',
   ],
   project_unknown: [
-    'There are no credentials for the project that the body names, or for a body that names none.',
-    'Add the project; names are compared exactly, case and white space included.',
+    'There are no credentials for the project in the body, or for a body without a project.',
+    'Add the project. Names are compared exactly, including case and white space.',
   ],
   project_ambiguous: [
-    'The body names no project, and the proof holds for several.',
-    'Give each project a pair of credentials of its own.',
+    'The body names no project, and the proof is valid for several.',
+    'Give each project its own credentials.',
   ],
-  project_name_too_long: ['The body names a project of more than 256 characters.', 'Check who posts to this URL.'],
+  project_name_too_long: [
+    'The project name in the body is longer than 256 characters.',
+    'Check who posts to this URL.',
+  ],
   project_name_malformed: [
-    'The name of the project in the body has a NUL or half a surrogate pair in it.',
-    'Check who posts to this URL: the credentials function is not asked for such text.',
+    'The project name in the body contains a NUL or half of a surrogate pair.',
+    'Check who posts to this URL. The credentials function is not called with such a name.',
   ],
   probe_refused: [
-    'A probe of the doctor came a second time, or more than a day late.',
-    'A probe is never an event: no callback was lost. If you did not run the doctor, someone records and resends its requests.',
+    'A probe of the doctor arrived twice, or more than a day late.',
+    'No callback was lost: a probe is never an event. If you did not run the doctor, someone records and resends its requests.',
   ],
   body_already_parsed: [
-    'A body parser ran before the receiver, so the signature cannot be checked over the exact bytes.',
+    'A body parser ran before the receiver, so the signature cannot be checked against the exact bytes.',
     'Mount the receiver before the parser (in Express, before express.json()), or keep the bytes in `req.rawBody`.',
   ],
   body_already_read: [
-    'Something read the request before the receiver and left nothing of it.',
-    'Mount the receiver before whatever reads the body.',
+    'The body was read before the receiver, and nothing of it is left.',
+    'Mount the receiver before anything that reads the body.',
   ],
   content_encoding: [
-    'The body is compressed, and no proof holds over it.',
-    'Look for a proxy that compresses requests on the way.',
+    'The body is compressed, and no proof is valid for it.',
+    'Look for a proxy that compresses requests.',
   ],
-  body_too_large: ['The body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
+  body_too_large: ['The body is larger than `maxBodyBytes`.', 'Raise the limit if the service sends such bodies.'],
   body_too_slow: [
-    'The body did not arrive within `bodyTimeoutMs`, came in thousands of tiny pieces, or all but stood still while others waited for room.',
-    'Look at the network and the proxies in front of this server.',
+    'The body did not arrive within `bodyTimeoutMs`, came in thousands of tiny pieces, or stalled while others waited for capacity.',
+    'Check the network and the proxies in front of this server.',
   ],
   body_incomplete: [
-    'The body ended before its announced length.',
-    'Look at the network and the proxies in front of this server.',
+    'The body ended before its declared length.',
+    'Check the network and the proxies in front of this server.',
   ],
   method_not_allowed: [
-    'The request is no POST.',
-    'Callbacks are always POSTed: look for a redirect, method-override, or a health check on this URL.',
+    'The request is not a POST.',
+    'Callbacks are always POSTs: look for a redirect, method-override, or a health check on this URL.',
   ],
 } as const satisfies Texts
 
-/** A request was answered 503; handed to `onError`. Those of a store that cannot be opened make `start()` reject, too. */
+/** A request was answered 503. Passed to `onError`. `start()` also rejects with those of a store that cannot be opened. */
 export const UNAVAILABLE = {
   credentials_failed: [
     'The credentials function threw.',
-    '`cause` is what it threw; the callback is kept in quarantine, and verified again by itself.',
+    'Fix the error in `cause`. The callback is in quarantine and is verified again automatically.',
   ],
   credentials_slow: [
     'The credentials function took longer than `lookupTimeoutMs`.',
-    'Cache what it looks up; the callback is kept in quarantine, and verified again by itself.',
+    'Cache its lookups. The callback is in quarantine and is verified again automatically.',
   ],
   credentials_invalid: [
-    'The credentials function returned something that is no pair of non-empty strings.',
+    'The credentials function returned something other than pairs of non-empty strings.',
     'Return `{ authKey, signingSecret }`, a list of them, or undefined for an unknown project.',
   ],
   credentials_busy: [
-    'Too many credentials look-ups are under way.',
-    'Cache what the function looks up; the callback is kept in quarantine, and verified again by itself.',
+    'Too many credentials lookups are in progress.',
+    'Cache them. The callback is in quarantine and is verified again automatically.',
   ],
-  store_failed: ['The store threw.', '`cause` is what it threw; a callback that came meanwhile was not taken.'],
-  store_slow: ['The store did not answer within `storeTimeoutMs`.', 'Look at the store; it may have taken it later.'],
+  store_failed: [
+    'The store threw.',
+    'Check the store: `cause` is its error. A callback that arrived meanwhile was not accepted.',
+  ],
+  store_slow: [
+    'The store did not answer within `storeTimeoutMs`.',
+    'Check the store. It may still complete the operation.',
+  ],
   store_full: [
-    'The store holds as many unsettled events as it may.',
-    'Handlers are slower than arrivals, or keep failing: mend them, or raise the bounds of the store.',
+    'The store has reached its limit of unsettled events.',
+    'Fix handlers that fail or are too slow, or raise the limits of the store.',
   ],
-  spool_failed: ['Neither the store nor the spool could take the callback.', 'Look at the disk of the spool.'],
+  spool_failed: ['Neither the store nor the spool accepted the callback.', 'Check the disk of the spool.'],
   store_unsupported: [
     'This Node has no `node:sqlite`.',
     'Use Node 22.13 or later, built with SQLite, or another store.',
   ],
   store_foreign: [
-    'The database file, schema or Redis prefix is not one of this package; it was left as it is.',
-    'Give the store a file, a schema or a prefix of its own.',
+    'The database file, schema or Redis prefix does not belong to this package. It was not changed.',
+    'Give the store its own file, schema or prefix.',
   ],
   store_bundled: [
-    'The package was bundled into the app, and the file of the SQLite store’s thread was left behind.',
+    'The bundle of the app lacks the file of the SQLite store’s thread.',
     'Keep `messaging-webhooks` external: `external` in esbuild, Rollup and Bun, `externals` in webpack, `serverExternalPackages` in Next.js.',
   ],
   store_path_invalid: [
-    'The database file cannot be made or opened: its folder does not exist, or its path is that of a folder.',
-    'Make the folder, or give the store the path of a file.',
+    'The database file cannot be opened: its folder does not exist, or its path is a folder.',
+    'Create the folder, or give the store the path of a file.',
   ],
   store_newer: [
-    'The database file, schema or Redis prefix was made by a newer version of this package; it was left as it is.',
+    'A newer version of this package wrote the database file, schema, Redis prefix or record. It was not changed.',
     'Update this package.',
   ],
-  store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],
+  store_locked: ['Another process has the database file open.', 'Stop it, or give each process its own file.'],
   store_unmigrated: [
-    'The tables are missing or old, and this role may not make them.',
-    'Run `npx messaging-webhooks migrate` with a role that may; the guide to the Postgres store says more.',
+    'The tables are missing or outdated, and this role may not create them.',
+    'Run `npx messaging-webhooks migrate` with a role that may, as the guide to the Postgres store shows.',
   ],
   store_forbidden: [
-    'The role lacks privileges on the schema, or on its tables.',
-    'Have their owner grant them, as the guide to the Postgres store says; `cause`, if there is one, says what was refused.',
+    'The role lacks privileges on the schema or its tables.',
+    'Have their owner grant them, as the guide to the Postgres store shows. `cause`, if there is one, says what was refused.',
   ],
   store_replaced: [
     'The database file was removed or replaced while it was open.',
-    'Restart the process; put nothing else in the place of the file while it runs.',
+    'Restart the process, and do not replace the file while it runs.',
   ],
   spool_unusable: [
     'The folder of the spool, or a file in it, cannot be used.',
-    'Name a folder on a local disk that this process may write to; `cause` says what failed.',
+    'Use a folder on a local disk that this process may write to. `cause` is the error.',
   ],
-  spool_full: ['The spool can take no more.', 'Bring the store back, so that the spool is emptied; free the disk.'],
+  spool_full: ['The spool is full.', 'Restore the store, which empties the spool, or free disk space.'],
   spool_damaged: [
-    'A part of the spool could not be read and was skipped; what stands before and behind it was kept.',
-    'Look at the disk: a callback that had been answered 204 may be lost.',
+    'A part of the spool could not be read and was skipped. The rest was kept.',
+    'Check the disk: a callback that was answered 204 may be lost.',
   ],
-  disk_full: ['The disk of the spool is full; callbacks are still taken while its reserve lasts.', 'Free the disk.'],
-  peer_missing: ['An optional package cannot be loaded.', 'Install it; `cause` says what failed.'],
+  disk_full: ['The disk of the spool is full. Callbacks are accepted while its reserve lasts.', 'Free disk space.'],
+  peer_missing: ['An optional package cannot be loaded.', 'Install it. `cause` is the error.'],
   receiver_closed: [
     'The receiver is closed.',
-    'Create a new one; on the way out, call `server.close()` before `receiver.close()`.',
+    'Create a new one. When shutting down, call `server.close()` before `receiver.close()`.',
   ],
-  internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
+  internal: ['The receiver met an internal error.', 'Please report it with its `cause`.'],
 } as const satisfies Texts
 
-/** A handler failed; handed to `onError` as a `HandlerError`. */
+/** A handler failed. Passed to `onError` as a `HandlerError`. */
 export const OF_HANDLERS = {
-  handler_failed: [
-    'A handler threw; the event is tried again while `retry.attempts` lasts.',
-    'Mend what it threw: `cause`, with which the line in the log ends.',
-  ],
+  handler_failed: ['A handler threw. The event is retried while `retry.attempts` lasts.', 'Fix the error in `cause`.'],
   handler_timeout: [
-    'A handler ran past `handlerTimeoutMs`; its signal was aborted, and its message waits until it ends.',
-    'Pass `context.signal` on to whatever the handler waits for.',
+    'A handler exceeded `handlerTimeoutMs`. Its signal was aborted, and its message waits until it ends.',
+    'Pass `context.signal` to everything that the handler awaits.',
   ],
   handler_cut_off: [
-    'A handler still ran when `close()` reached its deadline; its signal was aborted, and the event runs again.',
-    'Give `close()` more time (`deadlineMs`), or pass `context.signal` on to whatever the handler waits for.',
+    'A handler still ran at the deadline of `close()`. Its signal was aborted, and the event runs again.',
+    'Give `close()` more time (`deadlineMs`), or pass `context.signal` to everything that the handler awaits.',
   ],
   dead_letter: [
     'An event failed in every attempt and is now a dead letter.',
-    'Mend the handler, then `receiver.deadLetters.replay(id)`.',
+    'Fix the handler, then call `receiver.deadLetters.replay(id)`.',
   ],
   transaction_failed: [
-    'What handlers wrote through `context.transaction` could not be committed and was undone; the event is tried again.',
-    '`cause` is what the database said. Throw what a failed statement throws: a transaction does not survive it.',
+    'The handlers’ writes through `context.transaction` could not be committed and were rolled back. The event is retried.',
+    '`cause` is the error of the database. Rethrow the error of a failed statement: it aborts the transaction.',
   ],
   lease_lost: [
-    'The lease of an event ran out or was lost while its handlers ran, so that another holder may have it.',
-    'It runs again, so handlers must bear a repetition; look for what stops the process or blocks its event loop.',
+    'The lease of an event expired or was lost while its handlers ran, so another worker may run it.',
+    'The event runs again; handlers must be idempotent. Look for what suspends the process or blocks its event loop.',
   ],
 } as const satisfies Texts
 
-/** Reported only; the callback was taken. */
+/** Reported only: the callback was accepted. */
 export const REPORTED = {
   signature_ignored: [
-    'A callback was taken by its authKey, though its signature did not hold.',
-    'Compare the signing secret; with `proof: "signature"` or `"both"` it would have been refused.',
+    'A callback was accepted by its authKey, although its signature is invalid.',
+    'Compare the signing secret. With `proof: "signature"` or `"both"` the callback would be refused.',
   ],
   read_report_failed: [
-    '`readReport` threw, or returned what is no report; the callback was read without it.',
-    'Return `{ messageId, status }`, or undefined for what is no report; `cause` says what it did.',
+    '`readReport` threw, or returned something other than a report. The callback was read without it.',
+    'Return `{ messageId, status }`, or undefined if it is not a report. `cause` is the error.',
   ],
   dedupe_key_failed: [
-    '`dedupeKey` threw or returned no string; the default identity was used.',
-    'Return a string, or undefined to keep the default; `cause` is what it threw.',
+    '`dedupeKey` threw, or did not return a string. The default identity was used.',
+    'Return a string, or undefined for the default. `cause` is the error.',
   ],
   trace_context_failed: [
-    '`traceContext` threw, or returned what is no trace context; nothing of it is kept that is not valid. It is said once.',
-    'Return `{ traceparent, tracestate }` as W3C Trace Context writes them, or undefined; `cause` is what it threw.',
+    '`traceContext` threw, or returned an invalid trace context. Invalid parts are dropped. Reported once.',
+    'Return `{ traceparent, tracestate }` in the format of W3C Trace Context, or undefined. `cause` is the error.',
   ],
   clock_failed: [
-    'The `clock` threw or told no time; this machine’s own is used where it does. It is said once.',
-    'Return milliseconds since 1970, as a number; `cause` is what it threw.',
+    'The `clock` threw, or returned no valid time. This machine’s clock is used instead. Reported once.',
+    'Return milliseconds since 1970, as a number. `cause` is the error.',
   ],
   store_outage: [
-    'The store is away; callbacks are kept in the spool until it is back.',
-    'Look at the store: `cause` says what failed. When it is back, the log says so (`store_back`).',
+    'The store is unavailable. The spool keeps callbacks until it is back.',
+    'Check the store: `cause` is its error. The log says when it is back (`store_back`).',
   ],
   events_lost: [
-    'The receiver was closed before all events were settled, and its store keeps nothing.',
-    'Give `close()` more time (`deadlineMs`), or use a store that outlives the process.',
+    'The receiver was closed with unsettled events, and its store is in memory.',
+    'Give `close()` more time (`deadlineMs`), or use a durable store.',
   ],
   event_refused: [
-    'The store refuses an event in every form; it is set aside in the spool and tried again at the next start.',
-    'Please report it, with `cause`.',
+    'The store refuses an event in every form. The spool keeps it until the next start, which tries it again.',
+    'Please report it with its `cause`.',
   ],
   event_damaged: [
-    'What the store holds of an event cannot be read; it was set aside as a dead letter, and everything else goes on.',
-    'Look at what else writes to the store, and at its disk; `receiver.deadLetters.list()` shows what is left of it.',
+    'A stored event cannot be read. It became a dead letter; other events are not affected.',
+    'Check what else writes to the store, and its disk. `receiver.deadLetters.list()` shows what is left of the event.',
   ],
   state_damaged: [
-    'What the store holds of a message’s state cannot be read; it was made anew, as far as its events tell.',
-    'Look at what else writes to the store, and at its disk.',
+    'The stored state of a message cannot be read. It was rebuilt from what is left.',
+    'Check what else writes to the store, and its disk.',
   ],
   store_evicts: [
-    'The Redis server may throw away events that it has taken, or nobody can say.',
-    'Set `maxmemory-policy noeviction`: then a full server refuses new events and loses none.',
+    'The Redis server may evict stored events, or its policy cannot be read.',
+    'Set `maxmemory-policy noeviction`: a full server then refuses new events and loses none.',
   ],
   store_emptied: [
-    'The Redis server was emptied while the store was open: every event in it that was not yet handled is lost.',
-    'Find what ran `FLUSHALL` or `FLUSHDB`, or restarted Redis without its data; restart this process to end the reason in `health()`.',
+    'The Redis server was emptied while the store was open. Every event in it that was not yet handled is lost.',
+    'Find what ran `FLUSHALL` or `FLUSHDB`, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',
   ],
   store_deaf: [
-    'The store is not told of new work by the other processes, and looks for it every second instead.',
-    'Look at the connection that listens; through PgBouncer it needs an address of its own (`listenConnectionString`).',
+    'The store receives no notifications from other processes, and polls for new events every second instead.',
+    'Check the connection that listens. Through PgBouncer it needs its own address (`listenConnectionString`).',
   ],
 } as const satisfies Texts
 
-/** Of the quarantine; handed to `onError`. */
+/** Errors of the quarantine. Passed to `onError`. */
 export const OF_QUARANTINE = {
   clock_wrong: [
-    'Several callbacks in a row are rightly signed and off by the same time, so most likely this clock is wrong.',
-    'Set it right (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
+    'Several callbacks in a row have a correct signature and the same time offset, so this clock is probably wrong.',
+    'Correct it (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
   ],
   quarantine_full: [
-    'The quarantine is full: requests that look like callbacks are refused and no longer kept. It is said once.',
-    'Mend what they are refused for and call `receiver.quarantine.reverify()`; raise `quarantine.maxBytes` if they are real.',
+    'The quarantine is full. Refused requests are no longer kept. Reported once.',
+    'Fix the cause of the refusals, then call `receiver.quarantine.reverify()`. Raise `quarantine.maxBytes` if the requests are real.',
   ],
   quarantine_unwritten: [
-    'The file of the quarantine cannot be written or read: requests are kept in memory, until the process ends.',
-    'Look at the disk, or name another folder with `quarantine.folder`; `cause` says what failed. It is tried again.',
+    'The file of the quarantine cannot be written or read. Requests are kept in memory until the process ends.',
+    'Check the disk, or set another `quarantine.folder`. `cause` is the error. Writing is retried.',
   ],
   quarantine_damaged: [
-    'A part of what an earlier process had in quarantine could not be read and was skipped; the rest was kept.',
-    'Look at the disk: refused requests may be lost.',
+    'A part of an earlier process’s quarantine could not be read and was skipped. The rest was kept.',
+    'Check the disk: refused requests may be lost.',
   ],
 } as const satisfies Texts
 
-/** A send by the client failed; thrown as a `SendError`. */
+/** A send by the client failed. Thrown as a `SendError`. */
 export const OF_SENDING = {
   unauthenticated: [
-    'The service saw no API key with the send; nothing was sent.',
-    'Check `apiKey`, and that no proxy takes `Authorization` off.',
+    'The service received no API key. Nothing was sent.',
+    'Check `apiKey`, and that no proxy removes `Authorization`.',
   ],
   project_not_found: [
-    'The service has no project of that name; nothing was sent.',
-    'Compare `project` with its display name, case and white space included.',
+    'The service has no project with this name. Nothing was sent.',
+    'Compare `project` with its display name, including case and white space.',
   ],
   unknown_project: [
-    'The API key is not that of the project, or the request names no project that the service can find; nothing was sent.',
-    'Compare `project` with its display name, and the key: a regenerated one kills the old one at once, and `apiKey` may be a function that reads the live one.',
+    'The API key does not belong to the project, or the service cannot find the project. Nothing was sent.',
+    'Compare `project` with its display name, and check the key. A regenerated key invalidates the old one immediately: `apiKey` may be a function that reads the live key.',
   ],
-  insufficient_balance: ['The project has too few credits; nothing was sent.', 'Top up, and send again.'],
-  volume_limit: ['The project’s volume limit is reached; nothing was sent.', 'Wait, or have the limit raised.'],
-  unsupported_number: ['The service does not reach the number; nothing was sent.', 'Ask for another number.'],
-  invalid: ['The service does not take fields of the send.', '`errors` has what it says of each.'],
-  refused: ['The service refused the send.', '`said` has its own words, which no log prints.'],
+  insufficient_balance: ['The project has too few credits. Nothing was sent.', 'Top up, then send again.'],
+  volume_limit: ['The project has reached its volume limit. Nothing was sent.', 'Wait, or have the limit raised.'],
+  unsupported_number: ['The service does not reach the number. Nothing was sent.', 'Ask for another number.'],
+  invalid: ['The service rejected fields of the send.', 'Correct them: `errors` says what is wrong with each.'],
+  refused: ['The service refused the send.', '`said` has its own words, which are never logged.'],
   unreadable: [
-    'The answer to a send cannot be read.',
-    'Check `baseUrl`, and what stands in front of the service; `mayBeSent` says whether it may have been sent.',
+    'The response to a send cannot be read.',
+    'Check `baseUrl`, and any proxy in front of the service. `mayBeSent` says whether the message may have been sent.',
   ],
-  not_sent: ['The send did not reach the service; nothing was sent.', 'Send it again; `reason` says what failed.'],
+  not_sent: ['The send did not reach the service. Nothing was sent.', 'Send it again. `reason` is the error.'],
   unknown_outcome: [
-    'The send may have reached the service, and no whole answer came.',
-    'The service shows no query for what became of it: send again where twice is better than not at all, else do not.',
+    'The send may have reached the service, but no complete response came.',
+    'The service has no query for its outcome. Send again only if a duplicate is better than no message.',
   ],
-  aborted: ['The send was aborted by its signal.', '`mayBeSent` says whether it was under way.'],
+  aborted: ['The send was aborted by its signal.', '`mayBeSent` says whether the message may have been sent.'],
   unrecorded: [
-    'The send was made and answered, and the receiver’s store could not be told of it.',
-    'Do not send it again: `answer` has the answer, for `receiver.expect(error.answer)` when the store is back.',
+    'The message was sent, but the receiver’s store could not record it.',
+    'Do not send it again. Call `receiver.expect(error.answer)` when the store is back.',
   ],
 } as const satisfies Texts
 
-/** All of them. */
+/** All errors. */
 export const ERRORS = {
   ...THROWN,
   ...REFUSED,
@@ -342,13 +348,13 @@ export const ERRORS = {
   ...OF_SENDING,
 } as const
 
-/** A stable name for what went wrong; the reference's table explains each. */
+/** The stable name of an error, explained in the reference. */
 export type ErrorCode = keyof typeof ERRORS
 
 /** Why a request was refused: the `code` of a `RefusedError`. */
 export type RefusalCode = keyof typeof REFUSED | keyof typeof UNAVAILABLE
 
-/** What became of a handler: the `code` of a `HandlerError`. */
+/** Why a handler did not succeed: the `code` of a `HandlerError`. */
 export type HandlerErrorCode = keyof typeof OF_HANDLERS
 
 /** Why a send failed: the `code` of a `SendError`. */

@@ -1,4 +1,4 @@
-/** The errors themselves, each with a code of the table. */
+/** The error classes. Each error has a code of the table. */
 import {
   ERRORS,
   ERRORS_PAGE,
@@ -10,27 +10,36 @@ import {
 } from './error-table.ts'
 
 /**
- * What every error of this package is. Its message says what happened, what to do and where to read on; never a secret or a
- * body.
+ * The class of every error of this package. Its message says what happened, what to do and where to read more, never a secret
+ * or a body.
  */
 export class MessagingWebhooksError extends Error {
   override readonly name: string = 'MessagingWebhooksError'
   readonly code: ErrorCode
-  /** What was measured in this case, where anything was: the middle of the message. */
+  /** The value or limit in this case, in the middle of the message. */
   readonly detail: string | undefined
 
   constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
-    const [happened, todo] = ERRORS[code]
-    const said = detail === undefined ? `${happened} ${todo}` : `${happened} ${detail} ${todo}`
-    super(`${said} See ${ERRORS_PAGE}#${code}`, options)
+    super([...sentences(code, detail), referenceTo(code)].join(' '), options)
     this.code = code
     this.detail = detail
   }
 }
 
+/** The last sentence of a message: where to read more. */
+export function referenceTo(code: ErrorCode): string {
+  return `See ${ERRORS_PAGE}#${code}`
+}
+
+function sentences(code: ErrorCode, detail: string | undefined): readonly string[] {
+  const [happened, todo] = ERRORS[code]
+  if (detail === undefined) return [happened, todo]
+  // An invalid option is described in full.
+  return code === 'options_invalid' ? [detail] : [happened, detail, todo]
+}
+
 /**
- * Whether it is an error of this package. Functions of users throw anything, a proxy too, which throws in its turn when it
- * is asked what it is.
+ * Whether it is an error of this package. Users' functions may throw anything, including a proxy that throws when inspected.
  */
 export function isOurs(error: unknown): error is MessagingWebhooksError {
   try {
@@ -40,12 +49,12 @@ export function isOurs(error: unknown): error is MessagingWebhooksError {
   }
 }
 
-/** What was thrown, as an error of this package: under this `code` where it is none, with what it is as its cause. */
+/** Returns errors of this package, and wraps anything else with this `code` and the value as its cause. */
 export function asOurs(error: unknown, code: ErrorCode): MessagingWebhooksError {
   return isOurs(error) ? error : new MessagingWebhooksError(code, undefined, { cause: error })
 }
 
-/** Thrown, or rejected with, for an option or an argument that cannot work. `code` is `options_invalid`. */
+/** An invalid option or argument, thrown or as a rejection. `code` is `options_invalid`. */
 export class OptionsError extends MessagingWebhooksError {
   override readonly name = 'OptionsError'
   declare readonly code: 'options_invalid'
@@ -55,11 +64,11 @@ export class OptionsError extends MessagingWebhooksError {
   }
 }
 
-/** A request was refused, and the service does not send it again. Handed to `onError`. */
+/** A request was refused. The service does not send it again. Passed to `onError`. */
 export class RefusedError extends MessagingWebhooksError {
   override readonly name = 'RefusedError'
   declare readonly code: RefusalCode
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   readonly status: number
 
   constructor(code: RefusalCode, status: number, detail?: string, options?: ErrorOptions) {
@@ -68,7 +77,9 @@ export class RefusedError extends MessagingWebhooksError {
   }
 }
 
-/** Why a request is refused that met with this. A store may throw an error of ours, too, whose code is about no request. */
+/**
+ * The reason to refuse a request after this error. A store may also throw an error of this package that is not about a request.
+ */
 export function asRefusal(error: unknown): {
   readonly code: RefusalCode
   readonly detail: string | undefined
@@ -83,21 +94,21 @@ function isRefusal(code: ErrorCode): code is RefusalCode {
   return Object.hasOwn(REFUSED, code) || Object.hasOwn(UNAVAILABLE, code)
 }
 
-/** What an event is called in errors. */
+/** An event in an error. */
 export interface NamedEvent {
   readonly id: string
   readonly type: string
   readonly messageId: string | undefined
 }
 
-/** A handler failed, ran too long, or gave up for good. Handed to `onError`; `cause` is what the handler threw. */
+/** A handler failed, timed out, or its event became a dead letter. Passed to `onError`. `cause` is what the handler threw. */
 export class HandlerError extends MessagingWebhooksError {
   override readonly name = 'HandlerError'
   declare readonly code: HandlerErrorCode
-  /** The identity of the event. */
+  /** The id of the event. */
   readonly eventId: string
   readonly eventType: string
-  /** The message that the event is about; undefined for a payment and all else that is about none. */
+  /** The message of the event. Undefined for events without one, such as a payment. */
   readonly messageId: string | undefined
   /** 1 for the first attempt. */
   readonly attempt: number
@@ -116,33 +127,33 @@ export class HandlerError extends MessagingWebhooksError {
 
 const LONGEST_ID = 100
 
-/** An id is what the sender says it is. */
+/** The sender controls the id. */
 function quoted(messageId: string): string {
   return JSON.stringify(messageId.length > LONGEST_ID ? `${messageId.slice(0, LONGEST_ID)}…` : messageId)
 }
 
-/** As long as a timer can be. */
+/** Maximum delay of a timer. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1
 
 /**
- * Thrown by a handler that has not failed, but is to be called later: the event waits for `delayMs` in the store, and holds neither a
- * slot nor a lease. It counts as no attempt and is reported to nobody. Other handlers of the event are called as ever; later events of
- * its message wait. Throws an `OptionsError` for a delay that is no number from 1 to 2,147,483,647.
+ * Throw it from a handler that has not failed but should be called later. The event waits for `delayMs` in the store, without a
+ * slot or a lease. It does not count as an attempt and is not reported. Other handlers of the event are called as usual; later
+ * events of its message wait. Throws an `OptionsError` unless the delay is a number from 1 to 2,147,483,647.
  */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
-  /** Milliseconds from when it is thrown. */
+  /** Milliseconds from the throw. */
   readonly delayMs: number
 
   constructor(delayMs: number) {
     if (!(delayMs >= 1 && delayMs <= LONGEST_DELAY_MS))
       throw new OptionsError('RetryLater: expected a number of milliseconds from 1 to 2,147,483,647.')
-    super(`The handler is to be called again in ${delayMs} ms.`)
+    super(`Call the handler again in ${delayMs} ms.`)
     this.delayMs = delayMs
   }
 }
 
-/** What a handler threw to be called later; undefined for all else that it may throw, a proxy that throws in its turn too. */
+/** Returns a `RetryLater`, and undefined for anything else, including a proxy that throws when inspected. */
 export function asRetryLater(error: unknown): RetryLater | undefined {
   try {
     return error instanceof RetryLater ? error : undefined

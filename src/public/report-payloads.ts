@@ -1,23 +1,23 @@
 /**
- * The bodies of the two delivery callbacks, field by field as the contract's tables list them. They are what the sender
- * says, and nobody has checked them: a field may be missing, or of another type. What is checked are the event's own
- * fields (`event.messageId`, `event.status`, `event.statusCode`, ...). There is no `authKey`: it is cut out.
+ * The bodies of the two delivery callbacks, field by field as in the contract's tables. They are unchecked: a field may be
+ * missing or of another type. The event's own fields (`event.messageId`, `event.status`, `event.statusCode`, ...) are checked.
+ * The `authKey` is removed.
  */
 
-/** Which of the two it is. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback. */
+/** The shape of a report. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback. */
 export const REPORT_SHAPES = ['sms', 'chat-app'] as const
-/** Which of the two delivery callbacks a report came in. */
+/** The delivery callback in which a report arrived. */
 export type ReportShape = (typeof REPORT_SHAPES)[number]
 
-/** The payload of a report with `shape: 'sms'`: as sent, and unchecked. Contract, service.md#sms-delivery-callback. */
+/** The payload of a report with `shape: 'sms'`, unchanged and unchecked. Contract, service.md#sms-delivery-callback. */
 export interface SmsReportPayload {
   /** The project's name. */
   readonly project?: string
-  /** The id that the send response gave. */
+  /** The id from the response to the send. */
   readonly messageId?: string
   /** `sms` */
   readonly channel?: string
-  /** The carrier's word; `event.type` and `event.failure` say what it means. */
+  /** The carrier's word. `event.type` and `event.failure` say what it means. */
   readonly status?: string
   /** The lowercase name of the carrier. */
   readonly network?: string
@@ -25,14 +25,16 @@ export interface SmsReportPayload {
   readonly type?: string
   /** Unix seconds. */
   readonly timestamp?: number
-  /** The reason of carrier B's `failed`, as `status_code` may be; the contract names both fields and shows no type. */
+  /** The reason of carrier B's `failed`, as is `status_code`. The contract names both fields without a type. */
   readonly description?: unknown
   readonly status_code?: unknown
-  /** Whatever else the sender says. */
+  /** Any other field. */
   readonly [field: string]: unknown
 }
 
-/** The payload of a report with `shape: 'chat-app'`: as sent, and unchecked. Contract, service.md#chat-app-delivery-callback. */
+/**
+ * The payload of a report with `shape: 'chat-app'`, unchanged and unchecked. Contract, service.md#chat-app-delivery-callback.
+ */
 export interface ChatAppReportPayload {
   /** The project's name. */
   readonly project?: string
@@ -42,28 +44,28 @@ export interface ChatAppReportPayload {
   readonly phone_number?: string
   /** The delivery state. */
   readonly statuses?: ChatAppStatuses
-  /** Whatever else the sender says. */
+  /** Any other field. */
   readonly [field: string]: unknown
 }
 
-/** The delivery state in a chat-app callback: as sent, and unchecked. Contract, service.md#chat-app-delivery-callback. */
+/** The delivery state in a chat-app callback, unchanged and unchecked. Contract, service.md#chat-app-delivery-callback. */
 export interface ChatAppStatuses {
   /** The recipient's number. */
   readonly recipient?: string
-  /** The id that the send response gave. */
+  /** The id from the response to the send. */
   readonly message_id?: string
   /** `sent`, `delivered`, `read` or `failed`. */
   readonly status?: string
   /** `status` */
   readonly type?: string
-  /** Present on successful changes of state, as the next two are. */
+  /** Present on successful changes of state, like the next two. */
   readonly conversation_id?: string
-  /** Unix seconds, as text. */
+  /** Unix seconds, as a string. */
   readonly expiration_timestamp?: string
   /** The category of the conversation. */
   readonly category?: string
-  /** Of a failure, in place of the conversation's fields: the provider's reason. */
+  /** The provider's reason for a failure, in place of the fields of the conversation. */
   readonly error?: string
-  /** Whatever else the sender says. */
+  /** Any other field. */
   readonly [field: string]: unknown
 }

@@ -1,17 +1,17 @@
 /**
- * Of which trace something is part, in the words of W3C Trace Context: what is kept of it beside an event, and what is believed
- * of it. Knows nothing of who traces.
+ * Trace contexts in the format of W3C Trace Context: what is stored with an event, and which input is accepted. Independent of
+ * any tracing system.
  */
 
-/** Of which trace a request was part, as W3C Trace Context writes it. */
+/** The trace of a request, in the format of W3C Trace Context. */
 export interface TraceContext {
   /** `00-<trace id>-<span id>-<flags>`, in lowercase hexadecimal digits. */
   readonly traceparent: string
-  /** What tracing systems add to it; at most 512 printable ASCII characters. */
+  /** Data of tracing systems. At most 512 printable ASCII characters. */
   readonly tracestate?: string | undefined
 }
 
-/** Both ids have at least one digit that is not 0; version ff is none. */
+/** Both ids must contain a digit other than 0. Version ff is invalid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
 const TRACESTATE = /^[ -~]{1,512}$/
 
@@ -19,7 +19,7 @@ export function isTracestate(value: unknown): value is string {
   return typeof value === 'string' && TRACESTATE.test(value)
 }
 
-/** Undefined for what is none; a tracestate that is none is left out. */
+/** Undefined for an invalid traceparent. Omits an invalid tracestate. */
 export function traceContextOf(given: {
   readonly traceparent?: unknown
   readonly tracestate?: unknown

@@ -1,4 +1,4 @@
-/** Checks what the receiver's methods are given, before they do anything: a misspelt `proof` would weaken a URL in silence. */
+/** Checks the arguments of the receiver's methods first: a misspelt `proof` would silently weaken a URL. */
 import { constants } from 'node:os'
 import type { Server } from 'node:net'
 import { z } from 'zod'
@@ -38,11 +38,11 @@ const accountOptions = z.strictObject({ from: date, to: date })
 const listEventsOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: pageLimit.optional(),
-  types: z.array(z.enum(EVENT_TYPES)).nonempty('expected a list of types that is not empty').optional(),
+  types: z.array(z.enum(EVENT_TYPES)).nonempty('expected a non-empty list of types').optional(),
   project: textOf('the display name of a project').optional(),
   channel: textOf('the name of a channel').optional(),
   carrier: z.enum(CARRIERS).optional(),
-  states: z.array(z.enum(EVENT_STATES)).nonempty('expected a list of states that is not empty').optional(),
+  states: z.array(z.enum(EVENT_STATES)).nonempty('expected a non-empty list of states').optional(),
   from: z.date().optional(),
   to: z.date().optional(),
   about: textOf('a message id or a recipient').optional(),
@@ -62,8 +62,8 @@ const closeOnSignalOptions = z.strictObject({
 })
 
 /**
- * The receiver, whose methods throw an `OptionsError`, or reject with one, for what they cannot work with. Those of its lifecycle
- * check what they are given themselves.
+ * Wraps the receiver, so that its methods throw an `OptionsError`, or reject with one, for invalid arguments. Lifecycle methods
+ * check their own.
  */
 export function checkedCalls<S extends Schemas, X extends object>(receiver: Receiver<S, X>): Receiver<S, X> {
   return {
@@ -133,64 +133,61 @@ function isWebUrl(url: unknown): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-/** Frameworks hand what is mounted a request, which has a method to write an answer to. */
+/** A mounted function receives a request, which has a `method`. */
 function checkNoRequest(kind: unknown): void {
   if (typeof kind === 'object' && kind !== null && 'method' in kind && 'headers' in kind)
     throw new OptionsError(
-      'receiver.middleware itself was mounted and got a request; mount what it returns, with parentheses and the kind of ' +
-        "callback: app.use(path, receiver.middleware('status')).",
+      'receiver.middleware itself was mounted and received a request. Mount its result: ' +
+        "app.use(path, receiver.middleware('status')).",
     )
 }
 
 const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress', 'waitUntil']
 
-/** By hand, for it runs for every request. A misspelt `proof` would weaken a URL in silence here, too. */
+/** Written by hand, because it runs for every request. A misspelt `proof` would silently weaken a URL here as well. */
 function checkRequest(request: unknown): asserts request is CallbackRequest {
   if (!isRecord(request)) throw new OptionsError(`receive: the request is ${describe(request)}; ${EXPECTED_REQUEST}`)
   for (const key of Object.keys(request))
     if (!REQUEST_KEYS.includes(key))
-      throw new OptionsError(`receive: there is no such part of a request. ${unknownName(key, REQUEST_KEYS)}`)
+      throw new OptionsError(`receive: unknown part of a request. ${unknownName(key, REQUEST_KEYS)}`)
   const { kind, proof, method, headers, body, waitUntil } = request
   checkKind('receive', kind)
   if (proof !== undefined && !PROOF_POLICIES.some((known) => known === proof))
-    throw new OptionsError(`receive: there is no such policy of proofs. ${unknownName(proof, PROOF_POLICIES)}`)
+    throw new OptionsError(`receive: unknown proof policy. ${unknownName(proof, PROOF_POLICIES)}`)
   if (typeof method !== 'string')
-    throw new OptionsError(`receive: method is ${describe(method)}; expected that of the request, such as 'POST'.`)
+    throw new OptionsError(
+      `receive: method is ${describe(method)}; expected the method of the request, such as 'POST'.`,
+    )
   if (typeof headers !== 'object' || headers === null)
-    throw new OptionsError(`receive: headers is ${describe(headers)}; expected a record, or pairs such as Headers.`)
+    throw new OptionsError(`receive: headers is ${describe(headers)}; expected an object, or pairs such as Headers.`)
   if (waitUntil !== undefined && typeof waitUntil !== 'function')
     throw new OptionsError(`receive: waitUntil is ${describe(waitUntil)}; expected a function that takes a promise.`)
   if (!isBody(body)) throw new OptionsError(`receive: body is ${describe(body)}; ${EXPECTED_BODY}`)
 }
 
 const EXPECTED_REQUEST = 'expected an object such as { kind, method, headers, body }.'
-/** Text and objects are what parsers make: the bytes that were signed cannot be had from them. */
-const EXPECTED_BODY =
-  'expected its bytes (a Uint8Array, or a stream of them), or { parsed } where a parser left no bytes.'
+/** Parsers make strings and objects, which do not contain the signed bytes. */
+const EXPECTED_BODY = 'expected its bytes (a Uint8Array or a stream of them), or { parsed } if a parser left no bytes.'
 
 function isBody(body: unknown): boolean {
   if (body === undefined || body === null || body instanceof Uint8Array) return true
   return isRecord(body) && (Symbol.asyncIterator in body || 'parsed' in body)
 }
 
-/** Signals that other systems have: one that never comes here is no mistake. */
+/** Signals of other systems. Naming one that never arrives here is not a mistake. */
 const SIGNALS_ELSEWHERE = ['SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2']
-/** No process hears of these. */
+/** No process can handle these. */
 const UNHEARD = ['SIGKILL', 'SIGSTOP']
 
 function checkSignals(signals: readonly unknown[]): void {
   if (signals.length === 0)
-    throw new OptionsError(
-      "closeOnSignal: no signal is named, so that nothing would close; expected one, such as 'SIGTERM'.",
-    )
+    throw new OptionsError("closeOnSignal: no signal is given; expected at least one, such as 'SIGTERM'.")
   const known = [...new Set([...Object.keys(constants.signals), ...SIGNALS_ELSEWHERE])]
   for (const signal of signals) {
     if (typeof signal !== 'string' || !known.includes(signal))
-      throw new OptionsError(`closeOnSignal: there is no such signal. ${unknownName(signal, known)}`)
+      throw new OptionsError(`closeOnSignal: unknown signal. ${unknownName(signal, known)}`)
     if (UNHEARD.includes(signal))
-      throw new OptionsError(
-        `closeOnSignal: ${signal} ends a process that never hears of it; expected one such as 'SIGTERM'.`,
-      )
+      throw new OptionsError(`closeOnSignal: a process cannot handle ${signal}; expected a signal such as 'SIGTERM'.`)
   }
 }
 
@@ -198,6 +195,6 @@ function checkServers(servers: readonly (Server | undefined)[]): void {
   for (const server of servers)
     if (!hasMethods(server, ['listen', 'close', 'once']))
       throw new OptionsError(
-        `closeOnSignal: a server is ${describe(server)}; expected what app.listen() or http.createServer() returned.`,
+        `closeOnSignal: a server is ${describe(server)}; expected the result of app.listen() or http.createServer().`,
       )
 }

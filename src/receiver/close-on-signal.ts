@@ -1,21 +1,18 @@
-/** Closes a receiver when the process is told to end, and sees to it that the process does end. */
+/** Closes a receiver on a signal, and makes sure that the process ends. */
 import type { Server } from 'node:net'
 import type { Clock } from '../runtime/clock.ts'
 import type { StopTimes } from '../http/stop-server.ts'
 import type { Closed } from './shut-down.ts'
 
-/** How `closeOnSignal` takes its time. */
+/** Timing of `closeOnSignal`. */
 export interface CloseOnSignalOptions {
-  /** All must be over then, as with `close()`. Default 10,000. */
+  /** Maximum duration of the shutdown, as for `close()`. Default 10,000. */
   readonly deadlineMs?: number | undefined
-  /**
-   * How long to go on listening after the signal, for balancers that send new connections until they hear of the end.
-   * Default 0.
-   */
+  /** How long to keep listening after the signal, for load balancers that still send new connections. Default 0. */
   readonly listenMs?: number | undefined
-  /** How long connections that clients keep alive stay open without a request. Default 2,000. */
+  /** How long idle keep-alive connections stay open. Default 2,000. */
   readonly idleMs?: number | undefined
-  /** Called when the receiver has closed, and waited for: where the app closes what its handlers use. */
+  /** Called and awaited after the receiver has closed. Close the resources of your handlers here. */
   readonly afterwards?: (() => unknown) | undefined
 }
 
@@ -25,7 +22,7 @@ interface CloseOnParts {
   readonly close: (options: { readonly deadlineMs: number }) => Promise<Closed>
 }
 
-/** A process that nothing holds ends by itself, so that its loggers can write what they have; any other is ended. */
+/** A process without pending work ends on its own, so that loggers can flush. Any other process is ended after this. */
 const END_BY_ITSELF_MS = 500
 
 export function closeOnSignal(
@@ -37,7 +34,7 @@ export function closeOnSignal(
   let closing = false
 
   function onSignal(_signal: NodeJS.Signals, number: number): void {
-    // Not by the signal itself, which process 1 of a container does not even notice.
+    // Do not resend the signal: process 1 of a container ignores it.
     if (closing) process.exit(128 + number)
     closing = true
     void end()
@@ -47,7 +44,7 @@ export function closeOnSignal(
     try {
       stopServers(servers, { listenMs, idleMs })
       const { keptAll } = await close({ deadlineMs })
-      // Whoever started the process looks at that first.
+      // Set the exit code before `afterwards`, which may fail.
       if (!keptAll) process.exitCode ??= 1
       await afterwards?.()
     } finally {

@@ -1,7 +1,4 @@
-/**
- * What a receiver lets its inspector see beside its public surface. `receiver.ts` registers it under the object that it returns;
- * nobody else can have it.
- */
+/** The parts of a receiver that only its inspector sees. `receiver.ts` registers them under the object that it returns. */
 import type { Clock } from '../runtime/clock.ts'
 import type { DetailedCounts } from '../operations/counts.ts'
 import type { Typed } from '../dispatch/listed-events.ts'
@@ -22,9 +19,9 @@ import type {
 } from '../inbox/store.ts'
 import type { Logger } from '../runtime/logger.ts'
 
-/** Told of what goes through a receiver from now on. It is on the way of each event, so it must be quick, and never throw. */
+/** Observes the events of a receiver. Called for each event, so it must be fast and never throw. */
 export interface Watch extends AttemptWatch {
-  /** An event was admitted, or was known already. */
+  /** An event was admitted, or was a duplicate. */
   taken(event: NewEvent, admission: Admission): void
 }
 
@@ -32,28 +29,28 @@ export interface Inside {
   readonly clock: Clock
   readonly logger: Logger
   readonly capabilities: StoreCapabilities
-  /** Those that have a name in the option `projects`, and those that the app has named since, as in `expect`. */
+  /** Names in the option `projects`, and names that the app has used since, for example in `expect`. */
   readonly projects: () => readonly string[]
-  /** How long a report is held for an earlier one, or for the word of its send. */
+  /** Maximum wait of a report for an earlier one, or for the record of its send. */
   readonly gapTimeoutMs: number
-  /** They go on counting. */
+  /** Live: they keep counting. */
   readonly counts: DetailedCounts
-  /** Keys and secrets, which no answer may have. */
+  /** Keys and secrets, which must not appear in any response. */
   readonly secrets: () => readonly string[]
-  /** As the store lists them; undefined where it cannot. */
+  /** Lists events as the store does. */
   readonly events: (page: EventsPage) => Promise<EventsAnswer>
-  /** The type that handlers get it as. */
+  /** The type of the event for handlers. */
   readonly typeOf: (stored: Typed) => EventType | undefined
-  /** As the store has them, oldest first. */
+  /** Lists dead letters as the store does, oldest first. */
   readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<Page<StoredDeadLetter>>
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
-  /** What was expected of the message; undefined where nothing was, or the store keeps nothing of the kind. */
+  /** The expectation of the message. Undefined without one, or if the store records no expectations. */
   readonly expected: (messageKey: string) => Promise<StoredExpectation | undefined>
-  /** What was sent to somebody, as the store lists it; undefined where it cannot. */
+  /** Lists sends to a recipient as the store does. Undefined if it cannot. */
   readonly sentTo: (page: SentToPage) => Promise<SentToAnswer | undefined>
-  /** One at a time sees each event; returns the function that ends it. */
+  /** Sets the one observer. Returns a function that removes it. */
   readonly watch: (watch: Watch) => () => void
-  /** Called as the receiver begins to close. Returns the function that takes it off again. */
+  /** Called when the receiver starts to close. Returns a function that removes the listener. */
   readonly onClosing: (listener: () => void) => () => void
 }
 
@@ -63,7 +60,7 @@ export function showInside(receiver: object, inside: Inside): void {
   INSIDES.set(receiver, inside)
 }
 
-/** Undefined for what `createReceiver` has not returned. */
+/** Undefined unless `createReceiver` returned the object. */
 export function insideOf(receiver: object): Inside | undefined {
   return INSIDES.get(receiver)
 }

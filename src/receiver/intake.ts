@@ -1,4 +1,6 @@
-/** Composes the way in: servers and bodies, the stages up to the answer, the quarantine, and the doctor's probes. */
+/**
+ * Composes the receiving side: servers and bodies, the pipeline up to the response, the quarantine, and the doctor's probes.
+ */
 import type { Clock, SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createCounter } from '../operations/counts.ts'
@@ -22,26 +24,26 @@ import type { Receiver } from './surface.ts'
 
 interface IntakeOptions {
   readonly resolved: ResolvedOptions
-  /** The wall clock, by which callbacks and their signatures are judged. */
+  /** The wall clock, which judges callbacks and their signatures. */
   readonly clock: Clock
   readonly steady: SteadyClock
   readonly logger: Logger
   readonly report: (error: MessagingWebhooksError) => void
   readonly credentials: CredentialsSource
   readonly delivery: Delivery
-  /** What `createReceiver` returns, as followers of a channel see it. */
+  /** The result of `createReceiver`, for subscribers of a channel. */
   readonly self: () => object
-  /** Called for every request, before it is read. */
+  /** Called for every request before it is read. */
   readonly startUnasked: () => void
 }
 
 export interface Intake extends Pick<Receiver, 'middleware' | 'receive' | 'doctor'> {
   readonly servers: Servers
-  /** The receiver closes: from now on servers wait until no request comes any more. */
+  /** The receiver is closing: servers now wait until no more requests arrive. */
   watchServers(): void
   readonly quarantine: GuardedQuarantine
   readonly counter: ReturnType<typeof createCounter>
-  /** True while a callback is on its way from its last byte to its answer. */
+  /** Whether a callback is between its last byte and its response. */
   isReceiving(): boolean
   clockOffsetSeconds(): number | undefined
 }
@@ -58,7 +60,7 @@ export function createIntake(options: IntakeOptions): Intake {
   const counter = createCounter({ reviving, self, odd: unnamedNetworks.see })
   let underWay = 0
 
-  /** `close()` waits for what is counted. */
+  /** `close()` waits for counted work. */
   function counted<T>(work: Promise<T>): Promise<T> {
     underWay += 1
     return work.finally(() => {
@@ -115,7 +117,7 @@ export function createIntake(options: IntakeOptions): Intake {
     underWay: counted,
   })
 
-  /** What every way in has in common. */
+  /** Common to all ways of receiving. */
   const intake = {
     policy: proof,
     bodies,

@@ -1,7 +1,4 @@
-/**
- * When a receiver opens and closes. It owns the promises of both: they are made once, and a start that failed is made anew by the
- * next request.
- */
+/** Opens and closes a receiver. Both run once; after a failed start, the next request tries again. */
 import { z } from 'zod'
 import { checkOptions, numberFrom } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock, withDeadline, type Clock } from '../runtime/clock.ts'
@@ -18,15 +15,15 @@ interface Deadline {
 
 export interface Lifecycle {
   readonly state: 'open' | 'closing' | 'closed'
-  /** Opens the store and begins to dispatch. The process stays as long as a durable store may have something to dispatch. */
+  /** Opens the store and starts the dispatch. Keeps the process alive while a durable store may have events to dispatch. */
   start(): Promise<void>
-  /** The first request starts a receiver that was not started. Where that fails, the admission of the request reports it. */
+  /** Starts with the first request if `start` was not called. The admission of the request reports a failure. */
   startUnasked(): void
   drain(options?: Deadline): Promise<boolean>
   close(options?: Deadline): Promise<Closed>
-  /** Returns the function that takes the listener off again. */
+  /** Returns a function that removes the listener. */
   onClosing(listener: () => void): () => void
-  /** Before anything waits for servers: an endless answer would keep its server open. */
+  /** Notifies listeners before waiting for servers: an endless response would keep its server open. */
   tellOfClosing(): void
 }
 
@@ -35,14 +32,14 @@ interface LifecycleOptions {
   readonly absence: Absence
   readonly storeTimeoutMs: number
   readonly hasSpool: boolean
-  /** A durable store has its backlog dispatched here until `close()`. */
+  /** Whether a durable store has its backlog dispatched here until `close()`. */
   readonly staysOpen: boolean
-  /** May be called again where it rejects. */
+  /** Can be called again after a rejection. */
   readonly open: () => Promise<void>
   readonly dispatcher: Pick<Dispatcher, 'drain'>
   readonly inbox: Pick<Inbox<object>, 'unsettled'>
   readonly shutDown: (deadlineMs: number) => Promise<Closed>
-  /** Nothing is received or dispatched any more. */
+  /** Receiving and dispatch have ended. */
   readonly closed: () => Promise<void>
 }
 
@@ -110,7 +107,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     async drain(given) {
       const { deadlineMs = DEADLINE_MS } = given === undefined ? {} : checkOptions(deadlineOptions, given, 'drain')
       if (isClosed) throw new MessagingWebhooksError('receiver_closed')
-      // A store that is away keeps nobody waiting for longer. A handler that `close()` waits for is told what became of the rest.
+      // An unavailable store delays this no longer than the deadline. During `close()`, a handler may still call `drain()`.
       if (!hasStarted && closing === undefined) await withDeadline(clock, deadlineMs, startOnce(), () => {})
       return options.dispatcher.drain(options.inbox.unsettled, deadlineMs)
     },

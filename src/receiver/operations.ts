@@ -1,4 +1,4 @@
-/** Composes what looks on and looks back: health, metrics and counts, what is kept, what was sent, and its erasure. */
+/** Composes the operations: health, metrics and counts, stored events, sends, and erasure. */
 import { applySchema } from '../runtime/apply-schema.ts'
 import type { SteadyClock } from '../runtime/clock.ts'
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
@@ -36,7 +36,7 @@ type Sending = 'expect' | 'intend' | 'intendEach' | 'outstanding' | 'account' | 
 
 interface Operations {
   readonly calls: Pick<Receiver, Looking | Sending>
-  /** Some errors tell of how the receiver is. */
+  /** Some errors change the health of the receiver. */
   reported(code: ErrorCode): void
 }
 

@@ -1,14 +1,14 @@
-/** Which project a message is of, and the keys that its events and its send stand under. */
+/** The project of a message, and the keys of its events and its send. */
 import { messageKey, sendKey } from '../messages/order.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
 
 export interface ProjectKeys {
-  /** Rejects a message id without its project where there are several. */
+  /** Throws for a message id without a project if there are several. */
   keyOf(messageId: string, project: string | undefined): string
-  /** Of a send to a list, each number has a key. */
+  /** A send to a list has a key for each number. */
   sendKeyOf(reference: string, project: string | undefined, number?: string): string
-  /** The project that is meant: where there is one with a name, it need not be given. */
+  /** The project, which may be omitted if there is a single named one. */
   named(project: string | undefined): string | undefined
   /** Names seen so far, at most 1,000: a lookup without a project tries each of them. */
   all(): readonly string[]
@@ -22,7 +22,7 @@ export function createProjectKeys(
 ): ProjectKeys {
   const seen = new Set(configured)
 
-  /** The project that is part of keys. */
+  /** The project as part of a key. */
   function scopeOf(project: string | undefined): string | undefined {
     if (!byProject) return undefined
     const named = project ?? onlyProject

@@ -1,4 +1,4 @@
-/** The stages in sequence for one callback: bytes and headers in, an answer out. Knows no framework. */
+/** The pipeline for one callback: bytes and headers in, a response out. Independent of any framework. */
 import { pairsFor, prove, type PairsFor, type Proved } from '../verify/authenticate.ts'
 import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from '../verify/body.ts'
 import { createClockWatch } from '../verify/clock-watch.ts'
@@ -18,21 +18,21 @@ import type { Admission, Awaitable, NewEvent } from '../inbox/store.ts'
 import type { TraceContext } from '../public/trace-context.ts'
 
 interface Receive {
-  /** How far this clock was ahead of the last signature whose digest was right; undefined before the first. */
+  /** How far this clock was ahead of the last signature with a correct digest. Undefined before the first. */
   clockOffsetSeconds(): number | undefined
-  /** Answers at once where nothing has to be waited for. */
+  /** Synchronous if no stage has to wait. */
   receive(callback: ArrivedCallback): Awaitable<Answer>
-  /** The same stages as far as the event, for a callback that quarantine kept. Rejects where a look-up fails. */
+  /** Runs the same stages up to the event for a callback from the quarantine. Rejects if a credentials lookup fails. */
   proveAgain(
     callback: ExactCallback,
     again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
   ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }>
 }
 
-/** The first attempt at an event, for whose end the answer waits. */
+/** The first attempt at an event, which the response waits for. */
 interface WatchedAttempt {
   readonly over: Promise<void>
-  /** The event was not admitted: nobody waits. */
+  /** The event was not admitted, so no response waits. */
   forget(): void
 }
 
@@ -41,26 +41,26 @@ interface ReceiveOptions extends NewEventOptions {
   readonly toleranceSeconds: number
   readonly inbox: Pick<Inbox<object>, 'admit'>
   readonly quarantine: QuarantineIntake
-  /** Something went wrong that the user must hear of. */
+  /** Reports an error to the user. */
   readonly report: (error: MessagingWebhooksError) => void
-  /** What the doctor sends is answered, and is no callback. */
+  /** Answers the doctor's probes, which are not callbacks. */
   readonly probes: Pick<Probes, 'markOf' | 'answer' | 'notProved'>
-  /** Counts what was refused. */
+  /** Counts refused callbacks. */
   readonly refused: (kind: CallbackKind | undefined, code: RefusalCode) => void
-  /** Counts what was admitted. */
+  /** Counts admitted events. */
   readonly taken: (event: NewEvent, admission: Admission) => void
-  /** Watches for the first attempt at an event. */
+  /** Watches the first attempt at an event. */
   readonly watchAttempt: (id: string) => WatchedAttempt
-  /** The answer waits for it. */
+  /** Whether the response waits for the first attempt. */
   readonly answersWhenHandled: boolean
-  /** `close()` waits for this answer. */
+  /** Makes `close()` wait for this response. */
   readonly underWay: <T>(answer: Promise<T>) => Promise<T>
 }
 
 export function createReceive(options: ReceiveOptions): Receive {
   const { credentials, inbox, quarantine, report, toleranceSeconds, answersWhenHandled, underWay } = options
   const clockWatch = createClockWatch(report)
-  /** The last signature whose digest was right, and when it came. */
+  /** The last signature with a correct digest, and its arrival. */
   const signed = { seconds: NaN, arrivedAtMs: NaN }
 
   function refuse(
@@ -77,7 +77,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answer
   }
 
-  /** The stages without a promise between them, for with a store in memory none has to wait for another. */
+  /** No promises between the stages: with a store in memory, none has to wait. */
   function receive(callback: ArrivedCallback): Awaitable<Answer> {
     const { kind, captured, contentEncoding } = callback
     try {
@@ -101,7 +101,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   function authenticate(callback: ArrivedCallback, body: ReadBody): Awaitable<Proved | NotProved> {
-    /** Whatever holds its proof up, it is not lost, for nobody sends it again. */
+    /** The service does not send the callback again, so keep it when a credentials lookup fails. */
     function keepUnchecked(error: unknown): never {
       quarantine.keep(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
       throw error
@@ -121,7 +121,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     if (!proof.proved) {
       quarantine.keep(callback, body, proof)
       const isReported = options.probes.notProved(callback, body, proof)
-      // A doctor guesses times until one holds, so a probe's says nothing about this clock.
+      // The doctor tries different times, so a probe says nothing about this clock.
       if (proof.offsetSeconds !== undefined && body.probeId === undefined) {
         clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
         signed.seconds = Math.floor(callback.arrivedAtMs / 1_000) - proof.offsetSeconds
@@ -135,7 +135,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     const marked =
       body.probeId === undefined ? undefined : options.probes.markOf(body.probeId, proof.pairs, callback.arrivedAtMs)
     if (marked !== undefined) {
-      // Real callbacks with such a header come as events that nobody can read: the doctor must say so.
+      // Real callbacks with this header would become unreadable events. The doctor must report that.
       if (body.problem === 'content_encoding')
         return refuse(callback.kind, 'content_encoding', { code: 'content_encoding' })
       return answerProbe(callback, body, proof, marked)
@@ -185,7 +185,7 @@ export function createReceive(options: ReceiveOptions): Receive {
         payload: masked.payload,
         proof: proof.proof,
         scope: credentials.byProject ? proof.project : undefined,
-        // A project that quotes a key is masked as any other field.
+        // A project name that quotes a key is masked like any other field.
         project: proof.project === body.project ? masked.body.project : proof.project,
         signedAt: proof.signedAt,
         arrivedAtMs,
@@ -210,7 +210,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answersWhenHandled ? attempt.over.then(() => REPLIES.taken) : REPLIES.taken
   }
 
-  /** The event is taken, whatever comes of this. */
+  /** The event is accepted even if `waitUntil` fails. */
   function tellOf(over: Promise<void>, waitUntil: ArrivedCallback['waitUntil']): void {
     try {
       waitUntil?.(over)
@@ -235,7 +235,7 @@ export function createReceive(options: ReceiveOptions): Receive {
       const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - clockOffsetSeconds * 1_000 }
       const proof = prove(judged, body, await pairsNow(body.project), toleranceSeconds)
       if (!proof.proved) return proof
-      // A probe is never an event, even if the clock or the pair that it was refused for has been corrected since.
+      // A probe is never an event, even if the clock or the credential that caused its refusal has been corrected since.
       const { probeId } = body
       if (probeId !== undefined && options.probes.markOf(probeId, proof.pairs, judged.arrivedAtMs) !== undefined)
         return { proved: false, code: 'probe_refused' }
@@ -244,7 +244,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 }
 
-/** How to mend in this framework that a parser ran before us, where it says so. */
+/** The fix for this framework if a parser ran before us, as far as it is known. */
 function fixOf(captured: ArrivedCallback['captured']): string | undefined {
   return captured.kind === 'parsed' ? captured.detail : undefined
 }

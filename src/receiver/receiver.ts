@@ -1,4 +1,4 @@
-/** Wires intake, delivery and operations together; nothing else. The object that it makes is described in surface.ts. */
+/** Wires intake, delivery and operations together. The resulting object is described in surface.ts. */
 import { createAbsence } from '../inbox/absence.ts'
 import { credentialsSource } from '../verify/credentials.ts'
 import { guardClock, steadyClock, systemClock } from '../runtime/clock.ts'
@@ -26,8 +26,8 @@ import type { Receiver } from './surface.ts'
 import { warnOfOptions } from './warnings.ts'
 
 /**
- * Creates a receiver. Nothing is opened and no timer runs before `start()` or the first request.
- * Throws an `OptionsError` for an option that cannot work.
+ * Creates a receiver. Opens nothing and sets no timer before `start()` or the first request. Throws an `OptionsError` for an
+ * invalid option.
  */
 export function createReceiver<const S extends Schemas = {}, X extends object = {}>(
   options: Options<S> & { readonly store?: Store<X> | undefined },
@@ -39,7 +39,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const steady = steadyClock(clock)
   const givenLogger = resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock))
   const logger = resolved.logger === false ? silentLogger : guardLogger(givenLogger)
-  /** Of the credentials; a clock may fail before there are any. */
+  /** The secrets of the credentials. Empty until they are read, because the clock may fail earlier. */
   let secrets: () => readonly string[] = () => []
   const reporter = createReporter(logger, () => secrets())
   const credentials = credentialsSource({ ...resolved, clock: steady })
@@ -119,7 +119,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   }
 
   const receiver: Receiver<S, X> = checkedCalls({
-    // The registry hands each handler only events of its own types, with the context of this store.
+    // The registry passes a handler only events of its types, with the context of this store.
     on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
     onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
     onError: reporter.add,

@@ -1,4 +1,4 @@
-/** Checks the options together and fills the defaults in. */
+/** Checks the options as a whole and fills in the defaults. */
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
@@ -7,24 +7,26 @@ import { receiverOptions, type Options } from './options.ts'
 
 const optionsSchema = z.strictObject(receiverOptions)
 
-/** The options with every default filled in. */
+/** The options with all defaults. */
 export type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'networks' | 'quarantine'> & {
   readonly networks: ReadonlyMap<string, Carrier>
-  /** Undefined where nothing is kept. */
+  /** Undefined if the quarantine is off. */
   readonly quarantine: z.output<typeof optionsSchema>['quarantine'] | undefined
 }
 
-/** Throws an `OptionsError` that names what is wrong, and no secret. */
+/** Throws an `OptionsError` that names the mistakes and contains no secret. */
 export function resolveOptions<S extends Schemas>(options: Options<S>): ResolvedOptions {
   const checked = checkOptions(optionsSchema, options)
   if (checked.credentials === undefined && checked.projects === undefined)
     throw new OptionsError(
-      'createReceiver: neither credentials nor projects is given. Pass one, such as { credentials: { authKey, signingSecret } }.',
+      'createReceiver: credentials or projects is required. Pass one, such as { credentials: { authKey, signingSecret } }.',
     )
   if (checked.credentials !== undefined && checked.projects !== undefined)
-    throw new OptionsError('createReceiver: both credentials and projects are given. Pass only one of them.')
+    throw new OptionsError('createReceiver: credentials and projects exclude each other. Pass one of them.')
   if (!checked.dispatch && checked.answer === 'handled')
-    throw new OptionsError('answer: "handled" waits for handlers, and with dispatch: false none run here.')
+    throw new OptionsError(
+      'createReceiver: answer: "handled" needs handlers in this process. Remove it, or remove dispatch: false.',
+    )
   return {
     ...checked,
     networks: new Map(Object.entries(checked.networks ?? {})),

@@ -1,4 +1,4 @@
-/** What closing a receiver takes, in its order: dispatch stops first, taking last. */
+/** The steps of closing a receiver, in order: dispatch stops first, receiving last. */
 import { pause, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable, StoreCounts } from '../inbox/store.ts'
@@ -24,18 +24,18 @@ interface Parts {
     known(): Promise<StoreCounts | undefined>
     close(): Promise<void>
   }
-  /** What the store holds is still there when the process is not. */
+  /** Whether the store survives the process. */
   readonly isDurable: boolean
-  /** True while a callback is on its way from its last byte to its answer. */
+  /** Whether a callback is between its last byte and its response. */
   readonly isReceiving: () => boolean
 }
 
-/** How often to look whether a request is answered. */
+/** Polling interval while requests are being answered. */
 const LOOK_MS = 5
 
-/** What became of it. */
+/** The result of a shutdown. */
 export interface Closed {
-  /** Nothing that was answered 204 ends with the process. */
+  /** Whether no event answered with 204 was lost. */
   readonly keptAll: boolean
 }
 
@@ -44,15 +44,15 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
 
   const turn = (): Promise<void> => new Promise((resolve) => clock.soon(resolve))
 
-  /** Says so at once where it will likely be what somebody forgot; whoever stops them in the same breath did not. */
+  /** Warns early, because the server was probably forgotten. A server that is closed in the same tick was not. */
   async function areLeftListening(): Promise<boolean> {
     await turn()
     if (!servers.areListening) return false
     logger.warn(
       { code: 'server_still_open' },
-      'close() was called while the server still listens. Callbacks are taken until half a second has passed without one; ' +
-        'those that come later are answered 503 and lost. Call server.close() before, or let ' +
-        "receiver.closeOnSignal('SIGTERM', server) do both.",
+      'close() was called while the server is still listening. Callbacks are accepted until half a second passes without ' +
+        'one; later ones are answered 503 and lost. Call server.close() first, or use ' +
+        "receiver.closeOnSignal('SIGTERM', server).",
     )
     return true
   }
@@ -61,20 +61,20 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     if ((await servers.closed(leftMs)) || wasSaid) return
     logger.warn(
       { code: 'server_still_open' },
-      'The receiver was closed while connections of its server were still open; callbacks that arrive on them are answered ' +
+      'The receiver closed while connections of its server were still open. Callbacks on them are answered ' +
         '503 and lost. Give close() more time (`deadlineMs`), or end the connections with server.closeAllConnections().',
     )
   }
 
-  /** Of a store that keeps nothing: whatever is in it now ends with it. */
+  /** For a store in memory: every event in it is lost with the process. */
   async function keptAll(): Promise<boolean> {
     const unsettled = (await inbox.known())?.unsettled
     if (unsettled === 0) return true
     const many = unsettled === 1 ? '1 event was lost' : `${unsettled} events were lost`
     const events =
       unsettled === undefined
-        ? 'It does not say how many were lost.'
-        : `${many}, those included whose handlers still ran.`
+        ? 'The number of lost events is unknown.'
+        : `${many}, including those with running handlers.`
     report(new MessagingWebhooksError('events_lost', events), unsettled === undefined ? {} : { lost: unsettled })
     return false
   }
@@ -85,7 +85,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     quarantine.stop()
     parts.watchServers()
     const leftListening = areLeftListening()
-    // What waits in memory ends with the process, so it is handed over first; what is on a disk can wait.
+    // Events in memory end with the process, so dispatch them first. Events on a disk can wait.
     if (!parts.isDurable) {
       await leftListening
       await servers.closed(leftMs())

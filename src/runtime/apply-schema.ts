@@ -1,4 +1,4 @@
-/** Runs a schema of the user's. It may throw, reject, or never answer. */
+/** Runs a user's schema, which may throw, reject, or never settle. */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Problem } from '../public/events.ts'
 import { withDeadline, type Clock } from './clock.ts'
@@ -10,7 +10,7 @@ export type SchemaResult =
 
 const SCHEMA_FAILED: SchemaResult = { problem: 'schema_failed' }
 
-/** Answers at once if the schema does. Without a schema, the value is as it is. */
+/** Synchronous if the schema is. Without a schema, returns the value unchanged. */
 export function applySchema(
   schema: StandardSchemaV1 | undefined,
   value: unknown,
@@ -19,7 +19,7 @@ export function applySchema(
   if (schema === undefined) return { data: value }
   try {
     const result = schema['~standard'].validate(value)
-    // Not every promise is one of this realm's.
+    // The promise may come from another realm or library.
     if (!isPromiseLike(result)) return read(result)
     const later = Promise.resolve(result).then(read)
     return withDeadline(clock, schemaTimeoutMs, later, () => SCHEMA_FAILED).catch(() => SCHEMA_FAILED)
@@ -28,7 +28,7 @@ export function applySchema(
   }
 }
 
-/** Issues are dropped: their texts quote the value. */
+/** Drops the issues, because their texts quote the value. */
 function read(result: { readonly issues?: unknown; readonly value?: unknown }): SchemaResult {
   return result.issues === undefined ? { data: result.value } : { problem: 'schema_refused' }
 }

@@ -1,80 +1,85 @@
-/** Checks what callers give, in the same words everywhere: what came, what was expected, and what was probably meant. */
+/** Checks options and arguments, with the same wording everywhere: the value, the expectation, and a suggestion. */
 import { z } from 'zod'
 import { nearest } from './did-you-mean.ts'
 import { OptionsError } from '../public/errors.ts'
 
-/** More names or mistakes than these are not listed: the README has them all. */
+/** Maximum number of names or mistakes in a message. The reference lists all. */
 const MOST_LISTED = 9
-/** Characters of a name that does not exist. */
+/** Maximum length of an unknown name in a message. */
 const MOST_SHOWN = 80
 
 /**
- * The checked options, with the defaults of the schema. Throws an `OptionsError` that begins with `where`, the function that
- * was called, and names each mistake; it shows numbers where numbers are expected, and no other value: it may be a secret, a
+ * Returns the checked options with the defaults of the schema. Throws an `OptionsError` that names `where`, the called function,
+ * and each mistake. It shows values only where numbers are expected: any other value may be a secret, a
  * telephone number or a one-time password.
  */
 export function checkOptions<T extends z.ZodType>(schema: T, given: unknown, where?: string): z.output<T> {
-  const parsed = parse(schema, given === undefined ? {} : given)
+  const parsed = parse(schema, given === undefined ? {} : given, where)
   if (typeof parsed !== 'string') return parsed.data
-  throw new OptionsError(where === undefined ? parsed : `${where}: ${parsed}`)
+  throw new OptionsError(parsed)
 }
 
-/** What is wrong with them, where something is. What a getter or a proxy of theirs throws may quote what it guards. */
-function parse<T extends z.ZodType>(schema: T, given: unknown): { readonly data: z.output<T> } | string {
+/** Returns a description if they are invalid. The error of a getter or proxy is dropped, because it may quote a secret. */
+function parse<T extends z.ZodType>(
+  schema: T,
+  given: unknown,
+  where: string | undefined,
+): { readonly data: z.output<T> } | string {
   try {
     const parsed = schema.safeParse(given, { reportInput: true })
-    return parsed.success ? parsed : explainAll(schema, parsed.error.issues)
+    return parsed.success ? parsed : explainAll(schema, parsed.error.issues, where)
   } catch {
-    return 'An option cannot be read: a getter of it, or a proxy, throws.'
+    return `${calling(where)}an option cannot be read, because its getter or a proxy throws.`
   }
 }
 
-function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[]): string {
-  const mistakes = issues.flatMap((issue) => explain(schema, issue))
+function calling(where: string | undefined): string {
+  return where === undefined ? '' : `${where}: `
+}
+
+function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[], where: string | undefined): string {
+  const mistakes = issues.flatMap((issue) => explain(schema, issue, where))
   const told = mistakes.slice(0, MOST_LISTED).join(' ')
   const more = mistakes.length - MOST_LISTED
   return more > 0 ? `${told} And ${more} more.` : told
 }
 
-/** What is wrong there: one mistake, but of names that do not exist as many as there are. */
-function explain(schema: z.ZodType, issue: z.core.$ZodIssue): readonly string[] {
+/** One mistake, or one for each unknown name. */
+function explain(schema: z.ZodType, issue: z.core.$ZodIssue, where: string | undefined): readonly string[] {
   const name = issue.path.join('.')
-  if (issue.code !== 'unrecognized_keys')
-    return [
-      `${name === '' ? 'The options object' : name} is ${described(schema, issue)}; ${expectationOf(schema, issue)}.`,
-    ]
+  if (issue.code !== 'unrecognized_keys') {
+    const what = name === '' ? 'options' : name
+    return [`${calling(where)}${what} is ${described(schema, issue)}; ${expectationOf(schema, issue)}.`]
+  }
+  const invalid = where === undefined ? 'Invalid option' : `Invalid option for ${where}`
   const siblings = keysOf(issue.path.reduce<unknown>(step, schema))
   const everywhere = pathsIn(schema)
-  return issue.keys.map((key) => unknownKey(key, name === '' ? '' : `${name}.`, siblings, everywhere))
+  return issue.keys.map((key) => `${invalid}: ${unknownKey(key, name === '' ? '' : `${name}.`, siblings, everywhere)}`)
 }
 
 function unknownKey(key: string, within: string, siblings: readonly string[], everywhere: readonly string[]): string {
   const sibling = nearest(key, siblings)
   const elsewhere = nearest(key, everywhere.map(lastOf))
   const meant = sibling === undefined ? everywhere.find((path) => lastOf(path) === elsewhere) : `${within}${sibling}`
-  const what = `${within}${key.slice(0, MOST_SHOWN)} is no option`
-  if (meant !== undefined) return `${what} (did you mean ${meant}?).`
-  return siblings.length > MOST_LISTED ? `${what}.` : `${what}; there ${listed(siblings)}.`
+  const what = `${within}${key.slice(0, MOST_SHOWN)}.`
+  if (meant !== undefined) return `${what} Did you mean ${meant}?`
+  return siblings.length > MOST_LISTED ? what : `${what} Valid: ${siblings.join(', ')}.`
 }
 
-function listed(names: readonly string[]): string {
-  return names.length === 1 ? `is only ${names.join()}` : `are ${names.join(', ')}`
-}
-
-/** What was given instead of a name that exists, and which was probably meant. Names are no secrets; long ones are cut. */
+/** Describes an unknown name and suggests a known one. Names are not secrets; long ones are cut. */
 export function unknownName(given: unknown, known: readonly string[]): string {
   const got = `Got ${typeof given === 'string' ? JSON.stringify(given.slice(0, MOST_SHOWN)) : describe(given)}.`
   const near = typeof given === 'string' ? nearest(given, known) : undefined
   const meant = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
   return near === undefined || known.length <= MOST_LISTED
-    ? `${got}${meant} There are: ${known.join(', ')}.`
+    ? `${got}${meant} Valid: ${known.join(', ')}.`
     : `${got}${meant}`
 }
 
-/** What came: numbers, `true` and `false` are shown, and of all else the type, for a text in the wrong place may be a secret. */
+/** Describes a value: numbers and booleans by value, anything else by type, because a misplaced string may be a secret. */
 export function describe(value: unknown): string {
   if (typeof value === 'number' || value === undefined || value === null) return String(value)
-  if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text'
+  if (typeof value === 'string') return value === '' ? 'an empty string' : 'a string'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'an object'
   return typeof value === 'boolean' ? String(value) : `a ${typeof value}`
@@ -84,7 +89,7 @@ function described(schema: z.ZodType, { path, input }: z.core.$ZodIssue): string
   return typeof input === 'number' && !takesNumbers(path.reduce<unknown>(step, schema)) ? 'a number' : describe(input)
 }
 
-/** Whether a number may stand there, and not a text, a list or an object alone. */
+/** Whether a number is valid there. */
 function takesNumbers(schema: unknown): boolean {
   const inner = unwrapped(schema)
   if (inner instanceof z.ZodUnion) return inner.options.some(takesNumbers)
@@ -92,14 +97,14 @@ function takesNumbers(schema: unknown): boolean {
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   boolean: 'true or false',
   array: 'a list',
   tuple: 'a list',
   record: 'an object',
 }
 
-/** Where a schema brings no words of its own, what zod expected tells them. */
+/** The expectation in the schema's own words, otherwise in those of zod. */
 function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('expected ')) return issue.message
   if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).join(', ')}`
@@ -109,7 +114,7 @@ function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
   return keys.length > MOST_LISTED ? 'expected an object' : `expected an object such as { ${keys.join(', ')} }`
 }
 
-/** The schema of what is found there. */
+/** The schema of this member. */
 function step(schema: unknown, key: PropertyKey): unknown {
   const inner = unwrapped(schema)
   if (inner instanceof z.ZodObject) return inner.shape[String(key)]
@@ -119,7 +124,7 @@ function step(schema: unknown, key: PropertyKey): unknown {
 function unwrapped(schema: unknown): unknown {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault)
     return unwrapped(schema.unwrap())
-  // What is made ready before it is checked, is checked at the pipe's end.
+  // A preprocessed value is checked at the end of the pipe.
   return schema instanceof z.ZodPipe ? unwrapped(schema.out) : schema
 }
 
@@ -128,7 +133,7 @@ function keysOf(schema: unknown): readonly string[] {
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : []
 }
 
-/** Every option in it, as in `retry.attempts`. */
+/** The paths of all options, such as `retry.attempts`. */
 function pathsIn(schema: unknown, within = ''): readonly string[] {
   return keysOf(schema).flatMap((key) => [`${within}${key}`, ...pathsIn(step(schema, key), `${within}${key}.`)])
 }
@@ -137,7 +142,7 @@ function lastOf(path: string): string {
   return path.slice(path.lastIndexOf('.') + 1)
 }
 
-/** What `is` accepts. The words say what is expected: an error shows them, and so does the reference's table. */
+/** A schema for the values that `is` accepts. Errors and the reference's table show `words`. */
 export function expected<T>(words: string, is: (value: unknown) => boolean): z.ZodType<T, T> {
   return z.custom<T>(is, `expected ${words}`).describe(words)
 }
@@ -145,12 +150,12 @@ export function expected<T>(words: string, is: (value: unknown) => boolean): z.Z
 type Retyped<T, Types> = { readonly [Name in keyof T]: Name extends keyof Types ? Types[Name] : T[Name] }
 
 /**
- * What callers give for a shape of options. It is mapped name by name, so that each keeps its comment in the shape; one that is
- * part of a schema would lose it in the published types. `Types` are for those that no schema can give.
+ * The input type of a shape of options. Mapped by name, so that each option keeps its comment; options within a schema lose it
+ * in the published types. `Types` replaces types that no schema can express.
  */
 export type Given<Shape extends z.core.$ZodShape, Types = {}> = Retyped<z.input<z.ZodObject<Shape>>, Types>
 
-/** A number in a range. `of` is its unit, as in `milliseconds`. */
+/** A number in a range. `of` is its unit, for example `milliseconds`. */
 export function numberFrom(minimum: number, maximum: number, of?: string): z.ZodType<number, number> {
   const range =
     maximum === Infinity ? `of at least ${written(minimum)}` : `from ${written(minimum)} to ${written(maximum)}`
@@ -168,10 +173,10 @@ export function wholeNumberFrom(minimum: number, maximum: number): z.ZodType<num
   ).meta({ description: 'count', minimum, maximum, isNumber: true })
 }
 
-/** How many items a page may have. */
+/** Maximum number of items on a page. */
 export const pageLimit = wholeNumberFrom(1, 100_000)
 
-/** A number above nothing: at 0, or where a variable was not set, it would mean nothing. */
+/** A number above 0. Rejects 0, which an unset variable often becomes. */
 export function numberAboveZero(most: number, of?: string): z.ZodType<number, number> {
   const upTo = most === Infinity ? '' : ` and at most ${written(most)}`
   return expected<number>(
@@ -184,17 +189,17 @@ function written(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** A text that is not empty; `what` it stands for. */
+/** A string that is not empty. `what` describes it. */
 export function textOf(what: string): z.ZodType<string, string> {
   return expected<string>(what, (value) => typeof value === 'string' && value !== '')
 }
 
-/** Something with these methods. */
+/** An object with these methods. */
 export function objectLike(what: string, ...methods: readonly string[]): z.ZodType<object, object> {
   return expected<object>(what, (value) => hasMethods(value, methods))
 }
 
-/** Whether it is an object, or a function, that has all of these methods. */
+/** Whether it is an object or function with all of these methods. */
 export function hasMethods(value: unknown, methods: readonly string[]): boolean {
   return (
     ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
@@ -202,7 +207,7 @@ export function hasMethods(value: unknown, methods: readonly string[]): boolean 
   )
 }
 
-/** A function; `signature` as an error and the reference show it. */
+/** A function. Errors and the reference show `signature`. */
 export function functionOf<T>(signature: string): z.ZodType<T, T> {
   return expected<T>(`a function ${signature}`, (value) => typeof value === 'function')
 }

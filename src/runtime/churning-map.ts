@@ -1,11 +1,11 @@
 /**
- * A Map for members that come and go all the time. Of a plain one V8 makes a table after the other, and a table that has
- * become old keeps the next, and so every member that went through, until the whole heap is collected. A new Map after some
- * hundred removals ends that chain: a member then costs half the CPU of one in a plain Map (0.4 to 0.5 microseconds in place
- * of 0.9, with up to 128 others there), and the heap stays below 25 MiB in place of 80 to 160 (`node bench/micro/containers.ts`).
+ * A Map for members with high turnover. V8 rehashes a plain Map into new tables, and an old table keeps the next one alive,
+ * with every member that passed through, until a full garbage collection. A new Map after some hundred removals ends that
+ * chain: a member costs half the CPU (0.4 to 0.5 µs instead of 0.9, with up to 128 others), and the heap stays below 25 MiB
+ * instead of 80 to 160 (`node bench/micro/containers.ts`).
  */
 export interface ChurningMap<K, V> {
-  /** Replaced now and then, which ends the chain of its tables. */
+  /** Replaced periodically, which ends the chain of its tables. */
   members: Map<K, V>
   removed: number
 }

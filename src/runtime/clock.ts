@@ -1,23 +1,23 @@
-/** The only place that asks for the time or sets a timer, so that tests advance a clock instead of sleeping. */
+/** The only module that reads the time or sets a timer, so that tests advance a clock instead of sleeping. */
 import { letReject } from './values.ts'
 
-/** A source of time. `now()` is in milliseconds since the Unix epoch. */
+/** A source of time. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
   /**
-   * Runs `callback` once after `delayMs`; returns the function that cancels it. The timer does not keep the process
-   * alive unless `keepAlive` is set.
+   * Runs `callback` once after `delayMs`, and returns a function that cancels it. The timer does not keep the process alive
+   * unless `keepAlive` is set.
    */
   setTimer(callback: () => void, delayMs: number, keepAlive?: boolean): () => void
-  /** Runs `callback` after the I/O that is under way, before any timer. */
+  /** Runs `callback` after pending I/O, before any timer. */
   soon(callback: () => void): void
 }
 
-/** Node fires a longer timer at once (measured), so longer ones are cut to this and whoever set them looks again. */
+/** Node fires a longer timer immediately (measured). Longer delays are cut to this, and the caller checks again. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** The machine's own clock and timers; `now` may be replaced alone, for a clock that is kept elsewhere. */
+/** The machine's clock and timers. `now` can be replaced. */
 export function systemClock(now: () => number = Date.now): Clock {
   return {
     now,
@@ -32,16 +32,16 @@ export function systemClock(now: () => number = Date.now): Clock {
   }
 }
 
-/** Milliseconds that begin a year of more than five digits: nobody means that. */
+/** The year 33658. Greater values are not in milliseconds. */
 const LATEST_MS = 1e15
 
 /**
- * A clock of the user's: where it throws or tells no time, time goes on from what it told last, at the pace of the
- * machine's; `failed` hears of it. A timer that it does not set is set on the machine, and fires once, and later.
+ * Guards a user's clock. If `now` throws or returns no valid time, time continues from its last value at the machine's pace,
+ * and `failed` is called. If `setTimer` throws, the machine sets the timer. A callback runs once, and never synchronously.
  */
 export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clock {
   const machine = systemClock()
-  /** Of the machine's, as far as this one told. */
+  /** Offset of this clock to the machine's, as last known. */
   let aheadMs = 0
 
   function told(): unknown {
@@ -62,7 +62,7 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
       const machineMs = machine.now()
       if (typeof given === 'number' && given >= 0 && given < LATEST_MS) {
         aheadMs = given - machineMs
-        // Some tell fractions, or a zero below zero, which stores cannot keep.
+        // Stores cannot keep fractions or -0.
         return Math.floor(given) + 0
       }
       if (typeof given === 'number') failed()
@@ -79,7 +79,7 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
       }
       let cancel: () => void
       try {
-        // Most hand it on to Node, which warns of a time that is over.
+        // Most clocks pass it to Node, which warns about negative delays.
         cancel = clock.setTimer(fire, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS), keepAlive)
       } catch (error) {
         failed(error)
@@ -91,7 +91,7 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
         try {
           cancel()
         } catch {
-          // Perhaps it is no function, or it throws: if the timer fires all the same, nothing comes of it.
+          // `cancel` may throw or not be a function. `isOver` already prevents the callback.
         }
       }
     },
@@ -106,18 +106,18 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
   }
 }
 
-/** A wall clock that is this far behind was set back; less is the jitter of timers and of clocks that are kept right. */
+/** A wall clock that falls behind by more than this was set back. Less is jitter of timers and clock correction. */
 const SET_BACK_MS = 1_000
 
-/** A clock that a wall clock set back does not take back with it: what waits for a time of this one waits no longer. */
+/** A clock that does not go back when the wall clock is set back, so that waiting ends in time. */
 export interface SteadyClock extends Clock {
   /** How far it is ahead of the wall clock. */
   readonly aheadMs: number
-  /** It is at least so late: somebody has seen this time before. */
+  /** Moves the clock to at least this time, which was observed before. */
   reach(atLeastMs: number): void
 }
 
-/** Times that are stored are of this clock; those that are shown, or held against somebody else's, are of the wall's. */
+/** Stored times are of this clock. Times that are shown, or compared with those of other systems, are of the wall clock. */
 export function steadyClock(wall: Clock): SteadyClock {
   let aheadMs = 0
   let lastMs = -Infinity
@@ -141,10 +141,10 @@ export function steadyClock(wall: Clock): SteadyClock {
     reach,
     now,
     setTimer(callback, delayMs, keepAlive) {
-      // From the time that was told last: whoever sets a timer for a time has just asked.
+      // Relative to the last time read: a caller that sets a timer has just read the clock.
       const untilMs = lastMs + Math.min(delayMs, LONGEST_TIMER_MS)
       function fire(): void {
-        // That it fires proves that the delay is over, whatever the wall says.
+        // The timer proves that the delay has passed, whatever the wall clock says.
         reach(untilMs)
         callback()
       }
@@ -154,17 +154,17 @@ export function steadyClock(wall: Clock): SteadyClock {
   }
 }
 
-/** For what is shorter than a millisecond. It begins anywhere, and no test moves it: to measure with, and to decide nothing by. */
+/** For durations below a millisecond. Starts anywhere and ignores fake clocks: use it to measure, not to decide. */
 export function monotonicMs(): number {
   return performance.now()
 }
 
-/** The wall clock may be kept right by less. */
+/** Smaller differences may be corrections of the wall clock. */
 const SLEPT_MS = 1_000
 
 /**
- * A monotonic clock that goes on while the machine sleeps, which Node's may not: where the wall clock has gone on for longer,
- * that counts. A wall clock that was set forward costs a question too many.
+ * A monotonic clock that continues while the machine sleeps, which Node's may not: adds the time by which the wall clock
+ * advanced further. A wall clock that is set forward only causes an extra check.
  */
 export function elapsedMs(): () => number {
   let wallMs = Date.now()
@@ -180,9 +180,9 @@ export function elapsedMs(): () => number {
   }
 }
 
-/** Settles as `work` does, or as `onTimeout()` does once `timeoutMs` have passed. The work itself goes on. */
+/** Settles like `work`, or like `onTimeout()` after `timeoutMs`. The work continues. */
 export function withDeadline<T>(clock: Clock, timeoutMs: number, work: PromiseLike<T>, onTimeout: () => T): Promise<T> {
-  // Asked for its result once: some only begin to work then.
+  // Subscribe once: some thenables start their work on each `then`.
   const settled = Promise.resolve(work)
   return new Promise((resolve) => {
     const cancel = clock.setTimer(() => resolve(Promise.resolve().then(onTimeout)), timeoutMs)
@@ -199,7 +199,7 @@ export function withDeadline<T>(clock: Clock, timeoutMs: number, work: PromiseLi
   })
 }
 
-/** Resolves once `delayMs` have passed, or at once with the signal. Somebody waits for it, so the process stays. */
+/** Resolves after `delayMs`, or immediately on abort. Keeps the process alive. */
 export function pause(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     function end(): void {

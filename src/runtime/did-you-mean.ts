@@ -1,23 +1,23 @@
-/** What was probably meant by a name that does not exist: one distance for options, events, faults and signals. */
+/** Suggests a known name for an unknown one: options, events, faults and signals. */
 
-/** So many letters may be wrong, and no more than this part of the longer name, so that short ones are not all alike. */
+/** Maximum number of wrong letters, and their maximum share of the longer name, so that short names do not all match. */
 const MOST_EDITS = 3
 const MOST_EDITED = 0.4
-/** A shorter beginning or end of a name is shared by too many. */
+/** A shorter prefix or suffix matches too many names. */
 const SHORTEST_PART = 4
 
-/** The known name that is most like this one; undefined where none is. Letters in the other case are the same. */
+/** The closest known name, ignoring case. Undefined if none is close. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   return nearestByEdits(name, known) ?? known.find((other) => isPartOf(name, other))
 }
 
-/** The same, but the beginning or the end of a name is not enough. */
+/** Like `nearest`, but does not match a prefix or suffix. */
 export function nearestByEdits(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined
   let fewest = MOST_EDITS + 1
   for (const other of known) {
     const longest = Math.max(name.length, other.length)
-    // The difference in length alone is as many edits; a name may be as long as somebody likes.
+    // The difference in length is a lower bound. It also bounds the work for a very long name.
     if (Math.abs(name.length - other.length) > MOST_EDITS) continue
     const edits = editsBetween(name.toLowerCase(), other.toLowerCase())
     if (edits < fewest && edits <= longest * MOST_EDITED) [best, fewest] = [other, edits]
@@ -30,7 +30,7 @@ function isPartOf(name: string, other: string): boolean {
   return shorter.length >= SHORTEST_PART && (longer.startsWith(shorter) || longer.endsWith(shorter))
 }
 
-/** Letters that were left out, added, changed, or swapped with their neighbour (Damerau and Levenshtein). */
+/** The number of letters omitted, added, changed, or swapped with a neighbour (Damerau and Levenshtein). */
 function editsBetween(name: string, other: string): number {
   let beforeLast: readonly number[] = []
   let last: readonly number[] = Array.from({ length: other.length + 1 }, (_, column) => column)

@@ -1,45 +1,45 @@
-/** What somebody threw, as a text that is safe to keep and to log: people throw anything, and errors quote what they met. */
+/** Describes a thrown value in text that is safe to store and log. Any value can be thrown, and errors quote their input. */
 import { inspect } from 'node:util'
 import { isOurs } from '../public/errors.ts'
 import { isError } from './values.ts'
 
 const LONGEST_TEXT = 8 * 1024
-/** How a text ends that was cut. */
+/** Appended to a text that was cut. */
 const CUT_END = '… (cut)'
 const LONGEST_LINE = 500
-/** An error names its cause, which names its own: so deep they are followed. */
+/** Maximum depth of causes. */
 const MOST_CAUSES = 3
-/** Of several errors in one, so many are told. */
+/** Maximum number of errors shown of an AggregateError. */
 const MOST_OF_MANY = 3
 
-/** An address with a password in it, and a password as a parameter. Bounded, for a text may be long and made to be slow. */
+/** Passwords in a URL, and passwords as parameters. Bounded, because a hostile text could make matching slow. */
 const PASSWORDS: readonly RegExp[] = [
   /(:\/\/[^\s:@/]{0,256}:)[^\s"'/?#]{1,256}(?=@)/g,
   /(\b(?:password|authKey|signingSecret)=)[^\s&"';]{1,256}/gi,
 ]
 
-/** A shorter secret, or one of fewer characters, stands in paths and words by chance: masked, it would leave no text readable. */
+/** Shorter or plainer secrets occur in paths and words by accident. Masking them would make texts unreadable. */
 const SHORTEST_MASKED = 8
 const LEAST_VARIETY = 5
 
-/** Whether a secret is too short or too plain to be masked where a text quotes it. */
+/** Whether a secret is too short or too plain to be masked in texts. */
 export function isWeakSecret(secret: string): boolean {
   return secret.length < SHORTEST_MASKED || new Set(secret).size < LEAST_VARIETY
 }
 
-/** With the stack and the causes. Never throws; at most 8 KiB, or `longest` characters; without the `secrets`. */
+/** Includes the stack and the causes, and masks the `secrets`. Never throws. At most 8 KiB, or `longest` characters. */
 export function failureText(thrown: unknown, secrets: readonly string[], longest = LONGEST_TEXT): string {
   return cut(masked(describe(thrown, 'stack'), secrets), longest)
 }
 
-/** The same in one line, without the stack; at most 500 characters. */
+/** One line without the stack, at most 500 characters. */
 export function failureLine(thrown: unknown, secrets: readonly string[]): string {
   const text = masked(describe(thrown, 'line'), secrets)
-  // So much is enough for the line, however long the text is.
+  // Enough for the line, and bounds the work.
   return cut(text.slice(0, LONGEST_TEXT).replace(/\s+/g, ' ').trim(), LONGEST_LINE)
 }
 
-/** Before it is cut, for half a secret is not found; and the longest first, for one may begin as another. */
+/** Mask before cutting, because half a secret is not recognised; longest first, because a secret may start with another. */
 function masked(given: string, secrets: readonly string[]): string {
   let text = given
   const masked = secrets.filter((secret) => !isWeakSecret(secret)).sort((a, b) => b.length - a.length)
@@ -57,18 +57,18 @@ function describe(thrown: unknown, how: 'stack' | 'line', depth = 0): string {
     if (!isError(thrown)) return describeOther(thrown)
     const causes = depth < MOST_CAUSES ? causesOf(thrown) : []
     if (how === 'line' && isOurs(thrown)) {
-      // It only wraps what happened.
+      // The error only wraps its cause.
       const [cause] = causes
       return cause === undefined ? `${thrown.message} (${thrown.code})` : describe(cause, how, depth + 1)
     }
     const text = describeError(thrown, how)
     return [text, ...causes.map((cause) => `Caused by: ${describe(cause, how, depth + 1)}`)].join('\n')
   } catch {
-    return 'What was thrown cannot be described.'
+    return 'The thrown value cannot be described.'
   }
 }
 
-/** Its name and its text may have been changed since the stack was made, which begins with them. */
+/** The stack starts with the name and message from when it was created. Both may have changed. */
 function describeError(error: Error, how: 'stack' | 'line'): string {
   const { stack, message } = error
   if (typeof message !== 'string') return typeof stack === 'string' ? stack : describeOther(error)
@@ -81,7 +81,7 @@ function describeError(error: Error, how: 'stack' | 'line'): string {
   return stack.includes(message) ? stack : `${head}\n${stack}`
 }
 
-/** Many a class of errors leaves its name as it was. */
+/** Many error classes do not set their name. */
 function nameOf(error: Error): string {
   const { name } = error
   if (typeof name === 'string' && name !== 'Error') return name

@@ -1,4 +1,4 @@
-/** Runs pieces of work one after another, in the order of the calls; one that fails stops none of the others. */
+/** Runs tasks one after another, in the order of the calls. A failed task does not stop the next. */
 export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {

@@ -1,54 +1,51 @@
-/** The lines of the log that tell of no error, in one table; an error's line has the code of the error. */
+/** The log lines that are not errors. An error's line has the code of the error. */
 export const LOG_CODES = {
   store_back: [
     'warn',
-    'The store was away and is back: for how long (`awayMs`), and how many events came out of the spool (`fromSpool`).',
+    'The store is back: how long it was unavailable (`awayMs`), and how many events left the spool (`fromSpool`).',
   ],
-  spool_emptied: ['info', 'What an earlier process had left in the spool is in the store (`fromSpool`).'],
+  spool_emptied: ['info', 'Spooled events of an earlier process are in the store (`fromSpool`).'],
   unrecognized_unhandled: [
     'warn',
-    'A callback came that could not be read, and no handler listens to `unrecognized`: its `problem`, id and likely cause.',
+    'A callback could not be read, and `unrecognized` has no handler: its `problem`, id and likely cause.',
   ],
-  event_unhandled: ['warn', 'No handler listens to the type of an event. It is said once for each type.'],
+  event_unhandled: ['warn', 'An event was settled without a handler for its type. Logged once per type.'],
   no_spool: [
     'warn',
-    'The store is durable and has no spool: while it is away, callbacks are answered 503 and lost. Set `spool`.',
+    'A durable store has no spool: while it is unavailable, callbacks are answered 503 and lost. Set `spool`.',
   ],
   secret_weak: [
     'warn',
-    'A key or secret is shorter than 8 characters, or has fewer than 5 different ones. It can be guessed, and the log does not mask it.',
+    'A key or secret is shorter than 8 characters or has fewer than 5 different ones. It can be guessed, and logs do not mask it.',
   ],
-  memory_store: ['warn', 'In production without a `store`: what is not handled when the process ends is lost.'],
-  secret_blank_ends: ['warn', 'A key or secret begins or ends with white space, perhaps the line end of its file.'],
+  memory_store: ['warn', 'Production without a `store`: unhandled events are lost when the process ends.'],
+  secret_blank_ends: [
+    'warn',
+    'A key or secret begins or ends with white space, perhaps a trailing newline of its file.',
+  ],
   keep_alive_short: [
     'warn',
-    '`server.keepAliveTimeout` is 5 s or less, so that a callback may be sent as its connection closes.',
+    '`server.keepAliveTimeout` is 5 s or less: a callback may arrive as its connection closes.',
   ],
   server_still_open: [
     'warn',
-    '`close()` was called while a server listens, or ended while it has connections; what comes later is answered 503.',
+    '`close()` was called while a server listens, or ended while it had connections. Later callbacks are answered 503.',
   ],
-  quarantine_lost: ['warn', 'Requests in quarantine, in memory only, that are lost with `close()`.'],
+  quarantine_lost: ['warn', 'Requests in a quarantine in memory that `close()` loses.'],
   inspector_audit: [
     'info',
-    'A change through the inspector, a refused one, a download or an export: `what`, `who`, `ids`, `outcome`.',
+    'A change through the inspector, a refused change, a download or an export: `what`, `who`, `ids`, `outcome`.',
   ],
-  inspector_audit_failed: [
-    'error',
-    '`audit` of the inspector threw (`cause`); what it was told of is done all the same.',
-  ],
-  inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`); the request was answered 500.'],
-  inspector_failed: [
-    'error',
-    'The store failed as the inspector asked it, or the inspector did (`cause`); the request was answered 503.',
-  ],
+  inspector_audit_failed: ['error', '`audit` of the inspector threw (`cause`). The audited action was done anyway.'],
+  inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`). The request was answered 500.'],
+  inspector_failed: ['error', 'The store or the inspector failed (`cause`). The request was answered 503.'],
   send_retried: [
     'warn',
-    'A send of the client did not reach the service and is tried again: why (`reason`), and when (`delayMs`).',
+    'A send of the client did not reach the service and is retried: why (`reason`), and when (`delayMs`).',
   ],
   schedule_ignored: [
     'warn',
-    'The service accepted messages of the client that were for a future time as if for now (`recipients`): see its option `schedule`.',
+    'The service accepted messages for a future time as immediate (`recipients`): see the option `schedule` of the client.',
   ],
-  on_error_failed: ['error', 'A handler of `onError` threw; what it threw was dropped.'],
+  on_error_failed: ['error', 'A handler of `onError` threw. Its error was dropped.'],
 } as const satisfies Record<string, readonly [level: 'info' | 'warn' | 'error', when: string]>

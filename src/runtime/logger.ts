@@ -1,15 +1,15 @@
 import type { Clock } from './clock.ts'
 import { letReject } from './values.ts'
 
-/** What we ask of a logger: pino's shape, an object first and a sentence second. */
+/** The interface of a logger, compatible with pino: fields first, then the message. */
 export interface Logger {
-  /** Nothing is said at this level today. */
+  /** Not used today. */
   debug(fields: object, message: string): void
-  /** What is worth knowing and asks for nothing. */
+  /** Information that needs no action. */
   info(fields: object, message: string): void
-  /** What somebody should look at. */
+  /** A problem to look at. */
   warn(fields: object, message: string): void
-  /** What costs callbacks, or soon will. */
+  /** A problem that loses callbacks, or soon will. */
   error(fields: object, message: string): void
 }
 
@@ -17,21 +17,21 @@ const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 const LINES_A_MINUTE = 10
 const WINDOW_MS = 60_000
 
-/** The logger of `logger: false`. */
+/** The logger for `logger: false`. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /**
- * The default: warnings and errors on the console, because a wrong secret that nobody hears of loses every callback.
- * At most ten lines a minute for each code, since anyone can send forged requests; the rest is counted, and the number logged.
+ * The default logger: warnings and errors on the console, because an unnoticed wrong secret loses every callback. At most ten
+ * lines a minute per code, since anyone can send forged requests. Further lines are counted, and the count is logged.
  */
 export function consoleLogger(clock: Clock): Logger {
   return limitedLogger(clock, (level, line) => console[level](line))
 }
 
-/** How to say now what limited loggers have withheld; those of users are their own affair. */
+/** Functions that log the pending counts of limited loggers. */
 const flushes = new WeakMap<object, () => void>()
 
-/** Says what this logger has withheld, where it is one of ours: for a receiver that closes. */
+/** Logs the pending counts if the logger is limited. Used when a receiver closes. */
 export function flushLogger(logger: object): void {
   flushes.get(logger)?.()
 }
@@ -43,9 +43,9 @@ interface Window {
 
 type Level = 'warn' | 'error'
 
-/** The same, to wherever lines are written. */
+/** A limited logger that writes lines to `writeLine`. */
 export function limitedLogger(clock: Clock, writeLine: (level: Level, line: string) => void): Logger {
-  /** By code; each ends a minute after its first line. */
+  /** By code. Each window ends a minute after its first line. */
   const windows = new Map<string, Window>()
 
   function end(code: string): void {
@@ -89,19 +89,19 @@ export function limitedLogger(clock: Clock, writeLine: (level: Level, line: stri
   return logger
 }
 
-/** The code to look up, and the status that a request was refused with. */
+/** The code to look up, and the status of a refused request. */
 function label(fields: object): string {
   const code = 'code' in fields && typeof fields.code === 'string' ? fields.code : undefined
   const status = 'status' in fields && typeof fields.status === 'number' ? ` refused with ${fields.status},` : ''
   return code === undefined ? '' : `${status} ${code}`
 }
 
-/** A terminal obeys what errors quote of strangers' texts. */
+/** Errors may quote untrusted text. A terminal would execute its control characters. */
 function printable(line: string): string {
   return line.replace(/[^\P{Cc}\n\t]/gu, '\uFFFD')
 }
 
-/** A logger is the user's code: what it throws must not cost an event. */
+/** Guards a user's logger: an error in it must not cost an event. */
 export function guardLogger(
   logger: Readonly<Record<keyof Logger, (fields: object, message: string) => unknown>>,
 ): Logger {
@@ -109,10 +109,10 @@ export function guardLogger(
   for (const level of LEVELS) {
     guarded[level] = (fields, message) => {
       try {
-        // Typed as nothing; one that writes to somewhere far away returns a promise all the same.
+        // Typed as void, but a remote logger may return a promise.
         letReject(logger[level](fields, message))
       } catch {
-        // There is nowhere left to say it.
+        // An error of the logger cannot be logged.
       }
     }
   }

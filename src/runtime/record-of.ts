@@ -1,5 +1,5 @@
-/** An object that has each of these names, and what is made for it. */
+/** An object with a value for each name. */
 export function recordOf<K extends string, V>(names: readonly K[], make: (name: K) => V): Record<K, V> {
-  // `fromEntries` forgets the names, which are all there are.
+  // `fromEntries` widens the names to string.
   return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<K, V>
 }

@@ -1,53 +1,59 @@
-/** Where errors go that nobody waits for: the logger and the handlers of `onError`. */
+/** Reports errors that no caller receives: to the logger and the handlers of `onError`. */
 import { failureLine, failureText } from './failure-text.ts'
 import type { ErrorCode } from '../public/error-table.ts'
-import { HandlerError, RefusedError, type MessagingWebhooksError } from '../public/errors.ts'
+import { HandlerError, referenceTo, RefusedError, type MessagingWebhooksError } from '../public/errors.ts'
 import { silentLogger, type Logger } from './logger.ts'
 
-/** What `onError` takes. What it returns is ignored; what it throws is logged and dropped. */
+/** A handler of `onError`. Its result is ignored; its errors are logged and dropped. */
 export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 
 interface Reporter {
-  /** `fields`: what else the log can be searched for. */
+  /** `fields`: further searchable fields of the log line. */
   report(error: MessagingWebhooksError, fields?: object): void
-  /** Returns the function that takes the handler off again. */
+  /** Returns a function that removes the handler. */
   add(handler: ErrorHandler): () => void
 }
 
-/** What is worth saying once: the same wrong mounting would be said for every request. */
+/** Errors reported once: a wrong mount would repeat them with every request. */
 const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed', 'trace_context_failed'])
 
-/** Somebody's program is to be mended, so the log says where it went wrong; of any other cause it has a line. */
+/** Errors in code that needs a fix: the log includes the stack. Other causes take one line. */
 const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_letter', 'transaction_failed', 'internal'])
 
-/** `secrets`: keys, which no line of the log may have, whatever a thrown error quotes. */
+/** `secrets`: masked in every log line, because thrown errors may quote them. */
 export function createReporter(logger: Logger, secrets: () => readonly string[]): Reporter {
-  /** Replaced, never changed: a handler may attach others, or itself again, while they are told. */
+  /** Copied on change: a handler may add or remove handlers while they are called. */
   let handlers: readonly { readonly handler: ErrorHandler }[] = []
   const said = new Set<ErrorCode>()
+  /** Codes with a line that ends with the address of their documentation. The first is enough. */
+  const referenced = new Set<ErrorCode>()
 
   function failed(): void {
-    logger.error({ code: 'on_error_failed' }, 'A handler of onError threw; what it threw was dropped.')
+    logger.error({ code: 'on_error_failed' }, 'A handler of onError threw. Its error was dropped.')
   }
 
   function log(error: MessagingWebhooksError, fields: object): void {
     if (logger === silentLogger) return
     const { code, message, cause } = error
     const isRefusal = error instanceof RefusedError
-    // Refusals and what was taken all the same are warnings; a failing handler or store is an error.
+    // Refused and accepted requests are warnings. A failing handler or store is an error.
     const isWarning = code === 'signature_ignored' || code === 'body_already_parsed'
     const level = isWarning || (isRefusal && error.status < 500) ? 'warn' : 'error'
     const all = { code, ...fieldsOf(error), ...fields }
-    // A handler may throw undefined, too.
+    const address = ` ${referenceTo(code)}`
+    const text = message.replace(address, '')
+    const reference = referenced.has(code) ? '' : address
+    referenced.add(code)
+    // A handler may also throw undefined.
     if (cause === undefined && !('cause' in error)) {
-      logger[level](all, message)
+      logger[level](all, text + reference)
       return
     }
     const line = failureLine(cause, secrets())
-    const text = WITH_STACK.has(code)
-      ? `${message}\n${indented(failureText(cause, secrets()))}`
-      : `${message} The cause: ${line}`
-    logger[level]({ ...all, cause: line }, text)
+    const whole = WITH_STACK.has(code)
+      ? `${text}${reference}\n${indented(failureText(cause, secrets()))}`
+      : `${text} Cause: ${line}${reference}`
+    logger[level]({ ...all, cause: line }, whole)
   }
 
   return {
@@ -75,7 +81,7 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
   }
 }
 
-/** What a log can be searched for. */
+/** The searchable fields of an error. */
 function fieldsOf(error: MessagingWebhooksError): object {
   if (error instanceof RefusedError) return { status: error.status }
   if (!(error instanceof HandlerError)) return {}
@@ -83,7 +89,7 @@ function fieldsOf(error: MessagingWebhooksError): object {
   return messageId === undefined ? { eventId, eventType, attempt } : { eventId, eventType, messageId, attempt }
 }
 
-/** No line of it can be taken for one of ours. */
+/** Indented, so that no line looks like a log line of this package. */
 function indented(text: string): string {
   return `    ${text.replaceAll('\n', '\n    ')}`
 }

@@ -1,13 +1,13 @@
-/** What a value is where no type says so: a record, an error, or a promise of somebody's function; and bytes as text. */
+/** Type guards for untyped values, and decoding of bytes. */
 
-/** Whether a value is an object with fields: no list, and not null. */
+/** Whether a value is an object with fields: neither an array nor null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
- * Whether what was thrown is an error, of any realm: in a test of Jest, Node's own errors are of another one than this code. What
- * was thrown may be anything, and throw when it is asked.
+ * Whether a thrown value is an error of any realm: in Jest, errors of Node and errors of this code differ in realm. Inspecting
+ * a thrown value may throw.
  */
 export function isError(thrown: unknown): thrown is Error {
   try {
@@ -18,7 +18,7 @@ export function isError(thrown: unknown): thrown is Error {
   }
 }
 
-/** Whether `await` would wait for it. Throws what a getter of it throws. */
+/** Whether `await` would wait for it. Throws if a getter throws. */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return (
     ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
@@ -27,18 +27,18 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   )
 }
 
-/** Nobody waits for it: if it is a promise, that it rejects must not end the process. */
+/** Prevents an unhandled rejection if the value is a promise. */
 export function letReject(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   try {
-    // Refuses all but real promises, of any realm, whatever methods of its own one may have.
+    // Throws unless the value is a native promise, of any realm, and ignores methods that it overrides.
     void Promise.prototype.then.call(value, undefined, () => {})
   } catch {
-    // It is none.
+    // Not a promise.
   }
 }
 
-/** Text of the bytes without a byte order mark; what is not UTF-8 becomes U+FFFD. */
+/** Decodes bytes without a byte order mark. Invalid UTF-8 becomes U+FFFD. */
 export function textOf(bytes: Buffer, encoding: 'utf8' | 'latin1' = 'utf8'): string {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return bytes.toString(encoding, hasMark ? 3 : 0)

@@ -29,7 +29,10 @@ export interface Delivered {
 
 const optionsSchema = z.strictObject({
   path: z
-    .custom<string>((value) => typeof value === 'string' && value.startsWith('/'), 'expected a text that begins with /')
+    .custom<string>(
+      (value) => typeof value === 'string' && value.startsWith('/'),
+      'expected a string that begins with /',
+    )
     .default('/'),
   signingSecret: z.string().optional(),
   authKey: z.string().optional(),
@@ -80,7 +83,7 @@ function bytesOf(callback: unknown, authKey: string | undefined): Buffer {
   if (types.isUint8Array(callback)) return Buffer.from(callback)
   if (typeof callback === 'object' && callback !== null)
     return Buffer.from(JSON.stringify(authKey === undefined ? callback : { ...callback, authKey }))
-  throw new OptionsError(`deliver: the callback is ${describe(callback)}; expected an object, a text or bytes.`)
+  throw new OptionsError(`deliver: the callback is ${describe(callback)}; expected an object, a string or bytes.`)
 }
 
 async function loadSupertest() {

@@ -18,7 +18,7 @@ export function signCallback(
 ): string {
   const { timestamp = Math.floor(Date.now() / 1_000) } = checkOptions(optionsSchema, options, 'signCallback')
   if (typeof signingSecret !== 'string')
-    throw new OptionsError(`signCallback: the secret is ${describe(signingSecret)}; expected a text.`)
+    throw new OptionsError(`signCallback: the secret is ${describe(signingSecret)}; expected a string.`)
   const bytes = bytesOf(body)
   const message = Buffer.concat([Buffer.from(`${timestamp}.`, 'ascii'), bytes])
   return `t=${timestamp},v1=${createHmac('sha256', signingSecret).update(message).digest('hex')}`
@@ -28,6 +28,6 @@ function bytesOf(body: unknown): Uint8Array {
   if (typeof body === 'string') return Buffer.from(body, 'utf8')
   if (types.isUint8Array(body)) return body
   throw new OptionsError(
-    `signCallback: the body is ${describe(body)}; expected the very text or bytes that are sent, such as JSON.stringify(body).`,
+    `signCallback: the body is ${describe(body)}; expected the exact string or bytes that are sent, such as JSON.stringify(body).`,
   )
 }

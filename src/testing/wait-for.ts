@@ -54,7 +54,7 @@ export async function waitFor<R extends Watched, const T extends EventType>(
   if (!EVENT_TYPES.includes(type)) throw new MessagingWebhooksError('pattern_unknown', unknownName(type, EVENT_TYPES))
   if (messageId !== undefined && typeof messageId !== 'string')
     throw new OptionsError(
-      `waitFor: the message id is ${describe(messageId)}; expected a text, or undefined where only options follow.`,
+      `waitFor: the message id is ${describe(messageId)}; expected a string, or undefined where only options follow.`,
     )
   const { timeoutMs } = checkOptions(optionsSchema, options, 'waitFor')
   const { handedOver, listeners } = historyOf(receiver)

@@ -67,7 +67,7 @@ describe('--fault and --send-fault', () => {
   })
 
   test.each([
-    ['duplicat', '--fault: duplicat is no option (did you mean duplicate?).'],
+    ['duplicat', 'Invalid option for --fault: duplicat. Did you mean duplicate?'],
     ['drop=2', '--fault: drop is 2; expected a number from 0 to 1.'],
     ['drop=', '--fault: drop is NaN; expected a number from 0 to 1.'],
   ])('%s', (fault, message) => {

@@ -102,19 +102,19 @@ describe('emulate', { timeout: 120_000 }, () => {
     [
       'an option that does not exist',
       '{ "project": [] }',
-      'error: The emulator cannot be set up: project is no option (did you mean projects?).',
+      'error: The emulator cannot be set up: Invalid option: project. Did you mean projects?',
       'usage',
     ],
     [
       'a channel that cannot be renamed',
       '{ "channels": { "sms": "text" } }',
-      'error: The emulator cannot be set up: channels.sms is a text; expected to be left out',
+      'error: The emulator cannot be set up: channels.sms is a string; expected to be left out',
       'usage',
     ],
     [
       'a value that cannot work',
       '{ "projects": [{ "name": "", "apiKey": "hidden" }] }',
-      'error: The emulator cannot be set up: projects.0.name is an empty text; expected',
+      'error: The emulator cannot be set up: projects.0.name is an empty string; expected',
       'usage',
     ],
   ] as const)('%s', async (_, text, message, exit) => {

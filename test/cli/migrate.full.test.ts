@@ -67,7 +67,7 @@ describePostgres('migrate', () => {
       url.username = role
       const { code, stdout, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL: url.href })
       expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
-      expect(stderr).toContain('this role may not make them')
+      expect(stderr).toContain('this role may not create them')
       // It may still have them printed for somebody who may.
       const printed = await runCli(['migrate', '--schema', schema, '--print'], { STORE_URL: url.href })
       expect(printed.stdout).toContain('CREATE TABLE')
@@ -132,7 +132,7 @@ describe('migrate, without a server', PATIENT, () => {
     ['no store', [], 'error: No store was named.\n'],
     ['another store', ['--store', 'redis://me:hidden@127.0.0.1'], 'error: Only a Postgres store has migrations'],
     ['a file', ['--store', 'inbox.db'], 'error: Only a Postgres store has migrations'],
-    ['a schema that is none', ['--print', '--schema', ''], 'error: postgresMigrations: schema is an empty text'],
+    ['a schema that is none', ['--print', '--schema', ''], 'error: postgresMigrations: schema is an empty string'],
   ])('%s is a mistake', async (_, args, message) => {
     const { code, stdout, stderr } = await runCli(['migrate', ...args])
     expect(stderr).toContain(message)

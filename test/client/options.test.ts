@@ -7,28 +7,26 @@ const RIGHT: ClientOptions = { baseUrl: 'https://service.invalid/api/v1/messagin
 const HELLO: Message = { to: '999100000000', message: 'Hello' }
 
 test.each([
-  [{ baseUrl: 'service.invalid' }, 'baseUrl is a text; expected an http or https URL without credentials'],
-  [{ baseUrl: 'ftp://service.invalid/' }, 'baseUrl is a text'],
-  [{ baseUrl: 'https://user:secret@service.invalid/' }, 'baseUrl is a text'],
-  [{ project: '' }, 'project is an empty text'],
-  [
-    { apiKey: undefined },
-    'apiKey is undefined; expected a text that is not empty (is the variable set?), or a function',
-  ],
-  [{ apiKey: '' }, 'apiKey is an empty text'],
-  [{ via: 'xml' }, 'via is a text; expected one of json, form, query'],
-  [{ keyIn: 'body' }, 'keyIn is a text; expected one of header, field'],
+  [{ baseUrl: 'service.invalid' }, 'baseUrl is a string; expected an http or https URL without credentials'],
+  [{ baseUrl: 'ftp://service.invalid/' }, 'baseUrl is a string'],
+  [{ baseUrl: 'https://user:secret@service.invalid/' }, 'baseUrl is a string'],
+  [{ project: '' }, 'project is an empty string'],
+  [{ apiKey: undefined }, 'apiKey is undefined; expected a non-empty string (is the variable set?), or a function'],
+  [{ apiKey: '' }, 'apiKey is an empty string'],
+  [{ via: 'xml' }, 'via is a string; expected one of json, form, query'],
+  [{ keyIn: 'body' }, 'keyIn is a string; expected one of header, field'],
   [{ timeoutMs: 0 }, 'timeoutMs is 0'],
-  [{ timeout: 5 }, 'timeout is no option (did you mean timeoutMs?)'],
+  [{ timeout: 5 }, 'Invalid option for createClient: timeout. Did you mean timeoutMs?'],
   [{ retry: { attempts: 0 } }, 'retry.attempts is 0; expected a whole number from 1 to 20'],
-  [{ retry: { delayMs: 1 } }, 'retry.delayMs is no option (did you mean'],
-  [{ channels: { sms: 'sms' } }, 'channels.sms is no option'],
+  [{ retry: { delayMs: 1 } }, 'Invalid option for createClient: retry.delayMs. Did you mean'],
+  [{ channels: { sms: 'sms' } }, 'Invalid option for createClient: channels.sms'],
   [{ logger: {} }, 'logger is an object; expected false, or a logger with'],
-  [{ fetch: 'fetch' }, 'fetch is a text; expected a function'],
+  [{ fetch: 'fetch' }, 'fetch is a string; expected a function'],
 ])('createClient with %j', (wrong, says) => {
   const create = (): unknown => createClient({ ...RIGHT, ...wrong } as unknown as ClientOptions)
   expect(create).toThrow(expect.objectContaining({ code: 'options_invalid' }))
-  expect(create).toThrow(`createClient: ${says}`)
+  expect(create).toThrow('createClient: ')
+  expect(create).toThrow(says)
 })
 
 describe('a send', () => {
@@ -40,29 +38,29 @@ describe('a send', () => {
   })
 
   test.each([
-    [{ to: '' }, 'to is an empty text; expected digits, with or without a plus'],
-    [{ to: [] }, 'to is a list'],
-    [{ to: [1] }, 'to is a list'],
-    [{ message: undefined }, 'message is undefined; expected a text'],
-    [{ scheduledFor: new Date(NaN) }, 'scheduledFor is an object; expected a Date that is valid'],
-    [{ scheduledFor: '2030-01-01' }, 'scheduledFor is a text'],
-    [{ recipient: '999100000000' }, 'recipient is no option'],
-    [{ chanel: 'sms' }, 'chanel is no option (did you mean channel?)'],
-    [{ extra: { to: '999200000000' } }, 'extra.to is a field of the client’s own'],
-    [{ extra: 'x' }, 'extra is a text; expected an object'],
+    [{ to: '' }, 'send: to is an empty string; expected digits, with or without a plus'],
+    [{ to: [] }, 'send: to is a list'],
+    [{ to: [1] }, 'send: to is a list'],
+    [{ message: undefined }, 'send: message is undefined; expected a string'],
+    [{ scheduledFor: new Date(NaN) }, 'send: scheduledFor is an object; expected a Date that is valid'],
+    [{ scheduledFor: '2030-01-01' }, 'send: scheduledFor is a string'],
+    [{ recipient: '999100000000' }, 'Invalid option for send: recipient'],
+    [{ chanel: 'sms' }, 'Invalid option for send: chanel. Did you mean channel?'],
+    [{ extra: { to: '999200000000' } }, 'send: extra.to is a field of the client’s own'],
+    [{ extra: 'x' }, 'send: extra is a string; expected an object'],
   ])('with %j', async (wrong, says) => {
     const sending = client.send({ ...HELLO, ...wrong } as unknown as Message)
     await expect(sending).rejects.toMatchObject({
       code: 'options_invalid',
-      detail: expect.stringContaining(`send: ${says}`) as string,
+      detail: expect.stringContaining(says) as string,
     })
   })
 
   test('with an option that there is not', async () => {
     await expect(client.send(HELLO, { signal: {} as AbortSignal })).rejects.toThrow('expected an AbortSignal')
     for (const wrong of [{ batch: 0 }, { concurrency: 1.5 }, { onprogress() {} }])
-      expect(() => client.sendAll(HELLO, wrong as SendAllOptions)).toThrow(/^An option/)
-    await expect(client.otp({ ...HELLO, type: 'bulk' } as Message)).rejects.toThrow('otp: type is no option')
+      expect(() => client.sendAll(HELLO, wrong as SendAllOptions)).toThrow(/sendAll/)
+    await expect(client.otp({ ...HELLO, type: 'bulk' } as Message)).rejects.toThrow('Invalid option for otp: type')
   })
 
   test('whose time cannot be written', async () => {

@@ -139,9 +139,9 @@ describe('a send that fails', () => {
   test('for what cannot be sent leaves nothing behind', async () => {
     const { send, endpoint, receiver } = await sending()
     const wrong = { ...HELLO, reference, text: 'Hello' }
-    await expect(send(wrong)).rejects.toThrow(/text is no option/)
+    await expect(send(wrong)).rejects.toThrow(/Invalid option for send: text/)
     const misspelt = { ...HELLO, reference, witinMs: 1 }
-    await expect(send(misspelt)).rejects.toThrow(/did you mean withinMs/)
+    await expect(send(misspelt)).rejects.toThrow(/Did you mean withinMs/)
     const form = clientOf(endpoint, { receiver, via: 'form' })
     await expect(form.send({ ...HELLO, reference, extra: { list: {} } })).rejects.toThrow(/list is no text/)
     expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
@@ -273,7 +273,7 @@ describe('a list', () => {
     const { sendAll } = await sending()
     expect(() => sendAll({ to, message: 'x' }, { batch: 0 })).toThrow(/batch is 0/)
     const misspelt = { to, message: 'x', referense: 'a' }
-    expect(() => sendAll(misspelt)).toThrow(/did you mean reference/)
+    expect(() => sendAll(misspelt)).toThrow(/Did you mean reference/)
     expect(() => sendAll({ to, message: 'x', withinMs: -1 })).toThrow(/withinMs is -1/)
     const large = await sendAll({ to, message: 'x', meta: 'x'.repeat(5_000) })
     expect(large.stoppedBy?.message).toContain('meta has 5002 bytes')

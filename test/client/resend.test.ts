@@ -366,7 +366,7 @@ test('refuses what cannot work', async () => {
   expect(() => resend({ compose, attempts: 0 })).toThrow(/attempts is 0/)
   expect(() => resend({ compose, delayMs: -1 })).toThrow(/delayMs is -1/)
   const misspelt = { compose, atempts: 2 }
-  expect(() => resend(misspelt)).toThrow(/did you mean attempts/)
+  expect(() => resend(misspelt)).toThrow(/Did you mean attempts/)
   expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/it needs the option receiver/)
   await expect(receiver.intend({ resendOf: 'nobody knows it' })).rejects.toThrow(/nothing is kept of the message/)
 })

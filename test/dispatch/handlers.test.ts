@@ -97,6 +97,6 @@ test.each([
 
 test('a handler that is no function is refused at once', () => {
   const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
-  expect(() => void Reflect.apply(receiver.on, undefined, ['message.sent'])).toThrow('no function')
-  expect(() => void Reflect.apply(receiver.onAny, undefined, [{}])).toThrow('no function')
+  expect(() => void Reflect.apply(receiver.on, undefined, ['message.sent'])).toThrow('not a function')
+  expect(() => void Reflect.apply(receiver.onAny, undefined, [{}])).toThrow('not a function')
 })

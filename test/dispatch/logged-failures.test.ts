@@ -113,6 +113,14 @@ test('no key, secret or password that an error quotes is in the log', async () =
     }
 })
 
+test('the message for onError has the text of what was thrown, and no secret of it', async () => {
+  const { errors, line } = await logged(new DatabaseError(`no row for ${SIGNING_SECRET}`))
+  expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
+  for (const { message } of errors)
+    expect(message).toMatch(/, attempt 1\. Cause: DatabaseError: no row for \[redacted\]\. Fix .* See https:\S+$/)
+  expect(line.text).toContain('Cause: DatabaseError: no row for [redacted].')
+})
+
 test('an address that only has an @ further on is left as it is', async () => {
   const text = 'GET http://localhost:8080/mail?to=someone@example.org failed'
   expect((await logged(new Error(text))).line.fields['cause']).toContain(text)
@@ -133,6 +141,6 @@ test('on the console it is one line for us and its own lines behind it, which no
   await post(url, callback.smsDelivery({ messageId: 'm-1' }))
   await receiver.drain()
   const said = String(error.mock.calls[0]?.[0])
-  expect(said).toMatch(/^messaging-webhooks handler_failed: A handler threw; /)
+  expect(said).toMatch(/^messaging-webhooks handler_failed: A handler threw\. /)
   expect(said).toContain('\n    Error: \uFFFD[2Jgone\n    messaging-webhooks: all is well\n        at ')
 })

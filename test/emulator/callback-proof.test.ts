@@ -86,10 +86,10 @@ describe('a fault', () => {
 })
 
 test.each([
-  ['a proof that is none', 'bth', 'proof: there is no such proof. Got "bth". Did you mean "both"?'],
-  ['no text', 5, 'proof: there is no such proof. Got 5. There are: both, authKey, signature.'],
-  ['a callback that is none', { chatapp: 'both' }, 'proof: chatapp is no option (did you mean chat-app?)'],
-  ['a proof of one that is none', { sms: 'none' }, 'proof: sms is a text; expected one of both, authKey, signature'],
+  ['a proof that is none', 'bth', 'proof: unknown proof. Got "bth". Did you mean "both"?'],
+  ['no text', 5, 'proof: unknown proof. Got 5. Valid: both, authKey, signature.'],
+  ['a callback that is none', { chatapp: 'both' }, 'Invalid option for proof: chatapp. Did you mean chat-app?'],
+  ['a proof of one that is none', { sms: 'none' }, 'proof: sms is a string; expected one of both, authKey, signature'],
 ] as const)('%s is refused at once', (_, proof, says) => {
   const options = { proof } as unknown as EmulatorOptions
   expect(() => createEmulator(options)).toThrow(

@@ -86,17 +86,21 @@ test('the other channels can be renamed too, even to each other’s names', asyn
 })
 
 describe('a mistake in the option is told at once', () => {
-  const chatApp = 'channels.chat-app is a text; expected the chat-app’s name in lowercase, or a list of such names'
+  const chatApp = 'channels.chat-app is a string; expected the chat-app’s name in lowercase, or a list of such names'
   const MISTAKES: readonly (readonly [what: string, channels: unknown, says: string])[] = [
-    ['a misspelt channel', { chatapp: 'telegraph' }, 'channels.chatapp is no option (did you mean channels.chat-app?)'],
-    ['a channel that is none', { telegraph: 'chat-app' }, 'channels.telegraph is no option; there are '],
-    ['a name for SMS', { sms: 'text' }, 'channels.sms is a text; expected to be left out'],
+    [
+      'a misspelt channel',
+      { chatapp: 'telegraph' },
+      'Invalid option: channels.chatapp. Did you mean channels.chat-app?',
+    ],
+    ['a channel that is none', { telegraph: 'chat-app' }, 'Invalid option: channels.telegraph. Valid: '],
+    ['a name for SMS', { sms: 'text' }, 'channels.sms is a string; expected to be left out'],
     ['capital letters', { 'chat-app': 'Telegraph' }, chatApp],
-    ['an empty name', { 'chat-app': '' }, 'channels.chat-app is an empty text; expected'],
+    ['an empty name', { 'chat-app': '' }, 'channels.chat-app is an empty string; expected'],
     [
       'spaces around it',
       { airtime: ' airtime' },
-      'channels.airtime is a text; expected a name without spaces around it',
+      'channels.airtime is a string; expected a name without spaces around it',
     ],
     ['a control character', { 'chat-app': 'tele\u0000graph' }, chatApp],
     ['no text', { 'chat-app': 5 }, 'channels.chat-app is a number; expected'],

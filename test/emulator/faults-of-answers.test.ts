@@ -49,7 +49,7 @@ test('a late answer comes in the end where there is no callback', async () => {
 })
 
 test.each([
-  [{ noAnwser: 1 }, 'sendFaults.noAnwser is no option (did you mean sendFaults.noAnswer?)'],
+  [{ noAnwser: 1 }, 'Invalid option: sendFaults.noAnwser. Did you mean sendFaults.noAnswer?'],
   [{ noAnswer: 2 }, 'sendFaults.noAnswer is 2; expected a number from 0 to 1.'],
   [[], 'sendFaults is a list; expected an object'],
 ])('%j is refused', (sendFaults, says) => {

@@ -33,7 +33,7 @@ adapterCases('Koa', {
       return onKoa(app)
     }),
     code: 'body_already_read',
-    says: 'before whatever reads the body',
+    says: 'before anything that reads the body',
   },
 })
 

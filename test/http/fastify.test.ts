@@ -180,7 +180,7 @@ describe('refused as it is registered:', () => {
   test.each<[string, object, string]>([
     ['no receiver', { status: '/status' }, 'webhooks: receiver is undefined; expected what createReceiver() returned'],
     ['no path', { receiver }, "webhooks: no path is given; expected one, such as status: '/status'."],
-    ['a misspelt kind', { receiver, statuses: '/' }, 'webhooks: statuses is no option (did you mean status?).'],
+    ['a misspelt kind', { receiver, statuses: '/' }, 'Invalid option for webhooks: statuses. Did you mean status?'],
     [
       'a path that is none',
       { receiver, status: 1 },
@@ -189,10 +189,10 @@ describe('refused as it is registered:', () => {
     [
       'a misspelt policy',
       { receiver, status: { url: '/', proof: 'signatur' } },
-      'proof is a text; expected one of either, signature',
+      'proof is a string; expected one of either, signature',
     ],
     ['a misspelt part of a path', { receiver, status: { url: '/', prof: 'both' } }, 'expected a path such as'],
-    ['neither of two', { receiver, status: '/', close: 'no' }, 'close is a text; expected true or false'],
+    ['neither of two', { receiver, status: '/', close: 'no' }, 'close is a string; expected true or false'],
   ])('%s', async (_, options, says) => {
     const app = Fastify()
     const ready = app.register(webhooks, options as WebhooksOptions).ready()

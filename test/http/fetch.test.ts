@@ -112,5 +112,5 @@ test('a policy of its own goes before the option, and a misspelt one mounts noth
   const misspelt: object = { prof: 'signature' }
   expect(() => receiverHandler(receiver, 'status', misspelt)).toThrow('receiverHandler: prof')
   const state: unknown = 'state'
-  expect((): unknown => Reflect.apply(receiverHandler, undefined, [receiver, state])).toThrow('There are: status,')
+  expect((): unknown => Reflect.apply(receiverHandler, undefined, [receiver, state])).toThrow('Valid: status,')
 })

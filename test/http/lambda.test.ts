@@ -217,6 +217,6 @@ test.each<[string, object]>([
 
 test('a kind and a policy that do not exist are refused as the handler is made', () => {
   const make = lambdaHandler as (receiver: Receiver, kind: string, mount?: object) => unknown
-  expect(() => make(receiverOf(), 'state')).toThrow('lambdaHandler: there is no such kind of callback.')
-  expect(() => make(receiverOf(), 'status', { prof: 'both' })).toThrow('lambdaHandler: prof is no option')
+  expect(() => make(receiverOf(), 'state')).toThrow('lambdaHandler: unknown kind of callback.')
+  expect(() => make(receiverOf(), 'status', { prof: 'both' })).toThrow('Invalid option for lambdaHandler: prof')
 })

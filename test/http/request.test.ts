@@ -249,13 +249,13 @@ test('a policy of its own goes before the option', async () => {
 })
 
 test.each<[string, object, string]>([
-  ['a misspelt policy', { prof: 'signature' }, 'there is no such part of a request. Got "prof". Did you mean "proof"?'],
+  ['a misspelt policy', { prof: 'signature' }, 'unknown part of a request. Got "prof". Did you mean "proof"?'],
   ['a policy that does not exist', { proof: 'signatur' }, 'Did you mean "signature"?'],
-  ['a kind that does not exist', { kind: 'state' }, 'There are: status, received, payment, subscription.'],
+  ['a kind that does not exist', { kind: 'state' }, 'Valid: status, received, payment, subscription.'],
   ['a promise to wait for', { waitUntil: Promise.resolve() }, 'waitUntil is an object; expected a function'],
   ['no method', { method: undefined }, 'method is undefined'],
-  ['headers as text', { headers: 'a: b' }, 'headers is a text'],
-  ['a body as text', { body: 'the body' }, 'body is a text; expected its bytes'],
+  ['headers as text', { headers: 'a: b' }, 'headers is a string'],
+  ['a body as text', { body: 'the body' }, 'body is a string; expected its bytes'],
   ['a body as its object', { body: { messageId: 'm-1' } }, 'body is an object; expected its bytes'],
   ['a body as an ArrayBuffer', { body: new ArrayBuffer(8) }, 'body is an object; expected its bytes'],
 ])('%s is refused, and taken for no callback', async (_, wrong, says) => {

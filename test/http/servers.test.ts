@@ -88,7 +88,7 @@ describe.each<readonly [string, () => Store]>([
     let isClosed = false
     const closed = receiver.close().then(() => (isClosed = true))
     await expect.poll(() => lines().map(({ code }) => code)).toEqual(['server_still_open'])
-    expect(lines()[0]?.text).toContain('Call server.close() before')
+    expect(lines()[0]?.text).toContain('Call server.close() first')
     // Ten times as long as it would wait for nobody, and as long as its deadline.
     for (let time = 0; time < 25; time += 1) {
       await clock.advance(400)

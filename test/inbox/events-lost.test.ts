@@ -32,7 +32,7 @@ test.each([
 ])('%s of them are counted, in the text and in a field', async (count, says) => {
   const { lines, errors } = await closed(count)
   expect(lines).toMatchObject([{ level: 'error', fields: { code: 'events_lost', lost: count } }])
-  expect(lines[0]?.text).toContain(`${says}, those included whose handlers still ran.`)
+  expect(lines[0]?.text).toContain(`${says}, including those with running handlers.`)
   expect(errors).toMatchObject([{ code: 'events_lost', message: expect.stringContaining(says) as unknown }])
 })
 
@@ -57,5 +57,5 @@ test('a store that does not say how many loses nobody knows how many', async () 
   const { lines } = await closed(2, { store: brokenStore({ counts }) })
   expect(lines).toHaveLength(1)
   expect(lines[0]?.fields).not.toHaveProperty('lost')
-  expect(lines[0]?.text).toContain('It does not say how many were lost.')
+  expect(lines[0]?.text).toContain('The number of lost events is unknown.')
 })

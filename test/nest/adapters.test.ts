@@ -39,6 +39,6 @@ adapterCases('NestJS on Fastify', {
       return adapter
     }),
     code: 'body_already_read',
-    says: 'Mount the receiver before whatever reads the body.',
+    says: 'Mount the receiver before anything that reads the body.',
   },
 })

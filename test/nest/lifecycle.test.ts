@@ -250,12 +250,15 @@ describe('the app is not made', () => {
 })
 
 test.each([
-  [{ status: 'webhooks' }, 'status.path is a text; expected a path'],
+  [{ status: 'webhooks' }, 'status.path is a string; expected a path'],
   [{ status: '/a/:id' }, 'without parameters or wildcards'],
-  [{ payment: { path: '/pay', prof: 'both' } }, 'payment.prof is no option (did you mean payment.proof?)'],
+  [
+    { payment: { path: '/pay', prof: 'both' } },
+    'Invalid option for WebhooksModule: payment.prof. Did you mean payment.proof?',
+  ],
   [{ received: '/Webhooks/Status/' }, 'two kinds of callback have the path /Webhooks/Status/'],
   [{ closeDeadlineMs: -1 }, 'closeDeadlineMs is -1'],
-  [{ name: '' }, 'name is an empty text'],
+  [{ name: '' }, 'name is an empty string'],
 ])('forRoot(%o) is refused where it is written', (options, says) => {
   const given: Parameters<typeof WebhooksModule.forRoot>[0] = { ...OPTIONS, ...(options as object) }
   expect(() => WebhooksModule.forRoot(given)).toThrow(says)

@@ -632,7 +632,7 @@ describe('list', () => {
 test('the quarantine’s options are checked', () => {
   const refusal = (quarantine: unknown) => () =>
     void Reflect.apply(createReceiver, undefined, [{ credentials: A, logger: false, quarantine }])
-  expect(refusal({ maxByte: 1 })).toThrow('quarantine.maxByte is no option (did you mean quarantine.maxBytes?)')
+  expect(refusal({ maxByte: 1 })).toThrow('Invalid option: quarantine.maxByte. Did you mean quarantine.maxBytes?')
   expect(refusal(true)).toThrow('quarantine is true; expected { maxBytes, maxAgeHours, folder }, or false')
   expect(refusal({ maxAgeHours: 721 })).toThrow('quarantine.maxAgeHours')
   expect(refusal({ maxBytes: 0 })).toThrow('quarantine.maxBytes')

@@ -39,50 +39,50 @@ const REFUSED: Calls = [
     'a misspelt security option',
     (it) => it.middleware,
     ['payment', { prof: 'signature' }],
-    'middleware: prof is no option (did you mean proof?)',
+    'Invalid option for middleware: prof. Did you mean proof?',
   ],
   [
     'a policy that does not exist',
     (it) => it.middleware,
     ['payment', { proof: SECRET }],
-    'middleware: proof is a text; expected one of either, signature, authKey, both',
+    'middleware: proof is a string; expected one of either, signature, authKey, both',
   ],
   ['options of a mount that are none', (it) => it.middleware, ['payment', 'signature'], 'such as { proof }'],
-  ['no options at all', (it) => it.middleware, ['payment', null], 'middleware: The options object is null'],
+  ['no options at all', (it) => it.middleware, ['payment', null], 'middleware: options is null'],
   ['a kind in the plural', (it) => it.middleware, ['statuses'], 'Got "statuses". Did you mean "status"?'],
-  ['a kind of nothing', (it) => it.middleware, [''], 'There are: status, received, payment, subscription'],
+  ['a kind of nothing', (it) => it.middleware, [''], 'Valid: status, received, payment, subscription'],
   ['a kind that is no text', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
   [
     'a misspelt project',
     (it) => it.messageState,
     ['m-1', { projct: 'x' }],
-    'messageState: projct is no option (did you mean project?)',
+    'Invalid option for messageState: projct. Did you mean project?',
   ],
-  ['a project alone', (it) => it.messageState, ['m-1', SECRET], 'messageState: The options object is a text; expected'],
+  ['a project alone', (it) => it.messageState, ['m-1', SECRET], 'messageState: options is a string; expected'],
   [
     'a page of nothing',
     (it) => it.deadLetters.list,
     [{ limit: 0 }],
     'deadLetters.list: limit is 0; expected a whole number from 1',
   ],
-  ['a misspelt limit', (it) => it.deadLetters.list, [{ limits: 5 }], 'did you mean limit?'],
+  ['a misspelt limit', (it) => it.deadLetters.list, [{ limits: 5 }], 'Did you mean limit?'],
   [
     'a misspelt force',
     (it) => it.deadLetters.replay,
     ['id', { forced: true }],
-    'replay: forced is no option (did you mean force?)',
+    'Invalid option for deadLetters.replay: forced. Did you mean force?',
   ],
   [
     'a force that is no yes',
     (it) => it.deadLetters.replay,
     ['id', { force: 'no' }],
-    'force is a text; expected true or false',
+    'force is a string; expected true or false',
   ],
   [
     'a deadline without its unit',
     (it) => it.drain,
     [{ deadline: 5 }],
-    'drain: deadline is no option (did you mean deadlineMs?)',
+    'Invalid option for drain: deadline. Did you mean deadlineMs?',
   ],
   [
     'a deadline that is no number',
@@ -94,7 +94,7 @@ const REFUSED: Calls = [
     'a deadline without its unit, on the way out',
     (it) => it.close,
     [{ deadline: 5 }],
-    'close: deadline is no option (did you mean deadlineMs?)',
+    'Invalid option for close: deadline. Did you mean deadlineMs?',
   ],
   [
     'a deadline of a variable that was not set',
@@ -102,23 +102,28 @@ const REFUSED: Calls = [
     [{ deadlineMs: Number.NaN }],
     'close: deadlineMs is NaN',
   ],
-  ['a signal, as a listener gets it', (it) => it.close, ['SIGTERM', 15], 'close: The options object is a text'],
+  ['a signal, as a listener gets it', (it) => it.close, ['SIGTERM', 15], 'close: options is a string'],
   ['a misspelt signal', (it) => it.closeOnSignal, ['SIGTREM'], 'Got "SIGTREM". Did you mean "SIGTERM"?'],
   ['one misspelt signal of two', (it) => it.closeOnSignal, [['SIGINT', 'SIGTREM']], 'Did you mean "SIGTERM"?'],
-  ['no signal', (it) => it.closeOnSignal, [[]], 'closeOnSignal: no signal is named'],
-  ['a signal that nobody hears', (it) => it.closeOnSignal, ['SIGKILL'], 'closeOnSignal: SIGKILL ends a process'],
+  ['no signal', (it) => it.closeOnSignal, [[]], 'closeOnSignal: no signal is given'],
+  [
+    'a signal that nobody hears',
+    (it) => it.closeOnSignal,
+    ['SIGKILL'],
+    'closeOnSignal: a process cannot handle SIGKILL',
+  ],
   ['a signal by its number', (it) => it.closeOnSignal, [15], 'Got 15.'],
   [
     'an app for a server',
     (it) => it.closeOnSignal,
     ['SIGTERM', { handle() {} }],
-    'closeOnSignal: a server is an object; expected what app.listen()',
+    'closeOnSignal: a server is an object; expected the result of app.listen()',
   ],
   [
     'times that are misspelt',
     (it) => it.closeOnSignal,
     ['SIGTERM', [], { idle: 5 }],
-    'closeOnSignal: idle is no option (did you mean idleMs?)',
+    'Invalid option for closeOnSignal: idle. Did you mean idleMs?',
   ],
   [
     'times that are none',
@@ -136,7 +141,7 @@ const REFUSED: Calls = [
     'a misspelt offset',
     (it) => it.quarantine.reverify,
     [{ clockOffsetSecond: 5 }],
-    'quarantine.reverify: clockOffsetSecond is no option (did you mean clockOffsetSeconds?)',
+    'Invalid option for quarantine.reverify: clockOffsetSecond. Did you mean clockOffsetSeconds?',
   ],
   [
     'a signal that aborts nothing',
@@ -148,13 +153,13 @@ const REFUSED: Calls = [
     'a misspelt reveal',
     (it) => it.quarantine.list,
     [{ revael: true }],
-    'quarantine.list: revael is no option (did you mean reveal?)',
+    'Invalid option for quarantine.list: revael. Did you mean reveal?',
   ],
   [
     'a page that comes after none',
     (it) => it.quarantine.list,
     [{ after: 'the-first' }],
-    'quarantine.list: after is a text; expected the `next` of a page',
+    'quarantine.list: after is a string; expected the `next` of a page',
   ],
 ]
 
@@ -193,8 +198,7 @@ test('signals of other systems are no mistake', () => {
 })
 
 describe('receiver.middleware that is mounted without parentheses says so', () => {
-  const said =
-    "mount what it returns, with parentheses and the kind of callback: app.use(path, receiver.middleware('status'))"
+  const said = "Mount its result: app.use(path, receiver.middleware('status'))"
   const answer: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     response.statusCode = 500
     response.end(error instanceof OptionsError ? error.message : 'another error')

@@ -23,13 +23,13 @@ const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
 test.each([[], [undefined]])('without options it says what to pass', (...args) => {
   const make = (): unknown => Reflect.apply(createReceiver, undefined, args)
   expect(make).toThrow(OptionsError)
-  expect(make).toThrow('neither credentials nor projects is given')
+  expect(make).toThrow('credentials or projects is required')
 })
 
 /** What is given, and what the error says was expected there. */
 const REFUSED: readonly (readonly [what: string, options: object, says: readonly string[]])[] = [
-  ['no credentials', {}, ['neither credentials nor projects is given', '{ credentials: { authKey, signingSecret } }']],
-  ['both forms', { credentials, projects: { a: credentials } }, ['both credentials and projects are given']],
+  ['no credentials', {}, ['credentials or projects is required', '{ credentials: { authKey, signingSecret } }']],
+  ['both forms', { credentials, projects: { a: credentials } }, ['credentials and projects exclude each other']],
   ['a text', { credentials: SECRET }, ['credentials', 'pair', 'function']],
   ['a number', { credentials: 7 }, ['credentials', 'pair', 'function']],
   ['an empty list', { credentials: [] }, ['credentials is an empty list']],
@@ -56,7 +56,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   [
     'a text for a number',
     { credentials, toleranceSeconds: SECRET },
-    ['toleranceSeconds is a text', 'expected a number of seconds from 0 to 86,400'],
+    ['toleranceSeconds is a string', 'expected a number of seconds from 0 to 86,400'],
   ],
   [
     'a negative number',
@@ -92,7 +92,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
     ['subscriptionType', 'expected a function'],
   ],
   ['no schema', { credentials, schemas: { payment: { parse() {} } } }, ['schemas.payment', 'Standard Schema']],
-  ['a schema of no kind', { credentials, schemas: { status: {} } }, ['schemas.status is no option']],
+  ['a schema of no kind', { credentials, schemas: { status: {} } }, ['Invalid option: schemas.status']],
   ['a clock that has no timers', { credentials, clock: { now: Date.now } }, ['clock', 'function']],
   [
     'a logger that lacks levels',
@@ -100,27 +100,31 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
     ['logger', 'debug, info, warn and error', 'false'],
   ],
   ['logger: true', { credentials, logger: true }, ['logger', 'false']],
-  ['a misspelt option', { credentials, maxBodyByte: 1 }, ['maxBodyByte is no option', 'did you mean maxBodyBytes?']],
-  ['an option in the wrong place', { credentials, attempts: 3 }, ['did you mean retry.attempts?']],
+  ['a misspelt option', { credentials, maxBodyByte: 1 }, ['Invalid option: maxBodyByte', 'Did you mean maxBodyBytes?']],
+  ['an option in the wrong place', { credentials, attempts: 3 }, ['Did you mean retry.attempts?']],
   [
     'a nested misspelling',
     { credentials, retry: { attempt: 3 } },
-    ['retry.attempt is no option', 'did you mean retry.attempts?'],
+    ['Invalid option: retry.attempt', 'Did you mean retry.attempts?'],
   ],
-  ['a letter left out', { credentials, concurency: 4 }, ['concurency is no option (did you mean concurrency?)']],
-  ['letters that are swapped', { credentails: credentials }, ['credentails is no option (did you mean credentials?)']],
-  ['a letter of the wrong case', { credentials, maxbodybytes: 1 }, ['did you mean maxBodyBytes?']],
+  ['a letter left out', { credentials, concurency: 4 }, ['Invalid option: concurency. Did you mean concurrency?']],
+  [
+    'letters that are swapped',
+    { credentails: credentials },
+    ['Invalid option: credentails. Did you mean credentials?'],
+  ],
+  ['a letter of the wrong case', { credentials, maxbodybytes: 1 }, ['Did you mean maxBodyBytes?']],
   [
     'a unit left out of a nested one',
     { credentials, ordering: { gapTimeout: 5 } },
-    ['ordering.gapTimeout is no option (did you mean ordering.gapTimeoutMs?)'],
+    ['Invalid option: ordering.gapTimeout. Did you mean ordering.gapTimeoutMs?'],
   ],
   [
     'a nested one that nothing is like',
     { credentials, quarantine: { colour: 1 } },
-    ['there are maxBytes, maxAgeHours, folder'],
+    ['Valid: maxBytes, maxAgeHours, folder'],
   ],
-  ['an unheard-of option', { credentials, colour: SECRET }, ['colour is no option.']],
+  ['an unheard-of option', { credentials, colour: SECRET }, ['Invalid option: colour.']],
   ['no object', [], ['is a list', 'expected an object']],
 ]
 
@@ -146,7 +150,7 @@ describe('a number outside its range is refused with the range', () => {
 test('of many names that do not exist, and of a long one, not all is shown', () => {
   const variables = Object.fromEntries(Array.from({ length: 40 }, (_, nth) => [`VARIABLE_${nth}`, SECRET]))
   const text = refusalOf({ credentials, ...variables })
-  expect(text).toContain('VARIABLE_8 is no option. And 31 more.')
+  expect(text).toContain('Invalid option: VARIABLE_8. And 31 more.')
   expect(text).not.toContain('VARIABLE_9')
   expect(refusalOf({ credentials, [`${'x'.repeat(80)}${SECRET}`]: 1 })).not.toContain(SECRET)
 })

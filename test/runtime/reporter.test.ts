@@ -67,10 +67,12 @@ describe('the default logger', () => {
     server.keepAliveTimeout = 75_000
     for (let time = 0; time < 25; time += 1) await refusedOnce(url)
     expect(warn).toHaveBeenCalledTimes(10)
-    const line = /^messaging-webhooks refused with 401, signature_missing: There is no signature header/
+    const line = /^messaging-webhooks refused with 401, signature_missing: The request has no signature header/
     for (const [said] of warn.mock.calls) expect(said).toMatch(line)
     expect(warn.mock.lastCall?.[0]).toMatch(/ \(Further lines of this code are withheld for a minute\.\)$/)
     expect(warn.mock.calls[8]?.[0]).not.toContain('withheld')
+    expect(warn.mock.calls[0]?.[0]).toContain(`See ${ERRORS_PAGE}#signature_missing`)
+    expect(warn.mock.calls[1]?.[0]).not.toContain(ERRORS_PAGE)
     // Another kind has lines of its own.
     await fetch(url, { method: 'POST', body: '{}', headers: { 'x-service-signature': 't=1' } })
     expect(warn).toHaveBeenCalledTimes(11)
@@ -106,7 +108,7 @@ describe('the default logger', () => {
     expect(warn.mock.calls).toEqual([
       [
         'messaging-webhooks refused with 413, body_too_large: The body is larger than `maxBodyBytes`. ' +
-          '11 bytes were announced; `maxBodyBytes` is 10. Raise it if the service sends such bodies. ' +
+          '11 bytes were announced; `maxBodyBytes` is 10. Raise the limit if the service sends such bodies. ' +
           `See ${ERRORS_PAGE}#body_too_large`,
       ],
       [expect.stringMatching(/^messaging-webhooks refused with 415, content_encoding: The body is compressed, /)],

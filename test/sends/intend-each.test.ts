@@ -110,5 +110,5 @@ test('refuses what cannot work', async () => {
   const { receiver } = await expecting()
   await expect(receiver.intendEach([])).rejects.toThrow(/intendEach: to is .*; expected/)
   const alone = { to: A } as never
-  await expect(receiver.intendEach([A], alone)).rejects.toThrow(/intendEach: to is no option/)
+  await expect(receiver.intendEach([A], alone)).rejects.toThrow(/Invalid option for intendEach: to/)
 })

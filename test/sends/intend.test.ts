@@ -342,7 +342,7 @@ test('where the store is away, nothing is begun', async () => {
 
 test('refuses what it cannot keep', async () => {
   const { receiver } = await expecting()
-  await expect(receiver.intend({ reference: '' })).rejects.toThrow(/reference is an empty text/)
+  await expect(receiver.intend({ reference: '' })).rejects.toThrow(/reference is an empty string/)
   await expect(receiver.intend({ reference: 'x'.repeat(257) })).rejects.toThrow(/1 to 256 characters/)
   await expect(receiver.intend({ to: [] })).rejects.toThrow(/to is/)
   await expect(receiver.intend({ recipients: 0 })).rejects.toThrow(/recipients is 0/)

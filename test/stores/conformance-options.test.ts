@@ -14,21 +14,21 @@ function options(registered: string[] = []) {
 }
 
 test.each<readonly [given: object, says: string]>([
-  [{ interleaving: 5 }, 'storeConformance: interleaving is no option (did you mean interleavings?)'],
+  [{ interleaving: 5 }, 'Invalid option for storeConformance: interleaving. Did you mean interleavings?'],
   [{ interleavings: 0 }, 'interleavings is 0; expected a whole number from 1'],
   [
     { capabilities: { ...capabilities, Shared: true } },
-    'capabilities.Shared is no option (did you mean capabilities.shared?)',
+    'Invalid option for storeConformance: capabilities.Shared. Did you mean capabilities.shared?',
   ],
   [{ capabilities: { name: 'mine', durable: true } }, 'capabilities.shared is undefined; expected true or false'],
   [{ makeStore: memoryStore() }, 'makeStore is an object; expected a function'],
   [
     { damages: [{ name: 'a field', leaves: 'some' }] },
-    'damages.0.leaves is a text; expected one of whole, part, less, nothing, either',
+    'damages.0.leaves is a string; expected one of whole, part, less, nothing, either',
   ],
   [
     { damages: [{ name: 'a field', leaves: 'part', at: ['sometime'] }] },
-    'damages.0.at.0 is a text; expected one of while it waits',
+    'damages.0.at.0 is a string; expected one of while it waits',
   ],
 ])('%j', (given, says) => {
   const registered: string[] = []

@@ -75,7 +75,7 @@ export async function checkNewerRecord(
     expect(namesOf(afterwards.claims).toSorted()).toEqual(['last-2', 'other-2'])
     await settleAll(afterwards.claims)
     expect(new Set(reports.map(({ code, detail }) => `${code} ${detail}`))).toEqual(
-      new Set([`store_newer It is the record of message ${messageKey}.`]),
+      new Set([`store_newer Record of message ${messageKey}.`]),
     )
 
     const found = await open.overdue?.({ nowMs: LATER_MS, limit: 10 })

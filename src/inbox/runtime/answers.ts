@@ -1,4 +1,4 @@
-/** What the receiver is told of a record. */
+/** Converts a record to the answers of the store. */
 import type { MessageRecord, SendEntry } from '../../messages/record.ts'
 import type { KnownExpectation } from '../../messages/expected.ts'
 import type { ScannedEvent } from '../record-store.ts'
@@ -32,11 +32,11 @@ export function deadLetterOf({ id, record, payload }: ScannedEvent): StoredDeadL
   return record.send === undefined ? read : { ...read, expected: expectedOf(record.send) }
 }
 
-/** Undefined where the record knows the event no more. */
+/** Undefined if the record no longer contains the event. */
 export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEvent | undefined {
   const { lease } = record
   const waiting = record.waiting.find((entry) => entry.id === id)
-  // Of a payload that cannot be read the bytes are left.
+  // Only the bytes of an unreadable payload are left.
   const said = payload?.corrupt === undefined ? payload?.record : undefined
   const known = { id, atMs, record: said, raw: payload?.raw, error: undefined }
   if (waiting !== undefined) {
@@ -68,7 +68,7 @@ export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEven
   }
 }
 
-/** The reports of the latest state, as what is kept of their events. */
+/** The reports of the latest state, with the ids of their events. */
 export function reportsOf({ latest }: MessageRecord): readonly { readonly id: string; readonly record: EventRecord }[] {
   return reportsIn(latest).map(({ order, record }) => ({ id: identityIn(order), record }))
 }

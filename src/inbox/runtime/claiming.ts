@@ -1,4 +1,4 @@
-/** Claiming, as commands: what is due is leased, and read beside it. */
+/** Claims due events: writes leases, and reads payloads at the same time. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { lease, type Leased, type LeaseRequest } from '../../messages/events.ts'
 import type { Decision, Entry } from '../../messages/record.ts'
@@ -18,8 +18,8 @@ export interface ClaimingOptions {
   readonly runner: Runner
   readonly indexes: Indexes
   /**
-   * The name to lease a record under; undefined where this process may not lease it now. Left out where no other process shares the
-   * store.
+   * The worker name for a lease of this record. Undefined if this process may not lease it now. Absent if no other process
+   * shares the store.
    */
   readonly worker?: ((recordKey: string) => string | undefined) | undefined
   readonly report: (error: MessagingWebhooksError) => void
@@ -27,7 +27,7 @@ export interface ClaimingOptions {
   readonly askOvertaking: AskOvertaking | undefined
 }
 
-/** What is due and could not be leased is tried again. */
+/** Retry delay for a due record that could not be leased. */
 const TRY_AGAIN_MS = 1_000
 
 const NONE_LIKELY: readonly never[] = []
@@ -42,10 +42,10 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
     request: Omit<LeaseRequest, 'worker'>,
     likely: readonly LikelyEvent[] = NONE_LIKELY,
   ): Awaitable<readonly Claim[]> {
-    // Of an event that is leased afterwards nobody has erased the payload meanwhile.
+    // The lease that follows proves that no one has erased the payload meanwhile.
     const unread = likely.filter(({ payload }) => payload === undefined)
     const early = unread.length === 0 ? NO_PAYLOADS : indexes.payloads(unread)
-    // Where the lease cannot be written, nobody waits for it.
+    // If the lease fails, this is not awaited.
     if (early instanceof Promise) early.catch(() => {})
     const commands = keys.map((key) => leaseCommand(key, request, worker === undefined ? '' : worker(key)))
     const overtaking = askOvertaking?.(request.nowMs)
@@ -73,7 +73,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
     })
   }
 
-  /** Those that are known already, and the others. */
+  /** Reads the payloads that are not known yet. */
   function payloadsOf(
     leased: readonly EventPlace[],
     known: readonly (Payload | undefined)[],
@@ -88,9 +88,11 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
     })
   }
 
-  /** An event whose payload cannot be read becomes a dead letter; one whose payload is gone has nothing left to keep. */
+  /**
+   * An event with an unreadable payload becomes a dead letter. One without a payload is settled, since nothing is left to keep.
+   */
   function setAside(key: string, { id, token }: Entry, corrupt: string | undefined, nowMs: number): Command<boolean> {
-    const error = new MessagingWebhooksError('event_damaged', `It is ${corrupt ?? 'payloads'} of event ${id}.`)
+    const error = new MessagingWebhooksError('event_damaged', `Event ${id}: ${corrupt ?? 'payloads'}.`)
     report(error)
     const outcome =
       corrupt === undefined ? ({ outcome: 'done' } as const) : ({ outcome: 'dead', error: error.message } as const)
@@ -102,7 +104,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
     function claimMore(tried: ReadonlySet<string>): ReturnType<OpenStore['claim']> {
       const most = limit - claims.length
       return andThen(indexes.due({ limit: most, nowMs, exclude }), ({ keys, nextDueMs, likely }) => {
-        // Each is tried once: a record that cannot be leased must not keep this from its end.
+        // Try each key once, so that a record that cannot be leased does not cause a loop.
         const left = keys.filter((key) => !tried.has(key))
         if (left.length === 0) {
           const triedUntilMs = keys.length > 0 ? nowMs + TRY_AGAIN_MS : undefined
@@ -111,12 +113,12 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
         }
         return andThen(leaseAll(left, { nowMs, untilMs: leaseUntilMs }, likely), (leased) => {
           claims.push(...leased)
-          // Where all that was due is leased, nothing else is due; else another one may have made room.
+          // If every due event was leased, no other is due. Otherwise a lease may have freed the next one.
           const isMoreDue = nextDueMs !== undefined && nextDueMs <= nowMs
           const isAll = keys.length < most && leased.length === keys.length && !isMoreDue
           if (claims.length < limit && !isAll) {
             const more = claimMore(new Set([...tried, ...left]))
-            // What is leased by now runs; the next claim meets the failure again.
+            // Events leased so far run. The next claim meets the failure again.
             return claims.length > 0 && more instanceof Promise
               ? more.catch(() => ({ claims, nextDueMs: nowMs }))
               : more

@@ -1,6 +1,6 @@
 /**
- * A record as text: the form in which stores keep it. Lists without field names, because most of what a store holds is settled
- * messages. The first value is the version of the form, the second when its last event ended: both are read without the rest.
+ * The stored form of a record: text, as lists without field names, because most stored messages are settled. The format number
+ * comes first, then the end of the last event; both can be read without the rest.
  */
 import { encodeExpectation, readExpectation } from '../../messages/expected.ts'
 import { isEventRecord, type Report } from '../../messages/event-record.ts'
@@ -21,13 +21,13 @@ export const NEWER = 'newer'
 
 type Values = readonly unknown[]
 
-/** Everything but `send`, which is stored beside it. */
+/** Encodes everything but `send`, which is stored separately. */
 export function encodeRecord(record: MessageRecord): string {
   const reports = distinctReports(record.latest)
   return JSON.stringify([...stateValues(record, reports), reportValues(record, reports)])
 }
 
-/** What `encodeRecord` makes, of its two parts: a store may keep them apart, for most writes leave the reports as they are. */
+/** Joins the two parts of `encodeRecord`. A store may keep them apart, because most writes leave the reports unchanged. */
 export function joinRecord(state: string, reports: string): string {
   return `${state.slice(0, -1)},${reports}]`
 }
@@ -36,18 +36,18 @@ export function encodeReports(record: MessageRecord): string {
   return JSON.stringify(reportValues(record, distinctReports(record.latest)))
 }
 
-/** All but the reports. */
+/** Encodes everything but the reports. */
 export function encodeState(record: MessageRecord): string {
   return JSON.stringify(stateValues(record, distinctReports(record.latest)))
 }
 
-/** The reports that make the latest state, the newest first: an engine then logs less of a write that adds one. */
+/** The reports behind the latest state, newest first, so that an engine logs less for a write that adds one. */
 function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
   const finals = latest?.finals.length ?? 0
   return reports.map((report, place) => encodeReport(report, place < finals)).reverse()
 }
 
-/** One flat list: each list within another takes as long as the ten values of it. What is rare stands last, and is left out. */
+/** One flat list: each nested list costs as much as its ten values. Rare values come last and are omitted. */
 function encodeReport({ order, record }: FinalReport, isFinal: boolean): Values {
   const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem } = record
   const { type, shape, messageId, channel, network, carrier, recipient, status } = record.report ?? NO_REPORT
@@ -61,7 +61,7 @@ function encodeReport({ order, record }: FinalReport, isFinal: boolean): Values 
 
 const NO_REPORT: Partial<Report> = {}
 
-/** It names the reports by their places, the oldest first. */
+/** Refers to reports by index, oldest first. */
 function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Values {
   const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled, of } = record
   const orders = reports.map(({ order }) => order)
@@ -75,7 +75,7 @@ function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Va
     FORMAT,
     lastEndedAtMs,
     tokens,
-    // Mostly the newest report is the last one dispatched.
+    // The newest report is usually the last one dispatched.
     dispatchedUpTo === latest?.order ? null : dispatchedUpTo,
     steps,
     ended,
@@ -100,7 +100,7 @@ export function isNewerRecord(text: string): boolean {
   return Number.parseInt(text.slice(1), 10) > FORMAT
 }
 
-/** Undefined where the text is corrupt. */
+/** Undefined if the text is corrupt. */
 export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | undefined {
   try {
     const [format, ended, tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
@@ -129,27 +129,27 @@ export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | un
   }
 }
 
-/** Before the text of a send that was told to be overdue. */
+/** Prefix of a send that was reported as overdue. */
 const OVERDUE = '1'
 
-/** What was sent, but for its times, which stores index. */
+/** Encodes a send without its times, which stores index. */
 export function encodeSend({ expectation, wasOverdue }: SendEntry): string {
   return `${wasOverdue ? OVERDUE : '0'}${encodeExpectation(expectation).toString('utf8')}`
 }
 
-/** Undefined where the text is corrupt. */
+/** Undefined if the text is corrupt. */
 export function decodeSend(encoded: string, times: Pick<SendEntry, 'sentAtMs' | 'overdueAtMs'>): SendEntry | undefined {
   const expectation = readExpectation(Buffer.from(encoded.slice(1)))
   return expectation && { expectation, ...times, wasOverdue: encoded.startsWith(OVERDUE) }
 }
 
-/** The reports of the latest state, the oldest first. The newest is mostly a final one. */
+/** The reports of the latest state, oldest first. The newest is usually final. */
 function distinctReports(latest: MessageLatest | undefined): readonly FinalReport[] {
   if (latest === undefined) return []
   return latest.finals.at(-1)?.order === latest.order ? latest.finals : [...latest.finals, latest]
 }
 
-/** The place of a text among those of the reports, which takes less room; the text where it is none of them. */
+/** The index of a string among those of the reports, to save space, or the string itself. */
 function placeOr(text: string, texts: readonly string[]): number | string {
   const place = texts.lastIndexOf(text)
   return place === -1 ? text : place
@@ -209,7 +209,7 @@ function decodeLease([token, untilMs, worker, dispatchedBefore]: Values): Lease 
   }
 }
 
-/** Three values for each. */
+/** Three values per event. */
 function decodeSettled(values: Values, lastEndedAtMs: number, orders: readonly string[]): readonly SettledEntry[] {
   const settled: SettledEntry[] = []
   const ids = orders.map(identityIn)
@@ -225,7 +225,7 @@ function decodeSettled(values: Values, lastEndedAtMs: number, orders: readonly s
   return settled
 }
 
-/** The newest report is the first one, final or not. */
+/** The newest report is stored first, final or not. */
 function decodeLatest(reports: Values): MessageLatest | undefined {
   if (reports.length === 0) return undefined
   const oldestFirst = reports.toReversed()
@@ -255,21 +255,21 @@ function decodeReport(values: Values): FinalReport {
   read(RARE_REPORT_FIELDS, report)
   if (report['type'] !== undefined) record['report'] = report
   read(RARE_FIELDS, record)
-  if (!isEventRecord(record)) throw new TypeError('This is no record of an event.')
+  if (!isEventRecord(record)) throw new TypeError('Not an event record.')
   return { order: text(values[0]), record }
 }
 
 function list(value: unknown): Values {
-  if (!Array.isArray(value)) throw new TypeError('This is no list.')
+  if (!Array.isArray(value)) throw new TypeError('Not a list.')
   return value
 }
 
 function number(value: unknown): number {
-  if (typeof value !== 'number') throw new TypeError('This is no number.')
+  if (typeof value !== 'number') throw new TypeError('Not a number.')
   return value
 }
 
 function text(value: unknown): string {
-  if (typeof value !== 'string') throw new TypeError('This is no text.')
+  if (typeof value !== 'string') throw new TypeError('Not a string.')
   return value
 }

@@ -1,6 +1,6 @@
 /**
- * Decisions about records as commands: a store reads a record, the command decides, and the store writes the next one. Here are those
- * of an event that is admitted or settled, and how a local store runs them.
+ * Decisions about records as commands: the store reads a record, the command decides, and the store writes the result. Contains
+ * the commands that admit and settle events, and the runner of local stores.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
@@ -27,33 +27,33 @@ import { NEWER } from './codec.ts'
 export interface Command<A> {
   readonly key: string
   readonly decide: (record: MessageRecord | undefined) => Decision<A>
-  /** The event that it admits, where it changes the record; when; and its answer where the store has no room for that. */
+  /** The event that the command admits if it changes the record, the time, and the answer if the store is full. */
   readonly admits?: { readonly event: NewEvent; readonly nowMs: number; readonly full: A }
-  /** Its answer where a later version of this package has written the record; without one, the call rejects with `store_newer`. */
+  /** The answer if a later version of this package wrote the record. Without it the call rejects with `store_newer`. */
   readonly ifNewer?: { readonly answer: A }
 }
 
-/** A lease of an event, of the record with this key. */
+/** A lease of an event in the record with this key. */
 export interface GrantedLease extends EventPlace {
   readonly lease: Lease
 }
 
 export interface Runner {
   /**
-   * The answers, in the order of the commands. Commands of one key are applied in their order. Where it rejects with `store_newer`, a
-   * shared store has applied the commands of all other records; the caller of a local one undoes what was applied. `pending` is asked
-   * if a lease is granted to a report that may have arrived before the answer to its send was recorded.
+   * Answers in the order of the commands. Commands with the same key are applied in order. If it rejects with `store_newer`, a
+   * shared store has applied the commands of all other records; the caller of a local store rolls back. `pending` is asked if a
+   * lease is granted to a report that may have arrived before the answer to its send was recorded.
    */
   run<A>(commands: readonly Command<A>[], pending?: PendingLook): Awaitable<readonly A[]>
-  /** Removes those of these records of which `isGone` still says that nothing has to be kept. */
+  /** Removes records for which `isGone` is still true. */
   remove(keys: readonly string[], isGone: (record: MessageRecord) => boolean): Awaitable<void>
-  /** No handler will see these leases, because what followed them failed. A local store takes back what it did. */
+  /** Gives up leases that no handler will get, because a later step failed. A local store rolls back instead. */
   abandon?(leases: readonly GrantedLease[]): void
 }
 
 const NO_PAYLOADS: readonly never[] = []
 
-/** Answers at once. */
+/** Synchronous. */
 export function createLocalRunner(store: LocalStore): Runner {
   return {
     run(commands, pending) {
@@ -87,17 +87,17 @@ export function createLocalRunner(store: LocalStore): Runner {
   }
 }
 
-/** The record is of a later version of this package, and is left alone. */
+/** A later version of this package wrote the record. It is not touched. */
 export function newerRecord(key: string): MessagingWebhooksError {
-  return new MessagingWebhooksError('store_newer', `It is the record of message ${key}.`)
+  return new MessagingWebhooksError('store_newer', `Record of message ${key}.`)
 }
 
-/** Goes on with an answer now or later: a local store answers at once, and its hot path has no promise in it. */
+/** Continues with a value, immediately or later. A local store answers immediately, which keeps promises off the hot path. */
 export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** Where the answer comes later and is a failure, `then` is run before that is passed on. */
+/** Calls `then` if the promise rejects, and rejects with the same error. */
 export function ifFails<T>(value: Awaitable<T>, then: () => void): Awaitable<T> {
   if (!(value instanceof Promise)) return value
   return value.catch((error: unknown) => {
@@ -154,7 +154,7 @@ interface EventsOptions {
   readonly askOvertaking: AskOvertaking | undefined
 }
 
-/** What an admission with a lease answers. */
+/** Result of admitting an event with a lease. */
 interface AdmittedAndLeased {
   readonly admitted: Admitted | Refused
   readonly leased: Leased | undefined
@@ -162,7 +162,7 @@ interface AdmittedAndLeased {
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 
-/** Not kept: see `Admission`. */
+/** Not stored: see `Admission`. */
 type Refused = 'full' | typeof NEWER
 
 const FULL: AdmittedAndLeased = { admitted: 'full', leased: undefined }
@@ -196,7 +196,7 @@ export function createEventVerbs(options: EventsOptions): Verbs {
     events: readonly NewEvent[],
     { limit, nowMs, leaseUntilMs, exclude }: ClaimRequest,
   ): Awaitable<AdmittedAndClaimed> {
-    // Of several events of a message, a later one may belong first.
+    // Do not lease these: a later event of the same message may be ordered first.
     const repeated = events.length > 1 ? repeatedKeys(events) : NO_KEYS
     let left = limit
     const commands = events.map((event): Command<AdmittedAndLeased> => {
@@ -265,16 +265,16 @@ export function createEventVerbs(options: EventsOptions): Verbs {
 
 export function settlementCommand(settlement: Settlement, nowMs: number): Command<boolean> {
   const decide: Command<boolean>['decide'] = (record) => settle(record, settlement, nowMs)
-  // Its lease does not hold, as far as this version can tell.
+  // This version cannot read the lease, so it does not hold.
   return { key: settlement.messageKey, decide, ifNewer: { answer: false } }
 }
 
-/** Ends the lease of a worker that is gone; that of a record of a later version ends by its time. */
+/** Ends the lease of a dead worker. In a record of a later version the lease expires. */
 export function releaseCommand(key: string, worker: string): Command<boolean> {
   return { key, decide: (record) => release(record, worker), ifNewer: { answer: false } }
 }
 
-/** Changes nothing, and answers the record. */
+/** Returns the record without changing it. */
 export function reading(key: string): Command<MessageRecord | undefined> {
   return { key, decide: (record) => ({ answer: record }) }
 }

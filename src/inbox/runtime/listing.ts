@@ -1,4 +1,6 @@
-/** Lists for people: events, dead letters, and everything that may name a person. A page costs a bounded look. */
+/**
+ * Lists for observers: events, dead letters, and everything that may identify a person. Each page examines a bounded number.
+ */
 import { encodeExpectation } from '../../messages/expected.ts'
 import { isMeant } from '../filters.ts'
 import type { Indexes, Payload, ScannedEvent, ScannedRecord } from '../record-store.ts'

@@ -1,4 +1,4 @@
-/** A store of somebody else's, as the receiver uses it. */
+/** Opens a store on the user's own engine. */
 import { randomInt } from 'node:crypto'
 import { retentionOf } from '../../messages/expire.ts'
 import type { SharedStore } from '../record-store.ts'
@@ -6,28 +6,28 @@ import type { OpenStore, StoreHost } from '../store.ts'
 import { createOpenStore } from './open-store.ts'
 import { createSharedRunner } from './shared-runner.ts'
 
-/** The operations of a store on an engine of your own; with `overdue` and `scanSends` it also remembers what was sent. */
+/** The operations of a store on your own engine. With `overdue` and `scanSends` it also records sends. */
 export type RecordStore = Omit<SharedStore, 'overdue' | 'scanSends'> &
   Partial<Pick<SharedStore, 'overdue' | 'scanSends'>>
 
-/** What `openRecordStore` takes beside the operations. */
+/** Options of `openRecordStore`. */
 export interface RecordStoreOptions {
-  /** What `Store.open` was given. */
+  /** The argument of `Store.open`. */
   readonly host: StoreHost
-  /** How long the payloads of settled events are kept. Default 7 days. */
+  /** How long payloads of settled events are kept. Default 7 days. */
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
-  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
+  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
 }
 
-/** A write may take effect for so long after its answer was lost. */
+/** A write may take effect this long after its response was lost. */
 const WRITE_LASTS_MS = 60_000
 
 /**
- * Makes the store that a receiver opens of operations that read, compare and write records. Everything that is decided about
- * events (duplicates, order, leases, retries, dead letters, retention, erasure) is decided here. Times are those of the process.
+ * Builds the store that a receiver opens from operations that read, compare and write records. All decisions about events
+ * (duplicates, order, leases, retries, dead letters, retention, erasure) are made here. Times are those of the process.
  */
 export function openRecordStore(store: RecordStore, options: RecordStoreOptions): OpenStore {
   const { host, retentionDays = 7, deadLetterDays = 30, dedupeDays = 30 } = options
@@ -40,7 +40,7 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
   const runner = createSharedRunner({ store: whole, storeNowMs: undefined, writeLastsMs: WRITE_LASTS_MS })
   const { indexes } = runner
   const report = host.report ?? (() => {})
-  // Tells its leases from those of others.
+  // Distinguishes the leases of this process from those of others.
   const worker = String(randomInt(1, 2 ** 48 - 1))
   const verbs = createOpenStore({
     runner,

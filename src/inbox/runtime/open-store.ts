@@ -1,4 +1,4 @@
-/** A store as the receiver uses it, made of the decisions and of what reads and writes records. */
+/** Builds the store that the receiver uses from the decisions and a runner that reads and writes records. */
 import type { Retention } from '../../messages/expire.ts'
 import type { OpenStore } from '../store.ts'
 import { createClaim, type ClaimingOptions } from './claiming.ts'
@@ -13,7 +13,7 @@ interface OpenStoreOptions extends Omit<ClaimingOptions, 'askOvertaking'> {
   readonly awaitsAnswers?: boolean | undefined
 }
 
-/** All that the contract has and no engine must add. */
+/** Everything that an engine need not add. */
 export type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Exclude<Added, 'contextFor'>>
 type Added = 'latestNowMs' | 'tellsOfRest' | 'settleHoldMs' | 'eraseTraces' | 'isHeld' | 'holders' | 'contextFor'
 

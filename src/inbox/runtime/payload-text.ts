@@ -1,9 +1,9 @@
-/** A payload as text, for engines that keep nothing else. */
+/** A payload as text, for engines that store text only. */
 import { isRecord } from '../../runtime/values.ts'
 import { isEventRecord } from '../../messages/event-record.ts'
 import type { Payload } from '../record-store.ts'
 
-/** Of an event that is admitted there is no error yet. */
+/** An event that is being admitted has no error yet. */
 export function encodePayload({
   id,
   record,
@@ -13,7 +13,7 @@ export function encodePayload({
   return JSON.stringify({ id, record, raw: raw.toString('base64'), error })
 }
 
-/** Throws a `TypeError` where the text is no payload. */
+/** Throws a `TypeError` if the text is not a payload. */
 export function decodePayload(text: string): Payload {
   const said: unknown = JSON.parse(text)
   if (isRecord(said)) {
@@ -21,5 +21,5 @@ export function decodePayload(text: string): Payload {
     if (typeof id === 'string' && typeof raw === 'string' && isEventRecord(record))
       return { id, record, raw: Buffer.from(raw, 'base64'), error: typeof error === 'string' ? error : undefined }
   }
-  throw new TypeError('This text is no payload.')
+  throw new TypeError('Not a payload.')
 }

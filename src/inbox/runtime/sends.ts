@@ -1,4 +1,4 @@
-/** Sends: remembered, found overdue, ended, and listed. */
+/** Records, overdue checks, ends and lists of sends. */
 import { becomeOverdue, endSend, expect } from '../../messages/sends.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { MessageRecord } from '../../messages/record.ts'
@@ -23,7 +23,7 @@ export function createSendVerbs({ runner, indexes }: { readonly runner: Runner; 
             const [messageKey, send] = [keys[index], record?.send]
             return messageKey === undefined || send === undefined ? [] : [{ messageKey, expectation: send.expectation }]
           })
-          // What is left to a later version stays overdue until then: nobody is to ask for it without a pause.
+          // Records of a later version stay overdue. Pause before asking for them again.
           const isLeft = items.length === 0 && keys.length > 0
           return { items, nextMs: isLeft && nextMs !== undefined ? Math.max(nextMs, request.nowMs + AGAIN_MS) : nextMs }
         }),
@@ -36,7 +36,7 @@ export function createSendVerbs({ runner, indexes }: { readonly runner: Runner; 
         ifNewer: { answer: false },
       }))
       return andThen(runner.run(commands), (answers) => {
-        // What was admitted has to be known; the others are asked again.
+        // Return the admitted ones. The others are asked for again.
         if (answers.includes('full') && !answers.includes(true)) throw new MessagingWebhooksError('store_full')
         return answers.map((answer) => answer === true)
       })

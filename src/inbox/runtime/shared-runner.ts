@@ -1,6 +1,6 @@
 /**
- * Applies decisions to a store that other processes change, too: decides about the record as it was last seen, and writes the
- * next one if nobody has changed it meanwhile; else reads it and decides again.
+ * Applies decisions to a store that other processes change as well: decides about the record as last seen, and writes the
+ * result if the record is unchanged. Otherwise reads it and decides again.
  */
 import { LRUCache } from 'lru-cache'
 import { monotonicMs } from '../../runtime/clock.ts'
@@ -13,46 +13,46 @@ import type { NewEvent } from '../store.ts'
 import { NEWER } from './codec.ts'
 import { newerRecord, type Command, type GrantedLease, type Runner } from './commands.ts'
 
-/** Records that were seen last, so that most decisions need no read; as many events as these have. */
+/** Recently seen records, so that most decisions need no read. Limited by the number of their events. */
 const MOST_SEEN = 16_384
-/** Writers of one message can keep each other from their end for so long. */
+/** Maximum time that conflicting writers of one message may delay a command. */
 const MOST_MS = 30_000
 
 const NOTHING_WRITTEN = { versions: [], granted: [], refused: [] }
 
 interface SharedRunner extends Runner {
   run<A>(commands: readonly Command<A>[], pending?: PendingLook): Promise<readonly A[]>
-  /** The indexes of the store; what `due` reads with the keys is remembered. */
+  /** The indexes of the store. Records read by `due` are cached. */
   readonly indexes: Indexes
-  /** Another connection has changed it. */
+  /** Drops the cached record, because another connection has changed it. */
   forget(key: string): void
   /**
-   * Ends leases that this process was granted by writes whose answers were lost: no handler saw them. `mayTakeBack`: whether the
-   * record is within reach, and no event of it is in flight here.
+   * Ends leases granted by writes whose responses were lost; no handler got them. `mayTakeBack`: whether the record can be
+   * reached, and no event of it is in flight here.
    */
   takeBackLost(mayTakeBack: (key: string) => boolean): Promise<void>
 }
 
 interface SharedRunnerOptions {
   readonly store: SharedStore
-  /** The store's time, as far as this process knows it; undefined where the callers' clocks count. */
+  /** The store's time, as estimated by this process. Undefined if the callers' clocks count. */
   readonly storeNowMs: (() => number) | undefined
-  /** For how long a write may still take effect after its answer was lost. */
+  /** How long a write may still take effect after its response was lost. */
   readonly writeLastsMs: number
-  /** A lease is to be taken back of which no caller hears an error. */
+  /** Notifies that a lease must be taken back although no caller receives an error. */
   readonly onLost?: (() => void) | undefined
 }
 
 /** A lease that a write may have granted. */
 interface LostLease extends GrantedLease {
-  /** Until then (by `monotonicMs`) the write may still take effect. */
+  /** The write may take effect until then (by `monotonicMs`). */
   readonly endMs: number
 }
 
-/** What commands of one key make of a record, one after the other. */
+/** The combined result of commands with the same key. */
 interface Folded<A> {
   readonly answers: readonly A[]
-  /** Undefined where none of them changes it. */
+  /** Undefined if no command changes the record. */
   readonly change: VersionedChange | undefined
 }
 
@@ -83,7 +83,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
         if (version === undefined || after === undefined) seen.delete(key)
         else seen.set(key, { version, record: after })
       }
-      // They were granted because no other lease lasts: what was lost was not written, and will not be.
+      // A lease is granted only if no other is valid: a lost write of these records has not taken effect and will not.
       if (lost.size > 0) {
         const keys = new Set(granted.map(({ key }) => key))
         for (const one of lost) if (keys.has(one.key)) lost.delete(one)
@@ -106,7 +106,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     try {
       return await runAll(commands, granted, pending)
     } catch (error) {
-      // Nobody hears of the leases that earlier writes of this call have granted.
+      // The caller does not learn about leases that earlier writes of this call granted.
       lose(granted, 0)
       throw error
     }
@@ -119,7 +119,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
   ): Promise<readonly A[]> {
     const answers: A[] = []
     let open = placesByKey(commands)
-    /** What was read in this call; undefined before anything was. */
+    /** Records read in this call. Undefined before the first read. */
     let read: ReadonlyMap<string, Versioned | typeof NEWER> | undefined
     let newer: MessagingWebhooksError | undefined
     let asOfMs = storeNowMs?.()
@@ -138,16 +138,16 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
           continue
         }
         const folded = fold(key, group, known)
-        // Nothing is written that would find out whether others have changed the record.
+        // Without a write, a stale record would go unnoticed: read it first.
         if (folded.change === undefined && read === undefined) again.set(key, places)
         else decided.set(key, folded)
       }
-      // In one order everywhere, so that no two writes wait for each other.
+      // All writers use one order, so that no two writes deadlock.
       const changes = [...decided.values()].flatMap(({ change }) => change ?? []).sort(byKeyOrder)
       const written = changes.length === 0 ? NOTHING_WRITTEN : await write(changes, asOfMs, pending)
       const { versions } = written
       granted.push(...written.granted)
-      // What was written stays, whatever time it is by now: the rest is not decided anew without it.
+      // Written changes stay, whatever the time is now. The rest must not be decided again without them.
       if (versions.some((version) => version !== undefined)) asOfMs = undefined
       const refused = new Set(changes.flatMap(({ key }, index) => (versions[index] === undefined ? [key] : [])))
       for (const [key, folded] of decided) {
@@ -157,10 +157,11 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       }
       open = again
       if (open.size === 0) break
-      if (monotonicMs() > endMs) throw new MessagingWebhooksError('store_slow', 'Others write the same messages.')
+      if (monotonicMs() > endMs)
+        throw new MessagingWebhooksError('store_slow', 'Other processes keep writing the same messages.')
       read = await store.read([...open.keys()])
       see(read)
-      // The write was sent twice, because its first answer was lost, and others wrote in between.
+      // The write was sent twice, because its first response was lost, and others wrote in between.
       const lostGrants = written.refused.filter((grant) => {
         const found = read?.get(grant.key)
         return found !== NEWER && hasLease(found?.record, grant)
@@ -168,23 +169,23 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       lose(lostGrants, 0)
       if (lostGrants.length > 0) onLost?.()
     }
-    // Last: it keeps no other record from its decision.
+    // Throw last, so that the other records are decided.
     if (newer !== undefined) throw newer
     return answers
   }
 
-  /** Each alone: a record that cannot be read or reached keeps nobody from the others, nor from a claim. */
+  /** Runs alone, so that one unreadable or unreachable record does not block the others or a claim. */
   async function takeBackOne(one: LostLease): Promise<void> {
     const nowMs = monotonicMs()
     const decide = (record: MessageRecord | undefined): Decision<boolean> =>
       hasLease(record, one) ? takeBack(record, ({ token }) => token === one.lease.token) : { answer: false }
     try {
-      // Where a later version of this package has written it since, it is left to that.
+      // A record written by a later version is left to that version.
       const [isTakenBack] = await run([{ key: one.key, decide, ifNewer: { answer: true } }])
-      // A write that is not seen yet may still be on its way.
+      // A write that has not appeared yet may still arrive.
       if (isTakenBack === true || one.endMs < nowMs) lost.delete(one)
     } catch {
-      // With the next claim.
+      // Retried with the next claim.
     }
   }
 
@@ -262,7 +263,10 @@ function grantedLease({ key, before, after }: VersionedChange): GrantedLease | u
   return leased && { key, id: leased.id, lease }
 }
 
-/** Another process may give out the same token, and this one again later, or at the same time for another event. */
+/**
+ * Compares all fields: another process may grant the same token, and this one may reuse it later, or at the same time for
+ * another event.
+ */
 function hasLease(record: MessageRecord | undefined, { id, lease }: GrantedLease): boolean {
   const isLeased = record?.waiting.some((entry) => entry.id === id && entry.token === lease.token)
   return isLeased === true && isSame(record?.lease, lease)

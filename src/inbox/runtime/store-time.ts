@@ -1,6 +1,6 @@
 /**
- * Times of callers as times of the store: a clock on another machine may be hours from that of this process, and a lease or a
- * retry is as long as it was meant to be.
+ * Converts callers' times to store times, so that leases and retries last as intended when the clocks of two machines differ,
+ * even by hours.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
@@ -8,42 +8,42 @@ import { ClockJump } from '../record-store.ts'
 import type { NewEvent, NewExpectation, Settlement } from '../store.ts'
 import type { Verbs } from './open-store.ts'
 
-/** The store's clock, as far as this process knows it. */
+/** The store's clock, as estimated by this process. */
 export interface StoreClock {
   nowMs(): number
-  /** The store said that it was so late, in an answer to what was sent then (by `monotonicMs`). */
+  /** Records a time that the store returned to a request sent at `sentMs` (by `monotonicMs`). */
   note(storeMs: number, sentMs: number): void
 }
 
-/** The first answer of the store must have been heard. */
+/** Valid after the first response of the store. */
 export function createStoreClock(): StoreClock {
   let aheadMs = -Infinity
   return {
     nowMs: () => Math.round(monotonicMs() + aheadMs),
     note(storeMs, sentMs) {
-      // It was so late at some moment in between, and tells whole milliseconds. What was sent may have waited for a connection, or for a
-      // lock.
+      // The store read its clock between sending and now, in whole milliseconds. The request may have waited for a connection
+      // or a lock.
       const [leastMs, mostMs] = [storeMs - monotonicMs(), storeMs + 1 - sentMs]
       aheadMs = Math.min(Math.max(aheadMs, leastMs), mostMs)
     },
   }
 }
 
-/** A process that was suspended knows the store's time again after the first answer. */
+/** After a suspension, the first response corrects the estimate. */
 const MOST_ATTEMPTS = 4
 
-/** The verbs that take times or answer them. */
+/** The methods that take or return times. */
 export function inStoreTime(verbs: Verbs, clock: Pick<StoreClock, 'nowMs'>): Verbs {
-  /** `by`: what to add to a time of the caller. */
+  /** `by`: the offset to add to a caller's time. */
   async function shifted<T>(nowMs: number, ask: (by: number) => T): Promise<Awaited<T>> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await ask(clock.nowMs() - nowMs)
       } catch (error) {
         if (!(error instanceof ClockJump)) throw error
-        // Nothing that was sent is to blame.
+        // The request itself is not at fault.
         if (attempt === MOST_ATTEMPTS)
-          throw new MessagingWebhooksError('store_slow', 'It answers too late, or its clock jumps.', { cause: error })
+          throw new MessagingWebhooksError('store_slow', 'Its answers are late, or its clock jumps.', { cause: error })
       }
     }
   }

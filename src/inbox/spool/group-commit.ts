@@ -1,4 +1,4 @@
-/** One write and one wait for the disk for all that came while the last one was under way. */
+/** Group commit: records that arrive during a write share the next write and sync. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 
 const MOST_BYTES_A_GROUP = 4 * 1024 * 1024
@@ -10,9 +10,9 @@ interface Append {
   readonly reject: (error: unknown) => void
 }
 
-/** What of a group could not be written. */
+/** The part of a group that could not be written. */
 interface Refused {
-  /** What is as large will not fit either. */
+  /** Records of at least this size will not fit either. */
   bytes: number
   error: unknown
 }
@@ -65,7 +65,7 @@ export function createGroupCommit(
       }
     } catch (error) {
       if (tried.length > 1 && isFullSpool(error)) {
-        // What does not fit together may fit in part: a large event must not turn its neighbours away.
+        // Retry in halves: a large event must not cause the rejection of small ones.
         const half = Math.ceil(tried.length / 2)
         await commit(tried.slice(0, half), refused)
         await commit(tried.slice(half), refused)
@@ -83,11 +83,11 @@ export function createGroupCommit(
   }
 
   return {
-    /** Records that are not on the disk yet. */
+    /** Records not yet on the disk. */
     get records(): number {
       return records
     },
-    /** Their bytes. */
+    /** Their size. */
     get bytes(): number {
       return bytes
     },
@@ -99,7 +99,7 @@ export function createGroupCommit(
         running ??= run()
       })
     },
-    /** When nothing is under way. */
+    /** Resolves when no write is running. */
     async idle(): Promise<void> {
       await running
     },

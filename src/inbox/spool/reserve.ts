@@ -1,18 +1,18 @@
 /**
- * Room on the disk that was taken beforehand, as blocks of zeros, for the time when the disk is full. A file system that
- * compresses, or copies on write, may keep less than that.
+ * Disk space reserved in advance as blocks of zeros, for when the disk is full. A file system that compresses or copies on
+ * write may reserve less.
  */
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type FileSystem } from '../../disk-log/file-system.ts'
 import { processFoldersIn } from '../../disk-log/process-folder.ts'
 
-/** The finished reserve; what a dead process left of it is taken over. */
+/** The finished reserve. A new process adopts that of a dead one. */
 const RESERVE_FILE = 'reserve'
-/** One that is still being written. */
+/** A reserve that is still being written. */
 const UNFINISHED_RESERVE_FILE = 'reserve.new'
 const CHUNK = Buffer.alloc(1024 * 1024)
-/** As much as a few events take. */
+/** The size of a few events. */
 const TRIED_BYTES = 64 * 1024
 /** Enough for a few folders and their entries. */
 const SHAVED_BYTES = 64 * 1024
@@ -34,7 +34,7 @@ export function createReserve({
   const unfinished = join(folder, UNFINISHED_RESERVE_FILE)
   let isThere = false
 
-  // Node has no posix_fallocate, and a file that is merely made longer has no blocks.
+  // Node has no posix_fallocate, and extending a file allocates no blocks.
   async function writeZeros(length: number): Promise<void> {
     const file = await fs.open(unfinished, 'wx', FILE_MODE)
     try {
@@ -47,7 +47,7 @@ export function createReserve({
   }
 
   return {
-    /** Sets it aside where it is missing. A disk without room for it is reported; anything else rejects. */
+    /** Writes the reserve if it is missing. Reports a disk without space for it; rejects for any other error. */
     async restore(): Promise<void> {
       if (bytes === 0 || isThere) return
       try {
@@ -60,15 +60,15 @@ export function createReserve({
         isThere = true
       } catch (error) {
         await fs.rm(unfinished, { force: true }).catch(() => {})
-        // EFBIG: this process may not write files as large as that.
+        // EFBIG: this process may not write a file that large.
         if (!isFull(error) && systemCode(error) !== 'EFBIG') throw error
-        // A smaller one, of a process that met the same full disk, is better than none.
+        // Use a smaller one, left by a process that met the same full disk.
         isThere = (await sizeOf(fs, path)) > 0
         if (isThere) return
-        report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
+        report(new MessagingWebhooksError('disk_full', 'The reserve could not be written.', { cause: error }))
       }
     },
-    /** Whether the folder takes a few blocks now: they are written and removed again. Never at the same time as `restore`. */
+    /** Whether the folder accepts a few blocks, which are written and removed. Must not run at the same time as `restore`. */
     async canWrite(): Promise<boolean> {
       try {
         await fs.rm(unfinished, { force: true })
@@ -80,7 +80,7 @@ export function createReserve({
         await fs.rm(unfinished, { force: true }).catch(() => {})
       }
     },
-    /** Gives the file away under another name, to be written over in place; says whether there was one. */
+    /** Renames the file, to be overwritten in place. Returns whether there was one. */
     async handOver(to: string): Promise<boolean> {
       if (!isThere) return false
       await fs.rename(path, to)
@@ -88,7 +88,7 @@ export function createReserve({
       await syncFolder(fs, folder)
       return true
     },
-    /** Takes it back, where it was given away and could not be used. Never rejects. */
+    /** Takes back a reserve that could not be used. Never rejects. */
     async takeBack(from: string): Promise<void> {
       await fs.rename(from, path).then(
         () => (isThere = true),
@@ -98,10 +98,7 @@ export function createReserve({
   }
 }
 
-/**
- * Gives a little of a dead process's reserve back to a full disk, where not even a folder can be made any more. Says
- * whether there was one.
- */
+/** Frees a little of a dead process's reserve on a disk too full for a new folder. Returns whether there was one. */
 export async function shaveReserve(fs: FileSystem, parent: string): Promise<boolean> {
   for (const name of await processFoldersIn(fs, parent)) {
     const path = join(parent, name, RESERVE_FILE)
@@ -113,7 +110,7 @@ export async function shaveReserve(fs: FileSystem, parent: string): Promise<bool
   return false
 }
 
-/** Takes over what a dead process had set aside, where it is the larger one: a full disk may have no room for another. */
+/** Adopts the reserve of a dead process if it is larger: a full disk may not have space for another. */
 export async function takeReserve(fs: FileSystem, from: string, to: string): Promise<void> {
   const [theirs, ours] = [join(from, RESERVE_FILE), join(to, RESERVE_FILE)]
   if ((await sizeIfKnown(fs, theirs)) > (await sizeIfKnown(fs, ours))) await fs.rename(theirs, ours)
@@ -124,7 +121,7 @@ function sizeIfKnown(fs: FileSystem, path: string): Promise<number> {
   return sizeOf(fs, path).catch(() => 0)
 }
 
-/** The size of a finished reserve, which got its name when all of it was written. */
+/** The size of the finished reserve. It gets its name only when it is complete. */
 async function sizeOf(fs: FileSystem, path: string): Promise<number> {
   try {
     return (await fs.stat(path)).size

@@ -1,4 +1,4 @@
-/** One file of events: what is known of it, and how its events are handed over. */
+/** One file of events: its state, and how its events are read and erased. */
 import { systemCode, writeAll, type FileSystem, type OpenedFile } from '../../disk-log/file-system.ts'
 import { findLogFile, type LogFile, type LogFileName, type LogKind } from '../../disk-log/log-file.ts'
 import { encodeRecord } from '../../disk-log/record.ts'
@@ -7,14 +7,14 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import { forgottenEvent, isForgotten } from '../forgotten.ts'
 import type { NewEvent } from '../store.ts'
 
-/** What stands in a record that was written over. */
+/** The content of an overwritten record. */
 interface Identity extends Pick<NewEvent, 'id' | 'messageKey'> {
   readonly forgotten: true
 }
 
 export const EVENT_LOG: LogKind<NewEvent> = {
   extension: 'segment',
-  // "mw" between a byte that no UTF-8 has and the version.
+  // "mw" between a byte that never occurs in UTF-8 and the version.
   magic: Buffer.from([0xf5, 0x6d, 0x77, 0x01]),
   end: Buffer.from([0x0a]),
   synced: true,
@@ -27,7 +27,7 @@ export const EVENT_LOG: LogKind<NewEvent> = {
     }
   },
   read(written, bytes) {
-    // What `write` returned, as the checksum says.
+    // The checksum proves that `write` returned this.
     const fields = written as Omit<NewEvent, 'raw'> | Identity
     return 'forgotten' in fields ? forgottenEvent(fields) : { ...fields, raw: Buffer.from(bytes) }
   },
@@ -35,40 +35,40 @@ export const EVENT_LOG: LogKind<NewEvent> = {
 
 export interface Segment {
   readonly file: Pick<LogFile, 'path' | 'salt' | 'end'>
-  /** Whether a process that ended may have left it in the middle of a record. */
+  /** Whether a process that ended may have left an incomplete record at the end. */
   readonly mayBeTorn: boolean
-  /** Up to where its records were handed over. */
+  /** Events before this position are in the store. */
   read: number
-  /** Up to where damage was reported. */
+  /** Corruption before this position was reported. */
   checked: number
   /** Records between `read` and the end. */
   held: number
-  /** Whether the disk failed to give a part of it, as it may not the next time. */
+  /** Whether the disk failed to read a part of it. A later read may succeed. */
   unreadable: boolean
-  /** How often records in it were written over: what was read of it before is old then. */
+  /** How often records were overwritten. Cached reads are stale after that. */
   rewrites: number
 }
 
 type Window = ReturnType<typeof windowOver>
 
-/** Whether an event is to be forgotten. */
+/** Whether an event is to be erased. */
 export type IsMeant = (event: NewEvent) => boolean
 
 interface EmptyOptions {
   readonly fs: FileSystem
   readonly take: (events: readonly NewEvent[]) => Promise<void>
   readonly report: (error: MessagingWebhooksError) => void
-  /** Throws where the emptying is to stop. */
+  /** Throws to stop the emptying. */
   readonly checkOpen: () => void
-  /** From the reading of a batch until it is taken, nobody forgets what is in it. */
+  /** Excludes erasure from the read of a batch until it is in the store. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
 }
 
 interface Batch {
   readonly events: readonly NewEvent[]
-  /** Where the next one begins. */
+  /** The position of the next batch. */
   readonly next: number
-  /** Where something stood that is no record any more. */
+  /** Positions of corrupt records. */
   readonly lost: readonly number[]
 }
 
@@ -79,7 +79,7 @@ export function newSegment(file: Segment['file'], mayBeTorn: boolean): Segment {
   return { file, mayBeTorn, read: 0, checked: 0, held: 0, unreadable: false, rewrites: 0 }
 }
 
-/** A segment that another process left. */
+/** A segment of another process. */
 export async function findSegment(fs: FileSystem, folder: string, name: LogFileName): Promise<Segment> {
   const found = await findLogFile(fs, folder, name, EVENT_LOG)
   const segment = newSegment(found, true)
@@ -93,15 +93,15 @@ export async function findSegment(fs: FileSystem, folder: string, name: LogFileN
   }
 }
 
-/** Hands over, batch by batch, what the segment holds now. Where `take` rejects, its batch and what follows stays. */
+/** Passes what the segment holds now to `take`, in batches. If `take` rejects, its batch and the rest stay. */
 export async function emptySegment(segment: Segment, options: EmptyOptions): Promise<void> {
   let file: OpenedFile
   try {
     file = await options.fs.open(segment.file.path, 'r')
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error
-    // Waiting would not bring it back, and the segments behind it are still wanted.
-    options.report(new MessagingWebhooksError('spool_damaged', 'A whole file is gone.', { cause: error }))
+    // Retrying would not restore the file, and later segments still have to be read.
+    options.report(new MessagingWebhooksError('spool_damaged', 'A file is missing.', { cause: error }))
     segment.read = segment.file.end
     segment.held = 0
     return
@@ -134,20 +134,20 @@ async function emptyBatch(
   { take, report, checkOpen }: EmptyOptions,
 ): Promise<void> {
   const { events, next, lost } = await readBatch(window, segment, end)
-  // A batch that is read again is not reported again.
+  // Report a batch that is read again only once.
   const places = lost.filter((position) => position >= segment.checked).length
   if (places > 0) report(new MessagingWebhooksError('spool_damaged', said(places, segment)))
   segment.checked = next
   checkOpen()
   if (events.length > 0) await take(events)
   segment.read = next
-  // Nothing is left of what was counted and could not be read.
+  // Records that were counted but could not be read are gone.
   segment.held = next === segment.file.end ? 0 : Math.max(0, segment.held - events.length)
 }
 
 /**
- * Writes over those records of the segment that are meant, also those that were handed over already: the file stays until the
- * last one was. What stands there then is the identity alone, in a record of the same length. Returns how many were still held.
+ * Overwrites matching records, including those already in the store, because the file stays until its last record is. Only the
+ * identity remains, in a record of the same length. Returns how many were not in the store yet.
  */
 export async function forgetInSegment(
   segment: Segment,
@@ -158,7 +158,7 @@ export async function forgetInSegment(
   try {
     file = await fs.open(path, 'r+')
   } catch (error) {
-    // All of it was handed over meanwhile.
+    // All its events are in the store already.
     if (systemCode(error) === 'ENOENT') return 0
     throw error
   }
@@ -180,7 +180,7 @@ export async function forgetInSegment(
   return count
 }
 
-/** What takes the place of a record of so many bytes; it has fewer fields, and zeros make up for them. */
+/** Replaces a record of this length. It has fewer fields, so it is padded with zeros. */
 function identityRecord(event: NewEvent, length: number, salt: number): Buffer {
   const identity = forgottenEvent(event)
   const filled = length - encodeRecord(EVENT_LOG, identity, salt).length
@@ -201,8 +201,8 @@ async function readBatch(window: Window, { file: { salt }, read, mayBeTorn }: Se
 }
 
 function said(places: number, { unreadable }: Segment): string {
-  const skipped = `${places} place(s) of a file were skipped.`
+  const skipped = `Skipped ${places} corrupt part(s) of a file.`
   return unreadable
-    ? `${skipped} The disk did not give them, so the file stays, and is read again at the next start.`
+    ? `${skipped} The disk could not read them, so the file is kept and read again at the next start.`
     : skipped
 }

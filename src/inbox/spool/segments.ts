@@ -1,4 +1,4 @@
-/** The segments of one process in their order: where records are written, and what becomes of a disk that fails. */
+/** The segments of one process in order: writes records, and handles a failing disk. */
 import { dirname, join } from 'node:path'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isFull, syncFolder, systemCode, type FileSystem } from '../../disk-log/file-system.ts'
@@ -10,12 +10,12 @@ export function createSegments(options: {
   readonly fs: FileSystem
   readonly folder: string
   readonly reserve: Reserve
-  /** What is there already, in its order. */
+  /** The segments found at the start, in order. */
   readonly segments: readonly Segment[]
-  /** The greatest number that a file has. */
+  /** The highest file number in use. */
   readonly lastNumber: number
   readonly salt: number
-  /** A file that is as long is not appended to. */
+  /** A file of this size gets no more records. */
   readonly segmentBytes: number
   readonly report: (error: MessagingWebhooksError) => void
 }) {
@@ -23,7 +23,7 @@ export function createSegments(options: {
   const segments = [...options.segments]
   let { lastNumber } = options
   let writer: { readonly file: LogFile; readonly segment: Segment } | undefined
-  /** The file that has zeros of the reserve behind its records. */
+  /** The file that overwrites the zeros of the reserve. */
   let overZeros: LogFile | undefined
 
   function begin(file: LogFile) {
@@ -40,7 +40,7 @@ export function createSegments(options: {
   async function endWriter(): Promise<void> {
     const ended = writer
     writer = undefined
-    // What it holds has reached the disk; there is nothing that a failing close could lose.
+    // Its records are on the disk, so a failed close loses nothing.
     await ended?.file.close().catch(() => {})
     if (ended?.file.end === 0) await remove(ended.segment)
   }
@@ -59,24 +59,24 @@ export function createSegments(options: {
       await endWriter()
       begin(overZeros)
     } catch {
-      // That the disk is full is what counts; what failed here may work the next time.
+      // Report the full disk. The reserve may work the next time.
       await reserve.takeBack(path)
       return false
     }
-    report(new MessagingWebhooksError('disk_full', 'The reserve is in use now.'))
+    report(new MessagingWebhooksError('disk_full', 'The reserve is now in use.'))
     return true
   }
 
   async function remove(segment: Segment): Promise<void> {
     const index = segments.indexOf(segment)
     if (index >= 0) segments.splice(index, 1)
-    // What a disk did not give now it may give the next process, which knows what has been taken already.
+    // The next process may be able to read the rest; the store recognises the events it has already.
     if (segment.unreadable) return
     try {
       await fs.rm(segment.file.path, { force: true })
       await syncFolder(fs, dirname(segment.file.path))
     } catch (error) {
-      report(new MessagingWebhooksError('spool_unusable', 'A file was not removed.', { cause: error }))
+      report(new MessagingWebhooksError('spool_unusable', 'A file could not be removed.', { cause: error }))
     }
   }
 
@@ -85,19 +85,19 @@ export function createSegments(options: {
     get first(): Segment | undefined {
       return segments[0]
     },
-    /** All of them, in their order. */
+    /** All segments in order. */
     get all(): readonly Segment[] {
       return [...segments]
     },
-    /** Records that are held. */
+    /** Number of records not in the store yet. */
     get held(): number {
       return segments.reduce((sum, segment) => sum + segment.held, 0)
     },
-    /** Bytes that their files take, but for the reserve. */
+    /** Size of the files, without the reserve. */
     get bytes(): number {
       return segments.reduce((sum, segment) => sum + segment.file.end, 0)
     },
-    /** Rejects with a `MessagingWebhooksError` where no file takes them, and leaves none of them then. */
+    /** Rejects with a `MessagingWebhooksError` if no file accepts the records; then none of them is kept. */
     async write(bytes: Buffer, records: number): Promise<void> {
       for (let failures = 0; ;) {
         let hadRoom = false
@@ -110,21 +110,21 @@ export function createSegments(options: {
         } catch (error) {
           overZeros = undefined
           if (isFull(error)) {
-            // A file system that copies on write needs new blocks where zeros stood; cutting back has freed those.
+            // A copy-on-write file system needs new blocks in place of the zeros. Truncating has freed those.
             if (hadRoom || (await useReserve())) continue
             throw new MessagingWebhooksError('spool_full', 'The disk is full.', { cause: error })
           }
           failures += 1
-          // Once more, in a new file; twice is no accident.
+          // Retry once, in a new file.
           if (failures === 1) continue
           const code = systemCode(error)
-          // EFBIG: too much for any file that this process may write.
+          // EFBIG: this process may not write a file that large.
           const reason = code === 'EFBIG' ? 'spool_full' : 'spool_unusable'
-          throw new MessagingWebhooksError(reason, code && `The system says ${code}.`, { cause: error })
+          throw new MessagingWebhooksError(reason, code && `System error: ${code}.`, { cause: error })
         }
       }
     },
-    /** Removes the file of a segment whose records were all handed over; says no where it has got more meanwhile. */
+    /** Removes the file of a segment with all events in the store. False if more were appended meanwhile. */
     async retire(segment: Segment): Promise<boolean> {
       if (segment.read < segment.file.end) return false
       if (writer?.segment === segment) await endWriter()

@@ -1,9 +1,9 @@
 /**
- * What the store could not take: a log of this process on the local disk, in files that are only appended to.
+ * Events that the store could not accept: an append-only log of this process on the local disk.
  *
- * The spool's folder has a folder a process, in it numbered segments of events, and a reserve of room. A segment is
- * removed when all its events were handed over. After a crash the events of the segment that was being emptied are handed
- * over again: they have identities, so the store knows them.
+ * The spool's folder has a folder per process, which contains numbered segments of events and a reserve. A segment is removed
+ * when all its events are in the store. After a crash, the events of the segment in progress are sent to the store again, which
+ * recognises their identities.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -22,54 +22,54 @@ import { createSegments } from './segments.ts'
 
 const MIB = 1024 * 1024
 
-/** Many an event is smaller; with less room than this below its bound a spool does as if it were full. */
+/** Larger than most events. With less space than this below its limit a spool counts as full. */
 const ROOM_BYTES = MIB
 
 export interface Spool {
   /**
-   * Appends the events, all or none, and resolves when they are on the disk. What comes while a write is under way goes
-   * into the next one together. Rejects with a `MessagingWebhooksError` where no file can take them.
+   * Appends all events or none, and resolves when they are on the disk. Events that arrive during a write share the next one.
+   * Rejects with a `MessagingWebhooksError` if no file accepts them.
    */
   append(events: readonly NewEvent[]): Promise<void>
   /**
-   * Hands over what is held, in the order of the appends, in batches, and what is appended meanwhile, until nothing is
-   * held. A batch is forgotten when `take` has resolved; where it rejects, so does this, and the batch stays. One at a
-   * time; a spool that is closed meanwhile ends it with `receiver_closed`, without waiting for `take`.
+   * Passes held events to `take` in batches, in the order of the appends, including events appended meanwhile, until the spool
+   * is empty. A batch is removed when `take` resolves. If `take` rejects, so does this, and the batch stays. Runs once at a
+   * time. Closing the spool ends it with `receiver_closed`, without waiting for `take`.
    */
   empty(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void>
-  /** Writes over the records of these events, and says how many of them were still held; counts only, where it is a `dryRun`. */
+  /** Overwrites matching records, or only counts them with `dryRun`. Returns how many were not in the store yet. */
   forget(isMeant: IsMeant, dryRun: boolean): Promise<number>
-  /** Records that are held, those included that are being written. While there are any, new events go through here. */
+  /** Number of held records, including those being written. While it is above 0, new events pass through the spool. */
   readonly size: number
   /**
-   * Whether it would take another event: there is room below its bound, and where the last append failed, the disk takes a
-   * few blocks again. Waits for the writes under way.
+   * Whether it would accept another event: there is space below its limit, and if the last append failed, the disk accepts a
+   * few blocks again. Waits for pending writes.
    */
   canTake(): Promise<boolean>
-  /** What the files take, but for the reserve. */
+  /** Size of the files, without the reserve. */
   readonly bytes: number
-  /** Leaves what is held, and the reserve, to the next process that opens the folder. */
+  /** Leaves held events and the reserve to the next process that opens the folder. */
   close(): Promise<void>
 }
 
 export interface SpoolOptions {
-  /** On a local disk; several processes of one machine may name the same. */
+  /** On a local disk. Several processes of one machine may share it. */
   readonly folder: string
-  /** Appends that would lead past it are rejected. Default 1 GiB. */
+  /** Maximum size. Appends beyond it are rejected. Default 1 GiB. */
   readonly maxBytes?: number
-  /** Kept free for a full disk, for each process. Default 8 MiB. */
+  /** Disk space reserved per process for a full disk. Default 8 MiB. */
   readonly reserveBytes?: number
-  /** A file that is as long is followed by another. Default 16 MiB. */
+  /** Size at which the next file begins. Default 16 MiB. */
   readonly segmentBytes?: number
-  /** What was skipped, and a disk that is full. */
+  /** Receives skipped records and a full disk. */
   readonly report: (error: MessagingWebhooksError) => void
   /** For tests. */
   readonly fs?: FileSystem
 }
 
 /**
- * Proves the folder writable, adopts what dead processes left in it, and counts it. Rejects with `spool_unusable` where
- * that does not work.
+ * Checks that the folder is writable, adopts the segments of dead processes, and counts them. Rejects with `spool_unusable` on
+ * failure.
  */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { folder, fs = nodeFs } = options
@@ -83,11 +83,11 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     }
   } catch (error) {
     const code = systemCode(error)
-    throw new MessagingWebhooksError('spool_unusable', code && `The system says ${code}.`, { cause: error })
+    throw new MessagingWebhooksError('spool_unusable', code && `System error: ${code}.`, { cause: error })
   }
 }
 
-/** A restart on a disk without a free block must not fail while a reserve lies there. */
+/** A restart on a full disk must not fail while there is a reserve. */
 async function makeFolderAnyway(fs: FileSystem, folder: string): Promise<ProcessFolder> {
   try {
     return await makeProcessFolder(fs, folder)
@@ -107,7 +107,9 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
     extension: EVENT_LOG.extension,
     failed(error) {
       report(
-        new MessagingWebhooksError('spool_unusable', 'What another process left was not adopted.', { cause: error }),
+        new MessagingWebhooksError('spool_unusable', 'The files of another process could not be adopted.', {
+          cause: error,
+        }),
       )
     },
     takeRest: (from) => takeReserve(fs, from, folder),
@@ -118,14 +120,14 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
   const salt = randomBytes(4).readUInt32LE()
   const lastNumber = names.length
   const segments = createSegments({ fs, folder, reserve, segments: found, lastNumber, salt, segmentBytes, report })
-  // Writes, and what else changes files, one at a time.
+  // Serialises writes and other changes of files.
   const turns = inTurn()
   const commits = createGroupCommit(segments.write, turns)
-  /** Between the reading of a batch and its end nothing of it is forgotten. */
+  /** Excludes erasure between the read of a batch and its end. */
   const batches = inTurn()
   const appending = new Set<Promise<void>>()
   let isEmptying = false
-  /** The last append was not kept, and nobody knows whether the next would be. */
+  /** The last append failed, and the next may fail as well. */
   let hasFailed = false
   let closing: Promise<void> | undefined
 
@@ -137,7 +139,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
     try {
       await reserve.restore()
     } catch (error) {
-      report(new MessagingWebhooksError('spool_unusable', 'No reserve could be set aside.', { cause: error }))
+      report(new MessagingWebhooksError('spool_unusable', 'The reserve could not be written.', { cause: error }))
     }
   }
 
@@ -148,11 +150,11 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       if (segment !== undefined) {
         if (segment.read < segment.file.end)
           await emptySegment(segment, { fs, take, report, checkOpen, inTurn: batches })
-        // Another process may have the file by now.
+        // Another process may own the file now.
         checkOpen()
         await turns(() => segments.retire(segment))
       } else if (commits.records > 0) {
-        // The next turn comes when the write has ended that is under way.
+        // Resolves after the current write.
         await turns(() => Promise.resolve())
       } else if (restored) return
       else {
@@ -174,7 +176,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       if (events.length === 0) return
       const bytes = Buffer.concat(events.map((event) => encodeRecord(EVENT_LOG, event, salt)))
       if (segments.bytes + commits.bytes + bytes.length > maxBytes)
-        throw new MessagingWebhooksError('spool_full', `It may take ${maxBytes} bytes.`)
+        throw new MessagingWebhooksError('spool_full', `Its limit is ${maxBytes} bytes.`)
       const appended = commits.append(bytes, events.length)
       appending.add(appended)
       try {
@@ -202,7 +204,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       })
     },
     async empty(take) {
-      if (isEmptying) throw new Error('The spool is being emptied already.')
+      if (isEmptying) throw new Error('The spool is already being emptied.')
       isEmptying = true
       try {
         await emptyAll(take)
@@ -234,12 +236,12 @@ async function findSegments(left: {
   for (const name of names)
     try {
       const segment = await findSegment(fs, folder, name)
-      if (segment.held === 0 && segment.unreadable) throw new Error('The disk gives nothing of it.')
-      // What has no record is gone through at once, for damage and then away: nobody empties a spool of size 0.
+      if (segment.held === 0 && segment.unreadable) throw new Error('The disk cannot read any of it.')
+      // Read a segment without records now, to report corruption, and remove it: a spool of size 0 is not emptied.
       if (segment.held === 0) await discard(segment)
       else segments.push(segment)
     } catch (error) {
-      report(new MessagingWebhooksError('spool_unusable', 'A file could not be read; it stays.', { cause: error }))
+      report(new MessagingWebhooksError('spool_unusable', 'A file could not be read. It was kept.', { cause: error }))
     }
   return segments
 
@@ -249,15 +251,15 @@ async function findSegments(left: {
   }
 }
 
-/** The two logs of a receiver: what came while the store was away, and what the store refused although it was there. */
+/** The two spools of a receiver: one for events that arrive during an outage, one for events that the store refuses. */
 export interface Spools {
   /** Emptied as soon as the store is back. */
   readonly outage: Spool
-  /** Tried again at each start, so that it stops nobody meanwhile. */
+  /** Tried again at each start, so that it blocks no other event meanwhile. */
   readonly aside: Spool
 }
 
-/** What is set aside is rare and small, and needs no room of its own on a full disk. */
+/** Refused events are rare and small, and need no reserve of their own. */
 const ASIDE_RESERVE_BYTES = 0
 
 export async function openSpools(

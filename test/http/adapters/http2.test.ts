@@ -9,7 +9,7 @@ import { watched } from './watched.ts'
 
 const readBefore = {
   code: 'body_already_read',
-  says: 'Mount the receiver before whatever reads the body.',
+  says: 'Mount the receiver before anything that reads the body.',
 } as const
 
 adapterCases('node:http2', {

@@ -11,7 +11,7 @@ adapterCases('node:http', {
       return (request, response) => void request.resume().once('end', () => middleware(request, response))
     }),
     code: 'body_already_read',
-    says: 'Mount the receiver before whatever reads the body.',
+    says: 'Mount the receiver before anything that reads the body.',
   },
 })
 

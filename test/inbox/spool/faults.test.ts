@@ -196,7 +196,7 @@ test('a folder that cannot be used is said to be one', async () => {
   const parent = ownFolder()
   const file = join(parent, 'file')
   writeFileSync(file, '')
-  await expect(spooling({ folder: join(file, 'spool') })).rejects.toThrow('cannot be used. The system says ENOTDIR')
+  await expect(spooling({ folder: join(file, 'spool') })).rejects.toThrow('cannot be used. System error: ENOTDIR')
   const fs = faultyFs((_, path) => ({
     datasync: () => (path.endsWith('reserve.new') ? Promise.reject(systemError('EIO')) : Promise.resolve()),
   }))

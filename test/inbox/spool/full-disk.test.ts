@@ -144,7 +144,7 @@ onDisk('tmpfs', 'a disk that may only be read is said to be one', async (mountDi
   const folder = join(disk, 'spool')
   mkdirSync(folder)
   execFileSync('mount', ['-o', 'remount,ro', disk], { stdio: 'pipe' })
-  await expect(spooling({ folder })).rejects.toThrow('The system says EROFS')
+  await expect(spooling({ folder })).rejects.toThrow('System error: EROFS')
 })
 
 onDisk('ext4', 'a restart on a disk without a single free block finds the reserve and uses it', async (mountDisk) => {

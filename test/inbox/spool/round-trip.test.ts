@@ -139,7 +139,7 @@ test('one emptying at a time', async () => {
   const { spool } = await spooling()
   await spool.append(events('e', 1))
   const first = spool.empty(async () => {})
-  await expect(spool.empty(async () => {})).rejects.toThrow('emptied already')
+  await expect(spool.empty(async () => {})).rejects.toThrow('already being emptied')
   await first
   await spool.empty(async () => {})
 })

@@ -121,10 +121,10 @@ test.each<[unknown, RegExp]>([
   [{}, /exactly one of messageId, recipient, before, where; got none/],
   [undefined, /got none/],
   [{ messageId: 'm', recipient: 'r' }, /got messageId and recipient/],
-  [{ recipiant: 'r' }, /did you mean recipient/],
-  [{ recipient: '' }, /recipient is an empty text/],
+  [{ recipiant: 'r' }, /Did you mean recipient/],
+  [{ recipient: '' }, /recipient is an empty string/],
   [{ recipient: '+' }, /neither a digit nor a letter/],
-  [{ before: '2026-01-01' }, /before is a text; expected a Date/],
+  [{ before: '2026-01-01' }, /before is a string; expected a Date/],
   [{ before: new Date('nonsense') }, /expected a Date/],
   [{ before: 1, project: 'p' }, /project goes with/],
   [{ where: true }, /where is true; expected a function/],
@@ -140,7 +140,7 @@ test('refuses options that there are not, and a function that does not say', asy
   const { receiver, url } = await keeping()
   await post(url, chat('m', PERSON))
   await receiver.drain()
-  await expect(receiver.forget({ recipient: 'r' }, { dryrun: true } as object)).rejects.toThrow(/did you mean dryRun/)
+  await expect(receiver.forget({ recipient: 'r' }, { dryrun: true } as object)).rejects.toThrow(/Did you mean dryRun/)
   const where = (() => undefined) as unknown as () => boolean
   await expect(receiver.forget({ where })).rejects.toThrow(/where returned undefined; expected true or false/)
   expect((await receiver.stats()).deadLetters).toBe(1)
