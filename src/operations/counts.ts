@@ -1,7 +1,7 @@
 /**
- * What a receiver has counted since it was created, and those who follow it: the channel and the inspector. It is on every
- * callback's way, so each count is a plain increment; the body is read again for a premium callback alone, since nothing else
- * tells its type.
+ * Counts what a receiver has accepted and refused since it was created, and publishes each outcome to the diagnostics channel
+ * and the inspector. Runs for every callback, so each count is a plain increment. Only a premium callback is parsed again,
+ * because only its body determines its event type.
  */
 import { channel } from 'node:diagnostics_channel'
 import { typeOf, type ReviveOptions } from '../dispatch/revive.ts'
@@ -11,26 +11,26 @@ import { recordOf } from '../runtime/record-of.ts'
 import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type CallbackKind, type EventType } from '../public/events.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
 
-/** Of this process, since the receiver was created. */
+/** Counts of this process since the receiver was created. */
 export interface Counts {
-  /** Callbacks that were answered 204, the duplicates among them included. */
+  /** Callbacks answered 204, including duplicates. */
   readonly taken: number
-  /** The events among them, duplicates left out, by the type that handlers get them as, before a schema is asked. */
+  /** Accepted events by type, without duplicates. The type is that of the dispatched event, before any schema check. */
   readonly byType: Readonly<Record<EventType, number>>
   readonly duplicates: number
   readonly late: number
-  /** Requests that were answered with anything else, but for 405. */
+  /** Requests answered with any other status, except 405. */
   readonly refused: number
 }
 
-/** What was mounted without a kind has `any`. */
+/** A mount without a kind counts as `any`. */
 export const COUNTED_KINDS = [...CALLBACK_KINDS, 'any'] as const
-/** Only reports by SMS have a carrier. */
+/** Only SMS reports have a carrier. */
 export const COUNTED_CARRIERS = [...CARRIERS, 'none'] as const
 
-/** What became of the callbacks of one kind. */
+/** Outcomes of the callbacks of one kind. */
 export interface KindCounts {
-  /** Some were mounted, or came. */
+  /** A URL of this kind is mounted, or a callback of this kind has arrived. */
   isUsed: boolean
   new: number
   duplicate: number
@@ -38,29 +38,29 @@ export interface KindCounts {
   readonly refused: Record<RefusalCode, number>
 }
 
-/** As `Counts`, told apart by all that a metric has a label for. */
+/** `Counts`, split by every metric label. */
 export interface DetailedCounts {
   readonly kinds: Readonly<Record<(typeof COUNTED_KINDS)[number], KindCounts>>
   readonly events: Readonly<Record<EventType, Record<(typeof COUNTED_CARRIERS)[number], number>>>
 }
 
-/** Told of each event that was admitted or known already. It is quick, and never throws. */
+/** Called for each admitted or duplicate event. Must be quick and must not throw. */
 interface Follower {
   taken(event: NewEvent, admission: Admission): void
 }
 
 interface CounterOptions {
   readonly reviving: ReviveOptions
-  /** What `createReceiver` returned. */
+  /** The receiver that `createReceiver` returned. */
   readonly self: () => object
-  /** Told of each event with oddities. */
+  /** Called for each event with oddities. */
   readonly odd: (event: NewEvent) => void
 }
 
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
 export function createCounter({ reviving, self, odd }: CounterOptions) {
-  /** Undefined as long as no inspector looks on. */
+  /** Undefined while no inspector observes. */
   let follower: Follower | undefined
   const kinds = recordOf(COUNTED_KINDS, () => ({
     isUsed: false,
@@ -77,9 +77,8 @@ export function createCounter({ reviving, self, odd }: CounterOptions) {
   }
 
   return {
-    /** They go on counting. */
     details,
-    /** Callbacks of this kind may come. */
+    /** Marks the kind as used, so that its metrics start at zero. */
     mounted(kind: CallbackKind | undefined): void {
       kinds[kind ?? 'any'].isUsed = true
     },
@@ -105,17 +104,16 @@ export function createCounter({ reviving, self, odd }: CounterOptions) {
       ofKind.refused[code] += 1
       if (callbackChannel.hasSubscribers) say({ kind, outcome: 'refused', code })
     },
-    /** One at a time follows. */
+    /** Replaces the current follower. */
     watch(given: Follower): void {
       follower = given
     },
-    /** False where another one has taken its place. */
+    /** False if another follower has replaced it. */
     unwatch(given: Follower): boolean {
       if (follower !== given) return false
       follower = undefined
       return true
     },
-    /** As they are now. */
     all(): Counts {
       const all = Object.values(kinds)
       const [duplicates, late] = [sum(all.map(({ duplicate }) => duplicate)), sum(all.map((of) => of.late))]
@@ -139,6 +137,6 @@ function zeros<K extends string>(names: readonly K[]): Record<K, number> {
 }
 
 function keysOf<K extends string>(table: Readonly<Record<K, unknown>>): K[] {
-  // A table that is written out has no other keys than its own.
+  // A literal table has no other keys.
   return Object.keys(table) as K[]
 }

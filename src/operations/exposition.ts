@@ -1,15 +1,15 @@
-/** The text format of Prometheus, version 0.0.4, and the histograms that it needs. Knows no metric by name. */
+/** The Prometheus text format, version 0.0.4, and its histograms. Independent of the metrics. */
 
-/** Counts how many values were at most as large as each bound. */
+/** Counts observed values per bucket. */
 export interface Histogram {
   observe(value: number): void
   readonly bounds: readonly number[]
-  /** For each bound how many fell between it and the one before; one more for what is above all. */
+  /** Values between each bound and the previous one; the last element counts those above every bound. */
   readonly counts: readonly number[]
   readonly sum: number
 }
 
-/** `bounds` grow. */
+/** `bounds` must ascend. */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = Array.from({ length: bounds.length + 1 }, () => 0)
   const histogram = {
@@ -26,13 +26,13 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   return histogram
 }
 
-/** What a metric has for one set of labels. */
+/** The value for one set of labels. */
 export interface Sample {
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number | Histogram
 }
 
-/** One metric: a comment for its help, one for its type, and a line for each sample; a histogram has a line for each bound. */
+/** One metric: its help, its type, and a line per sample. A histogram has a line per bound. */
 export function exposed(name: string, type: string, help: string, samples: readonly Sample[]): string {
   const lines = samples.flatMap(({ labels = {}, value }) =>
     typeof value === 'number' ? [line(name, labels, value)] : linesOfHistogram(name, labels, value),

@@ -4,8 +4,8 @@ import type { Middleware } from '../http/node.ts'
 import type { Health, HealthWatch } from './health.ts'
 
 /**
- * `/livez` asks nobody. `/readyz` waits for the health, whose question to the store all askers of a second share. Anything
- * else goes on to `next`, or is answered 404. A health is never kept by what stands between: `cache-control: no-store`.
+ * `/livez` makes no calls. `/readyz` awaits the health; requests within a second share one call to the store. Other paths pass
+ * to `next`, or get a 404. `cache-control: no-store` keeps intermediaries from caching.
  */
 export function healthMiddleware({ health, isLive }: Pick<HealthWatch, 'health' | 'isLive'>): Middleware {
   return (request, response, next) => {
@@ -29,13 +29,13 @@ async function answerReady(
   health: () => Promise<Health>,
 ): Promise<void> {
   const { ready, working, reasons } = await health()
-  // Whoever asked may have gone.
+  // The client may have disconnected.
   if (response.destroyed || response.headersSent) return
   const codes = reasons.map(({ code }) => code)
   write(request, response, ready ? 200 : 503, { ready, working: working ?? null, reasons: codes })
 }
 
-/** As it is under the path where it is mounted. */
+/** The path below the mount. */
 function pathOf({ url = '' }: IncomingMessage): string {
   const end = url.search(/[?#]/)
   return end === -1 ? url : url.slice(0, end)

@@ -1,13 +1,13 @@
-/** How a receiver is: what a load balancer, an orchestrator and a person on call want to know, with the reasons. */
+/** Health of a receiver, with reasons, for load balancers, orchestrators and operators. */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { Progress } from '../dispatch/claim-loop.ts'
 import type { Keeping } from '../inbox/keeping.ts'
 import type { Awaitable } from '../inbox/store.ts'
 
-/** What a reason can spoil. */
+/** The parts of the health that a reason can make false. */
 type Side = 'live' | 'ready' | 'working'
 
-/** Every reason, in one table: what it spoils, and what it says. One that spoils nothing says why something is not known. */
+/** Every reason: the parts that it makes false, and its text. A reason without parts explains an undefined value. */
 export const HEALTH_REASONS = {
   closed: [['live', 'ready', 'working'], 'The receiver is closed, and takes and hands over nothing any more.'],
   closing: [['ready'], 'The receiver is closing: what still comes is taken, and nothing more should be sent here.'],
@@ -38,59 +38,61 @@ export const HEALTH_REASONS = {
   ],
 } as const satisfies Readonly<Record<string, readonly [spoils: readonly Side[], text: string]>>
 
-/** Why something is not as it should be, or not known. Codes are stable. */
+/** Stable codes. */
 export type HealthCode = keyof typeof HEALTH_REASONS
 
-/** A reason, in a word for programs and a sentence for people. */
 export interface HealthReason {
   readonly code: HealthCode
   readonly text: string
 }
 
-/** How a receiver is. */
+/** The health of a receiver. */
 export interface Health {
-  /** False once it is closed: only a new receiver, or process, helps. */
+  /** False once the receiver is closed. Create a new receiver or restart the process. */
   readonly live: boolean
-  /** What comes now would be kept: in the store or, while that is away, in a spool that works. False from `close()` on. */
+  /** New callbacks are kept: in the store or, while it is unavailable, in a working spool. False from `close()` on. */
   readonly ready: boolean
-  /** What was kept is handed over, and in time; undefined where this receiver cannot know. */
+  /** Accepted events are dispatched in time. Undefined if this receiver cannot know. */
   readonly working: boolean | undefined
-  /** How long the longest due event waits that no handler has, as far as claims tell. Milliseconds; undefined as `working` is. */
+  /**
+   * How long the oldest due event that no process has leased has waited, according to claims. Milliseconds. Undefined if
+   * `working` cannot be known.
+   */
   readonly oldestDueMs: number | undefined
-  /** Why one of these is false or undefined; empty where all is well. */
+  /** Why a value is false or undefined. Empty if all is well. */
   readonly reasons: readonly HealthReason[]
 }
 
 interface HealthOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
-  /** Handlers run here. */
+  /** Handlers run in this process. */
   readonly dispatch: boolean
   readonly progress: () => Progress
-  /** Whether what comes would be kept; settles in `storeTimeoutMs`. */
+  /** Where new callbacks would be kept. Settles within `storeTimeoutMs`. */
   readonly keeping: () => Promise<Keeping>
   readonly unsettled: () => Awaitable<number>
-  /** The claim loop or the spool has found the store away. */
+  /** The claim loop or the spool has found the store unavailable. */
   readonly isAway: () => boolean
   readonly state: () => 'open' | 'closing' | 'closed'
 }
 
 export type HealthWatch = ReturnType<typeof createHealth>
 
-/** So long an answer of the store serves all who ask. */
+/** How long one answer of the store is reused. */
 const FRESH_MS = 1_000
-/** An event that is due for longer waits too long. */
+/** An event is overdue after this time. */
 const OLD_MS = 60_000
-/** So long after `storeTimeoutMs` a claim must have been answered. */
+/** A claim is stuck this long after `storeTimeoutMs`. */
 const STUCK_MS = 10_000
 
 export function createHealth(options: HealthOptions) {
   const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isAway, state } = options
   let asked: { readonly answer: Promise<Keeping>; answeredAtMs: number | undefined } | undefined
-  /** So many were unsettled when the store was found full; it is so until something has been settled. */
+  /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
   let lost: 'store_emptied' | 'store_replaced' | undefined
-  /** The claim loop as it was first seen to want this turn. */
+  /** The claim loop when this turn was first seen to be due. */
   let seen: { readonly turns: number; readonly sinceMs: number } | undefined
 
   function askedLately(): Promise<Keeping> {
@@ -109,7 +111,7 @@ export function createHealth(options: HealthOptions) {
     return fullAt !== undefined
   }
 
-  /** A turn that is wanted now may have been wanted for long; that it was already wanted when somebody last asked tells it. */
+  /** The claim loop does not record since when a turn is due, so compare with earlier calls. */
   function isStuck({ turns, isTurnDue, hasStopped }: Progress): boolean {
     if (!isTurnDue || hasStopped) {
       seen = undefined
@@ -136,9 +138,9 @@ export function createHealth(options: HealthOptions) {
 
   async function codesNow(): Promise<readonly HealthCode[]> {
     if (state() === 'closed') return ['closed']
-    // Its store is about to be closed, and asking it would tell of nothing else.
+    // The store is about to close, so do not query it.
     if (state() === 'closing') return ['closing', ...(isAway() ? (['store_away'] as const) : []), ...ofWork(progress())]
-    // At once, so that both wait for one time.
+    // In parallel, so that both share one timeout.
     const [kept, full] = await Promise.all([askedLately(), isFull().catch(() => false)])
     // It may have been closed meanwhile.
     if (state() !== 'open') return codesNow()
@@ -146,9 +148,9 @@ export function createHealth(options: HealthOptions) {
   }
 
   return {
-    /** Without a question to anybody. */
+    /** Makes no calls. */
     isLive: (): boolean => state() !== 'closed',
-    /** An admission found the store full. */
+    /** The store refused an event because it was full. */
     sawFull(): void {
       if (fullAt !== undefined) return
       Promise.resolve(unsettled()).then(
@@ -156,7 +158,7 @@ export function createHealth(options: HealthOptions) {
         () => {},
       )
     },
-    /** The store has lost what it held: it is so until the process ends. */
+    /** The store has lost its data. Remains until the process ends. */
     sawLost(reason: 'store_emptied' | 'store_replaced'): void {
       lost = reason
     },

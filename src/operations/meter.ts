@@ -1,4 +1,4 @@
-/** Measures what takes time: attempts, settlements and calls of the store. Made when somebody first asks for metrics. */
+/** Measures attempts, settlements and store calls. Created when metrics are first read. */
 import { monotonicMs } from '../runtime/clock.ts'
 import type { Meter, MeasuredVerb } from '../dispatch/work.ts'
 import type { EventType } from '../public/events.ts'

@@ -1,4 +1,4 @@
-/** Every metric, in one table: its type, its labels and its help, from which the text and the page are made. */
+/** Every metric: its type, labels and help. The exposition and the reference page derive from it. */
 
 type Row = readonly [type: 'counter' | 'gauge' | 'histogram', labels: readonly string[], help: string]
 

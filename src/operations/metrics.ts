@@ -1,4 +1,4 @@
-/** What a receiver tells Prometheus: its counts, its histograms and how it is now, as text. */
+/** Renders counts, histograms and current values as Prometheus text. */
 import { COUNTED_CARRIERS, COUNTED_KINDS, type DetailedCounts } from './counts.ts'
 import type { Progress } from '../dispatch/claim-loop.ts'
 import type { Meter } from '../dispatch/work.ts'
@@ -10,12 +10,12 @@ import { exposed, type Sample } from './exposition.ts'
 import { createMeter } from './meter.ts'
 import { METRICS, type MetricName } from './metric-table.ts'
 
-/** What is asked at each reading; undefined is what nobody knows now. */
+/** Read for each scrape. Undefined if currently unknown. */
 interface Sources {
   readonly counts: DetailedCounts
   readonly unhandled: { readonly count: number }
   readonly dispatcher: {
-    /** From the first reading on. */
+    /** From the first scrape on. */
     measure(meter: Meter): void
     progress(): Progress
     readonly running: number
@@ -27,13 +27,13 @@ interface Sources {
   }
   readonly quarantined: () => QuarantineCounts
   readonly clockOffsetSeconds: () => number | undefined
-  /** Its store is asked no more. */
+  /** A closed receiver no longer queries its store. */
   readonly isClosed: () => boolean
 }
 
 const OF_REPORTS: readonly string[] = [...REPORT_TYPES, 'late']
 
-/** What measures is made at the first reading, so that whoever reads no metrics pays for no clock. */
+/** Measures only from the first scrape on, so that apps without metrics read no clock. */
 export function createMetrics(sources: Sources): () => Promise<string> {
   const { counts, dispatcher, quarantined } = sources
   let meter: ReturnType<typeof createMeter> | undefined
@@ -67,7 +67,7 @@ export function createMetrics(sources: Sources): () => Promise<string> {
   }
 }
 
-/** How it is now, and the count that others keep. */
+/** Current values, and the counts of other parts. */
 async function gauges(sources: Sources): Promise<Partial<Record<MetricName, readonly Sample[]>>> {
   const { unhandled, dispatcher, inbox, clockOffsetSeconds, isClosed } = sources
   const stored = isClosed() ? undefined : await inbox.known()
@@ -87,10 +87,10 @@ async function gauges(sources: Sources): Promise<Partial<Record<MetricName, read
   }
 }
 
-// A table that is written out has no other keys than its own.
+// A literal table has no other keys.
 const METRIC_NAMES = Object.keys(METRICS) as MetricName[]
 
-/** Zeros, too, of every kind that is mounted: what rises from nothing would not be seen to rise. */
+/** Includes zeros for every mounted kind: Prometheus would miss an increase from a series that does not exist. */
 function callbacks({ kinds }: DetailedCounts): readonly Sample[] {
   return COUNTED_KINDS.filter((kind) => kinds[kind].isUsed).flatMap((kind) => {
     const { new: taken, duplicate, late, refused } = kinds[kind]

@@ -1,4 +1,4 @@
-/** The receiver's side: answers probes that are proved. An unproved probe is answered as a forgery is, by the same code. */
+/** The receiver's side: answers proved probes. An unproved probe is refused by the same code as a forgery. */
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { ReadBody } from '../../verify/body.ts'
@@ -38,7 +38,7 @@ export type Probes = ReturnType<typeof createProbes>
 export type ProbeWatch = ReturnType<Probes['watch']>
 
 interface AnsweringOptions {
-  /** Callbacks are proved by the pairs of the project that they name. */
+  /** The project name in the body selects the pairs. */
   readonly byProject: boolean
   readonly toleranceSeconds: number
   readonly maxBodyBytes: number

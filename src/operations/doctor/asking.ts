@@ -20,7 +20,7 @@ export interface Target {
   readonly pair: ProbePair
   readonly timeoutMs: number
   readonly clock: Clock
-  /** Of the receiver in this process, if there is one: it remembers why it refused what was announced to it. */
+  /** The receiver in this process, if there is one. It records why it refused a probe that was announced to it. */
   readonly own: { readonly watch: { expect(messageId: string): void } } | undefined
 }
 
@@ -32,14 +32,14 @@ export interface Asked {
 
 export type Reply =
   | ({ readonly kind: 'report' } & Heard)
-  /** Of a receiver that knows the Auth Key and has another signing secret. */
+  /** The receiver knows the Auth Key but has another signing secret. */
   | { readonly kind: 'onlyAuthKey' }
   /** A receiver's 401: the pair, the time or the bytes are wrong. */
   | { readonly kind: 'notAuthentic' }
   /** Another refusal, no answer, or not a receiver's. */
   | { readonly kind: 'other'; readonly finding: Finding }
 
-/** A report, and the probe that it is about. */
+/** A report and its probe. */
 export interface Heard {
   readonly probe: Probe
   readonly facts: Facts
@@ -148,7 +148,7 @@ function explainOther(url: URL, probe: Probe, { status, headers, text }: Answere
   )
 }
 
-/** Where it leads, without what may be secret in it. */
+/** Describes the target without its user, password and query. */
 function explainRedirect(url: URL, status: number, location: string): Finding {
   const target = URL.parse(location, url.href)
   if (target === null) return finding('redirect', `It answered ${status}.`)
@@ -157,16 +157,16 @@ function explainRedirect(url: URL, status: number, location: string): Finding {
   return finding(isOnlyHttps ? 'enforce_https' : 'redirect', what)
 }
 
-/** Without user, password, query and fragment. */
+/** Omits user, password, query and fragment. */
 export function shownUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname}`.slice(0, 200)
 }
 
 const MOST_SAID = 100
-/** Tags and control characters, and what changes the direction of a line. */
+/** Tags, control characters, and characters that change the text direction. */
 const MARKUP = /<[^>]*>|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** Its first words; nothing of an answer that quotes what was sent. */
+/** The first words of an answer. Withheld if the answer quotes the probe. */
 function saidOf({ pair, messageId, signature }: Probe, text: string): string {
   const secrets = [pair.authKey?.toString(), pair.secretKey?.export().toString('utf8'), messageId, signature]
   const quotes = secrets.some(

@@ -1,11 +1,14 @@
-/** Known ways in which proxies, parsers, editors and logs change a body or the signature header; tried until one explains it. */
+/**
+ * Known ways in which proxies, parsers, editors and logs change a body or the signature header. The first that explains the
+ * difference wins.
+ */
 
 interface BodyChange {
-  /** For the doctor, as in “It was …”: the probe arrived as what `apply` makes of it. */
+  /** Completes “By what arrived, …”: the probe arrived as the result of `apply`. */
   readonly what?: string
-  /** For `verify`: the signature covers what `apply` makes of the body at hand. */
+  /** For `verify`: the signature covers the result of `apply` to the given body. */
   readonly cause?: string
-  /** Undefined where it does not apply to this body. */
+  /** Undefined if it does not apply to this body. */
   readonly apply: (body: Buffer) => Buffer | undefined
 }
 
@@ -24,7 +27,7 @@ function rewritten(write: (value: unknown) => string | undefined): BodyChange['a
   }
 }
 
-/** As Python's `json.dumps` writes: on one line, with a space after each comma and colon. */
+/** Formats like Python's `json.dumps`: one line, with a space after each comma and colon. */
 function spaced(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spaced).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -41,7 +44,7 @@ function withoutAuthKey(value: unknown): string | undefined {
   return JSON.stringify({ ...value, authKey: undefined })
 }
 
-/** The first that explains a body wins: serialising JSON again undoes a newline, too, so it stands behind. */
+/** The first match wins. Newline changes precede serialisation, which would also undo a newline. */
 const BODY_CHANGES: readonly BodyChange[] = [
   {
     cause:
@@ -102,10 +105,10 @@ interface Change {
   readonly apply: BodyChange['apply']
 }
 
-/** What may arrive of a probe. */
+/** Changes that turn the sent probe into the received one. */
 export const PROBE_CHANGES = changesWith('what')
 
-/** What may have been signed where another body is at hand. */
+/** Changes that turn the given body into the signed one. */
 export const SIGNED_CHANGES = changesWith('cause')
 
 function changesWith(column: 'what' | 'cause'): readonly Change[] {
@@ -114,7 +117,7 @@ function changesWith(column: 'what' | 'cause'): readonly Change[] {
 
 interface HeaderChange {
   readonly what: string
-  /** The values that arrive instead of this one. */
+  /** The header values that arrive instead of this one. */
   readonly apply: (value: string) => readonly string[]
 }
 

@@ -1,7 +1,7 @@
 /**
- * The doctor: sends signed probes through an app's real stack, as the service would, and says what is wrong on the way. In the
- * app's own process it also knows why a probe was refused, and what is wrong in the app. It posts to the one URL and follows no
- * redirect. Its findings quote no secret and no body. protocol.ts describes the probes and their answers.
+ * The doctor: sends signed probes through an app's real stack, as the service would, and reports problems on the way. In the
+ * app's own process it also reports why a probe was refused and checks the app itself. It posts to one URL and follows no
+ * redirect. Findings quote no secret and no body. protocol.ts describes the probes and their answers.
  */
 import type { CallbackKind } from '../../public/events.ts'
 import type { ProbeWatch, RefusedProbe } from './answering.ts'
@@ -21,22 +21,22 @@ import type { Probe, ProbePair } from './probe.ts'
 
 interface Examination extends Target {
   readonly kind: CallbackKind | undefined
-  /** Pairs that the app may have instead. */
+  /** Older pairs that the app may still have. */
   readonly oldPairs: readonly ProbePair[]
-  /** How long the proxy in front keeps idle connections; one is left idle for this long. */
+  /** Idle timeout of the proxy in front. One connection stays idle for this long. */
   readonly keepAliveMs: number | undefined
   /** The receiver of this process, if there is one. */
   readonly own:
     | {
         readonly watch: ProbeWatch
-        /** What is right and wrong in the app itself. */
+        /** Checks of the app itself. */
         readonly app: () => Promise<readonly Finding[]>
         readonly keepAliveMs: () => number | undefined
       }
     | undefined
 }
 
-/** Nothing that an app or a network does makes it reject. */
+/** Never rejects because of an app or a network. */
 export async function examine(examination: Examination): Promise<Diagnosis> {
   const { url, kind, own } = examination
   const exchange = await createExchange(examination)
@@ -70,7 +70,7 @@ async function examineWay(examination: Examination, exchange: Exchange): Promise
 
 interface Explained {
   readonly findings: readonly Finding[]
-  /** An answered probe: later probes take its form. */
+  /** An answered probe. Later probes use its form. */
   readonly heard?: Heard
 }
 
@@ -95,7 +95,7 @@ async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promi
   return { findings: [finding('pair_wrong', own === undefined ? undefined : elsewhere)] }
 }
 
-/** The receiver's own reason, if it names one thing. */
+/** The receiver's own reason, if it identifies one cause. */
 function explainRefused(probe: Probe, { arrival, offsetSeconds }: RefusedProbe): readonly Finding[] {
   const changed = judgeArrival(probe, arrival).filter(({ level }) => level !== 'ok')
   if (changed.length > 0) return changed

@@ -1,14 +1,17 @@
-/** Every finding of the doctor, in one table: the guide's table, the texts and the levels all come from here. */
+/** Every finding of the doctor, in one table. The guide's table, the texts and the levels all derive from it. */
 import type { CallbackKind } from '../../public/events.ts'
 
-/** `problem`: callbacks are lost, or will be; `warning`: they may be one day; `ok`; `unknown`: it could not be found out. */
+/**
+ * `problem`: callbacks are lost, or will be. `warning`: callbacks may be lost later. `unknown`: the doctor could not measure
+ * it.
+ */
 export type FindingLevel = 'problem' | 'warning' | 'ok' | 'unknown'
 
 type Row = readonly [level: FindingLevel, what: string, fix: string]
 
 const NOTHING_TO_DO = 'Nothing is to be done.'
 
-/** Code, level, what it says and how to mend it. */
+/** Code, level, text and fix. */
 export const FINDINGS = {
   nothing_listens: [
     'problem',
@@ -221,37 +224,35 @@ export const FINDINGS = {
   ],
 } as const satisfies Readonly<Record<string, Row>>
 
-/** What was found, as a stable name. */
+/** A stable code. */
 export type FindingCode = keyof typeof FINDINGS
 
-/** One thing that the doctor found. */
 export interface Finding {
   readonly code: FindingCode
   readonly level: FindingLevel
-  /** What is so, in a sentence or two, with what was measured. Never a secret or a body. */
+  /** One or two sentences, with the measured value. Never a secret or a body. */
   readonly what: string
-  /** How to mend it. */
+  /** The next action. */
   readonly fix: string
 }
 
-/** What a doctor found out. Plain data. */
+/** The result of a doctor. Plain data. */
 export interface Diagnosis {
-  /** True where nothing is a problem or a warning. */
+  /** True if no finding is a problem or a warning. */
   readonly ok: boolean
-  /** The URL that was asked, without a user or password in it. */
+  /** The probed URL, without user and password. */
   readonly url: string
-  /** The kind that was asked for; undefined where none was. */
+  /** The requested kind. Undefined if none was given. */
   readonly kind: CallbackKind | undefined
   readonly findings: readonly Finding[]
 }
 
-/** The finding of this code; `detail` is what was measured. */
+/** `detail` holds the measured value. */
 export function finding(code: FindingCode, detail?: string): Finding {
   const [level, what, fix] = FINDINGS[code]
   return { code, level, what: detail === undefined ? what : `${what} ${detail}`, fix }
 }
 
-/** Whether all is well. */
 export function isWell(findings: readonly Finding[]): boolean {
   return findings.every(({ level }) => level !== 'problem' && level !== 'warning')
 }

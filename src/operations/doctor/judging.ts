@@ -1,4 +1,4 @@
-/** Findings from a receiver's report: each function judges one part of it, and names what is right as well as what is wrong. */
+/** Findings from a receiver's report. Each function judges one part of it. */
 import type { CallbackKind } from '../../public/events.ts'
 import type { Heard } from './asking.ts'
 import { HEADER_CHANGES, PROBE_CHANGES } from './changes.ts'
@@ -6,10 +6,10 @@ import { finding, type Finding } from './findings.ts'
 import type { Probe } from './probe.ts'
 import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.ts'
 
-/** Node's own default, and the idle time of many a client. */
+/** Node's default, and the idle timeout of many clients. */
 const SHORT_KEEP_ALIVE_MS = 5_000
 
-/** Compares what arrived with what was sent. */
+/** Compares the received probe with the sent one. */
 export function judgeArrival({ body, signature }: Probe, arrival: Arrival): readonly Finding[] {
   if (arrival.isParsed) return [finding('parsed_before')]
   const found: Finding[] = []
@@ -45,7 +45,7 @@ export function judgeProject({ lacksProject }: Facts): readonly Finding[] {
   return lacksProject ? [finding('project_missing')] : []
 }
 
-/** Both halves that were sent must have held, unless the app has one only. */
+/** Both halves of the pair must prove the probe, unless the app has only one. */
 export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isIntact: boolean): readonly Finding[] {
   const found: Finding[] = []
   if (pair.endsAtMs !== undefined)
@@ -70,7 +70,7 @@ export function judgeOnlyAuthKey(): Finding {
 
 export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): readonly Finding[] {
   const { arrivedAtMs, toleranceSeconds } = facts
-  // Differences within the time that the probe took cannot be measured.
+  // Differences below the probe's round trip cannot be measured.
   const offMs = arrivedAtMs < sentAtMs ? arrivedAtMs - sentAtMs : Math.max(0, arrivedAtMs - sentAtMs - tookMs)
   const offSeconds = Math.round(offMs / 1_000)
   const what = `${describeOffset(offSeconds)}; a signature may be ${toleranceSeconds} s off.`
@@ -79,7 +79,6 @@ export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): reado
   return [finding('clock_right')]
 }
 
-/** “The app’s clock is 400 s ahead of this machine’s”. */
 export function describeOffset(seconds: number): string {
   const direction = seconds < 0 ? 'behind' : 'ahead of'
   return `The app’s clock is ${Math.abs(seconds)} s ${direction} this machine’s`

@@ -1,4 +1,4 @@
-/** What one probe does not show: how long answers take, how large a body may be, and how long a connection may stay idle. */
+/** Measurements that need more than one probe: response time, body limit and idle timeout. */
 import { pause } from '../../runtime/clock.ts'
 import { createExchange, type Asked, type Exchange, type Target } from './asking.ts'
 import { finding, type Finding } from './findings.ts'
@@ -6,7 +6,7 @@ import { judgeKeepAlive } from './judging.ts'
 import type { ProbeForm } from './probe.ts'
 
 const PROBES = 5
-/** The service asks for a prompt answer. */
+/** The service expects a prompt answer. */
 const PROMPT_MS = 1_000
 
 /** The median of five answers: a single one may be slow, for example while the store opens. */
@@ -24,13 +24,13 @@ export async function measureTime({ ask }: Exchange, form: ProbeForm): Promise<r
     : [finding('quick')]
 }
 
-/** The largest probe: a receiver with a higher limit was given it on purpose, and sending takes time. */
+/** The largest probe. A higher limit was set on purpose, and sending more takes time. */
 const LARGEST_BYTES = 1024 * 1024
 const SMALLEST_BYTES = 1_024
-/** Stays this far below the limit, because small changes of a body are another fault. */
+/** Stays this far below the limit: small changes to a body are a different finding. */
 const SLACK_SHARE = 1 / 64
 
-/** Sends one body of the size that the receiver accepts, and halves it until one gets through. */
+/** Sends one body of the size that the receiver accepts, and halves it until one arrives. */
 export async function measureBodyLimit(
   { ask }: Exchange,
   form: ProbeForm,
@@ -51,8 +51,8 @@ export async function measureBodyLimit(
 }
 
 /**
- * How long connections may stay idle, by what the app says, or else by its answer. If it is known how long a proxy leaves them
- * idle, sends two probes on one connection with a pause of that length between them.
+ * Determines the idle timeout from the app's setting, or else from its answer. If the proxy's idle timeout is known, sends two
+ * probes on one connection, that long apart.
  */
 export async function measureIdle(
   target: Target & { readonly keepAliveMs: number | undefined },
@@ -78,7 +78,7 @@ export async function measureIdle(
   }
 }
 
-/** As in `Keep-Alive: timeout=5`. */
+/** Parses `Keep-Alive: timeout=5`. */
 function timeoutIn(outcome: Asked['outcome']): number | undefined {
   const said = outcome.kind === 'answered' ? outcome.headers['keep-alive'] : undefined
   const [, seconds] = typeof said === 'string' ? (/timeout=(\d{1,6})/.exec(said) ?? []) : []

@@ -1,4 +1,4 @@
-/** `receiver.doctor()`: probes with the receiver's own pairs, and says what is wrong in the app around it. */
+/** `receiver.doctor()`: probes with the receiver's own pairs, and checks the app around it. */
 import { pairsFor } from '../../verify/authenticate.ts'
 import type { CredentialsSource, Pairs } from '../../verify/credentials.ts'
 import type { LivePair } from '../../verify/pair.ts'
@@ -9,19 +9,19 @@ import type { NewEvent, StoreCapabilities } from '../../inbox/store.ts'
 import type { Probes } from './answering.ts'
 import { finding, type Diagnosis, type Finding } from './findings.ts'
 
-/** Where a doctor sends its probes, and what is expected there. */
+/** Where a doctor sends its probes, and what it expects there. */
 export interface DoctorOptions {
-  /** The callback URL as it is registered at the service: http or https. */
+  /** The callback URL as registered at the service: http or https. */
   readonly url: string | URL
-  /** The kind of callback that is registered for it. Default: whatever is mounted there. */
+  /** The kind of callback registered for the URL. Default: the mounted kind. */
   readonly kind?: CallbackKind | undefined
-  /** Whose pair to sign with, by display name. Default: the only project there is, or none. */
+  /** Display name of the project whose pair signs the probes. Default: the only project, or none. */
   readonly project?: string | undefined
-  /** How long an answer may take. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
+  /** Timeout of an answer. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
   readonly timeoutMs?: number | undefined
   /**
-   * How long the proxy in front keeps idle connections; one probe waits for so long on an open one. Milliseconds, 0 to
-   * 2,147,483,647. Default: none waits.
+   * Idle timeout of the proxy in front. One probe waits that long on an open connection. Milliseconds, 0 to 2,147,483,647.
+   * Default: no probe waits.
    */
   readonly keepAliveMs?: number | undefined
 }
@@ -30,7 +30,7 @@ interface OwnReceiver {
   readonly credentials: CredentialsSource
   readonly probes: Pick<Probes, 'watch'>
   readonly examineApp: (kind: CallbackKind | undefined) => Promise<readonly Finding[]>
-  /** The shortest `keepAliveTimeout` of the servers that requests came from; `Infinity` if they close no connection. */
+  /** The shortest `keepAliveTimeout` of the servers that received requests; `Infinity` if they close no connection. */
   readonly keepAliveMs: () => number | undefined
 }
 
@@ -60,7 +60,7 @@ export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions)
   }
 }
 
-/** Pairs that end stand last. */
+/** Pairs with an end sort last. */
 function newestFirst(pairs: Pairs, nowMs: number): readonly LivePair[] {
   if (typeof pairs === 'string') return []
   return pairs
@@ -72,9 +72,9 @@ interface AppOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
   readonly capabilities: StoreCapabilities
-  /** The store can become unavailable, and there is no spool for the meantime. */
+  /** The store can become unavailable, and there is no spool. */
   readonly lacksSpool: boolean
-  /** False where the handlers run in another process. */
+  /** False if the handlers run in another process. */
   readonly dispatch: boolean
   readonly isHandled: (type: EventType) => boolean
   /** Networks that sent unknown words and that `networks` does not name. */
@@ -83,7 +83,7 @@ interface AppOptions {
   readonly askStore: () => Promise<unknown>
 }
 
-/** What is right and wrong in the app around the receiver, whatever the way to it is like. */
+/** Checks of the app around the receiver, independent of the network. */
 export function createExamineApp(options: AppOptions): (kind: CallbackKind | undefined) => Promise<readonly Finding[]> {
   const { clock, storeTimeoutMs, capabilities, lacksSpool, dispatch, isHandled, networks } = options
   const itIs = `It is the ${capabilities.name} store`
@@ -118,7 +118,7 @@ export function createExamineApp(options: AppOptions): (kind: CallbackKind | und
   }
 }
 
-/** What handlers may get from a URL of this kind, without types for callbacks that go wrong: the log reports those. */
+/** Event types that a URL of this kind can produce, without those of malformed callbacks, which the log reports. */
 function typesOf(kind: CallbackKind | undefined): readonly EventType[] {
   switch (kind) {
     case 'received':
@@ -138,7 +138,7 @@ const LONGEST_NETWORK = 40
 export function createUnnamedNetworks(named: ReadonlyMap<string, unknown>) {
   const seen = new Set<string>()
   return {
-    /** Only needed for events with oddities. */
+    /** Needed only for events with oddities. */
     see({ record: { oddities, report } }: Pick<NewEvent, 'record'>): void {
       if (oddities?.includes('unknown_word') !== true || seen.size >= MOST_NETWORKS) return
       const network = report?.network

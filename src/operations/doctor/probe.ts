@@ -1,4 +1,4 @@
-/** One probe: a body as the service might send it, signed as the service signs, and the POST that carries it. */
+/** One probe: a body like the service's, its signature, and the POST that carries it. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LivePair } from '../../verify/pair.ts'
 import { elapsedMs, type Clock } from '../../runtime/clock.ts'
@@ -7,7 +7,7 @@ import { makeMark, markingKeys } from './protocol.ts'
 
 export type ProbePair = Pick<LivePair, 'authKey' | 'secretKey'>
 
-/** How a probe differs from the usual one. */
+/** Differences from the default probe. */
 export interface ProbeForm {
   readonly pair?: ProbePair
   /** Length of the body, in bytes. */
@@ -31,7 +31,7 @@ export function makeProbe(usual: ProbePair, project: string | undefined, form: P
     ...(project === undefined ? [] : ([['project', JSON.stringify(project)]] as const)),
     ['messageId', JSON.stringify(messageId)],
     ['status', '"probe"'],
-    // A serialiser drops what JSON does not need: the escapes, the zero, the spaces.
+    // A serialiser would drop the escapes, the zero and the spaces.
     ['note', String.raw`"A probe of messaging-webhooks\/doctor, caf\u00e9 and café"`],
     ['number', '1.0'],
     ...(authKey === undefined ? [] : ([['authKey', JSON.stringify(authKey.toString())]] as const)),
@@ -54,10 +54,10 @@ export interface Answered {
   readonly kind: 'answered'
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The beginning of its body. */
+  /** The beginning of the response body. */
   readonly text: string
   readonly tookMs: number
-  /** On a connection that had been used before. */
+  /** Sent on a connection that had been used before. */
   readonly reused: boolean
 }
 
@@ -73,14 +73,14 @@ interface SenderOptions {
   readonly timeoutMs: number
 }
 
-/** Reads no more of an answer. */
+/** Maximum number of bytes read from an answer. */
 const READ_BYTES = 4_096
 
-/** Posts to the one URL and follows nothing. With `keepAlive`, requests share one connection; otherwise each has its own. */
+/** Posts to one URL and follows no redirect. With `keepAlive`, requests share one connection; otherwise each has its own. */
 export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions, keepAlive: boolean) {
-  // A bundle in one file would load both with the receiver.
+  // A single-file bundle would load both with the receiver.
   const { request, Agent } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
-  // An agent of its own: that of the process may be set up to go through a proxy.
+  // The process's global agent may use a proxy.
   const agent = new Agent({ keepAlive, maxSockets: 1 })
   const elapsed = elapsedMs()
 
@@ -125,7 +125,7 @@ export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions
   }
 }
 
-/** An answer that breaks off counts as one. */
+/** A truncated answer counts as an answer. */
 function readStart(response: IncomingMessage, done: (text: string) => void): void {
   const pieces: Buffer[] = []
   let length = 0

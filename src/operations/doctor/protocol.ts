@@ -1,23 +1,23 @@
 /**
- * What a probe and its answer look like.
+ * Protocol of a probe and its answer.
  *
  * 1. A probe is an ordinary callback, so that it takes the same path: POST, JSON, the Auth Key in the body, the signature
  *    header. Only its message id differs: a reserved prefix, a time, a nonce, and an HMAC over both under each half of the pair.
- *    The service makes no such id.
- * 2. The receiver looks for this mark after the proof has held, never before. It therefore answers, times and quarantines an
- *    unproved probe with the code that handles a forgery, and no outsider can find out whether there is a doctor.
- * 3. A proved probe goes no further: it is no event, no handler gets it, nothing is stored or counted. Only an HMAC under a live
- *    pair makes a callback a probe; a callback that quotes one, or has an id in its form, is kept as any other. The half of the
- *    pair that proves a probe has also marked it, so no probe is taken for a callback.
- * 4. A mark is good once (the receiver remembers nonces) and for a day. A recorded probe is answered as a forgery is. Another
+ *    The service never creates such an id.
+ * 2. The receiver looks for this mark only after the proof has succeeded. It refuses, times and quarantines an unproved probe
+ *    with the code that handles a forgery, so an outsider cannot detect the doctor.
+ * 3. A proved probe stops there: it is not an event, runs no handler, and is neither stored nor counted. Only an HMAC under a
+ *    live pair makes a callback a probe. A callback that quotes a probe's id, or has an id in that form, is kept like any other.
+ *    The half of the pair that proves a probe has also marked it, so no probe becomes a callback.
+ * 4. A mark is valid once (the receiver remembers nonces) and for a day. A recorded probe is refused like a forgery. Another
  *    process of the same app does not know the nonce; a replay there yields only the sealed answer that was seen before.
- * 5. The answer is the usual 204 with a sealed report in one header: AES-256-GCM under a key made of the pair and the message id.
- *    It says how this probe arrived, and nothing of the app. Callbacks may come over plain HTTP, and only a holder of the pair may
- *    read it. Another handler's 204 has no such header.
- * 6. The signing secret seals the report where the pair has one, because the Auth Key stands in every callback. A receiver with
- *    another signing secret and the right Auth Key answers under the Auth Key, and says only that.
- * 7. A 401 gives no reason. In the receiver's own process, the receiver remembers why it refused a probe, and `receiver.doctor()`
- *    explains it.
+ * 5. The answer is the usual 204 with a sealed report in one header: AES-256-GCM under a key derived from the pair and the
+ *    message id. It describes how this probe arrived, and nothing about the app. Callbacks may use plain HTTP, and only a holder
+ *    of the pair may read the report. Another handler's 204 has no such header.
+ * 6. The signing secret seals the report if the pair has one, because every callback contains the Auth Key. A receiver with
+ *    another signing secret and the right Auth Key seals under the Auth Key, and reports only that.
+ * 7. A 401 gives no reason. In its own process, the receiver records why it refused a probe, and `receiver.doctor()` explains
+ *    it.
  */
 import {
   createCipheriv,
@@ -35,14 +35,14 @@ import type { LivePair } from '../../verify/pair.ts'
 import type { ArrivedCallback } from '../../public/callback.ts'
 import { CALLBACK_KINDS } from '../../public/events.ts'
 
-/** What the message id of a probe says. */
+/** The content of a probe's message id. */
 export interface Mark {
   readonly sentAtMs: number
   /** Random; valid once. */
   readonly nonce: string
 }
 
-/** The keys that a pair's probes are marked with. The first, the signing secret where there is one, opens the whole answer. */
+/** The keys that mark a pair's probes. The first, the signing secret if there is one, opens the whole answer. */
 export function markingKeys({ secretKey, authKey }: Pick<LivePair, 'secretKey' | 'authKey'>): readonly KeyObject[] {
   return [secretKey, authKey && createSecretKey(authKey)].filter((key) => key !== undefined)
 }
@@ -63,7 +63,7 @@ export function readMark(probeId: string, key: KeyObject): Mark | undefined {
   return holds ? { sentAtMs: parseInt(time, 36), nonce } : undefined
 }
 
-/** The bytes that a callback's signature covers begin with digits, so neither HMAC passes for the other. */
+/** The bytes under a callback's signature begin with digits, so neither HMAC passes as the other. */
 function tagOf(key: KeyObject, time: string, nonce: string): Buffer {
   return createHmac('sha256', key).update(`messaging-webhooks doctor, probe\n${time}\n${nonce}`).digest()
 }
@@ -71,14 +71,14 @@ function tagOf(key: KeyObject, time: string, nonce: string): Buffer {
 const count = z.number().int().min(0)
 
 const arrivalSchema = z.object({
-  /** A parser left no bytes; digest and length are of what it left, serialised. */
+  /** A parser consumed the bytes; digest and length are those of its result, serialised. */
   isParsed: z.boolean(),
   bytes: count,
   /** SHA-256, in hexadecimal digits. */
   digest: z.string(),
   /** Number of signature headers. */
   headers: count,
-  /** Of their values, joined by a line end. */
+  /** Digest of the values, joined by line ends. */
   headerDigest: z.string(),
 })
 
@@ -88,18 +88,18 @@ export type Arrival = z.output<typeof arrivalSchema>
 const factsSchema = z.object({
   arrival: arrivalSchema,
   arrivedAtMs: z.number(),
-  /** The kind that the middleware was mounted with. */
+  /** The kind of the mount. */
   kind: z.enum(CALLBACK_KINDS).optional(),
-  /** The receiver tells projects apart, and the probe named none. */
+  /** The receiver distinguishes projects, and the probe named none. */
   lacksProject: z.boolean(),
   proof: z.enum(['authKey', 'signature', 'both']),
-  /** The receiver's pair that the probe was marked with. */
+  /** The receiver's pair that marked the probe. */
   pair: z.object({ hasAuthKey: z.boolean(), hasSecret: z.boolean(), endsAtMs: z.number().optional() }),
   toleranceSeconds: z.number(),
   maxBodyBytes: z.number(),
 })
 
-/** What a receiver says of a probe. */
+/** A receiver's report about a probe. */
 export type Facts = z.output<typeof factsSchema>
 
 /** `onlyAuthKey`: only the Auth Key marked the probe, so the sender may be anyone who has read a callback. */
@@ -142,7 +142,7 @@ export function seal(report: Report, key: KeyObject, messageId: string): string 
   return Buffer.concat(sealed).toString('base64url')
 }
 
-/** Undefined if no receiver with this key has answered this probe, or one of another version. */
+/** Undefined if no receiver with this key answered this probe, or if its version differs. */
 export function unseal(text: string, key: KeyObject, messageId: string): Report | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined

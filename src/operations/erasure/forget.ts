@@ -1,4 +1,4 @@
-/** Forgetting in every place that the receiver writes to: on the way to the store, in quarantine, in the store. */
+/** Erases from every place that the receiver writes to: the spool, the quarantine and the store. */
 import { readSentBody } from '../../verify/body.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { isTarget, type NewEvent, type OpenStore } from '../../inbox/store.ts'
@@ -7,21 +7,21 @@ import type { KeptRequest } from '../../quarantine/request.ts'
 import { forgetInStore } from './in-store.ts'
 import { checkForgetOptions, checkSelector, type ForgetOptions, type ForgetSelector, type Wanted } from './selector.ts'
 
-/** What `forget` has removed, place by place; with `dryRun` what it would have. */
+/** Counts of what `forget` removed, by place. With `dryRun`, of what it would remove. */
 export interface Forgotten {
-  /** Events of which the store kept the record or the body. */
+  /** Events with a record or a body in the store. */
   readonly events: number
-  /** Those of them that were not settled: no handler is begun for them any more. */
+  /** Those that were not settled. Their handlers no longer start. */
   readonly unsettled: number
-  /** Those of them that were dead letters. */
+  /** Those that were dead letters. */
   readonly deadLetters: number
-  /** Messages whose newest state was kept, or a part of it. */
+  /** Messages with a stored state. */
   readonly messageStates: number
-  /** Events on their way to the store: in this process's spool, or waiting for its rest. */
+  /** Events not yet in the store: in this process's spool, or in a batch that has not been written. */
   readonly spooled: number
   /** Requests in this process's quarantine. */
   readonly quarantined: number
-  /** How many records and payloads of the store were read to find them; 0 where none had to be. */
+  /** Records and payloads of the store that were read; 0 if none had to be. */
   readonly examined: number
   readonly tookMs: number
   readonly dryRun: boolean
@@ -29,7 +29,7 @@ export interface Forgotten {
 
 interface Places {
   readonly clock: Clock
-  /** The key of a message; throws where a project is needed. */
+  /** The key of a message. Throws if a project is required. */
   readonly keyOf: (messageId: string, project: string | undefined) => string
   readonly inbox: {
     open(): Promise<OpenStore<object>>
@@ -50,7 +50,7 @@ export function createForget(
     const { dryRun, compact } = checkForgetOptions(given)
     const inStore = wanted.by === 'message' ? { messageKey: keyOf(wanted.messageId, wanted.project) } : wanted
     const startedMs = clock.now()
-    // The spool is open then, also where the store is away; what is in it goes before it can come into the store.
+    // Opening also opens the spool, even if the store is unavailable. Erase the spool first, before its events reach the store.
     const opening = inbox.open()
     await opening.catch(() => {})
     const spooled = await inbox.forgetSpooled(
@@ -74,7 +74,7 @@ export function createForget(
   }
 }
 
-/** Its body proves nothing and is read all the same: it may be of a person. */
+/** Reads the body although it proves nothing: it may contain personal data. */
 export function isMeantRequest({ callback }: KeptRequest, wanted: Wanted): boolean {
   const { captured, arrivedAtMs } = callback
   if (wanted.by !== 'message') return wanted.isMeant({ record: undefined, raw: captured.bytes, atMs: arrivedAtMs })

@@ -1,9 +1,8 @@
-/** Forgetting in a store: what is meant is looked for where it cannot be named, and forgotten a step at a time. */
+/** Erases from a store. Without a message id, reads all records to find the targets. Erases in steps. */
 import { everyPage } from '../../inbox/pages.ts'
 import type { ForgetTarget, ForgottenCounts, OpenStore } from '../../inbox/store.ts'
 import type { Wanted } from './selector.ts'
 
-/** How many events were read, and what was forgotten. */
 interface StoreForgotten extends ForgottenCounts {
   readonly examined: number
 }
@@ -12,15 +11,15 @@ interface InStoreOptions {
   readonly dryRun: boolean
   readonly compact: boolean
   readonly nowMs: () => number
-  /** Told what is about to be forgotten, and again when it is. */
+  /** Called before and after each step is erased. */
   readonly forgetting?: (targets: readonly ForgetTarget[]) => void
 }
 
-/** So much is read at once: bodies may be 256 KiB. */
+/** Page size: bodies may be 256 KiB. */
 const READ_A_STEP = 200
 const TARGETS_A_STEP = 200
 
-/** `wanted`: of a message its key. */
+/** `wanted`: a message is given by its key. */
 export async function forgetInStore(
   store: OpenStore<object>,
   wanted: ForgetTarget | Exclude<Wanted, { by: 'message' }>,
@@ -44,7 +43,7 @@ export async function forgetInStore(
 
   if ('messageKey' in wanted) await forget([wanted])
   else {
-    /** What was met: of one event there may be bytes in one place, and a report of it in another. */
+    /** Events found so far. The store may list one event twice: its bytes and its report. */
     const met = new Map<string, Set<string>>()
     const isOneByOne = wanted.by === 'time'
     for await (const page of everyPage((after) => store.kept({ after, limit: READ_A_STEP }))) {
@@ -59,11 +58,11 @@ export async function forgetInStore(
         found.set(item.messageKey, (found.get(item.messageKey) ?? new Set()).add(item.id))
       }
       if (isOneByOne) await forget(targetsOf(found))
-      // What is forgotten is met no more; only what is counted may be.
+      // Erased events are not listed again; events that are only counted may be.
       if (isOneByOne && !dryRun) met.clear()
     }
     if (!isOneByOne) {
-      // Bytes may have outlived what their message knows of them; what is only counted is counted once.
+      // Bytes may outlast the record of their message, so erase them first. A dry run counts each event once.
       if (!dryRun) await forget(targetsOf(met))
       await forget([...met.keys()].map((messageKey) => ({ messageKey })))
     }

@@ -1,6 +1,6 @@
 /**
- * What receivers have left on a disk when they ended: taken over, looked through, and left to the next one. What a running
- * one has is its own.
+ * Erases from files that ended processes left on the disk: adopts them, searches them, and leaves the rest to the next process.
+ * Skips the files of running processes.
  */
 import { join } from 'node:path'
 import { systemClock } from '../../runtime/clock.ts'
@@ -20,19 +20,18 @@ interface LookOptions {
 }
 
 interface LeftBehind {
-  /** How many were meant, and are gone unless it is a dry run. */
+  /** Number of matches. They are erased unless it is a dry run. */
   readonly count: number
-  /** Processes that run, and have files of their own there. */
+  /** Running processes with files of their own in the folder. */
   readonly running: number
 }
 
 const CLOSE_MS = 10_000
-/** What is set aside of a disk is a receiver's. */
+/** Only a receiver reserves disk space. */
 const NO_RESERVE = 0
-/** Events that stores refused. */
+/** Events that the store refused. */
 const REFUSED = 'refused'
 
-/** In the folder of a spool. */
 export async function forgetInSpool(
   folder: string,
   isMeant: (event: NewEvent) => boolean,
@@ -49,7 +48,6 @@ export async function forgetInSpool(
   }
 }
 
-/** In the folder of a quarantine. */
 export async function forgetInQuarantine(
   folder: string,
   isMeant: (request: KeptRequest) => boolean,
@@ -59,7 +57,7 @@ export async function forgetInQuarantine(
   if (!(await hasDead(nodeFs, folder))) return { count: 0, running }
   const clock = systemClock()
   const log = createRequestLog({ fs: nodeFs, clock, folder, report })
-  // The next receiver has bounds, and decides what is too old.
+  // The next receiver applies its own bounds.
   const keeper = memoryKeeper({ maxBytes: Infinity, maxAgeMs: Infinity }, log.changes)
   try {
     await log.open((remembered) => keeper.restore(remembered, clock.now()))

@@ -1,4 +1,4 @@
-/** Whom or what to forget, as users say it, and what of that stands in a payload. */
+/** Checks a selector of `forget` and matches events and requests against it. */
 import { z } from 'zod'
 import { payloadIn } from '../../carriers/payload.ts'
 import { isRecord, textOf as textOfBody } from '../../runtime/values.ts'
@@ -8,50 +8,47 @@ import { NAMELESS } from '../../messages/expected.ts'
 import type { KeptEvent } from '../../inbox/store.ts'
 import { comparable } from '../../runtime/recipient-forms.ts'
 
-/** What one way of saying it has, and nothing of the others. */
+/** The fields of one selector, and none of the others. */
 type Only<T> = T & Readonly<Partial<Record<Exclude<SelectorName, keyof T>, undefined>>>
 type SelectorName = 'messageId' | 'recipient' | 'before' | 'where' | 'project'
 
-/** Whom or what `forget` is to forget: one of these. */
+/** Selects what `forget` erases. Exactly one of these. */
 export type ForgetSelector =
-  /** One message: its reports, by the id that the service gave it. Found at once, without reading payloads. */
+  /** The reports of one message, by the id that the service assigned. Reads no payloads. */
   | Only<{ readonly messageId: string; readonly project?: string | undefined }>
   /**
-   * A person, by number or name: every message and every other event of which the payload has it as a value, whatever the
-   * name of the field. Numbers are compared by their digits, without a leading `+` or `00` and what is put between them.
-   * Every payload is read.
+   * A person, by number or name: every message, and every other event, with this value in any field of a payload. Compares
+   * numbers by their digits, without a leading `+` or `00` and without separators. Reads every payload.
    */
   | Only<{ readonly recipient: string; readonly project?: string | undefined }>
-  /** All that came before then (a `Date`, or milliseconds since 1970), settled or not. Every record is read. */
+  /** Everything that arrived before this time (a `Date`, or milliseconds since 1970), settled or not. Reads every record. */
   | Only<{ readonly before: Date | number }>
-  /** Every message and every other event of which this says so for a payload. Every payload is read. */
+  /** Every message, and every other event, with a payload for which this returns true. Reads every payload. */
   | Only<{
-      /** Gets a payload without its authKey. */
+      /** Receives a payload without its authKey. */
       readonly where: (payload: Readonly<Record<string, unknown>>) => boolean
       readonly project?: string | undefined
     }>
 
-/** How `forget` does it. */
 export interface ForgetOptions {
-  /** Counts what would be removed, and removes nothing. Default false. */
+  /** Counts, and removes nothing. Default false. */
   readonly dryRun?: boolean | undefined
   /**
-   * Has the store overwrite at once what is left in free places of its files. With SQLite that rewrites the whole file, and
-   * nothing else is written meanwhile. Default true.
+   * Overwrites free space in the files of the store at once. SQLite rewrites the whole file, and other writes wait. Default
+   * true.
    */
   readonly compact?: boolean | undefined
 }
 
-/** What is known of an event or a request when it is asked whether it is meant. */
+/** The known parts of an event or a request. */
 export interface Candidate extends Pick<KeptEvent, 'record' | 'raw'> {
-  /** When it came, where its record does not say. */
+  /** Arrival time, if there is no record. */
   readonly atMs?: number | undefined
 }
 
-/** A selector that was checked. */
 export type Wanted =
   | { readonly by: 'message'; readonly messageId: string; readonly project: string | undefined }
-  /** Where one event of a message is meant, all of it is; with `time` each for itself. */
+  /** A payload match selects the whole message; a time match selects each event alone. */
   | { readonly by: 'payload' | 'time'; readonly isMeant: (candidate: Candidate) => boolean }
 
 const selectorSchema = z.strictObject({
@@ -72,7 +69,7 @@ export function checkForgetOptions(options: ForgetOptions | undefined): z.output
   return checkOptions(optionsSchema, options, 'forget')
 }
 
-/** Throws an `OptionsError` for what is no selector, for none, and for several at once. */
+/** Throws an `OptionsError` unless exactly one selector is given. */
 export function checkSelector(given: ForgetSelector): Wanted {
   const { project, ...selectors } = checkOptions(selectorSchema, given, 'forget')
   const named = SELECTORS.filter((name) => selectors[name] !== undefined)
@@ -99,11 +96,11 @@ export function checkSelector(given: ForgetSelector): Wanted {
   }
 }
 
-/** `text`: the body, where it is no JSON object. */
+/** `text`: the body, if it is not a JSON object. */
 type Says = (payload: unknown, recipient: string | undefined, text: () => string) => boolean
 
 function sayingSo(where: z.output<typeof functionLike> | undefined): Says {
-  // The type of the selector says what it takes.
+  // `ForgetSelector` declares this type.
   const choose = where as ((payload: Readonly<Record<string, unknown>>) => unknown) | undefined
   return (payload) => {
     const answer = isRecord(payload) ? choose?.(payload) : false
@@ -121,7 +118,7 @@ function namingOne(recipient: string): Says {
   }
 }
 
-/** Of a body that is no JSON object nobody knows the fields: there it may stand anywhere, but not within a longer number or word. */
+/** The fields of such a body are unknown. The value may appear anywhere, but not inside a longer number or word. */
 function isWordOf(text: string, wanted: string): boolean {
   const lower = text.normalize('NFC').toLowerCase()
   const around = /^\d+$/.test(wanted) ? /\d/ : /[\p{L}\p{N}]/u
@@ -131,8 +128,8 @@ function isWordOf(text: string, wanted: string): boolean {
 }
 
 /**
- * Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback: these fields name no person, and a number or a time
- * in one of them may have the digits of one.
+ * Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback: these fields identify no person, and a number or
+ * time in them may have the digits of one.
  */
 const NO_PERSON: ReadonlySet<string> = new Set<string>([
   'project',
@@ -151,17 +148,17 @@ const NO_PERSON: ReadonlySet<string> = new Set<string>([
   ...NAMELESS,
 ])
 
-/** Contract, service.md#chat-app-delivery-callback: beside `statuses` stands the project's own number. */
+/** Contract, service.md#chat-app-delivery-callback: next to `statuses` is the project's own number. */
 function personal(payload: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (!Object.hasOwn(payload, 'statuses')) return payload
   const { phone_number: _, ...rest } = payload
   return rest
 }
 
-/** Between two digits there stands less than this many times as much. */
+/** Separators make a number less than this many times as long. */
 const LONGEST_FORM = 3
 
-/** Whether a text or a number in it is the one. No recursion: a body that was taken as it came may be of any depth. */
+/** Whether a value in the payload is, or contains, the wanted one. Not recursive: a body may be nested to any depth. */
 function hasValue(payload: unknown, wanted: string): boolean {
   const isNumber = /^\d+$/.test(wanted)
   const left: unknown[] = [payload]
@@ -169,7 +166,7 @@ function hasValue(payload: unknown, wanted: string): boolean {
     const value = left.pop()
     if (typeof value === 'string' || typeof value === 'number') {
       const text = String(value)
-      // Most values are too short or too long for a number, and need not be looked at.
+      // Most values have the wrong length for a number.
       const isLikely = text.length >= wanted.length && text.length <= LONGEST_FORM * wanted.length
       if ((isLikely || !isNumber) && comparable(text) === wanted) return true
     } else if (Array.isArray(value)) for (const item of value) left.push(item)
