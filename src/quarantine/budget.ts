@@ -1,58 +1,60 @@
 /**
- * The requests that share one budget of bytes, and which of them leaves when it is exceeded: nothing displaces a smaller
- * request, and no network, and no project name, takes much from the others. No operation looks at all of them.
+ * Requests that share one budget of bytes, and the eviction order. A request never displaces a smaller one, and no network or
+ * project name takes much from the others. No operation scans all requests.
  */
 import type { KeptRequest } from './request.ts'
 
 /** A request in a budget. */
 export interface Placed {
-  /** Undefined once it has left; lists skip it then. */
+  /** Undefined after removal; lists skip it. */
   request: KeptRequest | undefined
   readonly bytes: number
-  /** 0 for the smallest; each next one holds up to twice as many bytes. What no key can prove is larger than anything else. */
+  /**
+   * Size class: 0 for the smallest, and each next one up to twice as large. Unprovable requests rank above every other size.
+   */
   readonly size: number
   readonly network: string | undefined
   readonly project: string | undefined
 }
 
-/** Properties that forgeries share with each other and not with the service: where they come from, and what they name. */
+/** Properties that forgeries share with each other but not with the service. */
 const TRAITS = ['network', 'project'] as const
 type Trait = (typeof TRAITS)[number]
 
 interface Pile {
   readonly bytes: number
   add(placed: Placed): void
-  /** Call it before `request` is cleared. */
+  /** Call before clearing `request`. */
   remove(placed: Placed): void
-  /** Where there are requests of this size. */
+  /** Undefined if no request has this size. */
   listOf(size: number): List | undefined
   largestSize(): number
-  /** The list of the small size that holds most. */
+  /** The small size class that holds the most bytes. */
   heaviestSmallList(): List | undefined
-  /** The heaviest value of a trait, and of that one the heaviest value of the next, where they exceed the bound; else itself. */
+  /** The heaviest value of the first trait, then within it of the next, if they exceed the bound; otherwise this pile. */
   heaviestPart(): Pile
   each(visit: (placed: Placed) => void): void
 }
 
-/** One size, in order of arrival here. Requests that have left stay in it until they are half of it. */
+/** One size class, in insertion order. Removed requests stay until they are half of the list. */
 interface List {
   placed: Placed[]
   live: number
   bytes: number
-  /** All between the middle and this index have left. */
+  /** Everything between the middle and this index has been removed. */
   turned: number
 }
 
-/** Up to 512 bytes, to 1, 2 and 4 KiB: every callback that the service documents has one of these. */
+/** Up to 512 bytes, 1, 2 and 4 KiB: every documented callback fits one of these. */
 const SMALL_SIZES = 4
 const SMALLEST_BITS = 9
-/** More than there are sizes. */
+/** Larger than any size class. */
 const UNPROVABLE_SIZE = 32
-/** The part of a budget that one network, or one project name, keeps while others need it. */
+/** The share of a budget that one network, or one project name, keeps while others need space. */
 const BOUND = 1 / 4
-/** How long the newer half of a list stays at least before it gives way to newcomers. */
+/** The newer half of a list keeps its place for at least this long. */
 const TURN_MS = 600_000
-/** What a request takes beside its bytes and texts: about 900 bytes, measured. */
+/** Overhead of a request beyond its bytes and texts; about 900 bytes, measured. */
 const BYTES_A_REQUEST = 1_024
 const FEW = 32
 
@@ -65,7 +67,7 @@ export function createBudget(maxBytes: number) {
     get isExceeded(): boolean {
       return pile.bytes > maxBytes
     },
-    /** Adds it, with room or without. */
+    /** Adds it, even beyond the budget. */
     add(request: KeptRequest): Placed {
       const placed = placedFor(request)
       pile.add(placed)
@@ -78,8 +80,8 @@ export function createBudget(maxBytes: number) {
       return request
     },
     /**
-     * Which one leaves next, of all and `newcomer`: the newest, unless `newcomer` is that and an older one has had its time.
-     * Without `nowMs` none has.
+     * The request to evict next, including `newcomer`: the newest. If that is `newcomer`, an older one whose time has passed.
+     * Without `nowMs`, no time has passed.
      */
     nextToLeave(newcomer: Placed, nowMs = -Infinity): Placed {
       const largest = pile.largestSize()
@@ -102,7 +104,7 @@ function placedFor(request: KeptRequest): Placed {
   return { request, bytes, size: request.class === 'rest' ? UNPROVABLE_SIZE + size : size, network, project }
 }
 
-/** `boundBytes` is what one network, or one project name, keeps while others need the room. */
+/** `boundBytes`: what one network, or one project name, keeps while others need space. */
 function createPile(boundBytes: number, traits: readonly Trait[]): Pile {
   const lists: (List | undefined)[] = []
   let bytes = 0
@@ -154,7 +156,7 @@ function createPile(boundBytes: number, traits: readonly Trait[]): Pile {
   return pile
 }
 
-/** What each value of a trait holds. Only the few that hold more than their bound have a pile of their own. */
+/** Bytes per value of a trait. Only values above their bound have a pile of their own. */
 function createParts(trait: Trait, otherTraits: readonly Trait[], boundBytes: number) {
   const bytesOf = new Map<string | undefined, number>()
   const heavy = new Map<string | undefined, Pile>()
@@ -178,7 +180,7 @@ function createParts(trait: Trait, otherTraits: readonly Trait[], boundBytes: nu
       const bytes = (bytesOf.get(value) ?? 0) - placed.bytes
       if (bytes > 0) bytesOf.set(value, bytes)
       else bytesOf.delete(value)
-      // Far below the bound, so that a pile is not made again each time that one leaves and another comes.
+      // The limit is far below the bound, so that one removal and one addition do not rebuild the pile each time.
       if (bytes < boundBytes / 2) heavy.delete(value)
       else heavy.get(value)?.remove(placed)
     },
@@ -197,7 +199,7 @@ function newestOf(list: List): Placed | undefined {
   return list.placed.at(-1)
 }
 
-/** The first of the newer half, once it has had its time: otherwise one flood would keep all others out for good. */
+/** The first of the newer half, once its time has passed. Otherwise one flood would exclude all later requests. */
 function turningOf(list: List, nowMs: number): Placed | undefined {
   list.turned = Math.max(list.turned, list.placed.length >> 1)
   while (list.turned < list.placed.length && list.placed[list.turned]?.request === undefined) list.turned += 1

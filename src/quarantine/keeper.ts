@@ -1,4 +1,4 @@
-/** The kept requests, in memory and within their budgets. Nothing here waits. */
+/** The kept requests, in memory and within their budgets. Synchronous. */
 import { createHash } from 'node:crypto'
 import { createBudget, type Placed } from './budget.ts'
 import {
@@ -10,22 +10,22 @@ import {
 } from './request.ts'
 
 interface KeeperLimits {
-  /** Of bodies, headers and what it takes to keep them. */
+  /** Of bodies, headers and overhead. */
   readonly maxBytes: number
   readonly maxAgeMs: number
 }
 
-/** Called at once for each change, so that it can be written down. */
+/** Called synchronously for each change, for the request log. */
 export interface KeeperChanges {
-  /** It is kept, or its standing has changed; for one id the last call counts. */
+  /** Added, or its standing changed. The last call for an id counts. */
   kept(request: KeptRequest): void
   removed(request: KeptRequest): void
   cleared(): void
 }
 
-/** For a memory that is not written down. */
+/** For a quarantine in memory only. */
 const UNOBSERVED: KeeperChanges = { kept() {}, removed() {}, cleared() {} }
-/** Places in the order of arrival that one millisecond has. */
+/** Sequence numbers per millisecond. */
 const SEQUENCES_A_MS = 1_024
 
 export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNOBSERVED) {
@@ -36,7 +36,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
   let dropped = 0
   let droppedCallbacks = 0
 
-  /** What a stranger cannot make has half of the room to itself. */
+  /** `provedButStale`, which outsiders cannot forge, has half of the capacity to itself. */
   function emptied() {
     return {
       budgets: { proved: createBudget(maxBytes / 2), unproved: createBudget(maxBytes / 2) },
@@ -58,7 +58,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     if (name !== 'rest') droppedCallbacks += 1
   }
 
-  /** Adds it to its budget, from which others leave for it; undefined, with all as it was, where it would leave itself. */
+  /** Adds it to its budget and evicts others. Undefined, with the budget unchanged, if it would be evicted itself. */
   function place(request: KeptRequest, nowMs: number | undefined): Placed | undefined {
     const budget = budgetOf(request)
     const placed = budget.add(request)
@@ -93,7 +93,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     forget(request)
   }
 
-  /** Keeps it, instead of what is kept under its id. Where it has no room, that stays. */
+  /** Replaces the request with the same id. If the new one has no capacity, the old one stays. */
   function put(request: KeptRequest, nowMs?: number): KeptRequest | undefined {
     const old = byId.get(request.id)
     const before = old?.request
@@ -116,20 +116,19 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     return placed.request
   }
 
-  /** Grows with the time, so that the order outlives the process. No two requests have the same. */
+  /** Derived from the time, so that the order survives restarts. Unique. */
   function freeSequence(wanted: number, before?: KeptRequest): number {
     let sequence = Number.isSafeInteger(wanted) ? wanted : lastSequence + 1
     while (sequences.has(sequence) && sequence !== before?.sequence) sequence += 1
     return sequence
   }
 
-  /** In order of arrival. */
   function all(): readonly KeptRequest[] {
     return [...byId.values()].flatMap(({ request }) => request ?? []).sort((a, b) => a.sequence - b.sequence)
   }
 
   return {
-    /** `known` where the same body is kept already, in this class or a better one. */
+    /** `known` if the same body is already kept in this class or a better one. */
     keep(callback: ExactCallback, standing: Standing): 'kept' | 'known' | 'dropped' {
       const id = idOf(callback)
       const before = byId.get(id)?.request
@@ -145,15 +144,15 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       return 'dropped'
     },
     /**
-     * Keeps a request of an earlier process in its old place in the order of arrival, without calling `kept`; undefined where
-     * it is too old, is kept already, or has no room.
+     * Restores a request of an earlier process at its place in the order of arrival, without calling `kept`. Undefined if it is
+     * too old, already kept, or has no capacity.
      */
     restore(remembered: Omit<KeptRequest, 'id'>, nowMs: number): KeptRequest | undefined {
       const { class: name, sequence, callback } = remembered
       if (nowMs - callback.arrivedAtMs >= maxAgeMs) return undefined
       const id = idOf(callback)
       const before = byId.get(id)?.request
-      // Of the same body the better class counts, and then the first, as in `keep`.
+      // For one body, the better class counts, then the earlier arrival, as in `keep`.
       if (before !== undefined && !isBetter(name, before.class)) {
         if (before.class !== name || before.sequence <= sequence) return undefined
       }
@@ -164,14 +163,14 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       return kept
     },
     all,
-    /** Those whose credentials could not be looked up, in order of arrival. */
+    /** Requests whose credentials could not be looked up, in order of arrival. */
     unchecked: () => all().filter((kept) => kept.unchecked),
     remove(request: KeptRequest): void {
       const kept = byId.get(request.id)
-      // The same body may have come again with a better proof while this one was verified.
+      // The same body may have arrived again with a better proof during verification.
       if (kept?.request?.sequence === request.sequence) takeOut(kept)
     },
-    /** Changes its standing. Where its new class has no room for it, it stays in the old one. */
+    /** Changes its standing. If its new class has no capacity, it stays in the old one. */
     reclass(request: KeptRequest, standing: Standing): void {
       const before = byId.get(request.id)?.request
       if (before?.sequence !== request.sequence) return
@@ -180,7 +179,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       const changed = put(wanted) ?? put(inOldClass)
       if (changed !== undefined) changes.kept(changed)
     },
-    /** Removes what is too old; returns when the next request will be. */
+    /** Removes expired requests. Returns when the next one expires. */
     expire(nowMs: number): number | undefined {
       let oldestMs = Infinity
       for (const placed of byId.values()) {
@@ -203,11 +202,11 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     get bytes(): number {
       return budgets.proved.bytes + budgets.unproved.bytes
     },
-    /** How many were not kept, or had to leave, for want of room. */
+    /** Requests that were not kept, or were evicted, because the capacity was exhausted. */
     get dropped(): number {
       return dropped
     },
-    /** Those of them that were not of the class `rest`. */
+    /** Those not of class `rest`. */
     get droppedCallbacks(): number {
       return droppedCallbacks
     },
@@ -218,7 +217,7 @@ function isBetter(name: QuarantineClass, than: QuarantineClass): boolean {
   return QUARANTINE_CLASSES.indexOf(name) < QUARANTINE_CLASSES.indexOf(than)
 }
 
-/** Small buffers are slices of larger ones, which would all be kept with them. */
+/** A small buffer is a slice of a larger one, and would retain all of it. */
 function withOwnBytes(callback: ExactCallback): ExactCallback {
   const { bytes } = callback.captured
   const own = Buffer.allocUnsafeSlow(bytes.length)

@@ -1,6 +1,6 @@
 /**
- * Requests without a valid proof are refused and kept for a while, because the sender never sends them again: a rotation,
- * a bad deploy or a wrong clock would otherwise lose real callbacks for good.
+ * Keeps refused requests without a valid proof for a while. The service never sends them again, so a key rotation, a faulty
+ * deployment or a wrong clock would otherwise lose real callbacks permanently.
  */
 import { join } from 'node:path'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
@@ -25,23 +25,23 @@ import {
 } from './surface.ts'
 
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
-  /** Undefined where nothing shall be kept. */
+  /** Undefined if nothing is kept. */
   readonly limits: { readonly maxBytes: number; readonly maxAgeHours: number } | undefined
-  /** Where it is written down, so that it outlives the process; undefined for memory only. */
+  /** Folder that survives restarts. Undefined for memory only. */
   readonly folder: string | undefined
   readonly report: (error: MessagingWebhooksError) => void
   readonly logger: Logger
-  /** Live keys, which are masked by value too where requests are shown. */
+  /** Live keys, masked by value when requests are shown. */
   readonly secrets: () => readonly string[]
 }
 
 export type GuardedQuarantine = ReturnType<typeof createQuarantine>
-/** What the stages need of it. */
+/** The part that the stages use. */
 export type QuarantineIntake = GuardedQuarantine['intake']
 
 const HOUR_MS = 3_600_000
 const ITEMS_A_PAGE = 100
-/** For what is written on the way out: all of it takes a fraction of this. */
+/** Deadline for the last writes, which usually take a fraction of it. */
 const CLOSE_MS = 3_000
 
 export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>) {
@@ -68,7 +68,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     },
   })
 
-  /** Expired bodies hold keys, so they go when their time is over, though nobody asks. */
+  /** Expired bodies contain keys, so a timer removes them on time. */
   function expire(): void {
     cancelExpiry?.()
     cancelExpiry = undefined
@@ -98,7 +98,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         keeper.remove(request)
       },
       refused(request, why) {
-        // By another clock it may look worse than it is.
+        // Under another clock it may look worse than it is.
         if (clockOffsetSeconds !== 0 || dryRun) return
         if (request.unchecked || request.code !== why.code || request.offsetSeconds !== why.offsetSeconds)
           keeper.reclass(request, standingOf(request.callback, readSentBody(request.callback), why))
@@ -158,7 +158,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   return {
     open,
     intake: {
-      /** Keeps a refused request, where it is worth it. Never throws and never waits. */
+      /** Keeps a refused request if it is worth keeping. Never throws and never waits. */
       keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void {
         const kept = limits === undefined ? undefined : keepable(callback)
         if (kept === undefined) return
@@ -174,13 +174,13 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         if (standing.unchecked) recheck.schedule()
       },
       /**
-       * The credentials of this project were looked up, so those that could not be before may be tried again; where they proved
-       * a callback, the name is none that a stranger made up.
+       * The credentials of this project were looked up, so retry requests that could not be verified before. A name that proved
+       * a callback is genuine.
        */
       lookedUp: recheck.lookedUp,
     },
     quarantine,
-    /** Forgets the requests that are meant, also on the disk; says how many there were. */
+    /** Erases matching requests, also on the disk. Resolves to their number. */
     async forget(isMeant: (request: KeptRequest) => boolean, dryRun: boolean): Promise<number> {
       await open()
       const count = await turns(() => {
@@ -191,13 +191,13 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       if (count > 0 && !dryRun) await requestLog?.overwritten()
       return count
     },
-    /** Ends what runs, and sets no timer any more. */
+    /** Aborts runs and sets no more timers. */
     stop(): void {
       recheck.stop()
       stopping.abort(new MessagingWebhooksError('receiver_closed'))
       cancelExpiry?.()
     },
-    /** Writes down what is not yet, and warns of what is lost with this process. Never rejects. */
+    /** Writes pending requests, and warns about those that are lost with this process. Never rejects. */
     async close(): Promise<void> {
       await requestLog?.close(CLOSE_MS)
       const lost = (requestLog?.unwritten() ?? keeper.all()).filter((request) => request.class !== 'rest').length
@@ -215,13 +215,13 @@ interface FolderOptions {
   readonly folder: string | false | undefined
   /** The option `spool`. */
   readonly spool: string | false | undefined
-  /** Where the store has a place for it. */
+  /** The store's own folder for it. */
   readonly besideStore: string | undefined
 }
 
 /**
- * Where the quarantine is written down: where the user says, else beside what the store could not take. Undefined for
- * memory only. Without a spool it is beside the store all the same: a restart must not lose it.
+ * Folder of the quarantine: the configured one, else inside the spool folder, else beside the store. Undefined for memory only.
+ * `spool: false` does not disable it: it must survive a restart.
  */
 export function quarantineFolder({ folder, spool, besideStore }: FolderOptions): string | undefined {
   if (folder === false) return undefined

@@ -1,6 +1,6 @@
 /**
- * Verifies again, by itself, what came while credentials could not be looked up: after a pause that doubles, and as soon
- * as a look-up succeeds. No timer runs while nothing waits, and none keeps the process alive.
+ * Automatically verifies requests again that arrived while credentials could not be looked up: after a pause that doubles, and
+ * as soon as a look-up succeeds. Sets no timer while none wait, and no timer keeps the process alive.
  */
 import type { Clock } from '../runtime/clock.ts'
 import type { KeptRequest } from './request.ts'
@@ -10,10 +10,10 @@ type Name = string | undefined
 interface RecheckOptions {
   readonly clock: Clock
   readonly names: ReturnType<typeof createNames>
-  /** How many wait, and which. */
+  /** Number of waiting requests. */
   readonly count: () => number
   readonly waiting: () => readonly KeptRequest[]
-  /** Verifies what is picked and returns the names whose look-up failed again. Rejects where the store is not there. */
+  /** Verifies the picked requests. Resolves to the names whose look-up failed again. Rejects if the store fails. */
   readonly run: (pick: () => readonly KeptRequest[]) => Promise<ReadonlySet<Name>>
   readonly failed: (error: unknown) => void
 }
@@ -21,8 +21,8 @@ interface RecheckOptions {
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 /**
- * Strangers choose the names, so a run asks for a few. Names that were proved once, and those that most requests bear, are
- * asked for in each, so that no number of names that fail keeps the real one waiting; the others in turn.
+ * Senders choose the names, so a run looks up only a few. Proved names, and those of most requests, are in every run, so
+ * failing names cannot delay a real one. The others take turns.
  */
 const MOST_NAMES = 64
 const MOST_PROVED = 32
@@ -35,12 +35,12 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
   let running = false
   let stopped = false
   let cancelTimer: (() => void) | undefined
-  /** Names in the order in which it is their turn; whoever was asked for goes behind all that wait by then. */
+  /** Names in order of their turn. A name that was looked up moves to the end. */
   const queue = new Set<Name>()
-  /** Names that were asked for in this round, and failed. */
+  /** Names that failed in this round. */
   const failedNames = new Set<Name>()
 
-  /** Something waits: sets the timer, unless it is set. */
+  /** Sets the timer unless it is set. */
   function schedule(): void {
     if (stopped || running || cancelTimer !== undefined) return
     cancelTimer = clock.setTimer(() => void recheck(), pauseMs)
@@ -63,7 +63,7 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
     }
   }
 
-  /** Whether all look-ups succeeded. */
+  /** True if all look-ups succeeded. */
   async function recheckNames(picked: ReadonlySet<Name>): Promise<boolean> {
     try {
       const failedNow = await run(() => waiting().filter(({ project }) => picked.has(project)))
@@ -98,7 +98,7 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
 
   return {
     schedule,
-    /** The look-up of this name succeeded; where it proved a callback, that is remembered. */
+    /** A look-up of this name succeeded. Remembers names that proved a callback. */
     lookedUp(name: Name, proved: boolean): void {
       if (proved) names.proved(name)
       if (running || stopped || count() === 0 || Math.abs(clock.now() - endedMs) < FIRST_PAUSE_MS) return
@@ -111,7 +111,7 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
   }
 }
 
-/** Whose credentials are looked up first when kept requests are verified again: strangers choose most of the names. */
+/** Order of look-ups when requests are verified again. Senders choose most of the names. */
 export function createNames() {
   const proved = new Set<Name>()
   const slow = new Set<Name>()
@@ -122,14 +122,11 @@ export function createNames() {
   }
 
   return {
-    /** A callback of this project was proved, so the name is none that a stranger made up. */
+    /** A callback of this project was proved, so the name is genuine. */
     proved: (name: Name): void => addTo(proved, name),
-    /** Its look-up took too long, so it must not hold others up again. */
+    /** The look-up timed out, so it moves behind the others. */
     slow: (name: Name): void => addTo(slow, name),
-    /**
-     * The requests by the name that they bear: names that were proved first, then those that most requests bear, and last
-     * those whose look-up took too long.
-     */
+    /** Groups requests by name: proved names first, then by number of requests, and last those whose look-up timed out. */
     inOrder(requests: readonly KeptRequest[]): ReadonlyMap<Name, readonly KeptRequest[]> {
       const byName = [...Map.groupBy(requests, ({ project }) => project)]
       return new Map(byName.sort(([a, ofA], [b, ofB]) => rank(a) - rank(b) || ofB.length - ofA.length))

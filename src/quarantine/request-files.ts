@@ -1,7 +1,7 @@
 /**
- * The files of the quarantine: kept requests are records that are erased one by one, by zeros that are written over each. A file
- * of which less than half counts is moved: what counts is appended again, and the file goes. So the files hold little more than
- * twice what counts, and three times while they move.
+ * The files of the quarantine. A request is a record, erased by overwriting it with zeros. If less than half of a file is live,
+ * its live records are appended to the current file and the file is removed. Files hold little more than twice the live bytes,
+ * and three times during a move.
  */
 import { randomBytes } from 'node:crypto'
 import { systemCode, type FileSystem } from '../disk-log/file-system.ts'
@@ -11,7 +11,7 @@ import { encodeRecord } from '../disk-log/record.ts'
 import { recordsIn, windowOver } from '../disk-log/scan.ts'
 import type { KeptRequest } from './request.ts'
 
-/** What is written of a request; its id follows from its bytes. */
+/** The written form of a request. Its id derives from its bytes. */
 export type Remembered = Omit<KeptRequest, 'id'>
 
 type Written = Omit<Remembered, 'callback'> & {
@@ -20,9 +20,9 @@ type Written = Omit<Remembered, 'callback'> & {
 
 export const REQUEST_LOG: LogKind<Remembered> = {
   extension: 'requests',
-  // "mq" between a byte that no UTF-8 has and the version.
+  // "mq" between a byte that never occurs in UTF-8 and the version.
   magic: Buffer.from([0xf5, 0x6d, 0x71, 0x01]),
-  // No room is set aside for them, so what was not written to its end ends before it.
+  // Files are not preallocated, so an incomplete record ends at the end of the file.
   end: Buffer.alloc(0),
   synced: false,
   write({ callback, class: name, unchecked, code, offsetSeconds, project, sequence }) {
@@ -33,14 +33,14 @@ export const REQUEST_LOG: LogKind<Remembered> = {
     return { fields, bytes }
   },
   read(written, bytes) {
-    // What `write` returned, as the checksum says.
+    // The checksum proves that `write` produced it.
     const fields = written as Written
     const { decoded, ...rest } = fields.callback
     return { ...fields, callback: { ...rest, captured: { kind: 'exact', decoded, bytes } } }
   },
 }
 
-/** A request that memory keeps, and where the state of it lies that was written last. */
+/** A request in memory, and the place of its last written state. */
 export interface Entry {
   request: KeptRequest
   place: Place | undefined
@@ -54,27 +54,27 @@ interface Place {
 
 interface RequestFile {
   readonly log: LogFile
-  /** Bytes of its records that count. */
+  /** Bytes of live records. */
   live: number
-  /** No record is appended to it; it is removed when nothing in it counts. */
+  /** Receives no more records. Removed once it has no live records. */
   isMoving: boolean
 }
 
 interface RequestFilesOptions {
   readonly fs: FileSystem
   readonly folder: string
-  /** Called with the reason why a file could not be adopted or read; the other files are. */
+  /** Called with the reason why a file could not be adopted or read. Other files are not affected. */
   readonly failed: (error: unknown) => void
-  /** Called with a file whose entries must be appended again. */
+  /** Called with a file whose live entries must be appended again. */
   readonly moving: (file: RequestFile) => void
 }
 
-/** A file this small is not worth moving. */
+/** Files below this size are not moved. */
 const SMALL_BYTES = 64 * 1024
 
 export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesOptions) {
   const files = new Set<RequestFile>()
-  /** Places that are to be overwritten. */
+  /** Places to overwrite. */
   const erased: Place[] = []
   let own: ProcessFolder | undefined
   let current: RequestFile | undefined
@@ -88,10 +88,10 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
     for (const name of names)
       try {
         const found = await findLogFile(fs, own.folder, name, REQUEST_LOG)
-        // What several processes left becomes one file again.
+        // Merges the files of several processes into one.
         files.add({ log: await openLogFile(fs, found.path, found, REQUEST_LOG), live: 0, isMoving: true })
       } catch (error) {
-        // It stays for the next process; the others are not kept from this one.
+        // The file stays for the next process.
         failed(error)
       }
   }
@@ -106,7 +106,7 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
       return file
     } catch (error) {
       if (systemCode(error) === 'ENOENT') {
-        // Somebody removed the folder.
+        // The folder was removed.
         await own.leave().catch(() => {})
         own = undefined
       }
@@ -135,14 +135,16 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
   }
 
   return {
-    /** Reads what dead processes left; `found` says whether a request counts. Resolves to how many places were damaged. */
+    /**
+     * Reads the files of dead processes. `found` returns whether a request is live. Resolves to the number of corrupt places.
+     */
     async load(found: (remembered: Remembered, place: Place) => boolean): Promise<number> {
       let damages = 0
       await adopt().catch(failed)
       for (const file of files)
         try {
           const { salt, end } = file.log
-          // What the disk does not give is damage like any other.
+          // A failed read counts as corruption.
           const window = windowOver(file.log, end, () => {})
           for await (const record of recordsIn(window, { from: 0, end, salt }, REQUEST_LOG)) {
             const place = { file, at: record.at, length: record.next - record.at }
@@ -155,8 +157,8 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
       return damages
     },
     /**
-     * Writes the entries, and erases what was written of them before; of those that `isKept` denies by then, all. Resolves to
-     * the bytes that were written. Where it rejects, none of them is.
+     * Appends the entries and erases their earlier records. Also erases the new record of an entry that `isKept` rejects by
+     * then. Resolves to the number of bytes written. If it rejects, no entry was written.
      */
     async append(entries: readonly Entry[], isKept: (entry: Entry) => boolean): Promise<number> {
       current ??= await create()
@@ -183,13 +185,13 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
       }
       return at - end
     },
-    /** The record does not count any more; `tidy` overwrites it. */
+    /** Marks the record as dead; `tidy` overwrites it. */
     erase,
-    /** No record counts any more; `tidy` removes the files. */
+    /** Marks all records as dead; `tidy` removes the files. */
     eraseAll(): void {
       for (const file of files) file.live = 0
     },
-    /** Overwrites what was erased, removes files in which nothing counts, and moves those in which little does. */
+    /** Overwrites erased records, removes files without live records, and moves files with few. */
     async tidy(): Promise<void> {
       await removeEmpty()
       for (let place = erased.pop(); place !== undefined; place = erased.pop())
@@ -202,7 +204,7 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
           }
       for (const file of files) if (!file.isMoving && file.log.end > Math.max(2 * file.live, SMALL_BYTES)) move(file)
     },
-    /** Leaves the files to the next process; removes the folder where none are left. */
+    /** Leaves the files to the next process. Removes an empty folder. */
     async close(): Promise<void> {
       for (const { log } of files) await log.close().catch(() => {})
       if (own === undefined) return

@@ -1,7 +1,7 @@
 /**
- * What the quarantine keeps, beside it on the disk, so that it outlives the process. Memory is the truth: nothing waits
- * for the disk, and what cannot be written yet is written later, the most precious first. Nothing is fsynced, for this
- * is to survive a restart. Why no snapshots: a stranger who sends a few megabytes slowly would have gigabytes written.
+ * Writes the quarantine to disk, so that it survives restarts. Memory is authoritative: nothing waits for the disk, and failed
+ * writes are retried, best class first. Without fsync, because it need not survive a power failure. Without snapshots, because
+ * an attacker who slowly sends a few megabytes would cause gigabytes of writes.
  */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { FileSystem } from '../disk-log/file-system.ts'
@@ -18,16 +18,16 @@ interface RequestLogOptions {
 }
 
 const BATCH_BYTES = 256 * 1024
-/** What a request takes beside its body, about. */
+/** Approximate overhead of a request beyond its body. */
 const BYTES_A_REQUEST = 512
-/** A flood of requests must not wear the disk out, nor keep it from the store. */
+/** A flood of requests must not wear out the disk or take it from the store. */
 const BYTES_A_SECOND = 8 * 1024 * 1024
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
 export function createRequestLog({ fs, clock, folder, report }: RequestLogOptions) {
   const entries = new Map<string, Entry>()
-  /** Entries whose newest state is not written. */
+  /** Entries whose latest state is not written. */
   const waiting = new Set<Entry>()
   const files = createRequestFiles({
     ...{ fs, folder, failed },
@@ -50,7 +50,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     saidUnwritten = true
   }
 
-  /** Takes out what to write next, the most precious class first, about as many bytes as a batch has. */
+  /** Removes the next batch from `waiting`, best class first. */
   function takeBatch(): readonly Entry[] {
     const batch: Entry[] = []
     let left = BATCH_BYTES
@@ -82,7 +82,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     }, ms)
   }
 
-  /** Does what there is to do, and tries again after a pause where that fails. */
+  /** Writes and tidies until done. Retries after a pause if that fails. */
   async function work(): Promise<void> {
     try {
       while (isWoken) {
@@ -109,7 +109,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   async function writeBatch(): Promise<void> {
     const batch = takeBatch()
     try {
-      // Memory may have let go of one while it was written, and it may have come again as another.
+      // A request may be removed during the write, and may arrive again as another entry.
       const bytes = await files.append(batch, isKept)
       throttle.spend(bytes)
     } catch (error) {
@@ -159,7 +159,10 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
 
   return {
     changes,
-    /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
+    /**
+     * Loads the files of dead processes. `restore` returns the request if it is kept. Never rejects; later calls await the
+     * first.
+     */
     open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void> {
       opened ??= files
         .load((remembered, place) => {
@@ -176,39 +179,39 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
       void opened.then(wake)
       return opened
     },
-    /** What was removed until now is written over; not where the disk fails, which is reported. */
+    /** Overwrites everything removed so far, unless the disk fails, which is reported. */
     async overwritten(): Promise<void> {
       cancelPause?.()
       cancelPause = undefined
       wake()
-      // Whoever is woken meanwhile begins anew.
+      // Another wake-up starts a new run.
       while (running !== undefined) await running
     },
-    /** Writes what is not written yet, and leaves it to the next process. */
+    /** Writes pending entries and leaves the files to the next process. */
     async close(deadlineMs: number): Promise<void> {
       isClosing = true
       if (opened === undefined) return
       await withDeadline(clock, deadlineMs, flush().catch(failed), () => {})
     },
-    /** The requests that are in memory only. */
+    /** Requests that are only in memory. */
     unwritten: (): readonly KeptRequest[] =>
       [...entries.values()].filter(({ place }) => place === undefined).map(({ request }) => request),
   }
 }
 
-/** How long until more may be written: so many bytes a second, and no more than a second's worth at once. */
+/** Limits the write rate to `BYTES_A_SECOND`, with a burst of one second. */
 function createThrottle(clock: Clock) {
   let left = BYTES_A_SECOND
   let countedMs = clock.now()
   return {
     waitMs(): number {
       const nowMs = clock.now()
-      // A clock that was set back earns nothing, and is counted from where it stands now.
+      // A clock that was set back earns nothing.
       left = Math.min(BYTES_A_SECOND, left + (Math.max(0, nowMs - countedMs) / 1_000) * BYTES_A_SECOND)
       countedMs = nowMs
       return left > 0 ? 0 : Math.ceil(((1 - left) / BYTES_A_SECOND) * 1_000)
     },
-    // What is larger than all that is left is written once anything is: it is owed.
+    // May become negative: a large batch is written at once and delays the next.
     spend: (bytes: number): void => void (left -= bytes),
   }
 }

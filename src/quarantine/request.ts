@@ -1,4 +1,4 @@
-/** What the quarantine keeps of a request, and what each is worth: forged requests must not push real ones out. */
+/** Decides what the quarantine keeps of a request, and its class. Forged requests must not displace real ones. */
 import type { RefusalCode } from '../public/error-table.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { ArrivedCallback, Captured } from '../public/callback.ts'
@@ -9,52 +9,51 @@ import { isNameRefused, type NotProved } from '../verify/explain.ts'
 import { isRecord } from '../runtime/values.ts'
 
 /**
- * What a kept request can be, the most precious first:
+ * Classes of kept requests, best first:
  *
- * - `provedButStale`: the digest is right and only the signature's time is not: a wrong clock, or a replay.
- * - `unverified`: it looks like a callback, and its credentials could not be looked up.
- * - `looksLikeOurs`: it has the fields of a callback and well-formed proofs, which no live key made.
- * - `rest`: anything else, and what no key can ever prove. It leaves first.
+ * - `provedButStale`: the digest is right, only the signature's time is not: a wrong clock, or a replay.
+ * - `unverified`: it looks like a callback, but its credentials could not be looked up.
+ * - `looksLikeOurs`: it has the fields of a callback and well-formed proofs, but no live key made them.
+ * - `rest`: everything else, including requests that no key can prove. Evicted first.
  */
 export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOurs', 'rest'] as const
 /**
- * What a refused request looks like, the best class first. `provedButStale`, which no stranger can make, has a budget of its
- * own; the others share one, which `rest` leaves first.
+ * Class of a refused request, best first. `provedButStale`, which outsiders cannot forge, has its own budget; the others share
+ * one, from which `rest` is evicted first.
  */
 export type QuarantineClass = (typeof QUARANTINE_CLASSES)[number]
 
-/** One whose bytes are those that were sent, so that it can still be proved. Of its address only the network is kept. */
+/** A request with its original bytes, so that it can be proved later. Its address is reduced to the network. */
 export interface ExactCallback extends ArrivedCallback {
   readonly captured: Extract<Captured, { readonly kind: 'exact' }>
 }
 
-/** Why it was refused; `unchecked` where its credentials could not be looked up. */
+/** Why it was refused. `unchecked`: its credentials could not be looked up. */
 export interface Refused extends NotProved {
   readonly unchecked?: boolean
 }
 
-/** What is known of a kept request beside its bytes: plain, and safe to write down. */
+/** Data about a kept request beyond its bytes. Contains no secrets. */
 export interface Standing {
   readonly class: QuarantineClass
-  /** True where no proof was tried yet, because the credentials could not be looked up. */
+  /** No proof was tried, because the credentials could not be looked up. */
   readonly unchecked: boolean
-  /** Why it was refused. */
   readonly code: RefusalCode
-  /** How far its signature's time is behind our clock, where its digest is right. */
+  /** How far the signature's time is behind our clock, if the digest is right. */
   readonly offsetSeconds: number | undefined
-  /** The project that the body names, unless the name is longer than any that is looked up. */
+  /** The project named in the body, unless the name is too long to be looked up. */
   readonly project: string | undefined
 }
 
 export interface KeptRequest extends Standing {
   /** SHA-256 of the body, in hexadecimal digits. */
   readonly id: string
-  /** Its place in the order of arrival. */
+  /** Position in the order of arrival. */
   readonly sequence: number
   readonly callback: ExactCallback
 }
 
-/** The request as far as it can be kept: a body that was parsed before us, or has nothing in it, proves nothing later. */
+/** Undefined if it cannot be proved later: an earlier parser consumed the body, or it is empty and unsigned. */
 export function keepable(callback: ArrivedCallback): ExactCallback | undefined {
   const { captured, signatures } = callback
   if (captured.kind !== 'exact') return undefined
@@ -75,7 +74,7 @@ export function standingOf(callback: ExactCallback, body: ReadBody, refused: Ref
 }
 
 function classOf(callback: ExactCallback, body: ReadBody, refused: Refused): QuarantineClass {
-  // No callback of the service has the message id of a probe, and no key proves what is refused by its name.
+  // The service never sends the message id of a probe, and no key proves a request that was refused by its project name.
   if (body.probeId !== undefined || isNameRefused(refused)) return 'rest'
   if (refused.offsetSeconds !== undefined) return 'provedButStale'
   if (!hasKnownFields(body, callback.kind)) return 'rest'
@@ -83,7 +82,7 @@ function classOf(callback: ExactCallback, body: ReadBody, refused: Refused): Qua
   return refused.unchecked === true ? 'unverified' : 'looksLikeOurs'
 }
 
-/** Contract, service.md#events: a report names its message; of other callbacks only the project is known. */
+/** Contract, service.md#events: a report names its message; other callbacks are only known to name a project. */
 function hasKnownFields({ fields }: ReadBody, kind: CallbackKind | undefined): boolean {
   if (fields === undefined) return false
   const isReport = isRecord(fields['statuses']) || Object.hasOwn(fields, 'messageId')
@@ -92,7 +91,7 @@ function hasKnownFields({ fields }: ReadBody, kind: CallbackKind | undefined): b
   return kind === undefined ? isReport || namesProject : namesProject
 }
 
-/** Whether it has the proofs that its policy needs, well-formed: some pair may prove it. */
+/** Whether it has the well-formed proofs that its policy requires, so that some pair may prove it. */
 function isProvable({ signatures, policy }: ExactCallback, { fields }: ReadBody): boolean {
   const authKey = fields?.['authKey']
   const signed = typeof readSignatureHeader(signatures) === 'object'
@@ -100,8 +99,8 @@ function isProvable({ signatures, policy }: ExactCallback, { fields }: ReadBody)
 }
 
 /**
- * Where a request came from, as far as strangers cannot choose it: an IPv4 address as it is; of an IPv6 address the first 64 bits, for whoever has one has all that begin so. Takes its own
- * answers again.
+ * The part of the address that a sender cannot choose: a whole IPv4 address, or the first 64 bits of an IPv6 address, because
+ * networks assign those as a block. Idempotent.
  */
 export function networkOf(remoteAddress: string | undefined): string | undefined {
   if (remoteAddress === undefined || !remoteAddress.includes(':') || remoteAddress.endsWith('/64')) return remoteAddress

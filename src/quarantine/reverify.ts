@@ -1,39 +1,39 @@
-/** Verifies kept requests again, and admits what is proved: in turns, so that nothing else waits for it. */
+/** Verifies kept requests again and admits the proved ones, in small turns of the event loop. */
 import type { Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { PairsFor } from '../verify/authenticate.ts'
 import type { NotProved } from '../verify/explain.ts'
 import type { ExactCallback, KeptRequest } from './request.ts'
 
-/** What of an event decides when it is admitted. */
+/** The fields that order admission. */
 export interface Ordered {
   readonly messageKey: string
   readonly order: string
 }
 
-/** The stages beside this one, as far as verifying again needs them. */
+/** The stages that verification uses. */
 export interface ReverifyStages<E extends Ordered> {
   readonly clock: Clock
   readonly pairsFor: PairsFor
-  /** The event of a callback that is proved. Rejects where its credentials cannot be looked up. */
+  /** The event of a proved callback. Rejects if its credentials cannot be looked up. */
   readonly prove: (
     callback: ExactCallback,
     options: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
   ) => Promise<NotProved | { readonly proved: true; readonly event: E }>
-  /** Rejects where it could not be taken. */
+  /** Rejects if the event could not be accepted. */
   readonly admit: (event: E) => Promise<void>
 }
 
 interface Run {
-  /** In the order in which their credentials are looked up; of one project in order of arrival. */
+  /** In the order of credential look-ups, then in order of arrival. */
   readonly requests: readonly KeptRequest[]
   readonly clockOffsetSeconds: number
-  /** Proves, and does nothing more. */
+  /** Proves without admitting. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
   readonly admitted: (request: KeptRequest) => void
   readonly refused: (request: KeptRequest, why: NotProved) => void
-  /** The look-up of this project took too long. */
+  /** The look-up of this project timed out. */
   readonly slow: (project: string | undefined) => void
 }
 
@@ -42,19 +42,20 @@ interface Proven<E> {
   readonly event: E
 }
 
-/** Bytes of bodies proved in one turn of the event loop: a few milliseconds, whatever the bodies are. */
+/** Bytes of bodies proved per turn of the event loop: a few milliseconds for any bodies. */
 const BYTES_A_TURN = 64 * 1024
-/** What a request costs beside its bytes, in the same measure. */
+/** Overhead of a request, in the same unit. */
 const BYTES_A_REQUEST = 2 * 1024
 const ADMITTED_A_TURN = 128
-/** After so many look-ups that timed out, no other name is looked up in this run. */
+/** After this many timeouts, a run looks up no other name. */
 const MOST_SLOW = 3
 
 /**
- * Proves all requests first and admits then, because the order of arrival is not the order of events: of each message the
- * oldest event goes first, and the next only when that is in. So nothing here makes anything else here late, and where
- * the store fails in between, what is left can still follow.
- * Rejects where the store cannot take an event, or with the signal's reason; what was admitted before stays admitted.
+ * Proves all requests before admitting any, because the order of arrival is not the order of events. Admits the events of a
+ * message in order, each after the previous one is stored. So no kept request makes another one late, and after a store failure
+ * the rest can still follow.
+ *
+ * Rejects if the store cannot accept an event, or with the signal's reason. Events admitted before stay admitted.
  */
 export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, run: Run) {
   const { clock, prove } = stages
@@ -84,7 +85,7 @@ export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, 
     await admitBatch(batch, stages, run)
     await nextTurn(clock)
   }
-  // The names whose credentials could not be looked up in this run, and the first error of such a look-up.
+  // `failedNames`: names whose credentials could not be looked up. `lookupError`: the first error of a look-up.
   return { examined: requests.length, admitted: proven.length, failedNames: lookups.failedNames, lookupError }
 }
 
@@ -102,7 +103,7 @@ async function admitBatch<E extends Ordered>(
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
-/** Batches in which no message has two events: first the oldest of every message, then the second, and so on. */
+/** Batches with at most one event per message: the oldest of every message, then the second, and so on. */
 function* inRounds<E extends Ordered>(proven: readonly Proven<E>[]): Generator<readonly Proven<E>[]> {
   let messages = [...Map.groupBy(proven, ({ event }) => event.messageKey).values()]
   for (const events of messages) events.sort((a, b) => compare(a.event.order, b.event.order))
@@ -118,7 +119,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/** One look-up a name and run: strangers choose the names. */
+/** One look-up per name and run: senders choose the names. */
 function rememberLookups(pairsFor: PairsFor, tookTooLong: Run['slow']) {
   const known = new Map<string | undefined, ReturnType<PairsFor>>()
   const failedNames = new Set<string | undefined>()

@@ -1,4 +1,4 @@
-/** The quarantine as users hold it in their hands: what its methods take, and how a kept request is shown. */
+/** The public quarantine methods: their options, and the form of a kept request. */
 import { z } from 'zod'
 import { isRecord, textOf } from '../runtime/values.ts'
 import { maskSecrets, readSentBody } from '../verify/body.ts'
@@ -9,113 +9,115 @@ import type { RefusalCode } from '../public/error-table.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { KeptRequest, QuarantineClass } from './request.ts'
 
-/** What `quarantine.reverify` takes. */
+/** Options of `quarantine.reverify`. */
 export interface ReverifyOptions {
   /**
-   * How far this clock was ahead of the true time when the requests came, in seconds (negative: behind): the `offsetSeconds`
-   * of `list()`. Default 0. Whoever recorded a signed callback can have it pass again by this, so give what was measured.
+   * How far this clock was ahead of the true time when the requests arrived, in seconds (negative: behind): the `offsetSeconds`
+   * of `list()`. Default 0. Pass only a measured value: this also admits a replayed callback that matches it.
    */
   readonly clockOffsetSeconds?: number | undefined
-  /** Says what would be admitted, and changes nothing: nothing is admitted, and nothing leaves the quarantine. Default false. */
+  /** Counts what would be admitted, and changes nothing. Default false. */
   readonly dryRun?: boolean | undefined
-  /** Ends the run; what was admitted until then stays admitted. */
+  /** Aborts the run. Events admitted before stay admitted. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What became of it. */
+/** Result of `quarantine.reverify`. */
 export interface ReverifyCounts {
   readonly examined: number
-  /** Proved, and taken by the store: new, late and duplicate ones. They are no longer in quarantine. In a dry run: they would be. */
+  /**
+   * Proved and accepted by the store, including late and duplicate events. They have left the quarantine, except in a dry run.
+   */
   readonly admitted: number
-  /** Still in quarantine, for no live key proves them, or the credentials could not be looked up. */
+  /** Still in quarantine: no live key proves them, or the credentials could not be looked up. */
   readonly stillUnproved: number
 }
 
-/** How many requests are kept, by class, and what they take. */
+/** Number of kept requests by class, and their size. */
 export interface QuarantineCounts extends Readonly<Record<QuarantineClass, number>> {
   readonly bytes: number
-  /** How many were not kept, or had to go, for want of room, since the receiver was created. */
+  /** Requests not kept, or evicted, because the capacity was exhausted, since the receiver was created. */
   readonly dropped: number
 }
 
-/** What `quarantine.list` takes. */
+/** Options of `quarantine.list`. */
 export interface ListOptions {
-  /** The `next` of a page, for the one that follows. */
+  /** The `next` of the previous page. */
   readonly after?: string | undefined
-  /** Requests a page. Default 100. */
+  /** Requests per page. Default 100. */
   readonly limit?: number | undefined
-  /** Adds each body and signature header as it came, with the keys in it. Default false. */
+  /** Adds each body and signature header in full, with its keys. Default false. */
   readonly reveal?: boolean | undefined
 }
 
 /** A request without a valid proof, as `quarantine.list()` shows it. */
 export interface QuarantinedRequest {
-  /** SHA-256 of the body, in hexadecimal digits; the same body is kept once. */
+  /** SHA-256 of the body, in hexadecimal digits. The same body is kept once. */
   readonly id: string
   readonly class: QuarantineClass
   readonly arrivedAt: Date
-  /** The kind that its middleware was mounted with, and the proofs that it asks for. */
+  /** The kind of the mount, and the proofs that it requires. */
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
-  /** Why it was refused; the README's table of codes explains it. */
+  /** Why it was refused. The reference of error codes explains it. */
   readonly code: RefusalCode
   /**
-   * How far its signature's time is behind this clock, in seconds (negative: ahead), where its digest is right. What
-   * `reverify({ clockOffsetSeconds })` takes.
+   * How far the signature's time is behind this clock, in seconds (negative: ahead), if the digest is right. Pass it to
+   * `reverify({ clockOffsetSeconds })`.
    */
   readonly offsetSeconds?: number
   readonly contentEncoding?: string
   /** Length of the body. */
   readonly bytes: number
   /**
-   * The parsed body with keys masked by name at every depth; absent where it is no JSON object. A whole number that JavaScript cannot
-   * hold is a text, as it was sent.
+   * The parsed body, with keys masked by name at every depth. Absent if it is not a JSON object. An integer beyond JavaScript's
+   * precision is a string with the original digits.
    */
   readonly payload?: Readonly<Record<string, unknown>>
-  /** With `reveal` only: the body as it came, with the keys in it. */
+  /** With `reveal` only: the body in full, with its keys. */
   readonly raw?: Buffer
   /** With `reveal` only: the values of the signature header. */
   readonly signatures?: readonly string[]
 }
 
-/** A page of what is in quarantine; `next` is the `after` of the page that follows, where there is one. */
+/** A page of the quarantine. */
 export interface QuarantinePage {
   readonly items: readonly QuarantinedRequest[]
-  /** Pass it as `after` to go on; absent on the last page. */
+  /** Pass it as `after` to continue. Absent on the last page. */
   readonly next?: string
 }
 
 /**
- * The requests that were refused for want of a valid proof, within the bounds of the option `quarantine`. Half of the room is
- * for `provedButStale`, half for the other classes, of which `rest` leaves first. Within each half, large bodies leave first,
- * and then what one address, one project name or one size holds too much of, the newest before the others. Kept in memory,
- * and in a folder where there is one.
+ * Requests refused without a valid proof, within the bounds of the option `quarantine`. Half of the capacity is for
+ * `provedButStale`, half for the other classes, of which `rest` is evicted first. Within each half, large bodies are evicted
+ * first, then those of the address, project name or size with too large a share, newest first. Kept in memory, and in a folder
+ * if there is one.
  */
 export interface Quarantine {
   /**
-   * Verifies all of them again with the credentials as they are now, and admits what is proved: each with its own time of
-   * arrival, by which its signature is judged, and in the order of its message. Requests whose credentials could not be
-   * looked up are verified again without this call. Runs in turns, so that nothing else waits; a second call waits for
-   * the first.
-   * Rejects with a `MessagingWebhooksError` where the store cannot take an event, and with the reason of `signal`; what was
-   * not admitted is still kept then.
+   * Verifies all requests again with the current credentials, and admits the proved ones. Each keeps its time of arrival, by
+   * which its signature is judged, and its place in the order of its message. Requests whose credentials could not be looked up
+   * are verified again automatically. Runs in small turns of the event loop; a second call waits for the first.
+   *
+   * Rejects with a `MessagingWebhooksError` if the store cannot accept an event, or with the reason of `signal`. Requests that
+   * were not admitted stay in quarantine.
    */
   reverify(options?: ReverifyOptions): Promise<ReverifyCounts>
-  /** The kept requests in order of arrival, a page at a time; keys are masked by name at every depth. */
+  /** The kept requests in order of arrival, one page at a time. Keys are masked by name at every depth. */
   list(page?: ListOptions): Promise<QuarantinePage>
-  /** How many requests are kept; those that an earlier process left count once they are loaded, soon after the start. */
+  /** Number of kept requests. Includes those of an earlier process once they are loaded, soon after the start. */
   readonly size: number
-  /** The same by class, for metrics. */
+  /** The number by class, for metrics. */
   counts(): QuarantineCounts
-  /** Forgets all of them. */
+  /** Removes all requests. */
   clear(): void
 }
 
-/** A clock that is further off is not worth a word of seconds. */
+/** Larger offsets cannot be a clock error. */
 const FARTHEST_SECONDS = 10_000_000_000
 
 const abortSignal = z.custom<AbortSignal>(
-  // Some test runners have a class of their own for it.
+  // Some test runners define their own class.
   (value) => typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value,
   'expected an AbortSignal',
 )
@@ -144,9 +146,7 @@ export function checkList(options: ListOptions | undefined) {
   return checkOptions(listOptions, options, 'quarantine.list')
 }
 
-/**
- * Without what proves it, and with every key masked by its name. `secrets` are masked by value too; by name comes first, for the key may be one that nobody here knows yet.
- */
+/** Omits the proofs and masks every key: first by name, because a key may be unknown here, then `secrets` by value. */
 export function show(
   request: KeptRequest,
   { reveal, secrets }: { readonly reveal: boolean; readonly secrets: readonly string[] },
@@ -177,11 +177,11 @@ function maskedPayload({ callback }: KeptRequest, secrets: readonly string[]): R
   }
 }
 
-/** Names that only look like the key's are masked too, and texts that are JSON themselves, for they have names of their own. */
+/** Also masks names that resemble the key's, and strings that contain JSON, which has names of its own. */
 function maskValue(name: string, value: unknown, context?: { readonly source?: string }): unknown {
   const plain = name.toLowerCase().replace(/[^a-z]/g, '')
   if (plain.endsWith('key') || plain.includes('secret')) return MASKED
   if (typeof value === 'string' && (/^\s*[[{"]/.test(value) || /auth_?key/i.test(value))) return MASKED
-  // As it was sent, where a number would be another one.
+  // Keeps the original digits where a number would be imprecise.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? (context?.source ?? value) : value
 }
