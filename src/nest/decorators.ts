@@ -1,4 +1,4 @@
-/** What marks the methods that are handlers, and asks for the receiver. Nest's own metadata holds it. */
+/** Decorators that mark handlers and inject the receiver, based on Nest's metadata. */
 import { Inject, SetMetadata } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import type { TypesOf } from '../public/events.ts'
@@ -7,21 +7,21 @@ import { OptionsError, type Context, type EventMap, type Pattern, type Schemas }
 const HANDLER_METADATA = 'messaging-webhooks:handler'
 const RECEIVER_TOKEN = 'messaging-webhooks:receiver'
 
-/** Which receiver a handler is for. */
+/** Options of `OnWebhook`. */
 export interface OnWebhookOptions {
-  /** The `name` that the receiver was given in `forRoot`. Default: the receiver without a name. */
+  /** The `name` of the receiver in `forRoot`. Default: the receiver without a name. */
   readonly receiver?: string | undefined
 }
 
-/** What a decorator says of a method, each decorator by itself. */
+/** The arguments of one decorator. */
 export interface HandlerMark {
   readonly pattern: Pattern | readonly Pattern[]
   readonly receiver: string | undefined
 }
 
 /**
- * Makes a method of a provider, or of a controller, a handler: for one event type, several, or a family (`'message.*'`). The
- * method is called with the event, typed accordingly, and the handler's context. What it throws or rejects with is retried.
+ * Makes a method of a provider or controller a handler: for one event type, several, or a family (`'message.*'`). Nest calls
+ * the method with the typed event and the handler's context. If it throws or rejects, the event is retried.
  */
 export type OnWebhookDecorator<S extends Schemas = {}, X extends object = {}> = <const P extends Pattern>(
   pattern: P | readonly P[],
@@ -33,8 +33,8 @@ export type OnWebhookDecorator<S extends Schemas = {}, X extends object = {}> = 
 ) => void
 
 /**
- * An `OnWebhook` whose events are typed by your schemas, and whose context by your store:
- * `const OnWebhook = createOnWebhook<typeof schemas>()`.
+ * An `OnWebhook` with events typed by your schemas and a context typed by your store: `const OnWebhook = createOnWebhook<typeof
+ * schemas>()`.
  */
 export function createOnWebhook<S extends Schemas = {}, X extends object = {}>(): OnWebhookDecorator<S, X> {
   return (pattern, options) => (target, key, descriptor) => {
@@ -48,31 +48,30 @@ export function createOnWebhook<S extends Schemas = {}, X extends object = {}>()
 }
 
 /**
- * Makes a method of a provider, or of a controller, a handler: for one event type, several, or a family (`'message.*'`). The
- * method is called with the event, typed accordingly, and the handler's context. What it throws or rejects with is retried.
- * Handlers are found when the app starts; a type that does not exist is refused then (`pattern_unknown`).
+ * Makes a method of a provider or controller a handler: for one event type, several, or a family (`'message.*'`). Nest calls
+ * the method with the typed event and the handler's context. If it throws or rejects, the event is retried. An unknown type
+ * fails the start of the app (`pattern_unknown`).
  */
 export const OnWebhook: OnWebhookDecorator = createOnWebhook()
 
-/** What decorators said of a method, in the order in which they are written. */
+/** The decorators of a method, in source order. */
 export function marksOf(reflector: Reflector, method: Marked): readonly HandlerMark[] {
   return reflector.get<readonly HandlerMark[] | undefined, string>(HANDLER_METADATA, method) ?? []
 }
 
-/** What a function of the user's is to whoever asks only for its metadata. */
+/** The type of a decorated function in `Reflector`. */
 type Marked = Parameters<Reflector['get']>[1]
 
-/** The token under which the receiver can be injected; with the `name` of one that has a name. */
+/** The injection token of the receiver, or of the receiver with this name. */
 export function getReceiverToken(name?: string): string {
   return name === undefined ? RECEIVER_TOKEN : `${RECEIVER_TOKEN}:${name}`
 }
 
-/** Whether it is such a token. */
 export function isReceiverToken(token: unknown): token is string {
   return token === RECEIVER_TOKEN || (typeof token === 'string' && token.startsWith(`${RECEIVER_TOKEN}:`))
 }
 
-/** Injects the receiver into a constructor's parameter or a property; with the `name` of one that has a name. */
+/** Injects the receiver, or the receiver with this name, into a constructor parameter or a property. */
 export function InjectReceiver(name?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getReceiverToken(name))
 }

@@ -1,4 +1,4 @@
-/** Finds the methods that are handlers, in all modules of an app, and the instance that each is called on. */
+/** Finds the handlers in all modules of an app, and the instance that each is called on. */
 import {
   ContextIdFactory,
   ModuleRef,
@@ -10,24 +10,23 @@ import {
 import type { Context, Handler, WebhookEvent } from '../index.ts'
 import { marksOf, type HandlerMark } from './decorators.ts'
 
-/** A provider or a controller, as Nest keeps it. */
+/** Nest's record of a provider or controller. */
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number]
 
-/** What Nest is asked with. */
+/** Nest's services for discovery. */
 export interface Discovery {
   readonly discovery: DiscoveryService
   readonly scanner: MetadataScanner
   readonly reflector: Reflector
 }
 
-/** A method that is a handler. */
 export interface FoundHandler extends HandlerMark {
-  /** The class and the method. */
+  /** Class and method name. */
   readonly where: string
   readonly call: Handler<WebhookEvent>
 }
 
-/** Of each class that several modules provide, only the first is taken: its handlers would run twice. */
+/** If several modules provide a class, uses only the first: its handlers would run twice. */
 export function findHandlers(
   { discovery, scanner, reflector }: Discovery,
   providedTwice: (className: string, modules: readonly [string, string]) => void,
@@ -49,9 +48,9 @@ export function findHandlers(
   return found
 }
 
-/** Where its methods are. What a factory makes for each request anew is not there yet, and cannot be looked at. */
+/** The prototype that has the methods. Undefined for a request-scoped factory, which has no instance yet. */
 function prototypeOf(wrapper: Wrapper): object | undefined {
-  // Another name of a provider that is found by itself.
+  // An alias of a provider that is found by its own name.
   if (wrapper.isAlias) return undefined
   if (isShared(wrapper)) {
     const instance: unknown = wrapper.instance
@@ -67,7 +66,7 @@ function prototypeOfObject(instance: object): object | undefined {
   return typeof prototype === 'object' && prototype !== null && prototype !== Object.prototype ? prototype : undefined
 }
 
-/** One instance for all; else one is made for each event. */
+/** True if all events share one instance; otherwise each event gets its own. */
 function isShared(wrapper: Wrapper): boolean {
   return wrapper.isDependencyTreeStatic() && !wrapper.isTransient
 }
@@ -84,7 +83,7 @@ function callOf(wrapper: Wrapper, name: string): Handler<WebhookEvent> {
   return async (event, context) => callMethod(await instanceFor(wrapper, event), name, event, context)
 }
 
-/** Looked up as it is called, so that whoever replaces a method for a test sees its calls. */
+/** Looks up the method at each call, so that a test can replace it. */
 function callMethod(instance: unknown, name: string, event: WebhookEvent, context: Context): unknown {
   const method: unknown = typeof instance === 'object' && instance !== null ? Reflect.get(instance, name) : undefined
   if (!isMethod(method)) throw new TypeError(`${name} is no method of what was resolved.`)
@@ -92,10 +91,10 @@ function callMethod(instance: unknown, name: string, event: WebhookEvent, contex
   return isSubscribable(result) ? endOf(result) : result
 }
 
-/** Handlers of one attempt at an event share what is request-scoped, as those of one request do. */
+/** Handlers of one attempt share request-scoped providers, like the handlers of one request. */
 const contextIds = new WeakMap<WebhookEvent, ContextId>()
 
-/** Resolved where it is provided. What it injects as `REQUEST` is the event. */
+/** Resolves in the providing module. `REQUEST` is the event. */
 async function instanceFor(wrapper: Wrapper, event: WebhookEvent): Promise<unknown> {
   const moduleRef: unknown = wrapper.host?.getProviderByKey<ModuleRef>(ModuleRef).instance
   if (!(moduleRef instanceof ModuleRef)) throw new TypeError(`${String(wrapper.name)} is in no module.`)
@@ -115,7 +114,7 @@ function isMethod(value: unknown): value is Method {
   return typeof value === 'function'
 }
 
-/** An Observable, as Nest's own handlers may return one: nothing happens before somebody subscribes. */
+/** An Observable, which Nest handlers may return. It does nothing until subscribed. */
 interface Subscribable {
   subscribe(observer: { readonly error: (error: unknown) => void; readonly complete: () => void }): unknown
 }

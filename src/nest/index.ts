@@ -1,6 +1,6 @@
 /**
- * The receiver as a NestJS module, on Express and on Fastify: its URLs are mounted before every body parser, and methods of
- * providers are its handlers.
+ * The receiver as a NestJS module, for Express and Fastify. Mounts the URLs before every body parser and dispatches events to
+ * methods of providers.
  *
  * @module messaging-webhooks/nest
  */

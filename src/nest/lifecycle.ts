@@ -1,4 +1,7 @@
-/** The receiver's life in the app's: mounted as the app is made, started once all modules are, closed after the server. */
+/**
+ * Ties the receiver to the app's lifecycle: mounted when its module is created, started after all modules, closed after the
+ * server.
+ */
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import type { HttpAdapterHost } from '@nestjs/core'
 import { systemClock, withDeadline } from '../runtime/clock.ts'
@@ -8,7 +11,7 @@ import { findHandlers, type Discovery, type FoundHandler } from './discover.ts'
 import { mount } from './mount.ts'
 import type { ReadOptions } from './options.ts'
 
-/** So long the app waits for a store that is away before its server listens. */
+/** How long the app waits for an unavailable store before its server listens. */
 const START_WITHIN_MS = 5_000
 
 interface Parts extends Discovery {
@@ -18,17 +21,17 @@ interface Parts extends Discovery {
   readonly host: HttpAdapterHost
 }
 
-/** What Nest calls. */
+/** The lifecycle hooks that Nest calls. */
 export type Lifecycle = OnModuleInit & OnApplicationBootstrap & OnApplicationShutdown
 
-/** Mounts at once, or as soon as there is an adapter: `Test.createTestingModule` makes the modules before it. */
+/** Mounts at once, or as soon as an adapter exists: `Test.createTestingModule` creates modules before it. */
 export function createLifecycle(parts: Parts): Lifecycle {
   const { name, options, receiver, host, discovery } = parts
   const logger = new Logger('WebhooksModule')
-  /** What rxjs would throw where nobody can catch it. */
+  /** An error in the subscriber, which rxjs would throw asynchronously. */
   let failure: { readonly error: unknown } | undefined
 
-  /** Nest's own type says that there always is one. */
+  /** Nest's type claims that the adapter always exists. */
   function hasAdapter(): boolean {
     const adapter: unknown = host.httpAdapter
     return adapter !== undefined && adapter !== null
@@ -48,7 +51,7 @@ export function createLifecycle(parts: Parts): Lifecycle {
       .filter(isReceiverToken)
   }
 
-  /** Two would mount, start and hand over the same. */
+  /** Both would mount the same paths. */
   function checkIsOnly(): void {
     const token = getReceiverToken(name)
     if (receiverTokens().filter((other) => other === token).length < 2) return
@@ -68,7 +71,7 @@ export function createLifecycle(parts: Parts): Lifecycle {
     }
   }
 
-  /** A handler that waits for nobody's events would be silent for ever. */
+  /** A handler of a receiver that does not exist would never run. */
   function checkReceivers(handlers: readonly FoundHandler[]): void {
     const tokens = receiverTokens()
     for (const { where, receiver: other } of handlers)
@@ -85,7 +88,7 @@ export function createLifecycle(parts: Parts): Lifecycle {
   else
     host.init$.subscribe(() => {
       try {
-        // Without a server it only hands over.
+        // An app without a server only dispatches.
         if (hasAdapter()) mountAll()
       } catch (error) {
         failure = { error }
@@ -105,7 +108,7 @@ export function createLifecycle(parts: Parts): Lifecycle {
       })
       checkReceivers(handlers)
       for (const handler of handlers) if (handler.receiver === name) attach(handler)
-      // The server listens afterwards, and it must, also while the store is away: what waiting does not cure is known by then.
+      // Waits a limited time: the server must listen even while the store is unavailable. Permanent errors appear before.
       await withDeadline(systemClock(), START_WITHIN_MS, receiver.start(), () => {})
     },
     onApplicationShutdown: () => receiver.close({ deadlineMs: options.closeDeadlineMs }),

@@ -1,4 +1,4 @@
-/** The module itself, as apps import it. */
+/** The module that apps import. */
 import { Logger as NestLogger, Module, type DynamicModule, type Provider } from '@nestjs/common'
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner, Reflector } from '@nestjs/core'
 import { systemClock } from '../runtime/clock.ts'
@@ -16,14 +16,14 @@ import {
 } from './options.ts'
 
 /**
- * The receiver as a NestJS module. It mounts the paths that it is told before every body parser, hands events to the methods
- * that `@OnWebhook` marks, starts with the app, and closes with it. Contract, service.md#callback-receiver.
+ * The receiver as a NestJS module. Mounts the configured paths before every body parser, dispatches events to the methods
+ * marked with `@OnWebhook`, and starts and closes with the app. Contract, service.md#callback-receiver.
  */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- Nest knows a module by its class
 export class WebhooksModule {
   /**
-   * To be imported once, in the root module; with a `name`, once for each receiver. Throws an `OptionsError` for a path or a
-   * name that cannot be; for an option that cannot work the receiver throws one as the app is made.
+   * Import it once in the root module; with a `name`, once per receiver. Throws an `OptionsError` for an invalid path or name.
+   * Other invalid options fail the creation of the app.
    */
   static forRoot({ name, ...options }: WebhooksModuleOptions): DynamicModule {
     checkName(name)
@@ -31,8 +31,8 @@ export class WebhooksModule {
   }
 
   /**
-   * The same with options that a function returns, which is called with what it injects, such as a service of configuration.
-   * The app is not made where one of them cannot work.
+   * Like `forRoot`, with options that a function returns. The function receives the injected providers, such as a configuration
+   * service. Invalid options fail the creation of the app.
    */
   static forRootAsync({ name, imports = [], inject = [], useFactory }: WebhooksModuleAsyncOptions): DynamicModule {
     checkName(name)
@@ -46,8 +46,8 @@ export class WebhooksModule {
 Module({})(WebhooksModule)
 
 /**
- * Everybody may inject the receiver, so it stands in a global module. Nest closes those last, though, and makes them first: what
- * starts and closes the receiver stands in the one that the app imports.
+ * A global module, so that every provider can inject the receiver. Nest creates global modules first and closes them last, so
+ * the lifecycle belongs to the imported module instead.
  */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- Nest knows a module by its class
 class ReceiverModule {}
@@ -95,7 +95,7 @@ function optionsToken(name: string | undefined): string {
   return `messaging-webhooks:options:${name ?? ''}`
 }
 
-/** Warnings and errors, at most ten lines a minute for each code, as on the console. */
+/** Logs warnings and errors, at most ten lines a minute per code, like the default logger. */
 function nestLogger(): ReturnType<typeof limitedLogger> {
   const logger = new NestLogger('WebhooksModule')
   return limitedLogger(systemClock(), (level, line) => logger[level](line))

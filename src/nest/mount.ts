@@ -1,6 +1,6 @@
 /**
- * Puts the receiver before everything that an app does with a request: Nest registers its body parsers in `app.init()`, and
- * `main.ts` can add its own only once the app is there, while modules are made before. Nothing has to be switched off.
+ * Mounts the receiver before every body parser. Nest registers its body parsers in `app.init()`, and `main.ts` adds its own
+ * after the app is created; modules are created before both. No parser has to be disabled.
  */
 import type { IncomingMessage } from 'node:http'
 import type { HttpAdapterHost } from '@nestjs/core'
@@ -10,10 +10,10 @@ import { normalPath } from './options.ts'
 
 type HttpAdapter = HttpAdapterHost['httpAdapter']
 
-/** By the app's adapter: all receivers of an app share one place before the rest. */
+/** Per adapter: all receivers of an app share one position before other middleware. */
 const mounted = new WeakMap<HttpAdapter, Map<string, Middleware>>()
 
-/** Throws an `OptionsError` for a path that another receiver has, and on a platform that is neither Express nor Fastify. */
+/** Throws an `OptionsError` if another receiver has the path, or if the platform is neither Express nor Fastify. */
 export function mount(adapter: HttpAdapter, path: string, middleware: Middleware): void {
   const paths = mounted.get(adapter) ?? mountOn(adapter)
   if (paths.has(normalPath(path)))
@@ -41,27 +41,27 @@ function mountOn(adapter: HttpAdapter): Map<string, Middleware> {
   return paths
 }
 
-/** Fastify parses a body after the hooks of a request, and the first of them is middie's, by which `app.use()` works there. */
+/** Fastify parses a body after the request hooks. The first hook is middie's, which implements `app.use()`. */
 function mountOnFastify(
   adapter: HttpAdapter,
   receive: Middleware,
   find: (request: IncomingMessage) => Middleware | undefined,
 ): void {
   const instance = adapter.getInstance<FastifyInstance>()
-  // The first of middie's own, where it is registered already. It is not with `skipMiddie`, nor in a testing module.
+  // With middie, become its first middleware. `skipMiddie` and testing modules have no middie.
   if ('use' in instance) adapter.use(receive)
   else
     instance.addHook('onRequest', (request, reply, done) => {
       if (find(request.raw) === undefined) done()
       else {
-        // The answer is written by us alone.
+        // The receiver writes the response itself.
         reply.hijack()
         receive(request.raw, reply.raw)
       }
     })
 }
 
-/** Without the query; what goes through a proxy may be the whole URL. */
+/** Removes the query. Behind a proxy, the URL may be absolute. */
 function pathOf(url: string): string {
   const end = url.indexOf('?')
   const whole = end === -1 ? url : url.slice(0, end)

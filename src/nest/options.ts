@@ -1,4 +1,4 @@
-/** What the module is told: the receiver's options, where its URLs are, and how it is called. */
+/** Options of the module: the receiver's options, the paths of its URLs, and its name. */
 import type { FactoryProvider, ModuleMetadata } from '@nestjs/common'
 import { z } from 'zod'
 import { PROOF_POLICIES } from '../public/callback.ts'
@@ -13,65 +13,62 @@ import {
   type Schemas,
 } from '../index.ts'
 
-/** Where a kind of callback comes in: a path, or a path and the proofs that it needs. */
+/** The path of a kind of callback, optionally with the proofs that it requires. */
 export type CallbackPath = string | { readonly path: string; readonly proof?: ProofPolicy | undefined }
 
 /**
- * Where each kind of callback comes in: the whole path of the URL that is registered with the service, for neither a global
- * prefix nor versioning applies to it. A slash at its end and the case of letters make no difference. Contract,
- * service.md#callback-receiver.
+ * The path for each kind of callback: the whole path of the URL registered with the service. Global prefixes and versioning do
+ * not apply. A trailing slash and letter case are ignored. Contract, service.md#callback-receiver.
  */
 export interface WebhooksPaths {
   /** Delivery reports. Default: not mounted. */
   readonly status?: CallbackPath | undefined
-  /** What customers write. Default: not mounted. */
+  /** Messages from customers. Default: not mounted. */
   readonly received?: CallbackPath | undefined
-  /** What customers pay. Default: not mounted. */
+  /** Payments by customers. Default: not mounted. */
   readonly payment?: CallbackPath | undefined
-  /** Premium callbacks. Default: not mounted. */
+  /** Premium SMS callbacks. Default: not mounted. */
   readonly subscription?: CallbackPath | undefined
 }
 
-/** What `WebhooksModule.forRoot` takes: the receiver's options, the paths, `closeDeadlineMs` and `name`. */
+/** Options of `WebhooksModule.forRoot`: the receiver's options, the paths, `closeDeadlineMs` and `name`. */
 export type WebhooksModuleOptions = UnnamedOptions & ModuleNameOption
 
-/** The same without the name, which Nest has to know before a factory is asked. */
+/** Options without the name, which Nest needs before it calls a factory. */
 export type UnnamedOptions = Options<Schemas> & WebhooksPaths & CloseOption
 
-/** What `WebhooksModule.forRootAsync` takes. */
+/** Options of `WebhooksModule.forRootAsync`. */
 export interface WebhooksModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'>, ModuleNameOption {
-  /** What `useFactory` is called with. */
+  /** Providers passed to `useFactory`. */
   readonly inject?: FactoryProvider['inject']
-  /** Returns the options, or a promise of them. */
   readonly useFactory: (...dependencies: never[]) => UnnamedOptions | Promise<UnnamedOptions>
 }
 
 interface ModuleNameOption {
-  /** Tells receivers apart where an app has several. Default: none. */
+  /** Distinguishes several receivers of an app. Default: none. */
   readonly name?: string | undefined
 }
 
 interface CloseOption {
-  /** When the app closes, handlers have so long to finish. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
+  /** How long handlers may run after the app starts to close. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
   readonly closeDeadlineMs?: number | undefined
 }
 
-/** A path as it is mounted. */
 export interface Mount {
   readonly kind: CallbackKind
   readonly path: string
   readonly proof: ProofPolicy | undefined
 }
 
-/** The options, taken apart. */
+/** The checked options, by consumer. */
 export interface ReadOptions {
   readonly receiver: Options<Schemas>
   readonly mounts: readonly Mount[]
-  /** The receiver's own by default. */
+  /** Undefined for the receiver's default. */
   readonly closeDeadlineMs: number | undefined
 }
 
-/** What a path would mean to a router, and means nothing here. */
+/** Route syntax, which is not supported. */
 const NO_PATH = /^[^/]|[\s?#*:(){}[\]\\]/
 
 const path = z.custom<string>(
@@ -93,12 +90,11 @@ const pathsOption = z.strictObject({
 })
 const nameOption = z.strictObject({ name: textOf('the name of the receiver').optional() })
 
-/** Throws an `OptionsError` for a name that is none. */
 export function checkName(name: unknown): void {
   checkOptions(nameOption, { name }, 'WebhooksModule')
 }
 
-/** Throws an `OptionsError` for a path that cannot be mounted; what is the receiver's, it checks itself. */
+/** Throws an `OptionsError` for an invalid path. The receiver checks its own options. */
 export function readOptions(options: UnnamedOptions): ReadOptions {
   const { status, received, payment, subscription, closeDeadlineMs, ...receiver } = options
   const paths = checkOptions(
@@ -120,7 +116,7 @@ function isSamePath(one: string, other: string): boolean {
   return normalPath(one) === normalPath(other)
 }
 
-/** As paths are compared. */
+/** Canonical form for comparing paths. */
 export function normalPath(given: string): string {
   const lower = given.toLowerCase()
   return lower.length > 1 && lower.endsWith('/') ? lower.slice(0, -1) : lower

@@ -1,4 +1,4 @@
-/** A span and a duration for each attempt at an event, from the channel on which a receiver tells of them. */
+/** Creates a span and a duration for each attempt at an event, from the receiver's diagnostics channel. */
 import { tracingChannel } from 'node:diagnostics_channel'
 import {
   ROOT_CONTEXT,
@@ -20,21 +20,21 @@ import type { Receiver } from '../receiver/surface.ts'
 import { ATTRIBUTES, DURATION_BOUNDARIES, instrument, PROCESS, SYSTEM } from './names.ts'
 import { linkedContext } from './span-context.ts'
 
-/** An attempt under way. */
+/** An attempt in progress. */
 interface Attempt {
   readonly eventId: string
   readonly span: Span
-  /** Of the metrics: nothing in them has a value that a sender chose. */
+  /** Labels of the metrics. No value is chosen by a sender. */
   readonly labels: Attributes
   readonly beganMs: number
-  /** What its receiver said last of it. */
+  /** The code of the last error that the receiver reported for it. */
   code: HandlerErrorCode | undefined
 }
 
-/** A sender may give a message an id of any length. */
+/** Message ids may have any length. */
 const LONGEST_ID = 256
 
-/** What a subscriber throws ends the process, and telemetry is worth none. */
+/** An error thrown by a subscriber would end the process, so log it instead. */
 export function harmless<T extends readonly unknown[]>(listen: (...told: T) => void): (...told: T) => void {
   return (...told) => {
     try {
@@ -45,7 +45,7 @@ export function harmless<T extends readonly unknown[]>(listen: (...told: T) => v
   }
 }
 
-/** Returns the function that ends it, and the spans that are open then. */
+/** Returns a function that unsubscribes and ends open spans. */
 export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Tracer, meter: Meter): () => void {
   const [durationName, durationOptions] = instrument('messaging.process.duration')
   const durations = meter.createHistogram(durationName, {
@@ -59,7 +59,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
 
   function begin(message: AttemptMessage): void {
     const { event } = message
-    // A handler may change the event.
+    // A handler may modify the event.
     const { id, type } = event
     const labels = { [ATTRIBUTES.system]: SYSTEM, [ATTRIBUTES.operationName]: PROCESS, [ATTRIBUTES.destination]: type }
     const request = message.trace && linkedContext(message.trace)
@@ -77,7 +77,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
           ...(message.replay && { [ATTRIBUTES.replay]: true }),
         },
       },
-      // What is active here is whatever woke the receiver: mostly another request than the one that brought this event.
+      // The active context is whatever triggered dispatch, usually a different request.
       ROOT_CONTEXT,
     )
     const attempt: Attempt = { eventId: id, span, labels, beganMs: monotonicMs(), code: undefined }
@@ -89,7 +89,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
   }
 
   function end(attempt: Attempt, code: HandlerErrorCode | undefined): void {
-    // Its time was over, or its lease, and it was ended then.
+    // It ended before, by timeout or lost lease.
     if (open.get(attempt.eventId) !== attempt) return
     open.delete(attempt.eventId)
     const { span, labels, beganMs } = attempt
@@ -98,13 +98,13 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
     consumed.add(1, told)
     if (code !== undefined) {
       span.setAttribute(ATTRIBUTES.errorType, code)
-      // Without words: what a handler threw may quote a number or a text.
+      // Without a message: a handler's error may quote a number or a text.
       span.setStatus({ code: SpanStatusCode.ERROR })
     }
     span.end()
   }
 
-  /** `end` is published before a handler that has to be waited for is done, and then `asyncEnd` follows. */
+  /** An asynchronous handler publishes `end` first, without an outcome, and `asyncEnd` when it settles. */
   function over(message: AttemptMessage): void {
     const attempt = byMessage.get(message)
     if (attempt === undefined || message.outcome === undefined) return
@@ -128,7 +128,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
       const attempt = open.get(error.eventId)
       if (attempt === undefined) return
       attempt.code = error.code
-      // Its handler may never end, and what comes of it counts no more.
+      // The handler may never settle, and its result is ignored.
       if (error.code === 'handler_timeout' || error.code === 'lease_lost') end(attempt, error.code)
     }),
   )

@@ -1,4 +1,4 @@
-/** What came to a receiver, and how it is when somebody collects, as metrics. */
+/** Metrics of accepted callbacks and of the receiver's state at each collection. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { BatchObservableResult, Meter } from '@opentelemetry/api'
 import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
@@ -7,11 +7,11 @@ import type { Receiver } from '../receiver/surface.ts'
 import { harmless } from './attempts.ts'
 import { ATTRIBUTES, instrument } from './names.ts'
 
-/** Returns the function that ends it. */
+/** Returns a function that unsubscribes. */
 export function countCallbacks(receiver: object, meter: Meter): () => void {
   const callbacks = meter.createCounter(...instrument('messaging_webhooks.callbacks'))
   const count = harmless((told: unknown) => {
-    // Only receivers publish there.
+    // Only receivers publish to this channel.
     const { receiver: whose, kind, outcome, code } = told as CallbackMessage
     if (whose !== receiver) return
     callbacks.add(1, {
@@ -24,7 +24,7 @@ export function countCallbacks(receiver: object, meter: Meter): () => void {
   return () => void unsubscribe(CALLBACK_CHANNEL, count)
 }
 
-/** Returns the function that ends it. What nobody knows is left out, and an SDK may repeat what was known last. */
+/** Returns a function that unsubscribes. Omits unknown values; an SDK may repeat the last known ones. */
 export function observeState(receiver: Pick<Receiver, 'stats' | 'quarantine'>, meter: Meter): () => void {
   const storeUp = meter.createObservableGauge(...instrument('messaging_webhooks.store_up'))
   const unsettled = meter.createObservableGauge(...instrument('messaging_webhooks.unsettled'))

@@ -1,5 +1,5 @@
 /**
- * Spans and metrics for OpenTelemetry, by its semantic conventions for messaging. It needs the optional peer
+ * Spans and metrics for OpenTelemetry, following its semantic conventions for messaging. Requires the optional peer
  * `@opentelemetry/api`, and does nothing without an SDK.
  *
  * @module messaging-webhooks/otel
@@ -13,28 +13,27 @@ import { followAttempts } from './attempts.ts'
 import { countCallbacks, observeState } from './gauges.ts'
 import { writtenContext } from './span-context.ts'
 
-/** What `openTelemetry` takes. */
+/** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
-  /** Where spans go. Default: the global one, which an SDK registers. */
+  /** Receives spans. Default: the global provider, which an SDK registers. */
   readonly tracerProvider?: TracerProvider | undefined
-  /** Where metrics go. Default: the global one, which an SDK registers. */
+  /** Receives metrics. Default: the global provider, which an SDK registers. */
   readonly meterProvider?: MeterProvider | undefined
 }
 
-/** A receiver, as far as telemetry asks it. */
+/** The part of a receiver that telemetry uses. */
 export type ObservedReceiver = Pick<Receiver, 'onError' | 'stats' | 'quarantine'>
 
-/** What `openTelemetry` returns. */
 export interface Telemetry {
   /**
-   * For the receiver's option of this name: the active span, which is that of the HTTP request where `@opentelemetry/instrumentation-http`
-   * or the framework's own instrumentation makes one; undefined where none is active.
+   * Pass it to the receiver as the option `traceContext`. Returns the active span: that of the HTTP request, if
+   * `@opentelemetry/instrumentation-http` or the framework's instrumentation creates one. Undefined if no span is active.
    */
   readonly traceContext: () => TraceContext | undefined
   /**
-   * From now on each attempt at an event is a span `process <event type>` of kind CONSUMER, active in the handlers and linked to the
-   * request that brought the event; and attempts, callbacks, backlog, dead letters, spool and quarantine are metrics. Returns the
-   * function that ends it, and the spans that are open then.
+   * Starts telemetry of a receiver. Each attempt at an event is a span `process <event type>` of kind CONSUMER, active in the
+   * handlers and linked to the request that delivered the event. Attempts, callbacks, backlog, dead letters, spool and
+   * quarantine are metrics. Returns a function that stops telemetry and ends open spans.
    */
   readonly observe: (receiver: ObservedReceiver) => () => void
 }
@@ -42,14 +41,14 @@ export interface Telemetry {
 const provider = (method: string) => objectLike('a provider of OpenTelemetry', method).optional()
 const optionsSchema = z.strictObject({ tracerProvider: provider('getTracer'), meterProvider: provider('getMeter') })
 
-/** The package's name, as the scope of what is measured. */
+/** Instrumentation scope: the name of the package. */
 const SCOPE = 'messaging-webhooks'
 
 /**
- * Connects receivers with OpenTelemetry. Without an SDK, `observe` makes spans and metrics that nobody gets, and `traceContext` is
- * undefined; with an SDK that is registered after the receiver was observed, spans follow it, and metrics do not: register it first.
- * Nothing names a person: spans have the message's id (at most 256 characters) and the event's; `error.type` is a code of the
- * reference's table. Throws an `OptionsError` for an option that is no provider.
+ * Connects receivers with OpenTelemetry. Register the SDK before observing a receiver: spans appear after a later registration,
+ * but metrics do not. Without an SDK, `observe` has no effect and `traceContext` returns undefined. Spans and metrics contain
+ * no personal data: spans have the ids of the message (at most 256 characters) and of the event; `error.type` is an error code
+ * of the reference. Throws an `OptionsError` for an invalid provider.
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   checkOptions(optionsSchema, options)

@@ -1,6 +1,6 @@
 /**
- * What spans and metrics are called: OpenTelemetry's semantic conventions for messaging, version 1.45.0, all of them in
- * development, so that a later version of this package may rename them; and names of our own where there are none.
+ * Names of spans and metrics: OpenTelemetry's semantic conventions for messaging, version 1.45.0, and our own where it has
+ * none. The conventions are in development, so a later version of this package may rename them.
  */
 
 export const ATTRIBUTES = {
@@ -18,7 +18,7 @@ export const ATTRIBUTES = {
   quarantineClass: 'messaging_webhooks.quarantine.class',
 } as const
 
-/** The conventions name well-known systems, and let others name themselves. */
+/** The conventions list well-known systems and allow other names. */
 export const SYSTEM = 'messaging_webhooks'
 export const PROCESS = 'process'
 
@@ -32,7 +32,7 @@ type Row = readonly [
 
 const { system, operationName, destination, errorType, kind, outcome, quarantineClass } = ATTRIBUTES
 
-/** Every metric, in one table, from which the instruments and the page are made. */
+/** Every metric. The instruments and the reference page derive from it. */
 export const METRICS = {
   'messaging.process.duration': [
     'histogram',
@@ -80,7 +80,7 @@ export const METRICS = {
   ],
 } as const satisfies Readonly<Record<string, Row>>
 
-/** The name of a metric, and what its instrument is made with. */
+/** Arguments for creating the instrument of a metric. */
 export function instrument(
   name: keyof typeof METRICS,
 ): [name: string, options: { readonly unit: string; readonly description: string }] {
@@ -88,5 +88,5 @@ export function instrument(
   return [name, { unit, description }]
 }
 
-/** Of `messaging.process.duration`, in seconds, as the conventions ask for. */
+/** Buckets of `messaging.process.duration`, in seconds, as the conventions recommend. */
 export const DURATION_BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]

@@ -1,8 +1,8 @@
-/** Between OpenTelemetry's span contexts and the two lines of W3C Trace Context that are kept with an event. */
+/** Converts between OpenTelemetry's span contexts and the W3C Trace Context that is stored with an event. */
 import { createTraceState, isSpanContextValid, type SpanContext } from '@opentelemetry/api'
 import { traceContextOf, type TraceContext } from '../public/trace-context.ts'
 
-/** Undefined where nothing is traced. */
+/** Undefined if there is no valid span. */
 export function writtenContext(spanContext: SpanContext | undefined): TraceContext | undefined {
   if (spanContext === undefined || !isSpanContextValid(spanContext)) return undefined
   const { traceId, spanId, traceFlags, traceState } = spanContext
@@ -10,7 +10,7 @@ export function writtenContext(spanContext: SpanContext | undefined): TraceConte
   return traceContextOf({ traceparent: `00-${traceId}-${spanId}-${flags}`, tracestate: traceState?.serialize() })
 }
 
-/** What a link points at; the other span may have been another process's. */
+/** The target of a link. The other span may belong to another process. */
 export function linkedContext({ traceparent, tracestate }: TraceContext): SpanContext | undefined {
   const [, traceId, spanId, flags] = traceparent.split('-')
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined
