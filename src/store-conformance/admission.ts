@@ -1,4 +1,4 @@
-/** Admission of many events at once, and with leases. Duplicates, order and lateness, the interleavings check. */
+/** Admission of many events at once, with and without leases. The interleavings cover duplicates, order and lateness. */
 import assert from 'node:assert/strict'
 import { admit, admitAndClaim, allOf, claim, handOverAll, list, loneSample, namesOf, sample } from './samples.ts'
 import { settleAll } from './steps.ts'

@@ -1,4 +1,4 @@
-/** A store keeps any text and any bytes, and one event never harms another. */
+/** A store keeps any text and any bytes, and no event affects another. */
 import assert from 'node:assert/strict'
 import type { Report } from '../messages/event-record.ts'
 import type { NewEvent } from '../inbox/store.ts'
@@ -6,7 +6,7 @@ import { admit, claim, digestOf, sample, samplesOf } from './samples.ts'
 import { deadLettersOf, die, settleAll } from './steps.ts'
 import type { ConformanceCase, Fixture } from './suite.ts'
 
-/** What databases, hash tags, joined keys and text columns stumble over. */
+/** Texts that cause problems in databases, hash tags, joined keys and text columns. */
 const AWKWARD_TEXTS: readonly string[] = [
   '\u0000',
   'a\u0000b',
@@ -54,7 +54,7 @@ const AWKWARD_BYTES: readonly Buffer[] = [
   Buffer.alloc(256 * 1024, 0x61),
 ]
 
-/** `of` tells the events of one call from those of another. */
+/** `of` distinguishes the events of separate calls. */
 function awkwardEvents(of: string): readonly NewEvent[] {
   const texts = AWKWARD_TEXTS.map((text, index) => {
     const event = sample({ message: `${of} text ${index}` })
@@ -71,7 +71,7 @@ function awkwardEvents(of: string): readonly NewEvent[] {
   return [...texts, ...AWKWARD_BYTES.map((raw, index) => sample({ message: `${of} bytes ${index}`, raw }))]
 }
 
-/** Each comes back as it was admitted, and makes the latest state of its message. */
+/** Asserts that each event is claimed unchanged and becomes the latest state of its message. */
 async function assertKept(open: Fixture['open'], events: readonly NewEvent[]): Promise<void> {
   const { claims } = await claim(open, { limit: 1_000 })
   const claimed = new Map(claims.map(({ id, raw, record }) => [id, { raw, record }]))

@@ -1,4 +1,4 @@
-/** What a store does with data that was corrupted behind its back: one event of 200, at each moment of its life. */
+/** Behaviour with corrupt data: one event of 200, at each moment of its life. */
 import assert from 'node:assert/strict'
 import type { Claim, NewEvent } from '../inbox/store.ts'
 import { admit, allOf, claim, LEASE_MS, list, loneSample, sample, settlementOf, START_MS } from './samples.ts'
@@ -15,14 +15,14 @@ export const MOMENTS: readonly DamageMoment[] = [
 
 const OTHERS = 197
 const LATER = 100
-/** More than the claims, ends of leases, and prunes that it takes. */
+/** More than enough for the claims, lease ends and prunes. */
 const MOST_ROUNDS = 12
 const SECRET = 'what-no-report-may-quote'
 
 /** The first of three reports of one message, among other messages. */
 const TARGET = sample({ message: 'spoilt', at: 1, raw: Buffer.from(JSON.stringify({ text: SECRET })) })
 
-/** Plays the life of 200 events, one of which is corrupted at that moment, and of 100 that come afterwards. */
+/** Plays the life of 200 events, one of which is corrupted at that moment, and of 100 later ones. */
 export async function checkDamage(fixture: Fixture, { name, leaves, scatters }: Damage, moment: DamageMoment) {
   const isWaiting = moment === 'while it waits' || moment === 'before a restart'
   let { open } = fixture
@@ -33,7 +33,7 @@ export async function checkDamage(fixture: Fixture, { name, leaves, scatters }: 
   const last = sample({ message: 'spoilt', at: 4 })
   const later = Array.from({ length: LATER - 1 }, (_, at) => sample({ message: `later ${at}` }))
   const run: string[] = []
-  /** How often the target ran, by whatever identity is left of it. */
+  /** Runs of the target, under whatever identity is left. */
   let targetRuns = 0
   let nowMs = START_MS
 

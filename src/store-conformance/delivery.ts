@@ -1,4 +1,4 @@
-/** Delivery of many events at once: leases, settlements, dead letters. What becomes of each, the interleavings check. */
+/** Delivery of many events at once: leases, settlements, dead letters. The interleavings cover the outcomes. */
 import assert from 'node:assert/strict'
 import { admit, claim, DAY_MS, handOverAll, LEASE_MS, sample, samplesOf, settlementOf, START_MS } from './samples.ts'
 import { claimNames, claimOne, DEAD, die, DONE, settleAll, until } from './steps.ts'
@@ -30,7 +30,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
       const admitted = await Promise.all(callers.map(async (caller) => admit(caller, events)))
       for (const index of events.keys())
         assert.equal(admitted.filter((admissions) => admissions[index] === 'new').length, 1, 'it is new once')
-      // A store may keep from one for some time what it shows to another.
+      // Claims may miss events for a while: a store may hide from one caller what another sees.
       const claims = (await Promise.all(callers.map(async (caller) => claim(caller)))).flatMap((each) => each.claims)
       assert.equal(new Set(claims.map(({ messageKey }) => messageKey)).size, claims.length, 'each message once')
       const settled = await Promise.all(callers.map(async (caller) => settleAll(caller, claims)))
@@ -80,7 +80,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
       await open.prune(START_MS + 60_000)
       assert.deepEqual(await admit(open, [sample({ message: 'settled' }), waiting]), ['duplicate', 'duplicate'])
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 1 })
-      // Each step is bounded.
+      // Each prune is bounded.
       for (let steps = 0; steps < 20; steps += 1) await open.prune(laterMs)
       assert.deepEqual(await claimNames(open, { nowMs: laterMs }), ['waiting-1'])
     },

@@ -1,4 +1,4 @@
-/** Erasure on demand: nothing is left that may name a person, and a repetition is a duplicate all the same. */
+/** Erasure on demand: no personal data remains, and a repeated callback is still a duplicate. */
 import assert from 'node:assert/strict'
 import type { ForgetRequest, ForgetTarget, ForgottenCounts, KeptEvent, OpenStore } from '../inbox/store.ts'
 import { admit, allOf, digestOf, handOverAll, loneSample, sample, samplesOf, START_MS } from './samples.ts'
@@ -15,7 +15,7 @@ export async function erase(
   return open.forget({ targets, dryRun: false, ...request }, START_MS)
 }
 
-/** What may name a person. */
+/** Everything that may contain personal data. */
 export async function keptOf(open: OpenStore<object>, limit = 100): Promise<readonly KeptEvent[]> {
   return allOf(async (after) => open.kept({ after, limit }))
 }
@@ -57,7 +57,7 @@ export const ERASING: readonly ConformanceCase[] = [
       const counts = await erase(open, [MESSAGE], { dryRun: true })
       assert.deepEqual(await open.counts(), { unsettled: 2, deadLetters: 1 })
       assert.deepEqual(await erase(open, [MESSAGE]), counts)
-      // A store need not keep the payload of what is settled.
+      // A store may drop the payload of a settled event.
       assert.ok(counts.events === 2 || counts.events === 3, `${counts.events} events`)
       assert.deepEqual({ ...counts, events: 0 }, { events: 0, unsettled: 1, deadLetters: 1, states: 1 })
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
@@ -66,7 +66,7 @@ export const ERASING: readonly ConformanceCase[] = [
       assert.deepEqual(await handOverAll(open), ['other-2'])
       assert.equal((await open.latest(sample({ message: 'other' }).messageKey))?.finals.length, 1)
       assert.deepEqual(await erase(open, [MESSAGE]), NOTHING)
-      // New reports are ordered as before.
+      // New reports keep their order.
       const again = [dead, settled, waiting, sample({ message: 'mine', at: 1, name: 'late' }), mine(3)]
       assert.deepEqual(await admit(open, again), ['duplicate', 'duplicate', 'duplicate', 'late', 'new'])
     },

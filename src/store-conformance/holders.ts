@@ -1,4 +1,4 @@
-/** The processes that have the store open, and what becomes of the leases of one that leaves. */
+/** Processes that have the store open, and the leases of one that closes it. */
 import assert from 'node:assert/strict'
 import type { OpenStore, StoreHolder } from '../inbox/store.ts'
 import { admit, claim, LEASE_MS, sample, samplesOf, START_MS } from './samples.ts'
@@ -32,7 +32,7 @@ export const HOLDERS: readonly ConformanceCase[] = [
       for (const { name, silentMs } of seen)
         assert.ok(name !== '' && silentMs >= 0 && silentMs < 60_000, `${name} was silent for ${silentMs} ms`)
       assert.ok(first)
-      // A lease counts once the store knows that this process is alive.
+      // A lease counts only once the store has seen this process.
       if (open.isHeld !== undefined) await until('its lease is held', () => open.isHeld?.(first.messageKey) === true)
     },
   },

@@ -1,5 +1,5 @@
 /**
- * The suite that every store passes.
+ * The conformance suite for stores.
  *
  * @module messaging-webhooks/store-conformance
  */
@@ -44,7 +44,7 @@ const optionsSchema = z.strictObject({
   } satisfies Record<keyof StoreCapabilities, z.ZodType>),
   damages: z
     .array(
-      // Other fields may say how it is done.
+      // A damage may have further fields.
       z.looseObject({
         name: textOf('the name of a damage'),
         leaves: z.enum(['whole', 'part', 'less', 'nothing', 'either']),
@@ -58,10 +58,10 @@ const optionsSchema = z.strictObject({
 } satisfies Record<keyof ConformanceOptions, z.ZodType>)
 
 /**
- * Registers the conformance tests of the store contract with your test runner: each gets a fresh store from `makeStore`. A
- * test that does not apply to the store is skipped, with a reason. The times are the tests' own: a store with another clock
- * must be opened so that it takes each `nowMs` for its now. Needs the optional peer dependency `fast-check`. Throws an
- * `OptionsError` for an option that cannot work.
+ * Registers the conformance tests of the store contract with your test runner. Each test gets a fresh store from `makeStore`.
+ * Skips tests that do not apply to the store, with a reason. The tests pass their own times: open a store with its own clock so
+ * that it uses each `nowMs`. Requires the optional peer dependency `fast-check`. Throws an `OptionsError` for an invalid
+ * option.
  */
 export function storeConformance(options: ConformanceOptions): void {
   checkOptions(optionsSchema, options, 'storeConformance')

@@ -1,4 +1,4 @@
-/** Random interleavings of everything that can happen to events, checked against the plain model step by step. */
+/** Random sequences of operations, checked step by step against the model. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Claim, ClaimRequest, NewEvent, Settlement } from '../inbox/store.ts'
@@ -13,7 +13,7 @@ const KEYS = Array.from({ length: MESSAGES }, (_, message) => digestOf(`message 
 /** Small, so that lists have several pages. */
 const PAGE = 2
 
-/** What happens; what is named twice happens more often. */
+/** Repeated entries are more likely. */
 const STEPS = [
   ...['admit', 'admit and claim', 'admit and claim', 'claim', 'claim', 'claim', 'settle', 'settle', 'settle'],
   ...['settle again', 'crash', 'wait', 'wait', 'resolve', 'resolve', 'erase', 'list', 'restart'],
@@ -21,7 +21,7 @@ const STEPS = [
 
 interface Step {
   readonly what: string
-  /** Drawn at random; each step uses as much of it as it needs. */
+  /** Random numbers; each step uses as many as it needs. */
   readonly dice: readonly number[]
 }
 
@@ -30,11 +30,11 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     what: fc.constantFrom(...STEPS),
     dice: fc.array(fc.nat({ max: 59 }), { minLength: 8, maxLength: 8 }),
   }),
-  // Without a size, most sequences would be too short to meet anything rare.
+  // By default most sequences would be too short to reach rare states.
   { minLength: 1, maxLength: 60, size: 'max' },
 )
 
-/** Asserts that a fresh store and the model agree about every step. `onFreshStore` is called for each run. */
+/** Asserts that a fresh store and the model agree on every step. Calls `onFreshStore` for each run. */
 export async function checkInterleavings(
   onFreshStore: (run: (fixture: Fixture) => Promise<void>) => Promise<void>,
   runs: number,
@@ -51,7 +51,7 @@ export async function checkInterleavings(
   )
 }
 
-/** Event number `number` of a fixed world of messages, each with a place, a kind and a reorder wait of its own. */
+/** Event number `number` of a fixed set of messages, each with its own place, kind and reorder wait. */
 function eventOf(number: number, gapUntilMs: number): NewEvent {
   const message = number % MESSAGES
   const place = Math.floor(number / MESSAGES) % PLACES
@@ -82,11 +82,11 @@ function payloadOf({ id }: Pick<NewEvent, 'id'>) {
 function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open' | 'reopen' | 'capabilities'>) {
   const model: Model = createModel()
   let open = opened
-  /** Claims of workers that are alive, or were taken for dead and may still answer. */
+  /** Claims of live workers, and of workers presumed dead that may still answer. */
   let held: Claim[] = []
   let settled: Settlement[] = []
   let nowMs = START_MS
-  /** The last time that the store was told with something to write. */
+  /** Time of the last call with a write. */
   let toldMs = 0
 
   function requestOf(limit: number, dice: number): ClaimRequest {
@@ -100,7 +100,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
     for (const claim of claims) assert.deepEqual({ record: claim.record, raw: claim.raw }, payloadOf(claim))
   }
 
-  /** To within a second. */
+  /** Accurate to a second. */
   function assertLatest(latestMs: number): void {
     assert.ok(latestMs > toldMs - 1_000 && latestMs <= nowMs, `it was told ${toldMs}, and knows ${latestMs}`)
   }
@@ -134,7 +134,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
         const claim = pick(held, first)
         if (claim === undefined) break
         held = held.filter((other) => other !== claim)
-        // Of what is due again, half is due at once.
+        // Half of the retries are due at once.
         const dueMs = nowMs + (second % 8 < 4 ? 700 : 0)
         const error = `no \u0000 ${first}`
         const outcomes: readonly Outcome[] = [
@@ -157,7 +157,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
         break
       case 'restart':
         if (!capabilities.durable) break
-        // A store may end the leases of a process that closes it, or let them run out.
+        // A store may end the leases of a process that closes it, or let them expire.
         held = []
         settled = []
         open = await reopen()
@@ -231,7 +231,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
     }
   }
 
-  /** Whatever happened, in the end everything is dispatched. */
+  /** In the end every event is dispatched. */
   async function finish(): Promise<void> {
     await checkLists()
     nowMs += 2 * LEASE_MS

@@ -1,4 +1,4 @@
-/** The list of events: newest first, each once, by any filter. What it says of each, the interleavings check. */
+/** The list of events: newest first, each once, by any filter. The interleavings cover the fields. */
 import assert from 'node:assert/strict'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { EventsPage, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
@@ -6,7 +6,7 @@ import { admit, allOf, claim, digestOf, list, sample, START_MS } from './samples
 import { DEAD, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
-/** Greater than the difference between clocks that a store may allow for. */
+/** Longer than any clock difference that a store may tolerate. */
 const SPACING_MS = 10_000
 const EVENTS = 14
 const END_MS = START_MS + EVENTS * SPACING_MS
@@ -21,16 +21,16 @@ async function listed(open: OpenStore<object>, filter: Filter, limit = 100): Pro
   })
 }
 
-/** What is no report: of no message, by its place among the events. */
+/** Events that are not reports and have no message, by index. */
 const OTHERS = new Map<number, Partial<EventRecord>>([
   [2, { kind: 'payment' }],
   [5, { problem: 'not_json' }],
-  // What no callback brings.
+  // Events without a callback.
   [10, { overdue: true }],
   [13, { unknownSend: true }],
 ])
 
-/** Of all types, projects, channels, carriers and recipients, each received later than the one before. */
+/** Events of all types, projects, channels, carriers and recipients, in order of arrival. */
 function eventsOfAllKinds(): readonly NewEvent[] {
   return Array.from({ length: EVENTS }, (_, index): NewEvent => {
     const receivedAtMs = START_MS + index * SPACING_MS
@@ -62,7 +62,7 @@ const FILTERS: readonly Filter[] = [
   { carrier: 'carrierB' },
   { about: ['15550100', '+15550100'] },
   { about: ['kind-3'] },
-  // In a report's JSON, and not its recipient.
+  // Occurs in a report's JSON, but not as its recipient.
   { about: ['sms', '15550100'] },
   { states: ['due'] },
   { states: ['leased', 'dead'] },
@@ -73,7 +73,7 @@ const FILTERS: readonly Filter[] = [
 
 const PERIODS: readonly Filter[] = [{ fromMs: START_MS + 4 * SPACING_MS }, { toMs: START_MS + 9 * SPACING_MS }]
 
-/** What the contract says of filters, for the events above. */
+/** The contract's definition of the filters, for the events above. */
 function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): boolean {
   const { types, project, channel, carrier, about, states, fromMs = -Infinity, toMs = Infinity } = filter
   const { report, kind, problem, overdue, unknownSend } = record ?? {}
@@ -94,7 +94,7 @@ function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): 
   )
 }
 
-/** Each of these filters, alone and with each that follows it, leaves of `all` what is meant. */
+/** Asserts the result of each filter, alone and combined with each of `others` that follows it. */
 async function assertFiltered(
   open: OpenStore<object>,
   all: readonly StoredEvent[],
@@ -103,7 +103,7 @@ async function assertFiltered(
 ) {
   for (const [index, one] of filters.entries())
     for (const [nth, other] of others.slice(index).entries())
-      // Alone by pages of both sizes; of the pairs every other one by small pages.
+      // Single filters with both page sizes, pairs alternately with one.
       for (const limit of one === other ? [2, 100] : [nth % 2 === 0 ? 2 : 100]) {
         const filter = { ...one, ...other }
         assert.deepEqual(
@@ -126,14 +126,14 @@ export const LISTING: readonly ConformanceCase[] = [
         admitted.map(({ id }) => id),
         events.map(({ id }) => id).toReversed(),
       )
-      // Stores may list a settled event by another time, so the periods come first; the others below, with events in every state.
+      // Stores may list a settled event by another time, so test periods before any event is settled.
       await assertFiltered(open, admitted, PERIODS, [...PERIODS, ...FILTERS])
       const { claims } = await claim(open, { nowMs: END_MS })
       const share = (part: number) => claims.filter((_, index) => index % 3 === part)
       await settleAll(open, share(0), DEAD, END_MS)
       await settleAll(open, share(1), { outcome: 'unbegun', dueMs: END_MS }, END_MS)
       const all = await listed(open, {})
-      // A store without an index of admissions goes by the last time known of an event.
+      // A store without an index of admissions lists an event by its last known time.
       for (const [index, { atMs = 0 }] of all.entries())
         assert.ok(atMs <= (all[index - 1]?.atMs ?? atMs), 'newest first')
       assert.equal(all.length, EVENTS)

@@ -1,4 +1,4 @@
-/** The contract played plainly: no index, no heap, everything found by looking at everything. */
+/** A model of the contract by linear search, without indexes. */
 import assert from 'node:assert/strict'
 import type {
   AdmittedAndClaimed,
@@ -23,7 +23,7 @@ interface ModelEvent {
   replay: boolean
   dispatched: boolean
   erased: boolean
-  /** Of a dead letter. */
+  /** Only for a dead letter. */
   error: string
   diedAtMs: number
 }
@@ -39,7 +39,7 @@ export type Model = ReturnType<typeof createModel>
 
 export function createModel() {
   const events: ModelEvent[] = []
-  /** By message: the token of its lease, and its end. */
+  /** Token and end of the lease, by message. */
   const leases = new Map<string, { readonly token: number; readonly untilMs: number }>()
   let highestToken = 0
 
@@ -95,7 +95,7 @@ export function createModel() {
 
   return {
     admit: (batch: readonly NewEvent[], nowMs: number) => batch.map((event) => admitOne(event, nowMs)),
-    /** Checks that a store might claim what it claimed, and takes that over. */
+    /** Checks that the claims are allowed, and applies them. */
     checkClaim({ limit, nowMs, leaseUntilMs, exclude }: ClaimRequest, { claims, nextDueMs }: ClaimResult): void {
       const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
       assert.equal(claims.length, Math.min(limit, possible.length), 'as many claims as are due and asked for')
@@ -104,7 +104,7 @@ export function createModel() {
       const nextMs = Math.min(Infinity, ...heads(exclude).map(({ fromMs }) => fromMs))
       assert.equal(nextDueMs ?? Infinity, nextMs, 'the moment when something will be due next')
     },
-    /** The same for what it claimed of a batch that the model has just admitted, too: it may be fewer. */
+    /** The same for claims of a batch that the model has just admitted. A store may claim fewer. */
     checkClaimOfAdmitted(batch: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void {
       const { limit, nowMs, leaseUntilMs, exclude } = request
       const { admissions, claims } = result
@@ -139,7 +139,7 @@ export function createModel() {
       else Object.assign(found, { state: 'waiting', dueMs: nowMs, attempts: 0, token: 0, late, replay: true })
       return true
     },
-    /** Erases all of a message. */
+    /** Erases a whole message. */
     erase(messageKey: string): void {
       for (const each of ofMessage(messageKey)) Object.assign(each, { state: 'settled', erased: true })
       leases.delete(messageKey)
@@ -149,7 +149,7 @@ export function createModel() {
         .filter(({ state }) => state === 'dead')
         .map(({ event: { id }, attempts, error, diedAtMs }) => ({ id, attempts, error, diedAtMs })),
     unsettled: () => events.filter(({ state }) => state === 'waiting').length,
-    /** What a list says of each event, of one message or of all, that was not erased. */
+    /** The expected fields of each listed event, of one message or of all, except erased ones. */
     listed(messageKey: string | undefined, nowMs: number): ReadonlyMap<string, Partial<StoredEvent>> {
       function facts(of: ModelEvent): Partial<StoredEvent> {
         const { event, state, attempts, late, dueMs, token, error, diedAtMs } = of
@@ -158,7 +158,7 @@ export function createModel() {
         const known = { attempts, late, endedAtMs: undefined, error: undefined }
         if (state === 'dead') return { ...known, state, error, endedAtMs: diedAtMs, dueMs: undefined }
         if (token === 0 || lease?.token !== token) return { ...known, state: 'due', dueMs }
-        // Whether a lease that has ended is still there, is the store's own.
+        // A store may keep or drop an expired lease.
         return lease.untilMs <= nowMs ? known : { ...known, state: 'leased', dueMs: lease.untilMs }
       }
       const all = messageKey === undefined ? events.filter(({ erased }) => !erased) : kept(messageKey)

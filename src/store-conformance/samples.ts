@@ -1,4 +1,4 @@
-/** Events to admit, and the calls of a store, with the defaults of the suite. */
+/** Sample events, and calls of a store with the defaults of the suite. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type {
@@ -14,19 +14,19 @@ import type {
   StoredEvent,
 } from '../inbox/store.ts'
 
-/** The time at which each test begins. */
+/** The start time of each test. */
 export const START_MS = Date.UTC(2026, 0, 1)
 export const LEASE_MS = 60_000
 export const DAY_MS = 86_400_000
 
-/** A digest as the receiver makes it: 32 hexadecimal digits. */
+/** A digest in the receiver's form: 32 hexadecimal digits. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest().toString('hex', 0, 16)
 }
 
 interface Sample {
   readonly message?: string
-  /** Its place in the message; also its name, unless `name` is given. */
+  /** Position in the message, and the default name. */
   readonly at?: number
   readonly name?: string
   readonly final?: boolean
@@ -36,7 +36,6 @@ interface Sample {
   readonly raw?: Buffer
 }
 
-/** A report of a message. */
 export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...rest }: Sample = {}): NewEvent {
   const id = digestOf(`event ${name}`)
   const timestamp = 1_700_000_000 + at
@@ -63,14 +62,14 @@ export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...re
   }
 }
 
-/** An event of no message, such as a payment. */
+/** An event without a message, such as a payment. */
 export function loneSample(name: string, raw: Buffer = Buffer.from(JSON.stringify({ name }))): NewEvent {
   const event = sample({ message: name, name })
   const { report: _, ...record } = event.record
   return { ...event, messageKey: event.id, order: '', record: { ...record, kind: 'payment' }, raw }
 }
 
-/** The first report of each of so many messages. */
+/** The first report of each of `count` messages. */
 export function samplesOf(count: number, prefix = 'm'): readonly NewEvent[] {
   return Array.from({ length: count }, (_, index) => sample({ message: `${prefix}${index}` }))
 }
@@ -99,16 +98,15 @@ export async function admitAndClaim(
   return open.admitAndClaim(events, claimRequest(request))
 }
 
-/** A page of events; without `after` the first, and without a limit one of 100. */
+/** A page of events. Default: the first, with up to 100. */
 export async function list(open: OpenStore<object>, page: Partial<EventsPage> = {}): Promise<Page<StoredEvent>> {
   assert.ok(open.events, 'the store says that it has events')
   return open.events({ after: undefined, limit: 100, ...page })
 }
 
-/** A list that repeats itself must not keep a test from its end. */
+/** Bounds a test with a list that never ends. */
 const MOST_PAGES = 10_000
 
-/** The items of all pages, from the first to the last. */
 export async function allOf<T>(pageAfter: (after: string | undefined) => Awaitable<Page<T>>): Promise<readonly T[]> {
   const all: T[] = []
   let after: string | undefined
@@ -121,12 +119,12 @@ export async function allOf<T>(pageAfter: (after: string | undefined) => Awaitab
   throw new assert.AssertionError({ message: 'the list has an end' })
 }
 
-/** The names of the claimed samples, in the order given. */
+/** Names of the claimed samples, in order. */
 export function namesOf(claims: readonly Claim[]): readonly (string | undefined)[] {
   return claims.map(({ record }) => record.report?.status)
 }
 
-/** What may become of a claimed event. */
+/** A settlement without its lease. */
 export type Outcome = WithoutLease<Settlement>
 
 type WithoutLease<T> = T extends Settlement ? Omit<T, keyof Claim> : never
@@ -135,7 +133,7 @@ export function settlementOf({ id, messageKey, token }: Claim, outcome: Outcome)
   return { id, messageKey, token, ...outcome }
 }
 
-/** Claims all that is due, settles it as done, until nothing is left; returns the names in the order of the claims. */
+/** Claims and settles everything due until nothing is left. Returns the names in order of the claims. */
 export async function handOverAll(open: OpenStore<object>, nowMs = START_MS): Promise<readonly (string | undefined)[]> {
   const names: (string | undefined)[] = []
   for (;;) {

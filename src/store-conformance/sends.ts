@@ -1,14 +1,13 @@
-/** Sends: handed out with the reports of their message, and found where no report comes. */
+/** Sends: returned with the reports of their message, and found if no report arrives. */
 import assert from 'node:assert/strict'
 import type { Expectation } from '../messages/expected.ts'
+import { EXPECTED } from '../messages/order.ts'
 import type { NewEvent, NewExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
 import { erase, keptOf } from './erasing.ts'
 import { admit, admitAndClaim, allOf, claim, DAY_MS, digestOf, handOverAll, sample, START_MS } from './samples.ts'
 import { claimNames, claimOne, DEAD, deadLettersOf, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
-/** The step of a report that waits for its send, as order.ts has it. */
-const EXPECTED = 8
 /** When the samples are overdue. */
 const LATER_MS = START_MS + 120_000
 
@@ -19,7 +18,7 @@ function sent(message: string, said: Partial<Expectation> = {}): NewExpectation 
   return { messageKey: sample({ message }).messageKey, sentAtMs, overdueAtMs, expectation }
 }
 
-/** A report that ends nothing. */
+/** A report that is not final. */
 function openReport(message: string): NewEvent {
   const event = sample({ message })
   return { ...event, order: `${event.order.slice(0, 12)}1${event.order.slice(13)}` }
@@ -36,7 +35,7 @@ function overdueEvent(message: string): NewEvent {
   }
 }
 
-/** The verbs that belong to sends. */
+/** The operations for sends. */
 function sendsOf(open: OpenStore<object>) {
   const { expect, awaitNoMore, overdue, admitOverdue, expectations } = open
   assert.ok(expect && awaitNoMore && overdue && admitOverdue && expectations, 'the store has all verbs of sends')
@@ -181,7 +180,7 @@ const CASES: readonly ConformanceCase[] = [
         sent(`m${at}`, {
           sentAtMs: START_MS + Math.floor(at / 3),
           to: (meant.includes(at) ? to[at % 2] : undefined) ?? `254711${at}`,
-          // One has the number in another field.
+          // One message has the number in another field.
           meta: at === 5_999 ? { to: to[0] } : undefined,
         }),
       )
@@ -221,7 +220,7 @@ const CASES: readonly ConformanceCase[] = [
       assert.deepEqual(idsOf(await allSent(open)), ['other'])
       assert.deepEqual(await admitOverdue(open, ['m']), [false])
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
-      // They are new then.
+      // After erasure they are new.
       assert.deepEqual(await expect(open, [sent('alone', { meta: 'again' })]), [true])
       assert.deepEqual((await overdueAt(open, LATER_MS)).messages.toSorted(), ['alone', 'other'])
     },

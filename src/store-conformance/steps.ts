@@ -1,4 +1,4 @@
-/** What tests do again and again: claim the only event, settle alike, make dead letters, wait. */
+/** Common test steps: claim the only event, settle, make dead letters, wait. */
 import assert from 'node:assert/strict'
 import { systemClock } from '../runtime/clock.ts'
 import type { Claim, ClaimRequest, NewEvent, OpenStore, StoredDeadLetter } from '../inbox/store.ts'
@@ -7,12 +7,12 @@ import { admit, allOf, claim, namesOf, settlementOf, START_MS, type Outcome } fr
 export const DONE = { outcome: 'done' } as const
 export const DEAD = { outcome: 'dead', error: 'the reason' } as const
 
-/** The names of what is claimed. */
+/** Claims, and returns the names. */
 export async function claimNames(open: OpenStore<object>, request: Partial<ClaimRequest> = {}) {
   return namesOf((await claim(open, request)).claims)
 }
 
-/** Claims the only event that is due. */
+/** Claims the only due event. */
 export async function claimOne(open: OpenStore<object>, request: Partial<ClaimRequest> = {}): Promise<Claim> {
   const { claims } = await claim(open, request)
   const [claimed] = claims
@@ -20,7 +20,7 @@ export async function claimOne(open: OpenStore<object>, request: Partial<ClaimRe
   return claimed
 }
 
-/** Settles each with this outcome; says for each whether its lease held. */
+/** Settles each claim with this outcome. Returns whether each lease still held. */
 export async function settleAll(
   open: OpenStore<object>,
   claims: readonly Claim[],
@@ -37,7 +37,7 @@ export async function deadLettersOf(open: OpenStore<object>, limit = 100): Promi
   return allOf((after) => open.deadLetters({ after, limit }))
 }
 
-/** Admits these and makes dead letters of them: of several of a message, of the first. */
+/** Admits these events and makes them dead letters; of one message only the first. */
 export async function die(open: OpenStore<object>, events: readonly NewEvent[], nowMs = START_MS): Promise<void> {
   await admit(open, events, nowMs)
   await settleAll(open, (await claim(open, { nowMs })).claims, DEAD, nowMs)
@@ -46,7 +46,7 @@ export async function die(open: OpenStore<object>, events: readonly NewEvent[], 
 const LOOK_MS = 5
 const LOOKS = 2_000
 
-/** Waits for what follows an answer soon; a busy machine may take its time. */
+/** Waits for an asynchronous effect, long enough for a busy machine. */
 export async function until(what: string, isTrue: () => boolean): Promise<void> {
   for (let looks = 0; looks < LOOKS && !isTrue(); looks += 1)
     await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_MS, true))

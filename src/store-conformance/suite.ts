@@ -1,66 +1,69 @@
-/** What a test of the suite gets, and how the suite is told of a store. */
+/** Options of the suite, and the fixture of its tests. */
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable, OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 
-/** When an event is corrupted. */
+/** The moment of corruption. */
 export type DamageMoment = 'while it waits' | 'before a restart' | 'while leased' | 'once settled' | 'once dead'
 
-/** The event that is corrupted, and its message. */
+/** The corrupted event, and its message. */
 export interface DamageTarget {
   readonly id: string
   readonly messageKey: string
 }
 
-/** A stored field, and what another tool, a failing disk or a newer version makes of it. */
+/** A stored field and its corruption by another tool, a failing disk or a newer version. */
 export interface Damage {
-  /** Such as `events.record: not JSON`. */
+  /** For example `events.record: not JSON`. */
   readonly name: string
   /**
-   * What is left of a waiting event: `whole`, it is dispatched as it was; `part`, it becomes a dead letter that keeps its bytes;
-   * `less`, a dead letter without them; `nothing`, no trace of it; `either`, it is dispatched or becomes a dead letter.
+   * What remains of a waiting event. `whole`: it is dispatched unchanged. `part`: it becomes a dead letter that keeps its
+   * bytes. `less`: a dead letter without them. `nothing`: it is gone. `either`: it is dispatched or becomes a dead letter.
    */
   readonly leaves: 'whole' | 'part' | 'less' | 'nothing' | 'either'
-  /** When there is such a field to corrupt. Default: at each moment. */
+  /** When the field exists. Default: at each moment. */
   readonly at?: readonly DamageMoment[] | undefined
-  /** What orders the rest of its message is lost, so it need not come in order. */
+  /** The order of the rest of its message is lost, so it may be dispatched out of order. */
   readonly scatters?: true
 }
 
 /** A fresh, empty store for one test. */
 export interface StoreUnderTest {
   readonly store: Store<object>
-  /** Called when the test is over. The suite closes what it opened. */
+  /** Called after the test. The suite closes the stores that it opened. */
   readonly dispose?: () => Awaitable<void>
-  /** Does the damage of that name to this event or its message, without the open store. */
+  /** Corrupts this event or its message as named, bypassing the open store. */
   readonly damage?: (name: string, target: DamageTarget) => Awaitable<void>
 }
 
-/** What `storeConformance` takes. */
+/** Options of `storeConformance`. */
 export interface ConformanceOptions {
-  /** The runner's own: `test` of vitest, node:test, jest, ... */
+  /** The `test` function of the runner: vitest, node:test, jest, ... */
   readonly test: (name: string, run: () => Promise<void>) => void
   /** Called for each test that does not apply, with the reason. Default: prints both. */
   readonly skip?: ((name: string, reason: string) => void) | undefined
   /** A fresh, empty store for each test. */
   readonly makeStore: () => Awaitable<StoreUnderTest>
-  /** What the store says of itself. */
+  /** The capabilities that the store declares. */
   readonly capabilities: StoreCapabilities
-  /** What can be corrupted, each field in each way; undefined for a store whose data nothing else can reach. */
+  /** Possible corruptions: each field in each way. Undefined if no other program can reach the store's data. */
   readonly damages?: readonly Damage[] | undefined
-  /** What the store leaves out: `sends`, `workers`. Default none; a store that is not shared needs no workers. */
+  /**
+   * Optional parts that the store does not implement: `sends`, `workers`. Default none. A store that is not shared needs no
+   * workers.
+   */
   readonly leavesOut?: readonly MayLeaveOut[] | undefined
-  /** How many random interleavings are tried. Default 100. */
+  /** Number of random interleavings. Default 100. */
   readonly interleavings?: number | undefined
 }
 
-/** What a store may leave out: to remember what was sent, and to know the processes that share it. */
+/** Optional parts: remembering sends, and listing the processes that share the store. */
 export const MAY_LEAVE_OUT = ['sends', 'workers'] as const
 
 type MayLeaveOut = (typeof MAY_LEAVE_OUT)[number]
 
 export interface ConformanceCase {
   readonly name: string
-  /** Does not apply to a store that leaves this out. */
+  /** Skipped if the store leaves this out. */
   readonly needs?: MayLeaveOut
   readonly run: (fixture: Fixture) => Promise<void>
 }
@@ -68,21 +71,21 @@ export interface ConformanceCase {
 export interface Fixture {
   readonly capabilities: StoreCapabilities
   readonly open: OpenStore<object>
-  /** Opens the same store once more, as another process does. */
+  /** Opens the same store again, like another process. */
   readonly openAnother: () => Promise<OpenStore<object>>
-  /** What is still open at the end of the test is closed then. */
+  /** Stores that are still open are closed at the end of the test. */
   readonly close: (one: OpenStore<object>) => Promise<void>
-  /** Closes the store and opens it again, as a restart does. */
+  /** Closes and reopens the store, like a restart. */
   readonly reopen: () => Promise<OpenStore<object>>
-  /** How often the store has said that there is work. */
+  /** Number of `onWork` calls. */
   readonly timesTold: () => number
-  /** What the store has reported. */
+  /** Errors that the store reported. */
   readonly reports: readonly MessagingWebhooksError[]
   /** See `StoreUnderTest`. */
   readonly damage: (name: string, target: DamageTarget) => Promise<void>
 }
 
-/** Runs one test on a fresh store, and closes it whatever happens. */
+/** Runs one test on a fresh store, and closes it in any case. */
 export async function runOnFreshStore(
   makeStore: ConformanceOptions['makeStore'],
   run: ConformanceCase['run'],

@@ -1,4 +1,4 @@
-/** Valid callback bodies with sensible defaults, of which every field can be replaced. Contract, service.md#events. */
+/** Builds valid callback bodies. Every field has a default and can be replaced. Contract, service.md#events. */
 import { randomUUID } from 'node:crypto'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CallbackKind, EventType } from '../public/events.ts'
@@ -10,7 +10,7 @@ type Body = Record<string, unknown>
 
 const PROJECT = 'My Shop'
 
-/** Builders of callback bodies, without the authKey: whoever sends one knows it. Throw an `OptionsError` for a misspelt field. */
+/** Builders of callback bodies, without the authKey, which the sender adds. Throw an `OptionsError` for a misspelt field. */
 export const callback = {
   /** Contract, service.md#sms-delivery-callback. Default: carrier A, `success`, now. */
   smsDelivery(fields: SmsDeliveryFields = {}): Body {
@@ -22,12 +22,12 @@ export const callback = {
     checkFields(fields, 'callback.chatApp', KNOWN_FIELDS['chat-app'])
     return chatApp({ ...fields })
   },
-  /** Contract: "not shown". Fields of our own choice. */
+  /** Contract: "not shown". The fields are ours. */
   received(fields: Fields = {}): Body {
     checkFields(fields, 'callback.received')
     return { project: PROJECT, id: randomUUID(), from: '254711000000', to: '22384', text: 'Hello', ...fields }
   },
-  /** Contract: "not shown". Fields of our own choice. */
+  /** Contract: "not shown". The fields are ours. */
   payment(fields: Fields = {}): Body {
     checkFields(fields, 'callback.payment')
     return { project: PROJECT, id: randomUUID(), amount: 100, currency: 'KES', status: 'completed', ...fields }
@@ -80,11 +80,10 @@ function nowSeconds(): number {
 }
 
 interface CallbackRow {
-  /** The kind of callback URL that it belongs to. */
+  /** The kind of callback URL. */
   readonly kind: CallbackKind
-  /** Whose fields it has; of the others the contract shows none. */
+  /** The documented fields. The contract shows none for other shapes. */
   readonly shape?: ReportShape
-  /** With whatever fields. */
   readonly build: (fields: Fields) => Body
 }
 
@@ -96,7 +95,9 @@ const subscription = (event: string): CallbackRow => ({
   build: (fields) => callback.subscription({ event, ...fields }),
 })
 
-/** Every event type but `late`, which takes two callbacks, the later one first, and those that come of none. */
+/**
+ * Every event type that a single callback can produce: all but `late`, which takes two callbacks, and those without a callback.
+ */
 export const CALLBACKS = {
   'message.queued': sms((fields) => smsDelivery({ status: 'queued', statusCode: '13', ...fields })),
   'message.sent': ofChatApp('sent'),
@@ -114,10 +115,13 @@ export const CALLBACKS = {
   unrecognized: sms((fields) => smsDelivery({ messageId: undefined, ...fields })),
 } as const satisfies Readonly<Record<Exclude<EventType, 'late' | 'send.overdue' | 'send.unknown'>, CallbackRow>>
 
-/** The event types that one callback can lead to. */
+/** Event types that a single callback can produce. */
 export type CallbackEvent = keyof typeof CALLBACKS
 
-/** What `callbackFor` takes for an event type; the contract shows no fields of received messages, payments and premium SMS. */
+/**
+ * The fields that `callbackFor` accepts for an event type. The contract shows none for received messages, payments and premium
+ * SMS.
+ */
 export type CallbackFields<T extends CallbackEvent> = (typeof CALLBACKS)[T] extends { readonly shape: 'sms' }
   ? SmsDeliveryFields
   : (typeof CALLBACKS)[T] extends { readonly shape: 'chat-app' }
@@ -125,9 +129,9 @@ export type CallbackFields<T extends CallbackEvent> = (typeof CALLBACKS)[T] exte
     : Fields
 
 /**
- * The body of a callback that leads to an event of this type, without the authKey. `fields` replace its own; `statuses` is
- * merged, and `messageId` goes where the shape of the callback has it. Throws a `MessagingWebhooksError` (`pattern_unknown`)
- * for an event type that does not exist or has no single callback, and an `OptionsError` for a misspelt field.
+ * The body of a callback that produces an event of this type, without the authKey. `fields` replace the defaults; `statuses` is
+ * merged, and `messageId` is placed as the shape requires. Throws a `MessagingWebhooksError` (`pattern_unknown`) if the event
+ * type does not exist or no single callback produces it, and an `OptionsError` for a misspelt field.
  */
 export function callbackFor<const T extends CallbackEvent>(type: T, fields?: CallbackFields<T>): Body {
   const row: CallbackRow | undefined = Object.hasOwn(CALLBACKS, type) ? CALLBACKS[type] : undefined

@@ -1,4 +1,4 @@
-/** Posts one callback to an app that need not listen anywhere. Contract, service.md#callback-receiver. */
+/** Posts one callback to an app, which need not listen. Contract, service.md#callback-receiver. */
 import { types } from 'node:util'
 import { z } from 'zod'
 import { checkOptions, describe, numberFrom } from '../runtime/check-options.ts'
@@ -6,21 +6,21 @@ import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { checkApp, withServer, type App } from './own-server.ts'
 import { signCallback } from './sign.ts'
 
-/** How a callback is delivered; with neither `signingSecret` nor `authKey` it has no proof, and should be refused. */
+/** Options of `deliver`. Without `signingSecret` and `authKey`, the callback has no proof and should be refused. */
 export interface DeliverOptions {
-  /** Where the receiver is mounted. Default `/`. */
+  /** The path of the receiver. Default `/`. */
   readonly path?: string | undefined
-  /** Signs the body's bytes. */
+  /** Signs the bytes of the body. */
   readonly signingSecret?: string | undefined
-  /** Put into the body of a callback that is an object. */
+  /** Added to the body if the callback is an object. */
   readonly authKey?: string | undefined
-  /** The signature's `t`, in Unix seconds. Default: now, by this machine's clock. */
+  /** The `t` of the signature, in Unix seconds. Default: this machine's time. */
   readonly timestamp?: number | undefined
-  /** Further headers; one of the same name replaces ours. */
+  /** Additional headers. They override the default ones. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** What the app answered. */
+/** The app's response. */
 export interface Delivered {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -41,10 +41,9 @@ const optionsSchema = z.strictObject({
 })
 
 /**
- * Posts `callback` as the service would: an object as JSON, text and bytes as they are. Follows no redirect, as the
- * service does not. Rejects with what a listener throws or rejects with, and with an `OptionsError` for what cannot be
- * delivered. Needs `supertest`, an optional peer dependency: rejects with a `MessagingWebhooksError` (`peer_missing`)
- * where it is not installed.
+ * Posts `callback` as the service would: an object as JSON, text and bytes unchanged. Follows no redirect. Rejects with an
+ * error that the app throws or rejects with, and with an `OptionsError` for an invalid argument. Requires `supertest`, an
+ * optional peer dependency; rejects with a `MessagingWebhooksError` (`peer_missing`) if it is not installed.
  */
 export async function deliver(
   app: App,
@@ -63,9 +62,9 @@ export async function deliver(
     const posted = request(server)
       .post(path)
       .set({ 'content-type': 'application/json', accept: 'application/json', ...signature })
-      // Else supertest writes bytes that are called JSON as JSON.
+      // supertest would serialise bytes with a JSON content type.
       .serialize((body: unknown) => body as string)
-      // The answer's text as it is: a JSON body that is none must not become an error here.
+      // Keeps the response as text, so that invalid JSON is not an error.
       .buffer(true)
       .parse((response, done) => {
         const chunks: Buffer[] = []
@@ -79,7 +78,7 @@ export async function deliver(
 
 function bytesOf(callback: unknown, authKey: string | undefined): Buffer {
   if (typeof callback === 'string') return Buffer.from(callback)
-  // Of whichever realm: some test runners have classes of their own.
+  // Not `instanceof`: some test runners have their own realm.
   if (types.isUint8Array(callback)) return Buffer.from(callback)
   if (typeof callback === 'object' && callback !== null)
     return Buffer.from(JSON.stringify(authKey === undefined ? callback : { ...callback, authKey }))

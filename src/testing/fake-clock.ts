@@ -1,20 +1,20 @@
-/** A clock for tests, so that they need not sleep through a gap, a retry or the 300 s of a signature. */
+/** A clock for tests, so that they need not wait for reorder waits, retries or expired signatures. */
 import { describe } from '../runtime/check-options.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
 
-/** What `createReceiver({ clock })` takes, and a test moves. */
+/** A `Clock` for `createReceiver({ clock })` that the test advances. */
 export interface FakeClock extends Clock {
   /**
-   * Moves the time on by `ms` milliseconds. Each timer fires at its own moment, and what it starts comes to rest before
-   * the next one, as far as it waits for nothing outside this process.
+   * Advances the time by `ms` milliseconds. Each timer fires at its own time, and the work it starts runs until it waits for
+   * I/O, before the next timer fires.
    */
   advance(ms: number): Promise<void>
 }
 
 /**
- * A clock that stands still until `advance` moves it. It starts at `start` (a Date, or milliseconds since the Unix epoch;
- * default: now). Sockets and disks go on as ever, so callbacks can be delivered meanwhile.
+ * A clock that stands still until `advance` is called. Starts at `start` (a Date, or milliseconds since the Unix epoch;
+ * default: now). Sockets and disks work as usual, so callbacks can be delivered.
  */
 export function fakeClock(start: Date | number = Date.now()): FakeClock {
   let nowMs = typeof start === 'string' ? NaN : Number(start)
@@ -54,7 +54,7 @@ export function fakeClock(start: Date | number = Date.now()): FakeClock {
   }
 }
 
-/** Turns of the event loop in which what a timer started runs as far as it can without time passing. */
+/** Turns of the event loop after each timer, in which the work it started can run. */
 const TURNS = 4
 
 async function atRest(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The fields of the callbacks that the contract shows, each once: their types and their names come from here. */
+/** The documented fields of callbacks. Their types and names derive from here. */
 import { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
 import type { ReportShape } from '../public/report-payloads.ts'
@@ -6,7 +6,7 @@ import { describe, type Given } from '../runtime/check-options.ts'
 import { nearestByEdits } from '../runtime/did-you-mean.ts'
 import { isRecord } from '../runtime/values.ts'
 
-/** What builders take inside: whatever the service may add one day. */
+/** Builders accept any field: the service may add some. */
 export type Fields = Readonly<Record<string, unknown>>
 
 const text = z.string().optional()
@@ -17,7 +17,7 @@ const smsFields = {
   project: text,
   messageId: text,
   channel: text,
-  /** Carrier A: `success`, `network_failure`, ...; carrier B: what it says. */
+  /** Carrier A: `success`, `network_failure`, ...; carrier B: its own words. */
   status: text,
   /** A code of the service's table. */
   statusCode: code,
@@ -25,9 +25,9 @@ const smsFields = {
   type: text,
   /** Unix seconds. */
   timestamp: unixSeconds,
-  /** Carrier B’s reason of a failure. */
+  /** Carrier B's reason for a failure. */
   description: text,
-  /** Carrier B’s reason of a failure, as a code. */
+  /** Carrier B's reason for a failure, as a code. */
   status_code: code,
   authKey: text,
 }
@@ -42,14 +42,14 @@ const statuses = {
   /** Unix seconds, as text. */
   expiration_timestamp: text,
   category: text,
-  /** Why it failed. */
+  /** The reason for a failure. */
   error: text,
 }
 
 const chatAppFields = {
   project: text,
   channel: text,
-  /** The number that the project sends from. */
+  /** The sending number of the project. */
   phone_number: text,
   statuses: z.object(statuses).optional(),
   /** Unix seconds. */
@@ -59,29 +59,29 @@ const chatAppFields = {
   authKey: text,
 }
 
-/** Contract, service.md#sms-delivery-callback. One that is undefined is left out of the body. */
+/** Contract, service.md#sms-delivery-callback. A field that is undefined is omitted from the body. */
 export type SmsDeliveryFields = Given<typeof smsFields>
 /** The report of a chat-app callback. */
 export type ChatAppStatuses = Given<typeof statuses>
-/** Contract, service.md#chat-app-delivery-callback. One that is undefined is left out of the body. */
+/** Contract, service.md#chat-app-delivery-callback. A field that is undefined is omitted from the body. */
 export type ChatAppFields = Given<typeof chatAppFields, { readonly statuses: ChatAppStatuses | undefined }>
 
-/** The names of the fields that are known of a callback, by where they stand: `''` for its top. */
+/** Names of the documented fields, by the object that contains them: `''` for the body itself. */
 export type KnownFields = Readonly<Record<string, readonly string[]>>
 
-/** Of a chat-app callback the id may stand at the top: it is put where the shape has it. */
+/** A chat-app callback also accepts `messageId` at the top level and moves it into `statuses`. */
 export const KNOWN_FIELDS: Readonly<Record<ReportShape, KnownFields>> = {
   sms: { '': Object.keys(smsFields) },
   'chat-app': { '': [...Object.keys(chatAppFields), 'messageId'], statuses: Object.keys(statuses) },
 }
 
 interface MisspeltField {
-  /** As in `statuses.stauts`. */
+  /** For example `statuses.stauts`. */
   readonly name: string
   readonly meant: string
 }
 
-/** Those that no callback of this form has, and that are much like one which was not given. Others nobody documents. */
+/** Undocumented fields that resemble a documented one that was not given. */
 export function misspeltFields(given: Fields, known: KnownFields): readonly MisspeltField[] {
   return Object.entries(known).flatMap(([within, names]) => {
     const inner = within === '' ? given : given[within]
@@ -89,7 +89,7 @@ export function misspeltFields(given: Fields, known: KnownFields): readonly Miss
     const left = names.filter((name) => !Object.hasOwn(fields, name))
     return Object.keys(fields).flatMap((name): readonly MisspeltField[] => {
       if (names.includes(name)) return []
-      // The same name at another place, as `status` of the chat-app, which stands in `statuses`.
+      // A documented name in the wrong object, such as the chat-app `status`, which belongs into `statuses`.
       const [elsewhere] = Object.keys(known).filter((place) => known[place]?.includes(name))
       const meant = elsewhere === undefined ? nearestByEdits(name, left) : name
       return meant === undefined ? [] : [{ name: pathOf(within, name), meant: pathOf(elsewhere ?? within, meant) }]
@@ -102,8 +102,8 @@ function pathOf(within: string, name: string): string {
 }
 
 /**
- * Throws an `OptionsError` where the fields are no object, and for one that looks misspelt: it would leave the default in a test that
- * then passes. Nothing is known of callbacks whose fields nobody documents.
+ * Throws an `OptionsError` if the fields are not an object, or for a field that looks misspelt, which would leave the default
+ * value and let the test pass. Undocumented callbacks accept any field.
  */
 export function checkFields(given: unknown, where: string, known: KnownFields = {}): asserts given is object {
   checkObject(given, where, 'fields')

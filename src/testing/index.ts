@@ -1,5 +1,5 @@
 /**
- * Play the service in your own tests.
+ * Act as the service in your own tests.
  *
  * @module messaging-webhooks/testing
  */

@@ -1,4 +1,4 @@
-/** What a callback is delivered to: a server that only this kit opens, so that the receiver warns of none of its settings. */
+/** Runs an app on a server of the kit, with settings that cause no warnings of the receiver. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import { describe, hasMethods } from '../runtime/check-options.ts'
@@ -7,10 +7,10 @@ import { OptionsError } from '../public/errors.ts'
 /** An Express or Connect app, a plain listener such as `receiver.middleware()`, or a server, listening or not. */
 export type App = ((request: IncomingMessage, response: ServerResponse) => unknown) | Server | HttpsServer
 
-/** A receiver warns of a server that ends idle connections soon; nobody's connection to one of a test is idle. */
+/** The receiver warns about short idle timeouts, which do not matter in a test. */
 const KEEP_ALIVE_MS = 75_000
 
-/** Throws an `OptionsError` for what cannot be delivered to, a receiver before all. */
+/** Throws an `OptionsError` for an unsupported app, such as a receiver. */
 export function checkApp(app: unknown): void {
   if (hasMethods(app, ['middleware', 'onAny', 'start']))
     throw new OptionsError(
@@ -20,7 +20,10 @@ export function checkApp(app: unknown): void {
     throw new OptionsError(`deliver: the app is ${describe(app)}; expected an app, a listener or a server.`)
 }
 
-/** Calls `work` with a server for the app. What the app throws, or rejects with, would end the process elsewhere: this rejects. */
+/**
+ * Calls `work` with a server for the app. Rejects with an error that the app throws or rejects with, which would otherwise end
+ * the process.
+ */
 export async function withServer<T>(app: App, work: (server: Server | HttpsServer) => Promise<T>): Promise<T> {
   if (typeof app !== 'function') return app.listening ? work(app) : withBorrowed(app, () => work(app))
   let thrown: { readonly error: unknown } | undefined
@@ -31,7 +34,7 @@ export async function withServer<T>(app: App, work: (server: Server | HttpsServe
     }
     try {
       void Promise.resolve(app(request, response)).catch((error: unknown) => {
-        // Nobody waits here for what goes wrong after the answer: it stays unhandled, as it is elsewhere.
+        // An error after the response stays unhandled, as in production.
         if (response.writableEnded) throw error
         fail(error)
       })
@@ -47,7 +50,7 @@ export async function withServer<T>(app: App, work: (server: Server | HttpsServe
   }
 }
 
-/** Servers of users that the kit has listen, by how many deliveries, with their own setting. */
+/** Servers of the user in use by the kit: the number of deliveries and the original setting. */
 const borrowed = new WeakMap<Server | HttpsServer, { users: number; readonly keepAliveTimeout: number }>()
 
 async function withBorrowed<T>(server: Server | HttpsServer, work: () => Promise<T>): Promise<T> {

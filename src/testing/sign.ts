@@ -1,4 +1,4 @@
-/** Signs a callback as the service does. Shares no code with the verifier, so that the two can disagree. */
+/** Signs a callback like the service. Shares no code with the verifier, so that a test can detect a difference. */
 import { createHmac } from 'node:crypto'
 import { types } from 'node:util'
 import { z } from 'zod'
@@ -8,8 +8,9 @@ import { OptionsError } from '../public/errors.ts'
 const optionsSchema = z.strictObject({ timestamp: numberFrom(-Infinity, Infinity, 'Unix seconds').optional() })
 
 /**
- * The value of the `X-Service-Signature` header for exactly this body: `t=<unix seconds>,v1=<hex digest>`.
- * `timestamp` is in Unix seconds; default: now. Throws an `OptionsError` for what is no body or no secret. Contract, service.md#callback-authenticity.
+ * The value of the `X-Service-Signature` header for exactly this body: `t=<unix seconds>,v1=<hex digest>`. `timestamp` is in
+ * Unix seconds; default: now. Throws an `OptionsError` for an invalid body or secret. Contract,
+ * service.md#callback-authenticity.
  */
 export function signCallback(
   body: string | Uint8Array,

@@ -1,4 +1,4 @@
-/** Waits for an event in a test, and says what came instead where it does not come. */
+/** Waits for an event in a test. On timeout, the error lists the events that were dispatched instead. */
 import { subscribe } from 'node:diagnostics_channel'
 import { z } from 'zod'
 import { checkOptions, describe, hasMethods, numberFrom, unknownName } from '../runtime/check-options.ts'
@@ -12,21 +12,21 @@ import {
   type WebhookEvent,
 } from '../public/events.ts'
 
-/** As much of a receiver as tells what its events look like. */
+/** The part of a receiver that determines its event types. */
 interface Watched {
   onAny(handler: never): () => void
 }
 
-/** The union of a receiver's events, typed by its schemas. */
+/** The union of a receiver's events, with its schemas applied. */
 type EventOf<R> = R extends { onAny: (handler: infer H) => unknown }
   ? H extends (event: infer E, ...rest: never[]) => unknown
     ? E
     : never
   : never
 
-/** Under the five seconds after which Vitest and Jest end a test, so that this error is the one that is shown. */
+/** Below the five-second limit of Vitest and Jest, so that this error is shown. */
 const TIMEOUT_MS = 4_000
-/** More than these are counted, not listed. */
+/** Maximum number of listed events; others are counted. */
 const MOST_LISTED = 20
 
 const optionsSchema = z.strictObject({
@@ -34,14 +34,13 @@ const optionsSchema = z.strictObject({
 })
 
 /**
- * Resolves with the event of this type and message once all of its handlers have succeeded, be it before this call or
- * after. An event that has no message id (`received`, `payment`, ...) is found by any field of its payload with this
- * value, or with `undefined` by its type alone; of several the newest counts. The receiver must be of this process.
+ * Resolves with the event of this type and message once all of its handlers have succeeded, before or after this call. An event
+ * without a message id (`received`, `payment`, ...) matches if any field of its payload has this value, or by its type alone if
+ * the id is undefined. Returns the newest match. The receiver must run in this process.
  *
- * Rejects with a `MessagingWebhooksError`: `wait_timed_out` after `timeoutMs` milliseconds (default 4,000), which says
- * what was handed over meanwhile; `pattern_unknown` for a type that does not exist; an `OptionsError` for what is no receiver,
- * id or option. Its time is the machine's, whatever
- * `clock` the receiver has.
+ * Rejects with a `MessagingWebhooksError`: `wait_timed_out` after `timeoutMs` milliseconds (default 4,000), with a list of the
+ * events dispatched so far; `pattern_unknown` for an unknown type. Rejects with an `OptionsError` for an invalid receiver, id
+ * or option. Uses the machine's time, not the receiver's `clock`.
  */
 export async function waitFor<R extends Watched, const T extends EventType>(
   receiver: R,
@@ -69,7 +68,7 @@ export async function waitFor<R extends Watched, const T extends EventType>(
     const detail = `No ${wanted} was handled within ${timeoutMs} ms. ${whatCame(handedOver)}`
     throw new MessagingWebhooksError('wait_timed_out', detail)
   }
-  // What was found has this type; that it is typed by this receiver's schemas, its `onAny` says.
+  // `find` has checked the type, and the type of `onAny` has the receiver's schemas.
   return event as Extract<EventOf<R>, { readonly type: T }>
 }
 
@@ -119,11 +118,11 @@ function whatCame(handedOver: readonly HandedOver[]): string {
   return `What came: ${more > 0 ? `${more} others, ` : ''}${listed.join(', ')}.`
 }
 
-/** What each receiver of this process handed over, from the moment in which this kit is imported. */
+/** The events that a receiver has dispatched since this kit was imported. */
 interface History {
-  /** The newest last; no more than the latest thousand, so that a long run fills no memory. */
+  /** Newest last. Limited to 1,000, so that a long run does not exhaust memory. */
   readonly handedOver: HandedOver[]
-  /** Called with each further one. */
+  /** Called for each new event. */
   readonly listeners: Set<() => void>
 }
 
@@ -131,7 +130,6 @@ const KEPT = 1_000
 
 const histories = new WeakMap<object, History>()
 
-/** What a receiver handed over so far, and from now on. */
 function historyOf(receiver: object): History {
   const known = histories.get(receiver)
   if (known !== undefined) return known
@@ -141,7 +139,7 @@ function historyOf(receiver: object): History {
 }
 
 subscribe(HANDED_OVER_CHANNEL, (message) => {
-  // Only receiver.ts publishes there, and the two are of one package.
+  // Only receiver.ts publishes to this channel.
   const handedOver = message as HandedOver
   const history = historyOf(handedOver.receiver)
   history.handedOver.push(handedOver)

@@ -1,13 +1,13 @@
 /**
- * What stands in the files of conformance vectors, field by field. The types, the JSON Schema that is published, the tables of
- * the guide and the check of the files all come from here.
+ * The format of the conformance vectors. The types, the published JSON Schema, the tables of the guide and the check of the
+ * files derive from it.
  */
 import { z } from 'zod'
 import { PROOF_POLICIES } from '../public/callback.ts'
 import type { RefusalCode } from '../public/error-table.ts'
 import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, FAILURE_CAUSES, type Oddity, type Problem } from '../public/events.ts'
 
-/** Of the format. It rises when a reader of the version before would misunderstand something. */
+/** Version of the format. Increased when a reader of the previous version would misinterpret something. */
 const VECTORS_VERSION = 1
 
 const REASONS = [
@@ -194,7 +194,7 @@ export const sequencesVector = z
 const $schema = z.literal('./schema.json').describe('The JSON Schema of all of these files')
 const version = z.literal(VECTORS_VERSION).describe('Of the format')
 
-/** Every family in one file. */
+/** All families in one file. */
 export const everyFamily = z.strictObject({
   $schema,
   version,
@@ -216,13 +216,13 @@ const oneFamily = z.discriminatedUnion('family', [
   z.strictObject({ $schema, version, family: z.literal('sequences'), vectors: sequences }),
 ])
 
-/** What `schema.json` holds, in draft 2020-12. */
+/** The content of `schema.json`, in draft 2020-12. */
 export function vectorsJsonSchema(): object {
   const title = 'Conformance vectors of messaging-webhooks: a file of one family, or all of them in one'
   return z.toJSONSchema(z.union([everyFamily, oneFamily]).meta({ title }), {
     target: 'draft-2020-12',
     override({ jsonSchema }) {
-      // No format of the standard: validators that are strict refuse it, and the pattern says the same.
+      // Not a standard format: strict validators reject it. The pattern expresses the same.
       if (jsonSchema.format === 'base64') delete jsonSchema.format
     },
   })

@@ -1,7 +1,7 @@
 /**
- * The public surface of `messaging-webhooks/vectors`: known answers, worked out by hand from the service's rules, to which any
- * receiver can be held. The same is published as plain JSON, for other languages: `messaging-webhooks/vectors/index.json`, and
- * a file for each family.
+ * The public surface of `messaging-webhooks/vectors`: known answers for testing any receiver, worked out by hand from the
+ * service's rules. Also published as plain JSON for other languages: `messaging-webhooks/vectors/index.json`, and one file per
+ * family.
  */
 import type { z } from 'zod'
 import {
@@ -18,20 +18,20 @@ import proof from './proof.json' with { type: 'json' }
 import sequences from './sequences.json' with { type: 'json' }
 import signature from './signature.json' with { type: 'json' }
 
-/** All vectors, by family, with the version of their format. */
+/** All vectors by family, with the version of their format. */
 export type Vectors = z.infer<typeof everyFamily>
-/** Is this callback taken, and by what? */
+/** Whether a callback is accepted, and by which proof. */
 export type ProofVector = z.infer<typeof proofVector>
-/** The digest over these bytes. */
+/** The digest of given bytes. */
 export type SignatureVector = z.infer<typeof signatureVector>
-/** What an authentic callback means. */
+/** The meaning of an authentic callback. */
 export type NormalisationVector = z.infer<typeof normalisationVector>
 /** Which callbacks are the same event. */
 export type IdentityVector = z.infer<typeof identityVector>
-/** What is handed over when, and what is known of a message in the end. */
+/** What is dispatched and when, and the final state of a message. */
 export type SequencesVector = z.infer<typeof sequencesVector>
 
-/** Checked as it is read, so that the types are true. */
+/** Parsed on import, so that the types hold. */
 export const vectors: Vectors = everyFamily.parse({
   $schema: './schema.json',
   version: proof.version,
