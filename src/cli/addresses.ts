@@ -1,11 +1,11 @@
-/** Addresses: where a command listens until a signal ends it, and where it may send callbacks. */
+/** Addresses on which a command listens, and URLs to which it may send callbacks. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { webUrl } from '../emulator/http.ts'
 import { CliError } from './exit-codes.ts'
 import { codeOf } from './secrets.ts'
 
-/** Listens; says where. Throws a `CliError` where the port cannot be had. */
+/** Listens and returns the URL. Throws a `CliError` if the port is unavailable. */
 export async function listen(
   server: Server,
   { port, host }: { readonly port: number; readonly host: string },
@@ -34,7 +34,7 @@ export async function untilSignal(): Promise<void> {
   })
 }
 
-/** Checks a URL that is posted to. Throws a `CliError` for one that is no http or https URL, or not of this machine. */
+/** Throws a `CliError` unless the URL is http or https and names this machine or a remote one is allowed. */
 export function checkTarget(url: string, allowRemote: boolean, called = '--to'): void {
   const target = webUrl(url)
   if (target === undefined)

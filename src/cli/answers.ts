@@ -1,29 +1,29 @@
-/** The answers to callbacks: lines, counts, and what to do about those that a correct receiver does not give. */
+/** Counts the answers to callbacks, and explains those that a correct receiver would not give. */
 import type { Delivery } from '../emulator/outgoing.ts'
 import { verdictOf, type Verdict } from '../emulator/faults.ts'
 import type { ExitName } from './exit-codes.ts'
 import { shown, type Colours, type Terminal } from './terminal.ts'
 
-/** A run in numbers. */
+/** Results of a run. */
 interface Summary {
-  /** Requests that were made, or left out by a fault. */
+  /** Requests sent, and those that a fault dropped. */
   readonly requests: number
-  /** How often each status was answered; `none` where there was no answer, `dropped` where nothing was sent. */
+  /** Number of answers by status; `none` for no answer, `dropped` for a request that was not sent. */
   readonly answers: Readonly<Record<string, number>>
-  /** How often each fault was applied. */
+  /** Number of requests with each fault. */
   readonly faults: Readonly<Record<string, number>>
-  /** What was to be taken and was answered otherwise. */
+  /** Valid callbacks with an answer other than 2xx. */
   readonly refused: number
-  /** What was to be refused and was answered 2xx. */
+  /** Invalid callbacks that were answered 2xx. */
   readonly wronglyTaken: number
-  /** What should have been answered and was not. */
+  /** Requests that should have been answered. */
   readonly unanswered: number
-  /** Milliseconds to the answer, by nearest rank: values that were measured. */
+  /** Percentiles of the response time in milliseconds, by nearest rank. */
   readonly p50Ms: number | undefined
   readonly p99Ms: number | undefined
 }
 
-/** Answers of one status that are not the expected ones, and what to do next. */
+/** Unexpected answers of one status, with an example. */
 interface Unexpected {
   readonly verdict: Verdict
   readonly delivery: Delivery
@@ -68,7 +68,7 @@ export function createAnswers() {
         p99Ms: percentile(0.99),
       }
     },
-    /** Explains each kind of unexpected answer once, on the standard error. */
+    /** Prints one explanation for each kind of unexpected answer, to the standard error. */
     explain({ note, noteColours: { yellow } }: Pick<Terminal, 'note' | 'noteColours'>): void {
       for (const { verdict, delivery, count } of unexpected.values()) {
         const got = shown(String(delivery.status ?? delivery.error ?? 'no answer'))
@@ -113,7 +113,7 @@ const NEXT: ReadonlyMap<number, string> = new Map([
   [503, 'read the log of the app: its store or its credentials are unavailable, or a proxy does not reach it.'],
 ])
 
-/** What to do after a callback that a receiver with this pair accepts was answered otherwise. */
+/** The next action after a valid callback was not accepted. */
 function nextAfter({ status = 0, url }: Delivery): string {
   const doctor = `messaging-webhooks doctor ${url}`
   if (status >= 300 && status < 400) return 'give --to the URL that this one redirects to. The service follows none.'
@@ -122,7 +122,7 @@ function nextAfter({ status = 0, url }: Delivery): string {
   return NEXT.get(status) ?? `read the log of the app for an error before the receiver, or run: ${doctor}`
 }
 
-/** One answer as a line; `about` stands behind it. */
+/** One answer as a line. `about` describes the callback. */
 export function deliveryLine(delivery: Delivery, colours: Colours, about?: string): string {
   const { green, red, yellow, dim } = colours
   const { status, tookMs, error, faults, url } = delivery
@@ -141,7 +141,7 @@ export function deliveryLine(delivery: Delivery, colours: Colours, about?: strin
   return parts.filter((part) => part !== undefined).join('  ')
 }
 
-/** As in “204: 3, 401: 1”. */
+/** For example “204: 3, 401: 1”. */
 export function countsText(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
     .map(([name, count]) => `${name}: ${count}`)

@@ -1,14 +1,14 @@
-/** Readers of arguments; commander shows what they throw in one line. */
+/** Parsers of arguments. commander prints the errors that they throw. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 import { CliError } from './exit-codes.ts'
 
-/** The longest time that a command waits for an answer. */
+/** Maximum timeout of an answer. */
 export const LONGEST_TIMEOUT_MS = 600_000
 
-/** For a whole number within a range, both ends included. */
+/** Parses a whole number within a range, both ends included. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const number = /^\d+$/.test(text) ? Number(text) : NaN
@@ -18,21 +18,19 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   }
 }
 
-/** For a number above zero. */
 export function positiveNumber(text: string): number {
   const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN
   if (!(number > 0)) throw new InvalidArgumentError('Expected a number above 0.')
   return number
 }
 
-/** For a time. */
 export function timeOf(text: string): Date {
   const time = new Date(text)
   if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.')
   return time
 }
 
-/** An option that may be given several times, each time one of these words. */
+/** A repeatable option with a list of allowed words. */
 export function severalOf(flags: string, description: string, words: readonly string[]): Option {
   return new Option(flags, `${description}: ${words.join(', ')}`).argParser(
     (value: string, previous: readonly string[] | undefined) => {
@@ -42,12 +40,12 @@ export function severalOf(flags: string, description: string, words: readonly st
   )
 }
 
-/** Collects an option that may be given several times. */
+/** Collects the values of a repeatable option. */
 export function collected(value: string, previous: readonly string[] = []): readonly string[] {
   return [...previous, value]
 }
 
-/** Faults as `name` or `name=rate`, checked like the option of the emulator. `where` is the flag. */
+/** Parses faults as `name` or `name=rate`, with the emulator's schema. `where` is the flag. */
 export function readRates<T extends z.ZodType>(schema: T, given: readonly string[], where: string): z.output<T> {
   const rates = given.map((fault) => {
     const [name = '', rate = '1'] = fault.split('=')

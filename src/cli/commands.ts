@@ -1,9 +1,9 @@
-/** The commands, each loaded when it is asked for. The reference's table comes from here. */
+/** The commands. Each is loaded only when requested. The reference's table derives from here. */
 import type { Command } from 'commander'
 import type { Terminal } from './terminal.ts'
 
 interface CommandModule {
-  /** Adds its arguments, its options and what it does. */
+  /** Adds arguments, options and the action. */
   define(command: Command, terminal: Terminal): void
 }
 

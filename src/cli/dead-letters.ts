@@ -101,7 +101,7 @@ interface Resolving {
   readonly all: true | undefined
   readonly one: (id: string) => Promise<boolean>
   readonly done: string
-  /** What follows, where at least one was found. */
+  /** Printed if at least one was resolved. */
   readonly next?: string
 }
 

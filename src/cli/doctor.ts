@@ -1,4 +1,4 @@
-/** `doctor`: sends signed probes to a URL, and says what is wrong on the way there. */
+/** `doctor`: sends signed probes to a URL and reports problems on the way. */
 import { Option, type Command } from 'commander'
 import { preparePair, unknownField, type CredentialPair, type LivePair } from '../verify/pair.ts'
 import { systemClock } from '../runtime/clock.ts'

@@ -1,4 +1,4 @@
-/** `emulate`: the sending service, as a process. */
+/** `emulate`: runs the emulator of the service as a process. */
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { messageOf } from '../emulator/outgoing.ts'
@@ -31,7 +31,7 @@ interface EmulateOptions {
   readonly json?: true
 }
 
-/** What stands in the file is checked by `createEmulator`; here only that it is an object, and has no code in it. */
+/** Only checks for an object. `createEmulator` checks the fields. */
 const configSchema = z.looseObject({ projects: z.array(z.looseObject({})).optional() })
 
 export function define(command: Command, terminal: Terminal): void {
@@ -77,7 +77,7 @@ async function emulate(options: EmulateOptions, controlToken: string | undefined
   }
 }
 
-/** Of the file and the flags; a flag wins. */
+/** Merges the file and the flags. Flags win. */
 function settingsOf(options: EmulateOptions, controlToken: string | undefined): EmulatorOptions {
   const config = options.config === undefined ? {} : readConfig(options.config)
   const { callbacks, fault, sendFault, seed } = options
@@ -86,7 +86,7 @@ function settingsOf(options: EmulateOptions, controlToken: string | undefined): 
   const { projects = [{ name: PROJECT_DEFAULTS.name }] } = config
   return {
     ...config,
-    // Projects that have callback URLs of their own keep them.
+    // Projects with their own callback URLs keep them.
     ...(root !== undefined && { projects: projects.map((project) => ({ callbackUrls, ...project })) }),
     ...(fault !== undefined && { faults: readRates(faultRates, fault, '--fault') }),
     ...(sendFault !== undefined && { sendFaults: readRates(sendFaultRates, sendFault, '--send-fault') }),
@@ -98,15 +98,15 @@ function settingsOf(options: EmulateOptions, controlToken: string | undefined): 
 function readConfig(path: string): EmulatorOptions {
   const text = readNamedFile(path, 'The configuration').toString('utf8')
   try {
-    // What the fields are, createEmulator checks; it says so in words of its own.
+    // `createEmulator` checks the fields.
     return configSchema.parse(JSON.parse(text)) as EmulatorOptions
   } catch {
-    // What a parser says quotes the file, which has keys in it.
+    // A parser's error quotes the file, which contains keys.
     throw new CliError('usage', 'The configuration is no JSON object with a list of projects.', `Look at ${path}.`)
   }
 }
 
-/** The projects, with the keys that the emulator made up: whoever gave a key has it. URLs are without their credentials. */
+/** The projects, with the keys that the emulator generated but not those that were given. URLs omit credentials. */
 function projectsToShow(emulator: Emulator, { projects = [] }: EmulatorOptions) {
   return emulator.projects().map((project) => {
     const given = projects.find(({ name }) => name === project.name)
@@ -146,7 +146,7 @@ export function printListening(
   print(dim('Ctrl+C ends it.'))
 }
 
-/** Returns the function that makes a line of each thing that happens. */
+/** Returns a function that formats each activity as a line. */
 export function createActivityLine({ colours }: Terminal): (activity: Activity) => string {
   const lineTime = createLineTime(systemClock())
   return (activity) => {
@@ -159,7 +159,7 @@ export function createActivityLine({ colours }: Terminal): (activity: Activity) 
   }
 }
 
-/** The status of a report, or the event of what is about no message. */
+/** The status of a report, or the name of another event. */
 function wordIn({ statuses, status, event }: Readonly<Record<string, unknown>>): unknown {
   if (typeof statuses === 'object' && statuses !== null && 'status' in statuses) return statuses.status
   return status ?? event

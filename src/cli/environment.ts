@@ -1,4 +1,4 @@
-/** The environment variables that the command line reads. The reference's table comes from here. */
+/** The environment variables of the command line. The reference's table derives from here. */
 export const ENVIRONMENT = {
   SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor` and `verify`.',
   AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
@@ -13,7 +13,7 @@ export const ENVIRONMENT = {
 
 export type Variable = keyof typeof ENVIRONMENT
 
-/** Its value; a variable that is set to nothing is not set. */
+/** An empty variable counts as unset. */
 export function readVariable(name: Variable): string | undefined {
   const value = process.env[name]
   return value === '' ? undefined : value

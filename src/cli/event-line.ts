@@ -1,19 +1,19 @@
-/** One event in one line. Everything from outside is made harmless. */
+/** Formats an event as one line. Escapes all external text. */
 import type { Clock } from '../runtime/clock.ts'
 import type { Failure, WebhookEvent } from '../public/events.ts'
 import type { Report } from '../messages/event-record.ts'
 import { shown, type Colours } from './terminal.ts'
 
-/** What is said beside the event itself: when the line is printed, and when it came, where that was another time. */
+/** The time of the line, and the current time. */
 interface Line {
   readonly time: string
   readonly nowMs: number
 }
 
-/** What was held back for less is not worth a word. */
+/** Shorter delays are not mentioned. */
 const HELD_MS = 100
 
-/** The time, its type, what it is about, how it was proved. */
+/** Time, type, subject and proof. */
 export function describeEvent(event: WebhookEvent, { time, nowMs }: Line, colours: Colours): string {
   const { dim, yellow } = colours
   const receivedAtMs = event.receivedAt.getTime()
@@ -26,13 +26,13 @@ export function describeEvent(event: WebhookEvent, { time, nowMs }: Line, colour
   ].join('  ')
 }
 
-/** A repetition: it was answered 204 and is handed to nobody. */
+/** A duplicate: answered 204, but not dispatched. */
 export function describeDuplicate(event: WebhookEvent, time: string, { dim, yellow }: Colours): string {
   const about = [event.type, ...aboutOf(event)].map(shown)
   return [dim(time), yellow('duplicate'.padEnd(17)), ...about, dim(`proved by ${proofOf(event)}`)].join('  ')
 }
 
-/** What somebody should look at, and that is no failure. */
+/** Types that deserve attention but are not failures. */
 const YELLOW: ReadonlySet<WebhookEvent['type']> = new Set(['unrecognized', 'late', 'send.overdue', 'send.unknown'])
 
 function typeColour(type: WebhookEvent['type'], { green, red, yellow, cyan }: Colours): (text: string) => string {
@@ -41,19 +41,18 @@ function typeColour(type: WebhookEvent['type'], { green, red, yellow, cyan }: Co
   return type === 'message.delivered' || type === 'message.read' ? green : cyan
 }
 
-/** What it is about, in a few words; the project comes last. */
+/** The subject in a few words, ending with the project. */
 export function aboutOf(event: WebhookEvent): readonly string[] {
   const project = event.project === undefined ? '' : `[${event.project}]`
   return [...wordsOf(event), project].filter((part) => part !== '')
 }
 
-/** Which message it is about, over what, and the word; of a report that has only a code, that one. */
+/** Message id, network or channel, and status or code. */
 export function reportWords({ messageId, network, channel, status, statusCode }: Report): readonly string[] {
   const code = statusCode === undefined ? undefined : `code ${statusCode}`
   return [messageId, network ?? channel, status ?? code].filter((word) => word !== undefined)
 }
 
-/** What a failure is, and what to do about it. */
 export function failureWords({ kind, resend }: Pick<Failure, 'kind' | 'resend'>): string {
   return `${kind}, ${resend ? 'send again' : 'do not send again'}`
 }
@@ -81,8 +80,8 @@ function wordsOf(event: WebhookEvent): readonly string[] {
 }
 
 /**
- * The fields that say most, first those of a payment. The service's documentation shows none of them, so where there is none
- * of these names, all that came is shown.
+ * The most informative fields, those of a payment first. The service documents none of them, so without any of these names the
+ * whole data is shown.
  */
 const TELLING = [
   'id',
@@ -117,7 +116,7 @@ function proofOf({ proof }: WebhookEvent): string {
   return proof === 'both' ? 'signature and authKey' : proof === 'none' ? 'nothing' : proof
 }
 
-/** Returns the time of day in UTC for the next line. It never goes back, even if the machine's clock does. */
+/** Returns the time of day in UTC for the next line. It never decreases, even if the machine's clock does. */
 export function createLineTime(clock: Clock): () => string {
   let latestMs = 0
   return () => {
@@ -126,7 +125,6 @@ export function createLineTime(clock: Clock): () => string {
   }
 }
 
-/** To the millisecond, in UTC. */
 function timeOfDay(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23)
 }

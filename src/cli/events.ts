@@ -1,4 +1,4 @@
-/** `events`: what came lately, one event, and one message's life, of any store. */
+/** `events`: lists events, shows one event, or the history of one message. */
 import { Option, type Command } from 'commander'
 import type { ListedEvent, ListEventsOptions } from '../dispatch/listed-events.ts'
 import { messageState } from '../inbox/latest.ts'
@@ -77,7 +77,7 @@ async function printList(
 
 const UNREADABLE = 'not kept, or not readable'
 
-/** The id, when it came (or the last that is known of it), its type, what it is about, where it stands. */
+/** Id, time (received, else the last known), type, subject and state. */
 function rowsOf(events: readonly ListedEvent[], { colours }: Terminal): readonly (readonly string[])[] {
   const nowMs = systemClock().now()
   return events.map((event) => {

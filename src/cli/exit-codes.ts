@@ -1,4 +1,4 @@
-/** How the command line ends. The reference's table comes from here. */
+/** The exit codes. The reference's table derives from here. */
 export const EXIT_CODES = {
   ok: { code: 0, when: 'All went well. `verify`: the signature holds.' },
   failed: { code: 1, when: 'Something could not be done: a port is taken, a file cannot be read, a store is away.' },
@@ -14,7 +14,7 @@ export const EXIT_CODES = {
 
 export type ExitName = keyof typeof EXIT_CODES
 
-/** Ends a command: its message is shown in one line, its hint in another. Neither may hold a secret or a body. */
+/** Ends a command. Message and hint are one line each, without secrets or bodies. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly exit: ExitName

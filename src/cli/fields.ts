@@ -1,16 +1,16 @@
-/** `--set field=value`: fields of a callback, from text. The service's payloads are open, so any field may be sent. */
+/** `--set field=value`: parses fields of a callback. The service's payloads are open, so any field is allowed. */
 import { isRecord } from '../runtime/values.ts'
 import { CliError } from './exit-codes.ts'
 import { shown } from './terminal.ts'
 
 type Fields = Record<string, unknown>
 
-/** They would be read as something else than fields. */
+/** Names that would change the object's prototype. */
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
- * `statuses.error=late` sets a field in an object, `amount:=12.5` one that is JSON. Text is text, but where `like` has a
- * number it must be one. Throws a `CliError` for anything else.
+ * `statuses.error=late` sets a field in an object, `amount:=12.5` sets a JSON value. Other values are text, or numbers where
+ * `like` has a number. Throws a `CliError` for anything else.
  */
 export function readFields(settings: readonly string[], like: Readonly<Fields>): Fields {
   const fields: Fields = {}

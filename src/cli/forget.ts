@@ -1,4 +1,4 @@
-/** `forget`: removes what may name a person from a store, and from what closed receivers left beside it. */
+/** `forget`: erases personal data from a store, and from the spool and quarantine of closed receivers. */
 import { join } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { systemClock } from '../runtime/clock.ts'
@@ -41,7 +41,7 @@ export function define(command: Command, terminal: Terminal): void {
       '\nIdentities stay, so a repetition is still known. It asks nothing: try --dry-run first.\n' +
         'What a running receiver has in its spool and quarantine only `receiver.forget()` removes.',
     )
-    // Before the store is opened.
+    // Checks the flags before opening the store.
     .hook('preAction', () => void selectorIn(command.opts<ForgetFlags>()))
   onStore(command, terminal, (store, capabilities) => forget(store, capabilities, command.opts(), terminal))
 }

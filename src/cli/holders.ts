@@ -1,4 +1,4 @@
-/** `holders`: lists the processes that have a store open, since when, and what each holds. */
+/** `holders`: lists the processes that have a store open, with their leases. */
 import type { Command } from 'commander'
 import { holdersOf, type Holder } from '../inbox/known.ts'
 import { CliError } from './exit-codes.ts'
@@ -27,7 +27,7 @@ function cells({ id, name, since, silentMs, held }: Holder, { colours: { dim, ye
     id,
     shown(name),
     dim(since === undefined ? 'since nobody knows' : `since ${since.toISOString()}`),
-    // A beat is due every two seconds.
+    // A heartbeat is due every two seconds.
     silentMs > 4_000 ? yellow(life) : life,
     `holds ${held} ${held === 1 ? 'event' : 'events'}`,
   ]

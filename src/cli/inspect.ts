@@ -1,4 +1,4 @@
-/** `inspect`: the inspector on a store alone, on loopback, for whoever has the address that is printed. */
+/** `inspect`: serves the inspector for a store on loopback. The printed address grants access. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Command } from 'commander'
@@ -35,7 +35,7 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function inspect(options: InspectOptions, terminal: Terminal): Promise<void> {
   const store = await explained(async () => storeOf(neededStoreUrl(options, terminal), options))
-  // It takes nothing and hands nothing over: no callback comes here, and whatever came would not be proved.
+  // The receiver gets no callbacks, dispatches nothing, and accepts no proof, because its keys are random.
   const receiver = createReceiver({
     credentials: { authKey: secret(), signingSecret: secret() },
     store: onlyLookedInto(store),
@@ -44,7 +44,7 @@ async function inspect(options: InspectOptions, terminal: Terminal): Promise<voi
     quarantine: false,
     logger: false,
   })
-  // `start` would wait for a store that is away.
+  // `start` would wait for an unavailable store, so try a read first.
   await explained(() => receiver.events.list({ limit: 1 }))
   await explained(() => receiver.start())
   const rights = [
@@ -76,7 +76,7 @@ async function inspect(options: InspectOptions, terminal: Terminal): Promise<voi
   server.closeAllConnections()
 }
 
-/** The retention of the app's own receiver decides what is forgotten. */
+/** Retention is the app's decision, so never prune. */
 function onlyLookedInto(store: Store): Store {
   return {
     ...store,
@@ -87,34 +87,36 @@ function onlyLookedInto(store: Store): Store {
   }
 }
 
-/** Lets in who has the token, once, and then who has the cookie that it was exchanged for; under the address that was printed alone. */
+/**
+ * Exchanges the token in the printed address, once, for a cookie. Then admits only that cookie, and only under the printed
+ * host.
+ */
 function createDoor() {
   const session = secret()
   let token: string | undefined
   let host = ''
   let cookieName = ''
 
-  /** Another name for this address is a page elsewhere that has its own name lead here. */
+  /** Another host name means DNS rebinding by a foreign page. */
   function isOurs({ headers }: IncomingMessage): boolean {
     return headers.host === host || headers.host === host.replace(HOST, 'localhost')
   }
 
   return {
-    /** Returns the token. */
     guard(given: string): string {
       host = given
-      // Cookies know no ports: two of these may run at once.
+      // Cookies ignore ports, and two inspectors may run at once.
       cookieName = `inspect-${given.slice(given.indexOf(':') + 1)}`
       token = secret()
       return token
     },
-    /** Whether it has answered. */
+    /** True if it has answered the request. */
     answers(request: IncomingMessage, response: ServerResponse): boolean {
       if (!isOurs(request)) {
         refuse(response, 421, 'Open the address that was printed.')
         return true
       }
-      // Any page can make a browser ask for anything here.
+      // Any web page can make a browser send a request here.
       const target = URL.parse(request.url ?? '/', `http://${host}`)
       if (target === null) {
         refuse(response, 400, 'The request target is not a URL.')

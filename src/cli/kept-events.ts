@@ -1,4 +1,4 @@
-/** Events that a store keeps, as the command line shows them. */
+/** Formats events of a store. */
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
 import { createEvents, type ListedEvent } from '../dispatch/listed-events.ts'
 import { revive, type Kept, type ReviveOptions } from '../dispatch/revive.ts'
@@ -10,7 +10,7 @@ import { aboutOf, reportWords } from './event-line.ts'
 import { storeNowMs } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
 
-/** The command line has none of the app's schemas and no `subscriptionType`. It shows beside an event that it was late. */
+/** The app's schemas and `subscriptionType` are unknown here. Lateness is shown as a field of the event. */
 const REVIVING: ReviveOptions = {
   clock: systemClock(),
   schemas: {},
@@ -23,7 +23,7 @@ export function eventOf(kept: Kept): Awaitable<WebhookEvent> {
   return revive(kept, REVIVING)
 }
 
-/** `receiver.events` and `receiver.deadLetters` of a store without a receiver. */
+/** `receiver.events` and `receiver.deadLetters` without a receiver. */
 export function keptIn(store: OpenStore<object>) {
   const reading = { open: () => store, revive: eventOf }
   return {
@@ -36,13 +36,13 @@ export function keptIn(store: OpenStore<object>) {
   }
 }
 
-/** What it is about, also where its payload is no longer kept. */
+/** The subject of an event, even if its payload is no longer stored. */
 export function subjectOf({ event, report, project }: ListedEvent): readonly string[] {
   if (event !== undefined) return aboutOf(event)
   return [...(report === undefined ? [] : reportWords(report)), ...(project === undefined ? [] : [`[${project}]`])]
 }
 
-/** Where it stands, in a few words: “dead after 5 attempts”, “due again at …, after 1 attempt”. */
+/** The state in a few words: “dead after 5 attempts”, “due again at …, after 1 attempt”. */
 export function standingOf({ state, attempts, dueAt, endedAt, late }: ListedEvent, nowMs: number): string {
   const times = attempts === undefined ? '' : attempts === 1 ? '1 attempt' : `${attempts} attempts`
   const afterTimes = times && `, after ${times}`
@@ -62,7 +62,7 @@ function at(time: Date | undefined): string {
   return time === undefined ? '' : ` ${time.toISOString()}`
 }
 
-/** One event in full: its fields in two columns, then its payload and, if there is one, its error. */
+/** Prints one event in full: its fields in two columns, its payload and its error. */
 export function printDetails(
   fields: Readonly<Record<string, string | undefined>>,
   { event, error }: { readonly event: WebhookEvent | undefined; readonly error: string | undefined },

@@ -1,4 +1,4 @@
-/** `listen`: a receiver that prints what comes, and says why a request was refused. */
+/** `listen`: runs a receiver that prints callbacks and explains refusals. */
 import { createServer } from 'node:http'
 import { Option, type Command } from 'commander'
 import type { CredentialPair } from '../verify/pair.ts'
@@ -26,9 +26,9 @@ interface ListenOptions {
   readonly payload?: true
 }
 
-/** `/` knows delivery reports by their shape. */
+/** `/` recognises delivery reports by their shape. */
 const PATHS = ['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)]
-/** Of a path that is shown. */
+/** Maximum length of a printed path. */
 const LONGEST_PATH = 200
 
 export function define(command: Command, terminal: Terminal): void {
@@ -73,7 +73,7 @@ async function receive(credentials: CredentialPair, options: ListenOptions, term
         middleware(request, response)
         return
       }
-      // As by an app, so that a misspelt callback URL is noticed here.
+      // Like an app, so that a misspelt callback URL is noticed.
       print.unknownPath(path)
       request.resume()
       response.writeHead(404, { 'content-type': 'text/plain' }).end(`No such path. There are: ${PATHS.join(', ')}\n`)
@@ -86,12 +86,12 @@ async function receive(credentials: CredentialPair, options: ListenOptions, term
   receiver.closeOnSignal(['SIGINT', 'SIGTERM'], server, { deadlineMs: 5_000, idleMs: 0 })
 }
 
-/** A store that reports each duplicate: a receiver answers it 204 and dispatches nothing. */
+/** A store that also reports duplicates, which a receiver answers 204 and does not dispatch. */
 function hearDuplicates(store: Store, onDuplicate: (event: NewEvent) => Awaitable<void>): Store {
   return {
     capabilities: store.capabilities,
     async open(host) {
-      // Without `admitAndClaim` all comes by `admit`.
+      // Without `admitAndClaim`, every event passes through `admit`.
       const { admitAndClaim: _, ...opened } = await store.open(host)
       return {
         ...opened,
@@ -116,7 +116,7 @@ interface Printer {
 function jsonPrinter({ printJson: line }: Terminal): Printer {
   return {
     listening: (url) => line({ type: 'listening', url }),
-    // Its bytes are not enumerable, and its payload has no authKey.
+    // The bytes are not enumerable, and the payload has no authKey.
     event: (event) => line(event),
     duplicate: (event) => line({ type: 'duplicate', event }),
     error: (error) =>

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npx messaging-webhooks …`. Only the command that is asked for is loaded, so that help and mistakes are quick. */
+/** `npx messaging-webhooks …`. Loads only the requested command, so that help and usage errors are fast. */
 import { Command, CommanderError } from 'commander'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { COMMANDS } from './commands.ts'
@@ -17,7 +17,7 @@ async function run(argv: readonly string[]): Promise<void> {
     .version(readVersion())
     .helpCommand('help [command]', 'show the help of a command')
     .addHelpText('after', `\nExit codes and environment variables: docs/reference/command-line.md.`)
-  // `help trigger` is about the same command as `trigger --help`.
+  // `help trigger` concerns the same command as `trigger --help`.
   const wanted = argv.find((argument) => !argument.startsWith('-') && argument !== 'help')
   for (const [name, { what, load }] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(what)
@@ -32,14 +32,14 @@ function everyCommand(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(everyCommand)]
 }
 
-/** Commander throws instead of ending the process, and its mistakes are shown as ours are. */
+/** Makes commander throw, so that its errors are printed like ours. */
 function quiet(command: Command): void {
   command
     .exitOverride()
     .configureOutput({ outputError() {}, getErrHasColors: () => false, getOutHasColors: () => false })
 }
 
-/** What to show and how to end. */
+/** What to print, and the exit code. */
 function outcomeOf(error: unknown): {
   readonly exit: ExitName
   readonly message?: string
@@ -48,30 +48,30 @@ function outcomeOf(error: unknown): {
   if (error instanceof CliError) return error
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return { exit: 'ok' }
-    // Commander's own text is all there is to show for a call without a command: it printed the help.
+    // Without a command, commander has already printed the help.
     if (error.code === 'commander.help') return { exit: 'usage' }
     return { exit: 'usage', ...mistakeOf(error.message) }
   }
   if (error instanceof MessagingWebhooksError)
     return { exit: error.code === 'store_unsupported' ? 'unsupported' : 'failed', message: error.message }
-  // What a library throws may quote what it was given.
+  // The error of a library may quote its input.
   const what = error instanceof Error ? error.name : 'something'
   return { exit: 'failed', message: `An error of its own (${what}).`, hint: 'Set DEBUG=1 to see where.' }
 }
 
-/** “error: unknown option '--cuont'\n(Did you mean --count?)” in two parts. */
+/** Splits “error: unknown option '--cuont'\n(Did you mean --count?)” into message and hint. */
 function mistakeOf(text: string): { readonly message: string; readonly hint: string } {
   const [first = '', second = ''] = text.split('\n')
   const command = process.argv.slice(2).find((argument) => Object.hasOwn(COMMANDS, argument))
   const help = `messaging-webhooks ${command === undefined ? '' : `${command} `}--help`
-  // What stands behind “=” may be a secret.
+  // The value after “=” may be a secret.
   const message = first.replace(/^error: /, '').replace(/^(unknown option '[^'=]*)=.*$/, "$1'")
   const [, flag = ''] = /^unknown option '--([^']*)'$/.exec(message) ?? []
   const suggestion = secretHint(flag) ?? second.replaceAll(/^\(|\)$/g, '')
   return { message, hint: suggestion === '' ? `See ${help}` : `${suggestion} See ${help}` }
 }
 
-/** Where it was thrown, without its message, which may quote what it was about. */
+/** The stack without the message, which may quote data. */
 function placesOf({ stack = '' }: Error): string {
   return stack
     .split('\n')

@@ -1,4 +1,4 @@
-/** `migrate`: makes the tables of a Postgres store by a role that may, or prints what would make them. */
+/** `migrate`: creates or updates the tables of a Postgres store, or prints the SQL. */
 import type { Command } from 'commander'
 import { CliError } from './exit-codes.ts'
 import { explained, schemeOf, storeUrl, type StoreOption } from './stores.ts'
@@ -44,7 +44,6 @@ async function migrate(options: MigrateOptions, terminal: Terminal): Promise<voi
   })
 }
 
-/** “migration 2” or “migrations 2 to 4”. */
 function numbersAfter(from: number, to: number): string {
   return to === from + 1 ? `migration ${to}` : `migrations ${from + 1} to ${to}`
 }

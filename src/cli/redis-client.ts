@@ -1,15 +1,15 @@
-/** A client for a Redis, by whichever of the two packages is installed. */
+/** A Redis client from either supported package. */
 import type { RedisClient } from '../stores/redis/store.ts'
 import { CliError } from './exit-codes.ts'
 
-/** Makes clients that nobody has connected yet. */
+/** Creates clients that are not connected. */
 interface RedisPackage {
   readonly single: (url: string) => RedisClient
-  /** Of the cluster that the server is one of. */
+  /** A client of the server's cluster. */
   readonly cluster: (url: string) => RedisClient
 }
 
-/** Rejects with a `CliError` where neither package is installed. */
+/** Rejects with a `CliError` if neither package is installed. */
 export async function loadRedisPackage(): Promise<RedisPackage> {
   try {
     return await nodeRedis()
@@ -31,7 +31,7 @@ async function nodeRedis(): Promise<RedisPackage> {
   return {
     single: (url) => createClient({ url }),
     cluster(url) {
-      // The nodes tell each other's addresses without it.
+      // The addresses of the other nodes omit the credentials.
       const { username, password, tls } = accessOf(url)
       return createCluster({
         rootNodes: [{ url }],

@@ -1,4 +1,4 @@
-/** Secrets come from the environment or a file, never as an argument: the list of processes and the shell's history show those. */
+/** Reads secrets from the environment or a file, never from an argument: process lists and shell histories show arguments. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { CredentialPair } from '../verify/pair.ts'
@@ -6,10 +6,10 @@ import { readVariable, type Variable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
 
 interface SecretOption {
-  /** As in `--signing-secret-file`. */
+  /** For example `signing-secret-file`. */
   readonly flag: string
   readonly variable: Variable
-  /** As in “the signing secret”. */
+  /** For example “the signing secret”. */
   readonly what: string
 }
 
@@ -24,20 +24,19 @@ export const OLD_AUTH_KEY = secret('old-key-file', 'OLD_AUTH_KEY', 'the old Auth
 export const CONTROL_TOKEN = secret('control-token-file', 'CONTROL_TOKEN', 'the token of the control API')
 const ALL = [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY, CONTROL_TOKEN]
 
-/** What to say to whoever wants to give a secret itself, `--signing-secret`; undefined for any other flag. */
+/** The hint for a flag that would pass a secret, such as `--signing-secret`. Undefined for other flags. */
 export function secretHint(flag: string): string | undefined {
   const row = ALL.find((option) => option.flag === `${flag}-file`)
   return row && `Others can see an argument: set ${row.variable}, or name a file with --${row.flag}.`
 }
 
-/** Adds their flags. */
 export function addSecretOptions(command: Command, ...options: readonly SecretOption[]): Command {
   for (const { flag, variable, what } of options)
     command.option(`--${flag} <path>`, `a file with ${what}; default: the variable ${variable}`)
   return command
 }
 
-/** A pair of which at least one half was given, or undefined. Throws as `readSecret` does. */
+/** Undefined unless at least one half was given. Throws like `readSecret`. */
 export function readPair(command: Command, ofSecret: SecretOption, ofKey: SecretOption): CredentialPair | undefined {
   const signingSecret = readSecret(command, ofSecret)
   const authKey = readSecret(command, ofKey)
@@ -45,18 +44,18 @@ export function readPair(command: Command, ofSecret: SecretOption, ofKey: Secret
   return { ...(signingSecret !== undefined && { signingSecret }), ...(authKey !== undefined && { authKey }) }
 }
 
-/** What was given. Throws a `CliError` with this message where nothing was. */
+/** Throws a `CliError` with this message if no secret was given. */
 export function neededSecret(command: Command, option: SecretOption, message: string): string {
   const given = readSecret(command, option)
   if (given !== undefined) return given
   throw new CliError('usage', message, `Set ${option.variable}, or name a file with --${option.flag}.`)
 }
 
-/** What was given, or undefined. Throws a `CliError` for a file that cannot be read, and for an empty one. */
+/** Undefined if none was given. Throws a `CliError` if the file is unreadable or empty. */
 export function readSecret(command: Command, { flag, variable, what }: SecretOption): string | undefined {
   const path: unknown = command.opts()[flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]
   if (typeof path !== 'string') return readVariable(variable)
-  // A file's last line end is not part of the secret: editors put it there.
+  // Editors append a line end; it is not part of the secret.
   const text = readNamedFile(path, `The file of ${what}`)
     .toString('utf8')
     .replace(/\r?\n$/, '')
@@ -64,7 +63,7 @@ export function readSecret(command: Command, { flag, variable, what }: SecretOpt
   throw new CliError('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)} is empty.`, `Look at ${path}.`)
 }
 
-/** The bytes of a file that an option names; `what` begins the error if it cannot be read. */
+/** Reads a file that an option names. `what` is the subject of the error message. */
 export function readNamedFile(path: string, what: string): Buffer {
   try {
     return readFileSync(path)
@@ -73,7 +72,7 @@ export function readNamedFile(path: string, what: string): Buffer {
   }
 }
 
-/** The system's name for what went wrong with a file. */
+/** The system's error code. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }

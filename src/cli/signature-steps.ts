@@ -1,4 +1,4 @@
-/** Takes a signature apart, step by step. Contract, service.md#callback-authenticity. It never shows a digest that would be right. */
+/** Checks a signature step by step. Contract, service.md#callback-authenticity. Never reveals a valid digest. */
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
 import { SIGNED_CHANGES } from '../operations/doctor/changes.ts'
@@ -12,7 +12,7 @@ export interface Step {
 export interface Verdict {
   readonly holds: boolean
   readonly steps: readonly Step[]
-  /** What would make it hold, or what else is likely; empty where it holds. */
+  /** Found or likely causes. Empty if the signature holds. */
   readonly causes: readonly string[]
 }
 
@@ -29,7 +29,7 @@ const MALFORMED = {
   signature_milliseconds: 'Its t has more than 12 digits: milliseconds, where seconds are expected.',
 } as const
 
-/** Checks the form, the age and the digest, each for itself, so that all that is wrong is named at once. */
+/** Checks form, age and digest independently, so that all problems are reported at once. */
 export function checkSignature(input: SignatureInput): Verdict {
   const { body, secret, nowMs, toleranceSeconds } = input
   const header = withoutName(input.header)
@@ -60,7 +60,7 @@ function keyOf(secret: string | Buffer) {
   return createSecretKey(typeof secret === 'string' ? Buffer.from(secret, 'utf8') : secret)
 }
 
-/** People copy the whole line of the header. */
+/** Users may copy the whole header line. */
 function withoutName(header: string): string {
   return header.trim().replace(/^x-service-signature:\s*/i, '')
 }
@@ -109,7 +109,7 @@ function count(number: number, unit: string): string {
   return `${number} ${unit}${number === 1 ? '' : 's'}`
 }
 
-/** A secret that was copied wrongly. */
+/** Common mistakes in copying a secret. */
 const OTHER_SECRETS: readonly (readonly [cause: string, change: (secret: string) => string | Buffer | undefined])[] = [
   [
     'the secret has white space at an end: trim it (a line end from a file?).',
@@ -130,11 +130,11 @@ const OTHER_SECRETS: readonly (readonly [cause: string, change: (secret: string)
   ],
 ]
 
-/** What would make the digest right, each mistake alone; where none does, what is left. */
+/** Changes that would make the digest valid, each tried alone; otherwise the remaining causes. */
 function findCauses(signature: ParsedSignature, body: Buffer, secret: string): readonly string[] {
   const holds = (key: string | Buffer, bytes: Buffer): boolean => signatureHolds(signature, keyOf(key), bytes)
   const found: string[] = []
-  // The first that explains it: re-serialising undoes a trailing newline, too.
+  // The first match wins: re-serialising also removes a trailing newline.
   const changedBody = SIGNED_CHANGES.find(({ apply }) => {
     const other = apply(body)
     return other !== undefined && !other.equals(body) && holds(secret, other)

@@ -1,4 +1,4 @@
-/** Opens the store that a URL names. None is made, and none is migrated: somebody who looks into one has it. */
+/** Opens an existing store by its URL. Never creates or migrates one. */
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
@@ -9,10 +9,10 @@ import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
 import { shown, type Terminal } from './terminal.ts'
 
-/** Items that a list prints at most. */
+/** Maximum number of items of a list. */
 export const MOST_A_PAGE = 10_000
 
-/** What the flags say of a store. */
+/** The flags that select a store. */
 export interface StoreOption {
   readonly store?: string
   readonly schema?: string
@@ -20,9 +20,9 @@ export interface StoreOption {
 }
 
 interface StoreRow {
-  /** As help shows it. */
+  /** For help texts. */
   readonly form: string
-  /** The flag that tells several stores of one server apart. */
+  /** The flag that selects one of several stores of a server. */
   readonly flag?: 'schema' | 'prefix'
   readonly load: (url: string, options: StoreOption) => Promise<Store>
 }
@@ -31,7 +31,7 @@ const SQLITE: StoreRow = { form: 'sqlite:…', load: (url) => sqliteFile(url.rep
 const POSTGRES: StoreRow = { form: 'postgres://…', flag: 'schema', load: postgresSchema }
 const REDIS: StoreRow = { form: 'redis://…', flag: 'prefix', load: redisPrefix }
 
-/** One row a scheme; each loads its store when it is asked for, so that no driver is needed for another's. */
+/** One row per scheme. Each loads only its own driver. */
 const STORES: ReadonlyMap<string, StoreRow> = new Map([
   ['sqlite', SQLITE],
   ['file', { form: 'file:…', load: (url) => sqliteFile(fileURLToPath(url)) }],
@@ -43,10 +43,9 @@ const STORES: ReadonlyMap<string, StoreRow> = new Map([
 
 const FORMS = [...new Set(Array.from(STORES.values(), ({ form }) => form))]
 
-/** What may be given, for help and mistakes. */
+/** For help and errors. */
 const STORE_FORMS = ['the path of an SQLite file', ...FORMS].join(', ')
 
-/** Adds `--store`, `--schema` and `--prefix`. */
 export function addStoreOptions(command: Command): Command {
   return command
     .option('--store <url>', `${STORE_FORMS}; default: the variable STORE_URL`)
@@ -54,7 +53,7 @@ export function addStoreOptions(command: Command): Command {
     .option('--prefix <text>', 'on Redis: what its keys begin with (default: messaging-webhooks)')
 }
 
-/** The URL that was given, or undefined. A password in a flag is seen by others: that gets a warning. */
+/** Warns if the URL in a flag has a password, which other users can see. */
 export function storeUrl({ store }: StoreOption, terminal: Terminal): string | undefined {
   if (store !== undefined && hasPassword(store))
     terminal.note(
@@ -65,7 +64,7 @@ export function storeUrl({ store }: StoreOption, terminal: Terminal): string | u
   return store ?? readVariable('STORE_URL')
 }
 
-/** The same. Throws a `CliError` where none was given. */
+/** Throws a `CliError` if none was given. */
 export function neededStoreUrl(options: StoreOption, terminal: Terminal): string {
   const url = storeUrl(options, terminal)
   if (url === undefined)
@@ -74,8 +73,8 @@ export function neededStoreUrl(options: StoreOption, terminal: Terminal): string
 }
 
 /**
- * Makes it a command on an open store. The store is opened alone, without a receiver: nothing is dispatched, and no spool of a running
- * process is touched.
+ * Makes it a command on an open store. Opens the store without a receiver: nothing is dispatched, and the spools of running
+ * processes are not touched.
  */
 export function onStore(
   command: Command,
@@ -97,16 +96,16 @@ export function onStore(
   })
 }
 
-/** The time to decide by. The store's own may be ahead, where this machine's clock was set back. */
+/** The store's latest time may be ahead if this machine's clock was set back. */
 export function storeNowMs({ latestNowMs = 0 }: OpenStore<object>): number {
   return Math.max(systemClock().now(), latestNowMs)
 }
 
-/** A URL, or a path, which is an SQLite file's. Throws a `CliError` for a scheme that no store has. */
+/** Accepts a URL, or the path of an SQLite file. Throws a `CliError` for an unknown scheme. */
 export async function storeOf(url: string, options: StoreOption = {}): Promise<Store> {
   const scheme = schemeOf(url)
   const row = scheme === undefined ? { ...SQLITE, load: sqliteFile } : STORES.get(scheme)
-  // The URL itself is not repeated: it may hold a password.
+  // Does not repeat the URL, which may contain a password.
   if (row === undefined)
     throw new CliError('usage', `There is no store for “${scheme ?? ''}:”.`, `There are: ${STORE_FORMS}.`)
   for (const flag of ['schema', 'prefix'] as const)
@@ -115,12 +114,12 @@ export async function storeOf(url: string, options: StoreOption = {}): Promise<S
   return row.load(url, options)
 }
 
-/** In small letters; a scheme has at least two: `C:` is a drive. */
+/** In lower case. At least two letters, because `C:` is a drive. */
 export function schemeOf(url: string): string | undefined {
   return /^([a-z][a-z+.-]+):/i.exec(url)?.[1]?.toLowerCase()
 }
 
-/** Says in one line why a store cannot be used. What the shared stores name as the cause has no credentials in it. */
+/** Converts errors of a store into a `CliError`. The causes that shared stores report contain no credentials. */
 export async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -141,7 +140,7 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function sqliteFile(path: string): Promise<Store> {
-  // The store would make the file; somebody who looks for dead letters has one.
+  // The store would create a missing file.
   if (!statSync(path, { throwIfNoEntry: false })?.isFile())
     throw new CliError('failed', 'There is no such SQLite file.', `Looked for ${path}; --store takes ${STORE_FORMS}.`)
   const { sqliteStore } = await import('../stores/sqlite/store.ts')
@@ -172,10 +171,10 @@ async function redisPrefix(url: string, { prefix = 'messaging-webhooks' }: Store
   try {
     first = clients.single(url)
   } catch {
-    // What a client says may quote the URL.
+    // A client's error may quote the URL.
     throw new CliError('usage', 'The URL of the store cannot be read.', 'As in redis://user:password@host:6379/0.')
   }
-  // A client each: that of a cluster, connected again soon after it was closed, may never become ready (ioredis 5).
+  // One client for each purpose: an ioredis 5 cluster client that reconnects soon after closing may never become ready.
   const connect = (await isOfCluster(first)) ? clients.cluster : clients.single
   const partitions = await findPartitions(connect(url), prefix)
   if (partitions === undefined)

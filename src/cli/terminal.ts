@@ -1,32 +1,32 @@
-/** Where lines go: colours and widths follow the terminal, and what others wrote cannot steer it. */
+/** Output with colours and widths that fit the terminal. External text cannot control the terminal. */
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Help } from 'commander'
 import { readVariable } from './environment.ts'
 
 type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
-/** Each gives a text its colour, or leaves it as it is where there are no colours. */
+/** Each function colours a text, or returns it unchanged if colours are off. */
 export type Colours = Readonly<Record<Colour, (text: string) => string>>
 
 /**
- * What becomes of a line that is longer than the terminal is wide: it goes on in the next one, between two words, or it is
- * cut, as a row that ends with an error is; `whole` leaves it to the terminal, as for JSON. In a pipe every line is one line.
+ * Handling of lines wider than the terminal: `wrap` between words, `cut` at the end, or `whole`, which leaves it to the
+ * terminal, as for JSON. Lines in a pipe are never changed.
  */
 type Fit = 'wrap' | 'cut' | 'whole'
 
 export interface Terminal {
-  /** A line for whoever reads the result; `wrap` by default. */
+  /** Prints a result. Default `wrap`. */
   print(line: string, fit?: Fit): void
-  /** The rows of a list as lines with aligned columns, each behind the indent. */
+  /** Prints rows with aligned columns after the indent. */
   printRows(rows: readonly (readonly string[])[], fit?: Fit, indent?: string): void
   /** A line of JSON, never wrapped. */
   printJson(value: object): void
-  /** A line about the run itself, to the standard error. */
+  /** Prints a message about the run to the standard error. */
   note(line: string): void
-  /** For what is printed, and for what is noted: one may be piped and the other not. */
+  /** For the standard output and the standard error; only one may be a terminal. */
   readonly colours: Colours
   readonly noteColours: Colours
-  /** The standard error is a terminal, so that a progress bar can be drawn there. */
+  /** The standard error is a terminal, so a progress bar can be drawn. */
   readonly isInteractive: boolean
 }
 
@@ -36,11 +36,11 @@ interface Streams {
 }
 
 const NARROWEST = 20
-/** What goes on in the next line stands under the line's own words, so that each line's beginning is seen. */
+/** Indents continuation lines, so that the start of each line stands out. */
 const INDENT = '    '
 
 export function createTerminal({ out, err }: Streams = { out: process.stdout, err: process.stderr }): Terminal {
-  // Whoever reads us may stop reading, as `head` does.
+  // The reader of a pipe may close it, as `head` does.
   for (const stream of [out, err])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') process.exit()
@@ -62,7 +62,7 @@ export function createTerminal({ out, err }: Streams = { out: process.stdout, er
   }
 }
 
-/** Node leaves the property out where it is a pipe, whatever its types say. */
+/** In a pipe Node omits the property, contrary to its types. */
 interface MaybeTty {
   readonly isTTY?: boolean | undefined
 }
@@ -84,7 +84,7 @@ function coloursFor(stream: MaybeTty): Colours {
   }
 }
 
-/** https://no-color.org, then FORCE_COLOR, then whether somebody looks at it. */
+/** Order of precedence: https://no-color.org, FORCE_COLOR, terminal. */
 function hasColours(stream: MaybeTty): boolean {
   if (readVariable('NO_COLOR') !== undefined) return false
   const forced = readVariable('FORCE_COLOR')
@@ -96,7 +96,7 @@ function fitted(line: string, fit: Fit, width: number): string {
   return fit === 'wrap' ? wrapped(line, width) : fit === 'cut' ? cut(line, width) : line
 }
 
-/** A word that is longer than a line, such as a URL, stays whole. */
+/** A word longer than a line, such as a URL, is not broken. */
 function wrapped(line: string, width: number): string {
   if (stripVTControlCharacters(line).length <= width) return line
   const help = new Help()
@@ -104,14 +104,14 @@ function wrapped(line: string, width: number): string {
   return help.boxWrap(line, width - INDENT.length).replaceAll('\n', `\n${INDENT}`)
 }
 
-/** Cuts by what is seen. A line that is too long loses its colours, so that none is left open. */
+/** Cuts by visible characters. A cut line loses its colours, so that none stays open. */
 function cut(line: string, width: number): string {
   const plain = stripVTControlCharacters(line)
   const letters = Array.from(new Intl.Segmenter().segment(plain), ({ segment }) => segment)
   return letters.length <= width ? line : `${letters.slice(0, width - 1).join('')}…`
 }
 
-/** Text from outside in one line: control characters, which a terminal would obey, are written as escapes. */
+/** Makes external text safe for one line: escapes control characters, which a terminal would obey. */
 export function shown(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0
@@ -119,7 +119,7 @@ export function shown(text: string): string {
   })
 }
 
-/** The columns of a list, each as wide as its longest cell, the last one as it is. */
+/** Aligns columns by their longest cell. The last one is not padded. */
 export function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => stripVTControlCharacters(row[column] ?? '').length)),

@@ -1,4 +1,4 @@
-/** What `trigger` can send: a callback for each event type, and all that the emulator triggers. */
+/** The callbacks that `trigger` can send: one per event type, and the emulator's triggers. */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../runtime/clock.ts'
 import { nearest } from '../runtime/did-you-mean.ts'
@@ -13,14 +13,13 @@ import { shown } from './terminal.ts'
 interface Triggered {
   readonly name: string
   readonly kind: CallbackKind
-  /** In a sentence. */
   readonly what: string
-  /** The payload of one callback, as of now, with these fields replaced and added. */
+  /** A payload with the current time and these fields. */
   readonly build: (fields: Fields) => Fields
   readonly known: KnownFields
 }
 
-/** What the emulator does not trigger, for it comes of sends, in a sentence; `callbackFor` makes it for tests. */
+/** Reports, which the emulator creates only for sends, so `callbackFor` builds them here. */
 const REPORTS = {
   'message.queued': 'SMS, queued (13).',
   'message.sent': 'Chat-app, sent.',
@@ -30,9 +29,9 @@ const REPORTS = {
   unrecognized: 'A report without a message id.',
 } as const satisfies Readonly<Record<Exclude<CallbackEvent, TriggerName>, string>>
 
-/** All of them. What the emulator makes goes before what is for tests alone, so that both commands send the same. */
+/** Prefers the emulator's payloads, so that `trigger` and `emulate` send the same. */
 export function triggeredEvents(clock: Pick<Clock, 'now'>): readonly Triggered[] {
-  // `Object.keys` of a constant gives its keys and no others.
+  // A constant object has no other keys.
   const types = Object.keys(CALLBACKS) as readonly CallbackEvent[]
   return types.flatMap((type) => {
     if (isReport(type)) return [ofTests(type)]
@@ -60,7 +59,7 @@ function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
   return { name, kind, what: what.replaceAll('`', ''), build, known: { '': Object.keys(build({})) } }
 }
 
-/** The one that was named. Throws a `CliError` where none was, or there is none of that name. */
+/** Throws a `CliError` if no event was named or the name is unknown. */
 export function findTriggered(given: string | undefined, events: readonly Triggered[]): Triggered {
   const event = events.find(({ name }) => name === given)
   if (event !== undefined) return event

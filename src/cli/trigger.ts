@@ -1,4 +1,4 @@
-/** `trigger`: signs callbacks, sends them, and shows the answers. */
+/** `trigger`: signs and sends callbacks, and prints the answers. */
 import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import { createEmulator } from '../emulator/create.ts'
@@ -66,7 +66,7 @@ async function trigger(
   if (Object.hasOwn(fields, 'authKey'))
     throw new CliError('usage', '--set cannot set the authKey.', 'Set AUTH_KEY, or name a file with --auth-key-file.')
   const signingSecret = neededSecret(command, SIGNING_SECRET, 'No signing secret was given to sign with.')
-  // The service always sends one. One that the emulator makes up proves nothing, and the signature does.
+  // The service always includes an authKey. A random one from the emulator proves nothing, but the signature does.
   const authKey = readSecret(command, AUTH_KEY)
   if (authKey === undefined && (faults.noSignature ?? 0) > 0)
     throw new CliError(
@@ -95,7 +95,7 @@ async function trigger(
   await sendAll(options, stop.signal, terminal, async () => {
     if (isStopped()) return
     for (const delivery of await emulator.callback(kind, build(fields))) {
-      // What was cut at Ctrl+C says nothing of the receiver.
+      // A request aborted by Ctrl+C says nothing about the receiver.
       if (isStopped()) return
       answers.add(delivery)
       const { payload: _, ...answer } = delivery
@@ -111,10 +111,10 @@ async function trigger(
   process.exitCode = EXIT_CODES[stop.signal.aborted ? 'interrupted' : answers.exit()].code
 }
 
-/** More callbacks than this do not wait for their answers at once, so that memory does not grow with the count. */
+/** Maximum number of unanswered callbacks, so that memory does not grow with the count. */
 const MOST_UNDER_WAY = 512
 
-/** Calls `send` so often, at the rate; resolves when all of it is answered. The signal ends it early. */
+/** Calls `send` `count` times at the rate. Resolves when all are answered, or earlier if aborted. */
 async function sendAll(
   { count, rate, json }: TriggerOptions,
   signal: AbortSignal,
@@ -142,12 +142,11 @@ async function sendAll(
 }
 
 interface Progress {
-  /** So many are done. */
   to(done: number): void
   stop(): void
 }
 
-/** A progress bar on `stream`; nothing if it is no terminal. */
+/** A progress bar, unless `stream` is not a terminal. */
 export function startProgress(total: number, stream: NodeJS.WriteStream, isInteractive: boolean): Progress {
   if (!isInteractive) return { to() {}, stop() {} }
   const bar = new cliProgress.SingleBar({
@@ -158,7 +157,7 @@ export function startProgress(total: number, stream: NodeJS.WriteStream, isInter
     barsize: Math.max(10, Math.min(40, stream.columns - 40)),
     hideCursor: true,
     clearOnComplete: true,
-    // Signals are the command's own.
+    // The command handles signals.
     gracefulExit: false,
   })
   bar.start(total, 0)

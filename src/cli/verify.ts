@@ -1,4 +1,4 @@
-/** `verify`: says step by step why a signature holds or not. */
+/** `verify`: explains step by step why a signature holds or not. */
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError, type Command } from 'commander'
 import { systemClock } from '../runtime/clock.ts'
