@@ -1,4 +1,6 @@
-/** Decides each recipient of a send: accepted, scheduled, queued, or which refusal. Contract, service.md#states-and-transitions. */
+/**
+ * Decides for each recipient of a send: accepted, scheduled, queued or refused. Contract, service.md#states-and-transitions.
+ */
 import type { Clock } from '../runtime/clock.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { isListed } from './channels.ts'
@@ -12,7 +14,7 @@ import { drawUuid, type Seed } from './random.ts'
 import type { Send } from './send-request.ts'
 import { partsOf } from './parts.ts'
 
-/** The codes with which a recipient is refused. Those from 15 to 21 are in no answer. */
+/** Codes that refuse a recipient. Codes 15 to 21 never appear in an answer. */
 const REFUSAL_CODES = [12, 22, 23] as const
 type RefusalCode = (typeof REFUSAL_CODES)[number]
 
@@ -26,13 +28,13 @@ interface AcceptParts {
 
 export interface Accepted {
   readonly recipients: readonly RecipientEntry[]
-  /** How many of them were accepted, be it for later. */
+  /** Number of accepted entries, including scheduled ones. */
   readonly messages: number
-  /** The code of the first that was not. Of a send that was refused as a whole, why: it has no recipients. */
+  /** The code of the first refused recipient. If the whole send is refused, the reason, and there are no recipients. */
   readonly refusedWith: RefusalCode | undefined
 }
 
-/** Returns the function that takes a send. Message ids follow from the seed, the recipient and the sends to it before. */
+/** Returns the function that accepts sends. Message ids derive from the seed, the recipient and the number of sends to it. */
 export function createAccept({ seed, clock, network, lifecycle, journal }: AcceptParts) {
   const sendsTo = new Map<string, number>()
 
@@ -43,7 +45,7 @@ export function createAccept({ seed, clock, network, lifecycle, journal }: Accep
     return drawUuid(seed, 'message', project, to, nth)
   }
 
-  /** Why these cannot be accepted; where they can, their credits are spent. */
+  /** The reason for a refusal. Undefined if accepted, and then the credits are spent. */
   function refusalOf(project: Project, send: Send, to: readonly string[], parts: number): RefusalCode | undefined {
     if (!to.every((number) => NUMBER_FORM.test(number))) return 12
     const documented = to.map((number) => documentedOutcome(number, send.channel)?.answer ?? 11).find(isRefusal)
@@ -52,13 +54,13 @@ export function createAccept({ seed, clock, network, lifecycle, journal }: Accep
     return project.spend(cost * to.length, parts * to.length)
   }
 
-  /** Contract, service.md#what-the-service-does: every OTP send is logged, so those that are refused, too. */
+  /** Contract, service.md#what-the-service-does: every OTP send is logged, including refused ones. */
   function log({ from, to, id, status }: Readonly<Record<'from' | 'to' | 'id' | 'status', string>>): void {
     const timestamp = Math.floor(clock.now() / 1_000)
     journal.addOtp({ timestamp, sender: from, recipient: to, messageId: id, deliveryState: status })
   }
 
-  /** One entry a part, and one alone for a refusal. */
+  /** One entry per part, or a single one for a refusal. */
   function acceptOne(
     project: Project,
     send: Send,
@@ -87,7 +89,7 @@ export function createAccept({ seed, clock, network, lifecycle, journal }: Accep
 
   return (project: Project, send: Send): Accepted => {
     const parts = partsOf(send.message)
-    // Contract, service.md#states-and-transitions: without a code for a recipient's refusal there is only one for the whole send.
+    // Contract, service.md#states-and-transitions: a channel without codes for refused recipients refuses the whole send.
     const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
     const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
     if (whole !== undefined) {

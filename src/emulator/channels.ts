@@ -1,6 +1,7 @@
 /**
- * The channels: what they are called, which codes each has, and the envelopes in which it is answered. Contract, service.md#send-request-fields, #chat-app-delivery-callback: `channel` is `sms`, or the lowercase name of the chat-app, which the user of the emulator gives; the
- * other names are not shown.
+ * The channels: their names, codes and response envelopes. Contract, service.md#send-request-fields,
+ * #chat-app-delivery-callback: `channel` is `sms`, or the lowercase name of the chat-app, which the user of the emulator
+ * configures. The other names are not shown.
  */
 import { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
@@ -9,28 +10,27 @@ import { recordOf } from '../runtime/record-of.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { CHANNELS, REFUSAL_WORDS, type Channel } from './not-shown.ts'
 
-/** The channels that can be called otherwise: the contract gives the name `sms`. */
+/** Channels that can be renamed. The contract fixes the name `sms`. */
 type RenamedChannel = Exclude<Channel, 'sms'>
 
-/** A name for a channel in place of the emulator's own, or several for several of its kind, such as two chat-apps. */
+/** Names that replace the emulator's own. A list names several channels of a kind, such as two chat-apps. */
 export type ChannelNames = Readonly<Partial<Record<RenamedChannel, string | readonly string[] | undefined>>>
 
-/** A channel under one of its names. */
 export interface NamedChannel {
   readonly channel: Channel
-  /** As sends, callbacks and records say it. */
+  /** The name in sends, callbacks and records. */
   readonly name: string
 }
 
-/** The names that an emulator goes by. */
+/** The configured names. */
 export type NamedChannels = ReturnType<typeof resolveChannelNames>
 
-/** What a send without a channel goes by. */
+/** The default channel of a send. */
 export const SMS: NamedChannel = { channel: 'sms', name: 'sms' }
 
 const LONGEST_SHOWN = 80
 
-/** Words with single spaces between them, without control characters. */
+/** Words separated by single spaces, without control characters. */
 const NAME = /^[^\s\p{C}]+( [^\s\p{C}]+)*$/u
 
 function names(what: string, isRight: (name: string) => boolean = () => true) {
@@ -45,7 +45,7 @@ function names(what: string, isRight: (name: string) => boolean = () => true) {
 
 const anyName = names('a name without spaces around it')
 
-/** The option as it may be written. */
+/** Schema of the option. */
 export const channelNamesSchema = z.strictObject({
   sms: z.undefined('expected to be left out: `sms` is the service’s own name for it').optional(),
   'chat-app': names('the chat-app’s name in lowercase', (name) => name === name.toLowerCase()),
@@ -54,7 +54,7 @@ export const channelNamesSchema = z.strictObject({
   airtime: anyName,
 })
 
-/** Throws an `OptionsError` where a name stands for two channels. */
+/** Throws an `OptionsError` if two channels share a name. */
 export function resolveChannelNames(given: ChannelNames = {}) {
   const own: Readonly<Record<Channel, readonly string[]>> = recordOf(CHANNELS, (channel) => {
     const names = channel === 'sms' ? channel : (given[channel] ?? channel)
@@ -68,10 +68,10 @@ export function resolveChannelNames(given: ChannelNames = {}) {
       byName.set(name, { channel, name })
     }
   return {
-    /** The channel that a request names; without a name it is SMS, and undefined where there is none of that name. */
+    /** The channel that a request names. SMS if it names none, undefined if the name is unknown. */
     find: (name: unknown): NamedChannel | undefined =>
       name === undefined || name === '' ? SMS : typeof name === 'string' ? byName.get(name) : undefined,
-    /** What a callback says that no send leads to: the first of the channel's names. */
+    /** The first name of a channel, for callbacks that do not result from a send. */
     nameOf: (channel: Channel): string => own[channel][0] ?? channel,
     all: () => own,
   }
@@ -84,17 +84,17 @@ function twice(name: string, one: Channel, other: Channel): string {
     : `channels: ${shown} is the name of ${one} and of ${other}; expected a name of its own for each.`
 }
 
-/** What a refusal is about; the channels put these into envelopes of different forms. */
+/** The reason of a refusal. Each channel formats it as its own envelope. */
 export interface Refusal {
   readonly topic: 'fields' | 'balance' | 'other'
   readonly text: string
-  /** For `fields`: what is wrong with each. */
+  /** For `fields`: the errors of each field. */
   readonly fields?: Readonly<Record<string, readonly string[]>>
 }
 
 type Body = Readonly<Record<string, unknown>>
 
-/** Whether the contract's table lists the code for the channel. Its `Premium` is both of ours. */
+/** Whether the contract's table lists the code for the channel. Its `Premium` covers both premium channels. */
 export function isListed(code: StatusCode, channel: Channel): boolean {
   const listed = channel === 'premium-subscription' ? 'premium' : channel
   return ROW_BY_CODE.get(code)?.channels.includes(listed) === true
@@ -105,7 +105,7 @@ export function wrapped(channel: Channel, content: object): Body {
   return channel === 'airtime' ? { data: content } : { messageData: content }
 }
 
-/** The error envelope of a channel; where it has several forms, the topic decides, which is a choice of ours. */
+/** The error envelope of a channel. If the channel has several forms, we choose by topic. */
 export function refusalBody(channel: Channel, { topic, text, fields = {} }: Refusal): Body {
   if (channel === 'sms') return wrapped(channel, { message: text })
   if (channel === 'chat-app') {

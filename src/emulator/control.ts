@@ -1,4 +1,4 @@
-/** The control API: one row a route, from which requests are answered and the reference's table is made. */
+/** The control API. One table of routes serves the requests and generates the reference. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
@@ -12,24 +12,22 @@ import { OUTCOMES, type Outcome } from './outcomes.ts'
 import { TRIGGER_NAMES, TRIGGERS } from './payloads.ts'
 import type { Emulator, OfProject } from './surface.ts'
 
-/** What a route may use. */
+/** The part of the emulator that routes may use. */
 export type Controlled = Omit<Emulator, 'app' | 'controlApp' | 'listen' | 'close' | 'onActivity'>
 
 interface RouteInput {
-  /** The project that the path names, if it does. */
+  /** The project in the path, if there is one. */
   readonly of: OfProject
   readonly query: URLSearchParams
-  /** The JSON body; `{}` where there is none. */
+  /** The JSON body. Default `{}`. */
   readonly body: object
 }
 
-/** One route of the control API. */
 export interface ControlRoute {
   readonly method: 'GET' | 'POST' | 'PATCH'
-  /** `:project` stands for a display name, percent-encoded. */
+  /** `:project` is a percent-encoded display name. */
   readonly path: string
   readonly what: string
-  /** Answers a request to it. */
   readonly run: (emulator: Controlled, input: RouteInput) => unknown
 }
 
@@ -39,7 +37,7 @@ const triggerBody = z.strictObject({ event: z.enum(TRIGGER_NAMES), project, fiel
 const callbackBody = z.strictObject({ kind: z.enum(CALLBACK_KINDS), project, payload: fields })
 const PAGE = 100
 
-/** Every route. What a body of the emulator's own options may have, its method checks. */
+/** Every route. The emulator's methods check the options in a body. */
 export const CONTROL_ROUTES: readonly ControlRoute[] = [
   route('GET', '/control', 'These routes.', () =>
     CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what })),
@@ -109,7 +107,7 @@ function route(method: ControlRoute['method'], path: string, what: string, run: 
   return { method, path, what, run }
 }
 
-/** A part of a list from a place on, and the place of the next part. */
+/** A page of a list, and the start of the next page. */
 function pageOf<T>(list: readonly T[], query: URLSearchParams): { items: readonly T[]; next: number | null } {
   const page = z
     .strictObject({ after: z.coerce.number().int().min(0), limit: z.coerce.number().int().min(1).max(10_000) })
@@ -118,14 +116,14 @@ function pageOf<T>(list: readonly T[], query: URLSearchParams): { items: readonl
   return { items: list.slice(page.after, end), next: end < list.length ? end : null }
 }
 
-/** With the channels by their names here. Infinity is no JSON. */
+/** Uses the configured channel names. JSON has no Infinity. */
 function shown(outcome: Outcome, names: ReturnType<Controlled['channels']>): object {
   const { transientFailures } = outcome
   const channels = outcome.channels.flatMap((channel) => names[channel])
   return { ...outcome, channels, ...(transientFailures === Infinity ? { transientFailures: 'always' } : undefined) }
 }
 
-/** A refusal of the control API itself. */
+/** An error of the control API. */
 class Refused extends Error {
   readonly status: number
   readonly code: string
@@ -140,8 +138,8 @@ class Refused extends Error {
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
 /**
- * Requests of this machine need no token, all others do. A web page in a browser on this machine and a proxy count as others, so `Host`,
- * `Origin` and the headers of proxies are checked.
+ * Requests from this machine need no token; all others do. Web pages in a local browser and proxies count as others, so it
+ * checks `Host`, `Origin` and the headers of proxies.
  */
 function checkAccess(request: IncomingMessage, token: string | undefined): void {
   const given = bearerOf(request)
@@ -157,12 +155,12 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** Why the request needs the token; undefined for one that was made on this machine. */
+/** Why the request needs the token. Undefined if this machine made it. */
 function whyTokenIsNeeded({ socket, headers }: IncomingMessage): string | undefined {
   if (!isLoopbackAddress(socket.remoteAddress)) return 'The control API answers on loopback.'
   if (FORWARDED.some((name) => headers[name] !== undefined)) return 'The request was forwarded by a proxy.'
   if (!isLoopbackHost(headers.host)) return 'The Host header names no loopback address.'
-  // A page can post to any address; it cannot hide where it comes from.
+  // A web page can post to any address but cannot hide its origin.
   const { origin } = headers
   if (origin !== undefined && !(URL.canParse(origin) && isLoopbackHost(new URL(origin).host)))
     return 'The request comes from a page of another origin.'
@@ -196,7 +194,7 @@ export function createControlApp(emulator: Controlled, token: string | undefined
     }
     const body = found.method === 'GET' ? {} : await bodyOf(request)
     const result = await found.run(emulator, { of: found.of, query: url.searchParams, body })
-    reply(response, 200, result as object) // Every route gives an object or a list.
+    reply(response, 200, result as object) // Every route returns an object or a list.
   }
 
   return (request, response, next) => {
@@ -211,7 +209,7 @@ export function createControlApp(emulator: Controlled, token: string | undefined
   }
 }
 
-/** The project that the path names, if it does. */
+/** The project in the path, if there is one. */
 function decode(part: string | undefined): OfProject {
   try {
     return part === undefined || part === '' ? {} : { project: decodeURIComponent(part) }
@@ -220,7 +218,7 @@ function decode(part: string | undefined): OfProject {
   }
 }
 
-/** A page may post a form without asking first, so a body that is not declared as JSON is refused whatever it says. */
+/** A web page may post a form without a preflight request, so refuse any body not declared as JSON. */
 async function bodyOf(request: IncomingMessage): Promise<object> {
   const read = await readBody(request)
   const text = 'text' in read ? read.text.trim() : ''

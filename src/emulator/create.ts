@@ -1,4 +1,4 @@
-/** Wires the emulator together, and nothing else. */
+/** Assembles the emulator. */
 import { checkOptions } from '../runtime/check-options.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -26,12 +26,12 @@ import { createAccept } from './accept.ts'
 import { createEndpoint } from './endpoint.ts'
 import type { Activity, Emulator, OfProject } from './surface.ts'
 
-/** A send without callback URLs, or with a fault that drops its callback, is answered in the end. */
+/** A send whose callback never comes, because it has no URL or was dropped, is answered after this time. */
 const LATEST_ANSWER_MS = 2_000
 
 /**
- * Plays the sending service: takes sends, answers as the contract says, and posts the callbacks that follow. Nothing
- * listens until `listen`. Throws an `OptionsError` for an option that cannot work.
+ * Emulates the service: accepts sends, answers according to the contract, and posts the resulting callbacks. Listens only after
+ * `listen`. Throws an `OptionsError` for an invalid option.
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const { seed, clock, channels, network, faults, sendFaults, proofOf, keep, ca, ...resolved } =
@@ -49,7 +49,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       try {
         listener(activity)
       } catch {
-        // What a listener does wrong is not the sender's fault.
+        // An error in a listener must not affect the sender.
       }
     }
   }
@@ -86,7 +86,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     ca,
   })
 
-  /** Never rejects. `key` is the callback's own name in this run. Contract, service.md#delivery-rules: nothing is retried. */
+  /** Never rejects. `key` identifies the callback in this run. Contract, service.md#delivery-rules: nothing is retried. */
   async function post(project: Project, kind: CallbackKind, payload: Delivery['payload'], key: string) {
     const { name, callbackUrls, enforceHttps } = project.state()
     const url = callbackUrls[kind]
@@ -125,19 +125,18 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     if (isClosed) throw new MessagingWebhooksError('emulator_closed')
   }
 
-  /** The project that a call is about. */
   function projectOf(of: OfProject | undefined, where: string): Project {
     return projects.get(checkOptions(ofProjectSchema, of, where).project)
   }
 
-  /** Callbacks that no send leads to are named by how many there were before. */
+  /** Callbacks without a send are numbered. */
   function nextKey(): string {
     made += 1
     return `made ${made}`
   }
 
   async function untilIdle(): Promise<true> {
-    // What a timer posts may be under way when the last timer is over.
+    // The last timer may have started a post, and that may start further timers.
     await lifecycle.idle()
     await sender.idle()
     await lifecycle.idle()
@@ -193,7 +192,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
         controlApp(request, response, () => app(request, response)),
       )
       listening = starting
-      // A port that cannot be had leaves the emulator as it was.
+      // If the port is unavailable, `listen` may be called again.
       starting.catch(() => (listening = undefined))
       const { url, port: picked } = await starting
       return { url, port: picked }

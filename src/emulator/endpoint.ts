@@ -14,7 +14,7 @@ import { fieldOf, readRequest, readSend, type Fields, type Send, type SendReques
 /** Contract, service.md#versioning: both paths are the same endpoint. */
 const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
 
-/** Why a send is refused with a code. Contract, service.md#send-failures; two of the texts are ours. */
+/** Texts of refusals by code. Contract, service.md#send-failures; two of the texts are ours. */
 const REFUSALS: Readonly<Record<12 | 22 | 23, Refusal>> = {
   12: { topic: 'other', text: TEXTS.unsupported_number },
   22: { topic: 'balance', text: 'Error. Insufficient balance. Top up and try again.' },
@@ -30,16 +30,16 @@ interface EndpointParts {
   readonly journal: Pick<Journal, 'addLostRequest'>
   readonly seed: Seed
   readonly faults: SendFaultRates
-  /** Resolves when a callback of one of these messages was answered, or none came in time. */
+  /** Resolves when a callback of one of these messages has been answered, or after a timeout. */
   readonly untilReported: (messageIds: readonly string[]) => Promise<unknown>
   readonly isClosed: () => boolean
 }
 
-/** An answer before it is written, with what the journal wants to know of it. */
+/** An answer, and the data about it for the journal. */
 interface Answer {
   readonly status: number
   readonly body: object
-  /** By its name. */
+  /** The channel's name. */
   readonly channel: string
   readonly project?: string
   readonly refusal?: string
@@ -50,7 +50,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
   const { clock, projects, channels, accept, seed, faults } = parts
   const sendsOf = new Map<string, number>()
 
-  /** By whom a send is for and how many such there were, so that no draw depends on other sends. */
+  /** Depends only on the recipient and the number of sends to it, so that no draw depends on other sends. */
   function faultOf(fields: Fields): SendFaultName | undefined {
     if (Object.keys(faults).length === 0) return undefined
     const name = JSON.stringify([fields['project'], fields['to']])
@@ -61,7 +61,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
 
   function answerTo(fields: Fields, apiKey: string | undefined): Answer {
     const named = channels.find(fields['channel'])
-    // An authentication error needs an envelope before the channel is known to be one.
+    // An authentication error precedes the check of the channel, but needs an envelope.
     const { channel, name: channelName } = named ?? SMS
     const project = authenticate(fields, apiKey, projects)
     if ('message' in project) {
@@ -86,7 +86,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
     return `The channel field names no channel; there are ${Object.values(channels.all()).flat().join(', ')}.`
   }
 
-  /** To a request whose fields may not be readable. */
+  /** Also answers requests with unreadable fields. */
   function answerToRead(fields: SendRequest['fields'], apiKey: string | undefined): Answer {
     if (typeof fields === 'object') return answerTo(fields, apiKey)
     if (fields === 'too large') return refused(SMS, 413, { topic: 'fields', text: TEXTS.tooLarge })
@@ -96,7 +96,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { fields, apiKey } = await readRequest(request)
-    // The client went away.
+    // The client has disconnected.
     if (fields === 'aborted') return void response.destroy()
     const drawn = typeof fields === 'string' ? undefined : faultOf(fields)
     if (drawn === 'lostRequest') {
@@ -110,7 +110,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
     const httpStatus = fault === 'badGateway' ? BAD_GATEWAY_STATUS : status
     const { method = '' } = request
     parts.record({ atMs: clock.now(), method, project, channel, httpStatus, refusal, recipients, fault })
-    // A client that is cut off while it still sends does not read its answer.
+    // Drains the request: a client that is cut off while sending does not read its answer.
     if (fields === 'too large') request.resume()
     await reported
     if (fault === undefined || fault === 'lateAnswer') reply(response, status, body)
@@ -135,7 +135,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
   }
 }
 
-/** The project that the request is on behalf of, or why there is none. Names are compared exactly. */
+/** The project of the request, or the error. Names are compared exactly. */
 function authenticate(
   fields: Fields,
   apiKey: string | undefined,
@@ -159,10 +159,10 @@ function refused({ channel, name }: NamedChannel, status: number, refusal: Refus
 }
 
 const BAD_GATEWAY_STATUS = 502
-/** What a gateway says whose upstream broke off. */
+/** The page of a gateway that lost its upstream. */
 const PAGE = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'
 
-/** An answer, which would be 200, that meets a fault on its way to the client. */
+/** Applies a fault to an answer that would be 200. */
 function replyWithFault(
   response: ServerResponse,
   fault: Exclude<SendFaultName, 'lostRequest' | 'lateAnswer'>,

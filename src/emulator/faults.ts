@@ -1,4 +1,4 @@
-/** The faults of callbacks, and of answers to sends, one row each. Types, checks and the reference's table come from here. */
+/** The faults of callbacks and of answers to sends. Types, checks and the reference's table derive from these tables. */
 import { z } from 'zod'
 import { numberFrom } from '../runtime/check-options.ts'
 import { recordOf } from '../runtime/record-of.ts'
@@ -7,28 +7,28 @@ import type { Delivery } from './outgoing.ts'
 import { drawsOf, type Draw, type Seed } from './random.ts'
 
 /**
- * What a receiver can make of the request, where it knows the live pair only and its clock is the emulator's:
+ * How a receiver should treat the request if it knows only the live pair and its clock equals the emulator's:
  *
- * - `yes`: both proofs hold over the whole body, so it is to be taken whatever proof the URL asks for.
- * - `by its authKey`: the signature does not count, or is not there; to be taken where the authKey suffices.
- * - `by its signature`: it has no authKey; to be taken where the signature suffices.
- * - `no`: to be refused, whatever proof the URL asks for.
+ * - `yes`: both proofs hold over the whole body; accept it under any policy.
+ * - `by its authKey`: the signature is missing or does not count; accept it if the authKey suffices.
+ * - `by its signature`: the authKey is missing; accept it if the signature suffices.
+ * - `no`: refuse it under any policy.
  * - `does not arrive`: there is no whole request to judge.
  */
 type Taken = 'yes' | 'by its authKey' | 'by its signature' | 'no' | 'does not arrive'
 
-/** A request has at most one fault of a slot, so that what must become of it is never in doubt. */
+/** A request has at most one fault per slot, so that the expected answer is always defined. */
 type Slot = 'moment' | 'proof' | 'way'
 
 interface FaultRow {
   readonly what: string
   readonly taken: Taken
   readonly slot?: Slot
-  /** The proofs without which it changes nothing, or would leave none; such a callback does not meet it. */
+  /** Proofs without which the fault has no effect or would leave no proof. Callbacks without them skip it. */
   readonly needs?: 'signature' | 'both'
 }
 
-/** Every fault, in the order in which they are listed. Contract, service.md#delivery-rules, #callback-authenticity. */
+/** Every fault, in the order of the reference. Contract, service.md#delivery-rules, #callback-authenticity. */
 export const FAULTS = {
   duplicate: { what: 'It is posted once more; each of the two has other faults of its own.', taken: 'yes' },
   reorder: {
@@ -98,56 +98,55 @@ export const FAULTS = {
   badUtf8: { what: 'A free text holds bytes that are not UTF-8.', taken: 'yes' },
 } as const satisfies Readonly<Record<string, FaultRow>>
 
-/** The name of a fault. */
 export type FaultName = keyof typeof FAULTS
 
-/** The names, for lists and checks. `Object.keys` of a constant gives its keys and no others. */
+/** The names in order. A constant object has no other keys. */
 export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[]
 
-/** The row of a fault, without the narrower type of its own constant. */
+/** The row of a fault, with the general type. */
 export function faultRow(name: FaultName): FaultRow {
   return FAULTS[name]
 }
 
-/** A rate from 0 (never, as for those left out) to 1 (always) for each fault. */
+/** A rate from 0 (never, the default) to 1 (always) for each fault. */
 export type FaultRates = Readonly<Partial<Record<FaultName, number | undefined>>>
 export const faultRates = z.strictObject(recordOf(FAULT_NAMES, () => numberFrom(0, 1).optional()))
 
-/** Whether the receiver's policy decides: it may take such a request by the one proof, or ask for the other and refuse it. */
+/** Whether the receiver's policy decides: it may accept the request by one proof, or require the other and refuse it. */
 function isForPolicy(faults: readonly string[]): boolean {
   return FAULT_NAMES.some((name) => faults.includes(name) && faultRow(name).taken.startsWith('by its '))
 }
 
-/** Whether a callback that carries these proofs can meet the fault. */
+/** Whether the fault applies to a callback with these proofs. */
 function canMeet(name: FaultName, proof: Proof): boolean {
   const { needs } = faultRow(name)
   return needs === undefined || proof === 'both' || proof === needs
 }
 
-/** One request that is to be made. */
+/** One planned request. */
 export interface PlannedRequest {
-  /** Those that take effect; what another one makes void is not among them. */
+  /** Faults that take effect, without those that another fault makes void. */
   readonly faults: ReadonlySet<FaultName>
-  /** For what a fault leaves open: how late, which byte, ... */
+  /** Decides what a fault leaves open: the delay, the byte, ... */
   readonly draw: Draw
 }
 
 /** All requests of one callback. */
 export interface PlannedCallback {
-  /** What its body says, the same in all requests: another text would be another event. */
+  /** Faults of the body, shared by all requests: a different text would be a different event. */
   readonly text: ReadonlySet<'nulText' | 'badUtf8'>
-  /** For what all requests share. */
+  /** Decides what all requests share. */
   readonly draw: Draw
   readonly requests: readonly PlannedRequest[]
 }
 
-/** Drawn once for all requests: another body would be another event. */
+/** Drawn once for all requests: a different body would be a different event. */
 const OF_THE_CALLBACK = ['duplicate', 'noAuthKey', 'nulText', 'badUtf8'] as const
 const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.some((other) => other === name))
 
 /**
- * Which faults a callback meets: decided by the seed and by the callback's own name, whatever was made before it. `key` names it, `proof`
- * says what it carries.
+ * Plans the faults of a callback. Depends only on the seed and the callback's `key`, not on earlier callbacks. `proof`: the
+ * proofs that it carries.
  */
 export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: Proof): PlannedCallback {
   const isDrawn = (name: FaultName, draw: Draw): boolean => {
@@ -160,11 +159,11 @@ export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: Pr
     const own = drawsOf(seed, 'request', key, copy)
     return { draw: own, drawn: OF_A_REQUEST.filter((name) => isDrawn(name, own)) }
   })
-  // Against the rivals of the first request, so that it is left out of all or of none.
+  // Resolve conflicts as for the first request, so that all requests agree.
   const isKeyless =
     shared.includes('noAuthKey') && onePerSlot([...(copies[0]?.drawn ?? []), 'noAuthKey'], draw).includes('noAuthKey')
   const requests = copies.map(({ draw: own, drawn }, copy): PlannedRequest => {
-    // The second one is the repetition, so that a count of them is one of callbacks that were repeated.
+    // Only the second request has `duplicate`, so that its count is the number of repeated callbacks.
     const ofThis = shared.filter((name) => (name === 'duplicate' ? copy > 0 : name !== 'noAuthKey' || isKeyless))
     const rest = isKeyless ? drawn.filter((name) => faultRow(name).slot !== faultRow('noAuthKey').slot) : drawn
     return { faults: effective([...ofThis, ...onePerSlot(rest, own)]), draw: own }
@@ -172,7 +171,7 @@ export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: Pr
   return { text: new Set(shared.filter((name) => name === 'nulText' || name === 'badUtf8')), draw, requests }
 }
 
-/** Of several faults of one slot, each drawn for itself, every one has the same chance to stay. */
+/** Keeps one of the drawn faults of each slot, all with the same probability. */
 function onePerSlot(drawn: readonly FaultName[], draw: Draw): readonly FaultName[] {
   return drawn.filter((name) => {
     const { slot } = faultRow(name)
@@ -182,24 +181,24 @@ function onePerSlot(drawn: readonly FaultName[], draw: Draw): readonly FaultName
   })
 }
 
-/** Takes away what another fault makes void, and lists the rest in the table's order. */
+/** Removes faults that another makes void, and sorts the rest in the table's order. */
 function effective(faults: readonly FaultName[]): ReadonlySet<FaultName> {
   const left = new Set(FAULT_NAMES.filter((name) => faults.includes(name)))
-  // Nothing goes out, so nothing else can happen to it.
+  // A dropped request has no other faults.
   if (left.has('drop')) return new Set([...left].filter((name) => name === 'drop' || name === 'duplicate'))
-  // A proof over a body that never comes to its end is no proof, whatever is wrong with it.
+  // A request with an incomplete body proves nothing, whatever its proof.
   if (left.has('connectionReset')) for (const name of left) if (faultRow(name).slot === 'proof') left.delete(name)
-  // What is right for these shows in the answer, and a half-closed connection may have none.
+  // The correct result of these depends on the answer, which a half-closed connection may not get.
   if (isJudgedByTheSecond(left)) left.delete('halfClose')
   return left
 }
 
-/** Whether what is right changes when the second turns while the request is under way. */
+/** Whether the correct result changes if the second changes during the request. */
 export function isJudgedByTheSecond(faults: ReadonlySet<FaultName>): boolean {
   return faults.has('behind300') || faults.has('ahead301')
 }
 
-/** Whether a right receiver takes a request with these faults, where either proof suffices as in the contract. */
+/** Whether a correct receiver accepts a request with these faults if either proof suffices, as in the contract. */
 export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: Proof): boolean {
   return [...faults].every((name) => {
     const { taken } = faultRow(name)
@@ -208,13 +207,13 @@ export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: Proof): boole
   })
 }
 
-/** What is wrong with an answer: a callback was lost, a forged one was taken, or there is no answer where there should be one. */
+/** The problem with an answer: a lost callback, an accepted forgery, or a missing answer. */
 export type Verdict = 'lost' | 'wronglyTaken' | 'unanswered'
 
-/** After these no answer, or none that can be read, is as it should be. */
+/** Faults after which a missing or unreadable answer is correct. */
 const NO_ANSWER: ReadonlySet<string> = new Set(['drop', 'connectionReset', 'halfClose'] satisfies FaultName[])
 
-/** Undefined where the answer is right, or may be, as by the receiver's policy. */
+/** Undefined if the answer is correct, or correct under some policy of the receiver. */
 export function verdictOf({
   faults,
   intact,
@@ -228,11 +227,11 @@ export function verdictOf({
 
 interface SendFaultRow {
   readonly what: string
-  /** Whether the send is made all the same, and its callbacks come. */
+  /** Whether the service processes the send and posts its callbacks. */
   readonly made: 'yes' | 'no'
 }
 
-/** Every fault of an answer. A request has at most one; all but `lostRequest` befall sends that were accepted. */
+/** Every fault of an answer. A request has at most one. All but `lostRequest` apply to accepted sends. */
 export const SEND_FAULTS = {
   lostRequest: { what: 'The connection is reset, and nothing is made of the send.', made: 'no' },
   noAnswer: { what: 'The connection is reset without an answer.', made: 'yes' },
@@ -245,17 +244,16 @@ export const SEND_FAULTS = {
   },
 } as const satisfies Readonly<Record<string, SendFaultRow>>
 
-/** The name of a fault of answers. */
 export type SendFaultName = keyof typeof SEND_FAULTS
 
-/** The names, for lists and checks. `Object.keys` of a constant gives its keys and no others. */
+/** The names in order. A constant object has no other keys. */
 export const SEND_FAULT_NAMES = Object.keys(SEND_FAULTS) as readonly SendFaultName[]
 
-/** A rate from 0 (never, as for those left out) to 1 (always) for each fault of answers. */
+/** A rate from 0 (never, the default) to 1 (always) for each fault of answers. */
 export type SendFaultRates = Readonly<Partial<Record<SendFaultName, number | undefined>>>
 export const sendFaultRates = z.strictObject(recordOf(SEND_FAULT_NAMES, () => numberFrom(0, 1).optional()))
 
-/** The fault that a send meets, if any, by the seed and its own name. Of several, each has the same chance. */
+/** The fault of a send, if any, by the seed and its key. Several drawn faults have the same probability. */
 export function drawSendFault(rates: SendFaultRates, seed: Seed, key: string): SendFaultName | undefined {
   const draw = drawsOf(seed, 'answer', key)
   const drawn = SEND_FAULT_NAMES.filter((name) => draw(name) < (rates[name] ?? 0))

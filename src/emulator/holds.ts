@@ -1,11 +1,11 @@
-/** Requests that wait before they are posted: delayed, to be overtaken, or gathered into a burst. */
+/** Holds requests back before they are posted: delayed, reordered, or gathered into a burst. */
 import type { Clock } from '../runtime/clock.ts'
 import type { PlannedRequest } from './faults.ts'
 import { wholeNumber } from './random.ts'
 
-/** What a request is about, and how many callbacks were made before it. */
+/** The message of a request, and the number of callbacks before it. */
 export interface Place {
-  /** The message; undefined for what is about none. */
+  /** Undefined for a callback without a message. */
   readonly message: string | undefined
   readonly nth: number
 }
@@ -37,7 +37,7 @@ export function createHolds(clock: Clock) {
           resolve()
         },
       }
-      // A burst goes as a whole, with its first one's time.
+      // The timer of the first one releases the whole burst.
       const cancel = clock.setTimer(why === 'burst' ? goBurst : held.go, longestMs, true)
       waiting.add(held)
       if (why === 'burst' && burst().length >= BURST_SIZE) goBurst()
@@ -53,7 +53,7 @@ export function createHolds(clock: Clock) {
   }
 
   return {
-    /** Resolves when the request may go. */
+    /** Resolves when the request may be posted. */
     wait({ faults, draw }: PlannedRequest, place: Place): Promise<void> {
       if (isReleased) return Promise.resolve()
       if (faults.has('delay'))
@@ -62,12 +62,12 @@ export function createHolds(clock: Clock) {
       if (faults.has('burst')) return hold('burst', place, LONGEST_BURST_MS)
       return Promise.resolve()
     },
-    /** This one was posted: whatever waits to be overtaken by it goes. */
+    /** Releases requests that waited to be overtaken by this one. */
     passed({ message, nth }: Place): void {
       for (const held of [...waiting])
         if (held.why === 'reorder' && held.place.message === message && held.place.nth < nth) held.go()
     },
-    /** Lets everything go, now and from now on. */
+    /** Releases all requests, now and in future. */
     release(): void {
       isReleased = true
       for (const held of [...waiting]) held.go()

@@ -1,4 +1,4 @@
-/** HTTP as the emulator uses it: the request's body and token, JSON answers, its server, and the URLs that it posts to. */
+/** HTTP for the emulator: request bodies and tokens, JSON answers, its server, and callback URLs. */
 import { once } from 'node:events'
 import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,13 +7,13 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import { withLastResort } from '../http/last-resort.ts'
 import { MAX_REQUEST_BYTES } from './not-shown.ts'
 
-/** What is mounted in Express or Connect, or given to `http.createServer`. */
+/** Middleware for Express or Connect, or a listener for `http.createServer`. */
 export type EmulatorApp = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
-/** A request on which a body parser that ran before may have left its result. */
+/** An earlier body parser may have left its result. */
 export type MaybeParsed = IncomingMessage & { readonly body?: unknown }
 
-/** The body as text, or what a body parser made of it. Rejects where it is too large, or the client went away. */
+/** The body as text, or as an earlier parser left it. Rejects if it is too large or the client disconnects. */
 export async function readBody(
   request: MaybeParsed,
 ): Promise<{ readonly text: string } | { readonly parsed: unknown }> {
@@ -26,7 +26,7 @@ export function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
 }
 
-/** Writes a JSON answer; does nothing where one was written already. */
+/** Writes a JSON answer, unless one was written before. */
 export function reply(response: ServerResponse, status: number, body: object, headers: OutgoingHttpHeaders = {}): void {
   if (response.headersSent || response.destroyed) return
   const text = JSON.stringify(body)
@@ -41,7 +41,7 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Serves the app. Throws `emulator_port` where the port cannot be had. */
+/** Serves the app. Throws `emulator_port` if the port is unavailable. */
 export async function listenOn(port: number, host: string, app: EmulatorApp): Promise<Listening> {
   const server = http.createServer(withLastResort(app))
   server.listen(port, host)
@@ -50,7 +50,7 @@ export async function listenOn(port: number, host: string, app: EmulatorApp): Pr
   } catch (cause) {
     throw new MessagingWebhooksError('emulator_port', `It was ${port} of ${host}.`, { cause })
   }
-  const address = server.address() as AddressInfo // A server on a port has no other kind of address.
+  const address = server.address() as AddressInfo // A TCP server always has such an address.
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return {
     url: `http://${name}:${address.port}`,
@@ -63,13 +63,13 @@ export async function listenOn(port: number, host: string, app: EmulatorApp): Pr
   }
 }
 
-/** The http or https URL that this text is; undefined for any other text. */
+/** Undefined unless the text is an http or https URL. */
 export function webUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && /^https?:$/.test(url.protocol) ? url : undefined
 }
 
-/** A URL as it may be shown: without user and password. */
+/** A URL for display, without user and password. */
 export function withoutCredentials(text: string): string {
   const url = webUrl(text)
   if (url === undefined) return '(no http or https URL)'

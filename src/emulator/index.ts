@@ -1,5 +1,5 @@
 /**
- * The sending service, to run locally.
+ * An emulator of the service for local use.
  *
  * @module messaging-webhooks/emulator
  */

@@ -1,4 +1,4 @@
-/** What happened: the newest sends, callbacks and OTP messages, and counts of all. */
+/** Records the newest sends, callbacks and OTP messages, and counts all of them. */
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import type { Delivery } from './outgoing.ts'
@@ -10,97 +10,97 @@ export interface RecipientEntry {
   readonly messageId: string
   readonly to: string
   readonly status: string
-  /** As text, as the service shows it. */
+  /** As text, like the service's. */
   readonly statusCode: string
   readonly messagePart: number
   readonly type: string
 }
 
-/** One request to the send endpoint, and how it was answered. */
+/** One request to the send endpoint, and its answer. */
 export interface SendRecord {
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number
   readonly method: string
-  /** The project that was proved; undefined for a request that did not get so far. */
+  /** The authenticated project. Undefined if authentication failed. */
   readonly project: string | undefined
-  /** As the send named it; `sms` where it named none, or one that there is not. */
+  /** The name in the send; `sms` if it named none or an unknown one. */
   readonly channel: string
-  /** Of the answer, be it one that a fault kept back. */
+  /** The status of the answer, even if a fault withheld it. */
   readonly httpStatus: number
-  /** What the answer met on its way, if anything. */
+  /** The fault of the answer, if any. */
   readonly fault: SendFaultName | undefined
-  /** Why it was refused as a whole, in the service's words. */
+  /** The text of the refusal, if the whole send was refused. */
   readonly refusal: string | undefined
   readonly recipients: readonly RecipientEntry[]
 }
 
-/** What became of the callbacks that met a fault. */
+/** Results of callbacks with a fault. */
 export interface FaultCounts {
-  /** Requests that it was applied to. */
+  /** Requests with the fault. */
   readonly applied: number
-  /** Of these, answered 2xx. */
+  /** Those answered 2xx. */
   readonly taken: number
-  /** Of these, answered otherwise. */
+  /** Those answered otherwise. */
   readonly refused: number
-  /** Of these, without an answer. */
+  /** Those without an answer. */
   readonly unanswered: number
 }
 
-/** Counts since the start; none is ever cut. */
+/** Counts since the start. They include records that are no longer kept. */
 export interface EmulatorReport {
   readonly seed: Seed
   readonly sends: {
     readonly requests: number
-    /** By the HTTP status of the answer. */
+    /** By HTTP status. */
     readonly answers: Readonly<Record<string, number>>
-    /** Requests that were refused as a whole, by the service's words. */
+    /** Requests refused as a whole, by the text of the refusal. */
     readonly refusals: Readonly<Record<string, number>>
     /** Entries of `recipients`, by status word. */
     readonly recipients: Readonly<Record<string, number>>
-    /** Requests by the fault that they met, those that were lost and so are no sends included. */
+    /** Requests by fault, including lost requests, which do not count as sends. */
     readonly faults: Readonly<Partial<Record<SendFaultName, number>>>
   }
   readonly callbacks: {
-    /** Requests that went out. */
+    /** Requests that were posted. */
     readonly sent: number
-    /** Of these, with a proof that holds and a whole body, so that a right receiver takes them. */
+    /** Those with a valid proof and a whole body, which a correct receiver accepts. */
     readonly intact: number
     /**
-     * Of these intact ones, answered otherwise than 2xx: what a receiver lost, for the service sends nothing twice. Not what
-     * a fault left with one proof, or with its signature header twice: a URL that asks for the other one refuses that, and is
-     * right.
+     * Intact requests answered other than 2xx: the receiver lost them, because the service never retries. Excludes requests
+     * that a fault left with one proof, or with two signature headers: a URL that requires the other proof refuses them
+     * correctly.
      */
     readonly lost: number
-    /** Of those sent and not intact, answered 2xx: what a receiver should have refused. */
+    /** Posted requests that are not intact but were answered 2xx. The receiver should have refused them. */
     readonly wronglyTaken: number
     readonly taken: number
     readonly refused: number
-    /** Of these refused ones, all but the lost: a fault made them so that a right receiver refuses them, or may. */
+    /** Refused requests that were not lost: a fault made them invalid, or valid only under some policies. */
     readonly rightlyRefused: number
-    /** Sent, and no answer came: a receiver that hung up first, or was hung up on, may have taken it all the same. */
+    /** Posted without an answer. The receiver may have accepted them nevertheless. */
     readonly unanswered: number
-    /** Left out by a fault, by `enforceHttps`, or as the emulator closed. */
+    /** Dropped by a fault or `enforceHttps`, or because the emulator closed. */
     readonly notSent: number
-    /** Due, but the project has no URL of this kind. */
+    /** Due, but the project has no URL for this kind. */
     readonly withoutUrl: number
     readonly byKind: Readonly<Record<CallbackKind, number>>
-    /** By the HTTP status of the answer. */
+    /** By HTTP status. */
     readonly answers: Readonly<Record<string, number>>
   }
-  /** Each fault that was applied at least once. */
+  /** Only faults that were applied. */
   readonly faults: Readonly<Partial<Record<FaultName, FaultCounts>>>
-  /** Contract, service.md#delivery-rules, 2: failures are logged by the service. The last hundred that were not answered 2xx. */
+  /** The last 100 callbacks not answered 2xx. Contract, service.md#delivery-rules, 2: failures are logged by the service. */
   readonly failures: readonly Delivery[]
 }
 
-/** One `transactional` message to one recipient, and what became of it so far. Contract, service.md#what-the-service-does. */
+/** One `transactional` message to one recipient, and its latest state. Contract, service.md#what-the-service-does. */
 export interface OtpEntry {
-  /** When it was accepted, in Unix seconds. */
+  /** Time of acceptance, in Unix seconds. */
   readonly timestamp: number
   readonly sender: string
   readonly recipient: string
   readonly messageId: string
-  /** The word of the last thing known: `accepted`, `scheduled`, `retrying`, or what was reported. */
+  /** The latest state: `accepted`, `scheduled`, `retrying`, or the last report. */
   readonly deliveryState: string
 }
 
@@ -164,14 +164,14 @@ export function createJournal(seed: Seed, keep: number) {
       else if (end === 'refused') counts.rightlyRefused += 1
       if (status !== undefined) add(counts.answers, status)
     },
-    /** A callback that was due, but the project has no URL for it. */
+    /** Counts a callback that was due although the project has no URL for it. */
     addWithoutUrl: () => void (counts.withoutUrl += 1),
     addOtp(entry: OtpEntry): void {
       otpEntries.set(entry.messageId, entry)
       const oldest = otpEntries.keys().next()
       if (otpEntries.size > keep && oldest.done !== true) otpEntries.delete(oldest.value)
     },
-    /** Does nothing for a message that is not in the log. */
+    /** Ignores messages that are not in the log. */
     updateOtp(messageId: string, deliveryState: string): void {
       const entry = otpEntries.get(messageId)
       if (entry !== undefined) otpEntries.set(messageId, { ...entry, deliveryState })
@@ -182,7 +182,7 @@ export function createJournal(seed: Seed, keep: number) {
     report(): EmulatorReport {
       const met = FAULT_NAMES.flatMap((name) => (faults.has(name) ? [[name, faults.get(name)] as const] : []))
       const all = structuredClone({ sends: sendCounts, callbacks: counts, faults: Object.fromEntries(met) })
-      // A payload may hold what cannot be cloned, such as a function.
+      // Not cloned: a payload may contain functions.
       return { seed, ...all, failures: [...failures] }
     },
   }
@@ -198,7 +198,7 @@ function add(counts: Tally, name: string | number): void {
   counts[name] = (counts[name] ?? 0) + 1
 }
 
-/** Keeps the newest; a tenth at a time goes, so that a full list costs no more than one that is not. */
+/** Keeps the newest. Trims a tenth at a time, so that a full list stays cheap. */
 function push<T>(list: T[], item: T, keep: number): void {
   list.push(item)
   if (list.length > keep * 1.1) list.splice(0, list.length - keep)

@@ -1,4 +1,4 @@
-/** A message's way from accepted to its last report. Contract, service.md#states-and-transitions. */
+/** The life of a message from acceptance to its last report. Contract, service.md#states-and-transitions. */
 import type { Clock } from '../runtime/clock.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { Journal } from './journal.ts'
@@ -14,7 +14,7 @@ interface LifecycleParts {
   readonly network: NetworkProfile
   readonly projects: Projects
   readonly journal: Pick<Journal, 'updateOtp'>
-  /** Posts a callback; the lifecycle does not wait for its answer, and neither does the service. */
+  /** Posts a callback. The lifecycle does not wait for the answer, like the service. */
   readonly post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void
 }
 
@@ -32,13 +32,13 @@ export function createLifecycle({ seed, clock, network, projects, journal, post 
     post(message.project, kind, payload, `${message.id} ${message.part} ${step}`)
   }
 
-  /** The next step is due so long after the last one, whatever became of that one's callback. */
+  /** The next step follows after this delay, regardless of the previous callback. */
   function afterDelay({ id, part }: Message, step: string, run: () => void): void {
     const [least, most] = network.delayMs
     timers.after(wholeNumber(draw(seed, 'delay', id, part, step), least, most), run)
   }
 
-  /** The carrier is asked. Contract, service.md#what-the-service-does: transient failures of transactional sends are retried. */
+  /** Contract, service.md#what-the-service-does: transient failures of transactional sends are retried. */
   function attempt(message: Message, outcome: Outcome, failuresBefore: number): void {
     const fails = failuresBefore < (outcome.transientFailures ?? 0)
     const mayRetry = message.type === 'transactional' && failuresBefore < network.retries
@@ -66,17 +66,17 @@ export function createLifecycle({ seed, clock, network, projects, journal, post 
         else afterDelay(message, 'first', ask)
       })
     },
-    /** Resolves when every message has come to its end. */
+    /** Resolves when every message has ended. */
     idle: timers.idle,
-    /** Drops all that waits, and begins nothing more. */
+    /** Cancels all timers and starts no more. */
     close: timers.close,
   }
 }
 
-/** A clock's timers may be bounded, so a timer for later than this is set again on the way. */
+/** A clock may limit its timers, so longer ones are set in steps. */
 const FURTHEST_MS = 86_400_000
 
-/** Timers that one can wait for together, or drop. */
+/** Timers that can be awaited or cancelled together. */
 function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>) {
   const waiting = new Set<() => void>()
   const idle: (() => void)[] = []
@@ -98,7 +98,7 @@ function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>) {
     waiting.add(cancel)
   }
 
-  /** At a moment in milliseconds since the Unix epoch, however far off; at once where it has passed. */
+  /** Runs at a time in milliseconds since the Unix epoch, however distant; at once if it has passed. */
   function at(timeMs: number, run: () => void): void {
     const leftMs = timeMs - clock.now()
     if (leftMs <= 0) run()

@@ -1,9 +1,8 @@
 /**
- * Every choice of ours where the service's documentation says "not shown". Once it is known what the service really does, this is
- * the one file to change.
+ * Our choices where the service's documentation says "not shown". If the real behaviour becomes known, change only this file.
  */
 
-/** What the documentation does not show, and what the emulator does instead. */
+/** What the documentation does not show, and the emulator's behaviour. */
 const CHOICES = {
   'Names of the channels but `sms`':
     '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`, or what `channels` calls them; a send without `channel` is SMS.',
@@ -58,12 +57,12 @@ const CHOICES = {
   'Names of the carriers': '`carrier-a` and `carrier-b` (`network.names`).',
 }
 
-/** The same, for the reference. */
+/** The same as a list, for the reference. */
 export const NOT_SHOWN: readonly { readonly what: string; readonly choice: string }[] = Object.entries(CHOICES).map(
   ([what, choice]) => ({ what, choice }),
 )
 
-/** The channels, by the names that they have where the option `channels` gives no others. The contract gives `sms` alone. */
+/** Default names of the channels. The contract fixes only `sms`. */
 export const CHANNELS = ['sms', 'chat-app', 'premium', 'premium-subscription', 'airtime'] as const
 /** A channel of the send endpoint. */
 export type Channel = (typeof CHANNELS)[number]
@@ -72,17 +71,17 @@ export const MAX_RECIPIENTS = 1_000
 export const MAX_REQUEST_BYTES = 1_048_576
 export const MAX_MESSAGE_CHARACTERS = 10_000
 
-/** Digits in international format, with or without a plus; anything else is `unsupported_number`. */
+/** Digits in international format, with an optional plus. Anything else is `unsupported_number`. */
 export const NUMBER_FORM = /^\+?\d{7,15}$/
 
-/** The HTTP status of a send of which nothing was accepted. */
+/** HTTP status of a send without accepted recipients. */
 export const NOTHING_ACCEPTED_STATUS = 400
-/** The `status` of an error envelope that has one. */
+/** The `status` field of error envelopes. */
 export const REFUSAL_WORDS = { fields: 'invalid_request', other: 'refused' } as const
-/** That of a send with a bad field, or with a body that cannot be read. */
+/** HTTP status of a send with an invalid field or an unreadable body. */
 export const BAD_REQUEST_STATUS = 400
 
-/** Texts of refusals that the contract does not give. */
+/** Texts of refusals that the contract does not show. */
 export const TEXTS = {
   unreadable: 'Error. The request could not be read.',
   tooLarge: 'Error. The request is too large.',
@@ -91,10 +90,10 @@ export const TEXTS = {
   volume_limit: 'Error. Volume limit exceeded.',
 } as const
 
-/** Credits of one message part. */
+/** Cost of a message part in credits. */
 export const CREDITS_A_PART = 1
 
-/** What a project is where its options do not say. */
+/** Defaults of a project. */
 export const PROJECT_DEFAULTS = {
   name: 'My Shop',
   balance: 1_000_000,
@@ -106,16 +105,16 @@ export const PROJECT_DEFAULTS = {
   callbackUrls: {},
 } as const
 
-/** The `type` of a send that names none, and of the report on a send. The contract shows `bulkDelivery`. */
+/** Default `type` of a send, and of its reports. The contract shows `bulkDelivery`. */
 export const DEFAULT_TYPE = 'bulk'
 export function reportType(sendType: string): string {
   return `${sendType}Delivery`
 }
 
-/** The conversation that a chat-app report of success names. */
+/** The conversation in a chat-app report of success. */
 export const CONVERSATION = { category: 'utility', lifeSeconds: 86_400 } as const
 
-/** Why the provider or carrier B refused, where the outcome does not say. */
+/** The reason for a failure, if the outcome has none. */
 export const REASONS = {
   chatApp: 'Message undeliverable.',
   carrierB: { description: 'Subscriber not reachable.', statusCode: '503' },

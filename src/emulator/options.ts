@@ -1,6 +1,6 @@
 /**
- * What the emulator is given: each option is one entry here, a comment and a schema. The public types, the checks, the defaults and the
- * reference's tables come from them. Errors say what was expected and never show a key.
+ * Options of the emulator: one entry each, with a comment and a schema. The public types, checks, defaults and the reference's
+ * tables derive from them. Errors state what was expected and never show a key.
  */
 import { z } from 'zod'
 import { CALLBACK_KINDS, CARRIERS, type CallbackKind, type Proof } from '../public/events.ts'
@@ -31,7 +31,7 @@ const LONGEST_TIMEOUT_MS = 600_000
 const MOST_KEPT = 10_000_000
 const MOST_RETRIES = 20
 
-/** A callback URL for each kind; a kind without one gets no callbacks. */
+/** A callback URL for each kind. A kind without a URL gets no callbacks. */
 export type CallbackUrls = Readonly<Partial<Record<CallbackKind, string | undefined>>>
 
 const callbackUrl = expected<string>(
@@ -40,31 +40,31 @@ const callbackUrl = expected<string>(
 )
 
 const projectPatch = {
-  /** Credits, of which each message part takes one. Default 1,000,000. */
+  /** Credits. Each message part costs one. Default 1,000,000. */
   balance: numberFrom(0, Infinity, 'credits').optional(),
-  /** Message parts a day, by UTC; null for none. Default: none. */
+  /** Message parts per UTC day; null for no limit. Default: no limit. */
   volumeLimit: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).nullable().optional(),
-  /** The sender of messages without a `from`. Default `EMULATOR`. */
+  /** Sender of messages without a `from`. Default `EMULATOR`. */
   senderId: key.optional(),
-  /** The chat-app number that it sends from. Default 999300009999. */
+  /** The project's chat-app number. Default 999300009999. */
   phoneNumber: key.optional(),
-  /** What customers write to. Default 22384. */
+  /** The number that customers write to. Default 22384. */
   shortcode: key.optional(),
   /** Posts callbacks to https URLs only. Default false. */
   enforceHttps: z.boolean().optional(),
-  /** Where its callbacks are posted: `status`, `received`, `payment`, `subscription`. A change replaces them all. */
+  /** Callback URLs: `status`, `received`, `payment`, `subscription`. A change replaces all of them. */
   callbackUrls: z.strictObject(recordOf(CALLBACK_KINDS, () => callbackUrl.optional())).optional(),
 }
 
 const apiKey = {
-  /** What a send carries. */
+  /** Authenticates sends. */
   apiKey: key.optional(),
 }
 
 const pair = {
-  /** What the body of each callback carries. */
+  /** Included in the body of each callback. */
   authKey: key.optional(),
-  /** What the signature of each callback is made with. */
+  /** Key of each callback's signature. */
   signingSecret: key.optional(),
 }
 
@@ -77,9 +77,9 @@ interface UrlsOption {
   readonly callbackUrls: CallbackUrls | undefined
 }
 
-/** What can be changed of a project while it runs. */
+/** Settings of a project that can be changed at run time. */
 export type ProjectPatch = Given<typeof projectPatch, UrlsOption>
-/** What a project is at the start. Keys that are left out are made from the seed. */
+/** Initial settings of a project. Missing keys derive from the seed. */
 export type ProjectOptions = Given<typeof projectName & typeof apiKey & typeof pair> & ProjectPatch
 
 /** The arguments of the emulator's methods. */
@@ -92,17 +92,17 @@ export const idleSchema = z.strictObject({ deadlineMs: milliseconds.default(10_0
 const delay = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
 
 const networkProfile = {
-  /** The share of numbers on carrier A; the others are on carrier B. A number stays with its carrier. */
+  /** Share of numbers on carrier A; the others are on carrier B. A number never changes its carrier. */
   carrierAShare: share.default(0.6),
-  /** The share of SMS on carrier A that fail once with `network_failure`. */
+  /** Share of SMS on carrier A that fail once with `network_failure`. */
   transientShare: share.default(0.04),
-  /** The share of messages that fail for good. */
+  /** Share of messages that fail permanently. */
   permanentShare: share.default(0.04),
-  /** The share of SMS on carrier A whose subscriber is absent. */
+  /** Share of SMS on carrier A with an absent subscriber. */
   unreachableShare: share.default(0.04),
-  /** The share of delivered chat-app messages that are read. */
+  /** Share of delivered chat-app messages that are read. */
   readShare: share.default(0.6),
-  /** How long a step in a message’s life takes, in milliseconds: least and most. */
+  /** Duration of a step in a message’s life, in milliseconds: minimum and maximum. */
   delayMs: expected<readonly [least: number, most: number]>(
     'the least and the most milliseconds, the least first',
     (value) =>
@@ -112,20 +112,20 @@ const networkProfile = {
       value[0] <= value[1] &&
       value[1] <= LONGEST_TIMER_MS,
   ).default([50, 400]),
-  /** How often a `transactional` send is tried again after a transient failure. */
+  /** Number of retries of a `transactional` send after a transient failure. */
   retries: wholeNumberFrom(0, MOST_RETRIES).default(3),
-  /** How long before the first of these, in milliseconds; it doubles each time. */
+  /** Delay before the first retry, in milliseconds. Doubles each time. */
   retryDelayMs: milliseconds.default(1_000),
-  /** How callbacks name the carriers. */
+  /** Names of the carriers in callbacks. */
   names: z.strictObject(recordOf(CARRIERS, (carrier) => key.default(kebabCase(carrier)))).prefault({}),
 }
 
-/** How the networks behave. Shares are from 0 to 1. */
+/** Behaviour of the networks. Shares are from 0 to 1. */
 export type NetworkProfile = Readonly<z.output<z.ZodObject<typeof networkProfile>>>
 
 const networkSchema = z.strictObject(networkProfile)
 
-/** How the networks behave by default: times in milliseconds, chances from 0 to 1. */
+/** The default behaviour: times in milliseconds, shares from 0 to 1. */
 export const DEFAULT_NETWORK: NetworkProfile = networkSchema.parse({})
 
 function kebabCase(name: string): string {
@@ -135,16 +135,16 @@ function kebabCase(name: string): string {
 const PROOFS = ['both', 'authKey', 'signature'] as const satisfies readonly Proof[]
 const PROOF_SUBJECTS = ['sms', 'chat-app', 'received', 'payment', 'subscription'] as const
 
-/** The callbacks that the contract tells apart; the Message Status one is `sms` or `chat-app`, by its fields. */
+/** The kinds of callback in the contract. A Message Status callback is `sms` or `chat-app`, by its fields. */
 type ProofSubject = (typeof PROOF_SUBJECTS)[number]
 
-/** The same for all callbacks, or for each of those that are named; the others carry both. */
+/** One proof for all callbacks, or one for each kind named. Others carry both. */
 export type CallbackProof = Proof | Readonly<Partial<Record<ProofSubject, Proof | undefined>>>
 
 const proofSchema = z.strictObject(recordOf(PROOF_SUBJECTS, () => z.enum(PROOFS).default('both')))
 
 const emulatorOptions = {
-  /** At least one. Default: one project, `My Shop`, with keys that the seed makes. */
+  /** At least one. Default: one project, `My Shop`, with keys derived from the seed. */
   projects: z
     .array(z.strictObject({ ...projectName, ...apiKey, ...pair, ...projectPatch }))
     .min(1, 'expected at least one project')
@@ -154,37 +154,37 @@ const emulatorOptions = {
     )
     .default([{ name: PROJECT_DEFAULTS.name }]),
   /**
-   * How your service calls its channels, as in `{ 'chat-app': 'telegraph' }`: that name replaces the emulator's own in sends,
-   * callbacks, triggers and records. A list is for several of a kind, such as two chat-apps; triggers use the first.
-   * `sms` stays. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
+   * Your service's names for its channels, for example `{ 'chat-app': 'telegraph' }`. They replace the emulator's own names in
+   * sends, callbacks, triggers and records. A list names several channels of a kind, such as two chat-apps; triggers use the
+   * first. `sms` cannot be renamed. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
    */
   channels: channelNamesSchema.optional(),
-  /** What becomes of messages to numbers that `OUTCOMES` does not name; each field has a default. */
+  /** Outcomes of messages to numbers not in `OUTCOMES`. Each field has a default. */
   network: networkSchema.prefault({}),
-  /** How often each of `FAULTS` happens to a callback, from 0 to 1. Default: never. */
+  /** Rate of each of `FAULTS` per callback, from 0 to 1. Default: 0. */
   faults: faultRates.default({}),
-  /** How often each of `SEND_FAULTS` happens to the answer of a send that would be accepted, from 0 to 1. Default: never. */
+  /** Rate of each of `SEND_FAULTS` per answer to an acceptable send, from 0 to 1. Default: 0. */
   sendFaults: sendFaultRates.default({}),
   /**
-   * Which proof callbacks carry: `both`, `authKey` or `signature`, for all, or for some of `sms`, `chat-app` (the two forms of
-   * the Message Status callback), `received`, `payment` and `subscription`, as in `{ 'chat-app': 'signature' }`. Default:
-   * `both`, for the service says that of each. Contract, service.md#callback-authenticity.
+   * Proofs in callbacks: `both`, `authKey` or `signature`, for all, or by kind: `sms`, `chat-app` (the two forms of the Message
+   * Status callback), `received`, `payment` and `subscription`, for example `{ 'chat-app': 'signature' }`. Default: `both`, as
+   * the service documents. Contract, service.md#callback-authenticity.
    */
   proof: z.unknown().optional(),
-  /** A function that returns milliseconds, or a clock with timers too. Default: the machine's. */
+  /** A function that returns milliseconds, or a clock with timers. Default: the machine's. */
   clock: expected<Clock | (() => number)>(
     'a function that returns milliseconds, or a clock with now and setTimer',
     (value) => typeof value === 'function' || objectLike('a clock', 'now', 'setTimer').safeParse(value).success,
   ).optional(),
-  /** All that is left to chance follows from it, so that a run with the same seed and sends repeats. Default 1. */
+  /** Determines all random choices: a run with the same seed and the same sends repeats. Default 1. */
   seed: z.union([z.number(), z.string()], 'expected a number or a string').default(1),
-  /** What the control API asks for from anywhere but loopback; without one it refuses there. */
+  /** Token that the control API requires from other machines. Without one, it refuses them. */
   controlToken: key.optional(),
-  /** How long the answer to a callback may take, in milliseconds. Default 10,000. */
+  /** Timeout of the answer to a callback, in milliseconds. Default 10,000. */
   callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').default(10_000),
-  /** How many sends and deliveries are kept for `sends()` and `deliveries()`; counts are never cut. Default 100,000. */
+  /** Maximum number of sends and deliveries kept for `sends()` and `deliveries()`. Counts are not limited. Default 100,000. */
   keep: wholeNumberFrom(0, MOST_KEPT).default(100_000),
-  /** Authorities that are trusted for https callback URLs, in PEM. Default: those that Node trusts. */
+  /** Trusted certificate authorities for https callback URLs, in PEM. Default: those of Node. */
   ca: z.union([z.string(), z.instanceof(Buffer)], 'expected PEM, as text or bytes').optional(),
 }
 
@@ -198,10 +198,10 @@ interface NamedTypes {
   readonly seed: Seed | undefined
 }
 
-/** What `createEmulator` takes. */
+/** Options of `createEmulator`. */
 export type EmulatorOptions = Given<typeof emulatorOptions, NamedTypes>
 
-/** Throws an `OptionsError` that names what is wrong. */
+/** Throws an `OptionsError` for an invalid option. */
 export function resolveEmulatorOptions(options: EmulatorOptions) {
   const { clock, channels, proof, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)
   const { permanentShare, transientShare, unreachableShare } = checked.network
@@ -216,9 +216,9 @@ export function resolveEmulatorOptions(options: EmulatorOptions) {
 }
 
 /**
- * What a callback of this kind, with this payload, carries. Contract, service.md#webhook-security-pair, #callback-authenticity: the authKey
- * is in the body of every callback, and each is signed. What lists no `authKey`, such as the fields of the chat-app callback, does not
- * say that there is none: the default is both.
+ * The proofs that a callback carries. Contract, service.md#webhook-security-pair, #callback-authenticity: the authKey is in the
+ * body of every callback, and each is signed. Some lists of fields omit `authKey`, such as the chat-app callback's, but do not
+ * exclude it, so the default is both.
  */
 function readCallbackProof(given: unknown = 'both') {
   if (typeof given !== 'object' || given === null) checkName('proof', 'proof', given, PROOFS)
@@ -228,7 +228,7 @@ function readCallbackProof(given: unknown = 'both') {
     proofs[kind !== 'status' ? kind : isRecord(statuses) ? 'chat-app' : 'sms']
 }
 
-/** Throws an `OptionsError` for a name that does not exist. `where` is the call, `what` it names. */
+/** Throws an `OptionsError` if the name is unknown. `where` is the call, `what` the kind of name. */
 export function checkName(where: string, what: string, name: unknown, known: readonly string[]): void {
   if (!known.some((other) => other === name))
     throw new OptionsError(`${where}: unknown ${what}. ${unknownName(name, known)}`)

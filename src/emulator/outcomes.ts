@@ -1,6 +1,6 @@
 /**
- * What becomes of a message. Documented numbers have fixed outcomes, like the test cards of a payment service: country code 999
- * is not assigned, so no real telephone has such a number. Other numbers follow the network profile, by chance that repeats.
+ * Outcomes of messages. Documented numbers have fixed outcomes, like the test cards of a payment service. Country code 999 is
+ * not assigned, so no real telephone has such a number. Other numbers follow the network profile, by repeatable chance.
  */
 import { CARRIER_A_CODES, carrierAStatus } from '../carriers/vocabularies.ts'
 import type { Carrier, StatusCode } from '../public/events.ts'
@@ -8,36 +8,36 @@ import type { Channel } from './not-shown.ts'
 import type { NetworkProfile } from './options.ts'
 import { draw, type Seed } from './random.ts'
 
-/** What the service answers at once: codes 11 and 13, and the refusals. Code 14 depends on the time that a send asks for. */
+/** Codes of the immediate answer: 11, 13 and refusals. Code 14 depends on the requested time. */
 export type AnswerCode = Extract<StatusCode, 11 | 12 | 13 | 22 | 23>
 
-/** What becomes of a message to one of the documented numbers. */
+/** The outcome of a message. */
 export interface Outcome {
   readonly number: string
   readonly channels: readonly Channel[]
   readonly answer: AnswerCode
-  /** The carrier, for SMS. */
+  /** Only for SMS. */
   readonly carrier?: Carrier
-  /** The words that are reported, in order; none where nothing is. */
+  /** Reported statuses in order. Empty if nothing is reported. */
   readonly reports: readonly string[]
-  /** So often `network_failure` comes before the first report; a `transactional` send is retried meanwhile. */
+  /** Number of `network_failure`s before the first report. The service retries a `transactional` send after each. */
   readonly transientFailures?: number
-  /** For `failed`: the reason. */
+  /** Only for `failed`. */
   readonly reason?: string
   readonly what: string
 }
 
 const SMS: readonly Channel[] = ['sms']
-/** Their reports are made of the same words as those of SMS. */
+/** Channels whose reports use the statuses of SMS. */
 const SMS_LIKE: readonly Channel[] = ['sms', 'premium', 'premium-subscription', 'airtime']
 const CHAT_APP: readonly Channel[] = ['chat-app']
 const ALL: readonly Channel[] = [...SMS_LIKE, ...CHAT_APP]
 
 const ALWAYS = Number.POSITIVE_INFINITY
-/** A code of carrier A that its table does not list. */
+/** A code that carrier A's table does not list. */
 const UNLISTED_CODE = 9_999
 
-/** 99910000 and the carrier's code in four digits. */
+/** The number is 99910000 and the code in four digits. */
 function onCarrierA(code: number): Outcome {
   const word = carrierAStatus(code)
   return {
@@ -59,7 +59,6 @@ function onChatApp(last: number, reports: readonly string[], what: string, more:
   return { number: `99930000000${last}`, channels: CHAT_APP, answer: 11, reports, what, ...more }
 }
 
-/** By SMS on carrier A. */
 function onSms(number: string, reports: readonly string[], what: string, more: Partial<Outcome> = {}): Outcome {
   return { number, channels: SMS, answer: 11, carrier: 'carrierA', reports, what, ...more }
 }
@@ -73,7 +72,7 @@ function byCode(code: 15 | 17 | 18 | 19 | 21, word: string, what: string): Outco
   return onSms(`9994000000${code}`, [word], what)
 }
 
-/** By SMS alone, for which the contract lists these codes. */
+/** Only for SMS, the only channel for which the contract lists these codes. */
 function refused(code: 12 | 22 | 23, what: string): Outcome {
   return { number: `9994000000${code}`, channels: SMS, answer: code, reports: [], what }
 }
@@ -109,31 +108,31 @@ export const OUTCOMES: readonly Outcome[] = [
 
 const byNumber: ReadonlyMap<string, Outcome> = new Map(OUTCOMES.map((outcome) => [outcome.number, outcome]))
 
-/** What is documented for this number on this channel, if anything; a leading plus does not matter. */
+/** The documented outcome of a number on a channel. Ignores a leading plus. */
 export function documentedOutcome(number: string, channel: Channel): Outcome | undefined {
   const outcome = byNumber.get(number.replace(/^\+/, ''))
   return outcome?.channels.includes(channel) === true ? outcome : undefined
 }
 
-/** One part of one message to one recipient, once it was accepted. */
+/** One accepted part of a message to one recipient. */
 export interface Message {
   readonly id: string
   /** The project's display name. */
   readonly project: string
   readonly channel: Channel
-  /** As the send named it. */
+  /** As named in the send. */
   readonly channelName: string
   readonly from: string
   readonly to: string
-  /** `bulk`, `transactional`, or whatever the send said. */
+  /** `bulk`, `transactional`, or any other type in the send. */
   readonly type: string
-  /** 1 for the first, or only, part. */
+  /** Part number, from 1. */
   readonly part: number
-  /** Milliseconds since the Unix epoch; undefined for at once. */
+  /** Milliseconds since the Unix epoch. Undefined for immediate delivery. */
   readonly scheduledForMs: number | undefined
 }
 
-/** What becomes of a message: as documented for its number, or by chance that its id repeats. A leading plus does not matter. */
+/** The documented outcome of the number, or a random one derived from the message id. Ignores a leading plus. */
 export function outcomeOf(
   network: NetworkProfile,
   seed: Seed,
@@ -151,7 +150,7 @@ export function outcomeOf(
     const isRead = draw(seed, 'read', messageId) < network.readShare
     return outcome(isRead ? ['sent', 'delivered', 'read'] : ['sent', 'delivered'])
   }
-  // A number stays with its carrier.
+  // A number never changes its carrier.
   const carrier = draw(seed, 'carrier', number) < network.carrierAShare ? 'carrierA' : 'carrierB'
   if (carrier === 'carrierB') return outcome([chance < permanentShare ? 'failed' : 'delivered'], { carrier })
   if (chance < permanentShare) return outcome(['delivery_impossible'], { carrier })

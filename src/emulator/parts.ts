@@ -1,14 +1,13 @@
-/** How many parts a text takes. GSM 03.38 and 03.40; which part is which is a choice of ours, see not-shown.ts. */
+/** Number of message parts of a text, by GSM 03.38 and 03.40. Reports per part are our choice, see not-shown.ts. */
 
 const GSM =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'
-/** These take the room of two. */
+/** Each takes two units. */
 const GSM_EXTENSION = '\f^{}\\[~]|€'
 
 const ONE = new Set(GSM)
 const TWO = new Set(GSM_EXTENSION)
 
-/** At least 1. */
 export function partsOf(text: string): number {
   let units = 0
   for (const character of text) {
@@ -18,7 +17,7 @@ export function partsOf(text: string): number {
   return units <= 160 ? 1 : Math.ceil(units / 153)
 }
 
-/** UTF-16 units, where a character is outside GSM's alphabet. */
+/** Counts UTF-16 units: the text has a character outside the GSM alphabet. */
 function wide(text: string): number {
   return text.length <= 70 ? 1 : Math.ceil(text.length / 67)
 }

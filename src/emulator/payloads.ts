@@ -1,6 +1,6 @@
 /**
- * What callbacks say, without the authKey. Contract, service.md#events. The payloads of triggers, which are callbacks that no send
- * leads to (customers write, pay and subscribe), are ours; see not-shown.ts.
+ * Payloads of callbacks, without the authKey. Contract, service.md#events. Triggers are callbacks without a send: customers
+ * write, pay and subscribe. Their fields are ours; see not-shown.ts.
  */
 import type { CallbackKind } from '../public/events.ts'
 import { ROW_BY_WORD } from '../carriers/status-codes.ts'
@@ -12,21 +12,20 @@ import { drawUuid, type Seed } from './random.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What a payload is made of. */
+/** The data that fills a payload. */
 interface About {
   readonly project: Pick<ProjectState, 'name' | 'phoneNumber' | 'shortcode'>
-  /** What a channel is called. */
+  /** The name of a channel. */
   readonly nameOf: (channel: Channel) => string
-  /** Of this callback alone. */
+  /** Unique to this callback. */
   readonly id: string
   /** Unix seconds. */
   readonly timestamp: number
 }
 
 interface TriggerRow {
-  /** Where it is posted to. */
+  /** The kind of callback URL. */
   readonly kind: CallbackKind
-  /** In a sentence. */
   readonly what: string
   readonly payload: (about: About) => Fields
 }
@@ -61,7 +60,7 @@ function premium(event: string, what: string, more: (about: About) => Fields = (
   return { kind: 'subscription', what, payload }
 }
 
-/** Every trigger by its name, which begins with the event type that a receiver makes of it. Contract, service.md#events. */
+/** Every trigger. Its name begins with the event type that a receiver derives. Contract, service.md#events. */
 export const TRIGGERS = {
   received: received('sms', 'The same as `received.sms`.'),
   'received.sms': received('sms', 'A customer writes to the shortcode.'),
@@ -84,13 +83,12 @@ export const TRIGGERS = {
   'subscription.other': premium('renewal_reminder', 'A premium event of a word that nobody documents.'),
 } as const satisfies Readonly<Record<string, TriggerRow>>
 
-/** What `emulator.trigger` takes. */
 export type TriggerName = keyof typeof TRIGGERS
 
-/** The names, for lists and checks. `Object.keys` of a constant gives its keys and no others. */
+/** The names in order. A constant object has no other keys. */
 export const TRIGGER_NAMES = Object.keys(TRIGGERS) as readonly TriggerName[]
 
-/** The payload of a trigger, with fields replaced and added. */
+/** The payload of a trigger with these fields. */
 export function triggerPayload(name: TriggerName, about: About, fields: Fields): Fields {
   return { ...TRIGGERS[name].payload(about), ...fields }
 }
@@ -101,7 +99,7 @@ interface PayloadParts {
   readonly message: Message
   readonly outcome: Outcome
   readonly project: ProjectState
-  /** The status that is reported. */
+  /** The reported status. */
   readonly word: string
   /** Unix seconds of the change of state. */
   readonly timestamp: number

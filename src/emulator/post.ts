@@ -1,4 +1,4 @@
-/** One POST: on a connection of its own, without redirects, without a second try. Contract, service.md#delivery-rules. */
+/** Posts once, on a new connection, without redirects or retries. Contract, service.md#delivery-rules. */
 import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
 import type { Clock } from '../runtime/clock.ts'
@@ -8,27 +8,27 @@ import type { BuiltRequest } from './request.ts'
 
 interface PostOptions {
   readonly clock: Clock
-  /** From the start to the end of the answer, without what a slow body takes by itself. */
+  /** For the whole exchange, in addition to the duration of a slow body. */
   readonly timeoutMs: number
-  /** Cuts the request off. */
+  /** Aborts the request. */
   readonly signal: AbortSignal
-  /** Authorities that are trusted for https, in PEM. */
+  /** Trusted certificate authorities for https, in PEM. */
   readonly ca?: string | Buffer | undefined
 }
 
 export interface Posted {
-  /** The other side was reached. */
+  /** The receiver was reached. */
   readonly connected: boolean
-  /** Every byte of the body was handed to the network. */
+  /** The whole body was passed to the network. */
   readonly whole: boolean
   readonly status?: number
   readonly error?: string
 }
 
-/** An answer with more than this in its body is not read to its end: its status is all that counts. */
+/** Maximum bytes read of an answer. Only its status matters. */
 const LONGEST_ANSWER_BYTES = 1024 * 1024
 
-/** Posts it with the faults of the way. Rejects only for a URL that Node cannot post to, before anything is sent. */
+/** Posts the request with its planned faults. Rejects only if Node cannot post to the URL, before anything is sent. */
 export function post(
   target: URL,
   { body, signatures }: BuiltRequest,
@@ -55,7 +55,7 @@ export function post(
       ...(secure && ca !== undefined ? { ca } : {}),
     })
 
-    /** The first call decides. */
+    /** Later calls have no effect. */
     function finish(result: { readonly status: number } | { readonly error: string }): void {
       cancelTimer()
       cancelWriting()
@@ -79,7 +79,7 @@ export function post(
         read += chunk.length
         if (read > LONGEST_ANSWER_BYTES) finish({ status })
       })
-      // The status of an answer that breaks off is known.
+      // The status is known even if the answer breaks off.
       response.once('close', () => finish({ status }))
     })
     request.on('error', (error) => finish({ error: isCut ? 'reset, as planned' : wordsFor(error) }))
@@ -96,7 +96,7 @@ export function post(
   })
 }
 
-/** Why there was no answer. Node's own texts name hosts and ports; its codes do not. */
+/** Texts by error code. Node's own messages contain hosts and ports. */
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -116,14 +116,14 @@ function wordsFor(error: Error): string {
 const SHORTEST_SLOW_MS = 100
 const LONGEST_SLOW_MS = 1_000
 
-/** What a slow body takes by itself, in milliseconds; 0 for any other. */
+/** Duration of a slow body in milliseconds; 0 for others. */
 function slowMsOf({ faults, draw }: PlannedRequest): number {
   return faults.has('slowBody') ? wholeNumber(draw('slow'), SHORTEST_SLOW_MS, LONGEST_SLOW_MS) : 0
 }
 
 /**
- * Writes it, whole or in pieces, and ends the request, or calls `onCut` and cuts the connection half-way. Returns the function that
- * stops the writing.
+ * Writes the body, whole or in pieces, and ends the request; or calls `onCut` and cuts the connection half-way. Returns a
+ * function that stops it.
  */
 function writeBody(
   request: ClientRequest,
@@ -156,7 +156,7 @@ function writeBody(
     }
     onCut()
     const { socket } = request
-    // Node resets TCP sockets only; a TLS one is closed without a farewell, which cuts the body off as well.
+    // Node can reset only TCP sockets. Destroying a TLS socket also cuts the body off.
     if (socket !== null && 'encrypted' in socket) socket.destroy()
     else socket?.resetAndDestroy()
   }
@@ -168,7 +168,7 @@ function writeBody(
 const FEWEST_PIECES = 2
 const MOST_PIECES = 6
 
-/** Two to six pieces of drawn lengths, none of them empty; a body of one byte stays whole. */
+/** Two to six non-empty pieces. A body of one byte stays whole. */
 function inPieces(body: Buffer, draw: Draw): readonly Buffer[] {
   const wanted = wholeNumber(draw('pieces'), FEWEST_PIECES, MOST_PIECES)
   const cuts = new Set<number>()

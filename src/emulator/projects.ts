@@ -1,4 +1,4 @@
-/** Projects, their keys, and what they have spent. Contract, service.md#project, #webhook-security-pair. */
+/** Projects, their keys and their spending. Contract, service.md#project, #webhook-security-pair. */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { defined } from '../runtime/defined.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
@@ -13,10 +13,10 @@ export interface ProjectKeys extends KeyPair {
 
 type Settings = { readonly [Name in keyof ProjectPatch]-?: Exclude<ProjectPatch[Name], undefined> }
 
-/** What a project is now, without its keys. */
+/** The state of a project, without its keys. */
 export interface ProjectState extends Settings {
   readonly name: string
-  /** Message parts that were accepted today, by UTC. */
+  /** Message parts accepted today, by UTC. */
   readonly sentToday: number
 }
 
@@ -28,7 +28,7 @@ export type Project = ReturnType<typeof createProject>
 export function createProjects(options: readonly ProjectOptions[], seed: Seed, nowMs: () => number) {
   const projects = new Map(options.map((project) => [project.name, createProject(project, seed, nowMs)]))
   return {
-    /** The first one, where none is named. Throws `emulator_project_unknown`. */
+    /** Default: the first project. Throws `emulator_project_unknown`. */
     get(name: string | undefined): Project {
       const project = name === undefined ? [...projects.values()][0] : projects.get(name)
       if (project !== undefined) return project
@@ -87,7 +87,7 @@ function createProject(options: ProjectOptions, seed: Seed, nowMs: () => number)
       regenerations += 1
       return (keys = { ...keys, apiKey: given ?? draw('apiKey', regenerations) })
     },
-    /** Takes the credits and counts the parts; where credits (22) or volume (23) do not suffice, takes nothing. */
+    /** Spends the credits and counts the parts. If credits (22) or volume (23) do not suffice, changes nothing. */
     spend(cost: number, parts: number): 22 | 23 | undefined {
       if (settings.balance < cost) return 22
       if (settings.volumeLimit !== null && sentToday() + parts > settings.volumeLimit) return 23

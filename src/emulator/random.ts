@@ -1,12 +1,12 @@
-/** Repeatable chance: a number is drawn by what it is for, so no draw depends on how many came before it. */
+/** Repeatable random numbers. Each is derived from its purpose, so that no draw depends on earlier ones. */
 import { createHash } from 'node:crypto'
 
-/** What all draws of a run start from. */
+/** The start value of a run. */
 export type Seed = number | string
 
 type Labels = readonly (string | number)[]
 
-/** A number from 0 up to, but not including, 1; the same for the same `what`. */
+/** A number from 0 to 1, excluding 1. The same `what` gives the same number. */
 export type Draw = (what: string) => number
 
 const BYTES = 6
@@ -16,7 +16,7 @@ export function drawsOf(seed: Seed, ...about: Labels): Draw {
   return (what) => createHash('sha256').update(prefix).update(what).digest().readUIntBE(0, BYTES) / 2 ** (8 * BYTES)
 }
 
-/** A number from 0 up to, not including, 1. */
+/** A number from 0 to 1, excluding 1. */
 export function draw(seed: Seed, ...labels: Labels): number {
   return drawsOf(seed, ...labels)('')
 }
@@ -26,13 +26,13 @@ export function wholeNumber(fraction: number, least: number, most: number): numb
   return least + Math.floor(fraction * (most - least + 1))
 }
 
-/** Text in the form of a UUID. */
+/** A string in the form of a UUID. */
 export function drawUuid(seed: Seed, ...labels: Labels): string {
   const hex = hexOf(seed, labels)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** 40 hexadecimal digits: a key of a local run, as secret as its seed. */
+/** 40 hexadecimal digits: a key for a local run, only as secret as its seed. */
 export function drawKey(seed: Seed, ...labels: Labels): string {
   return hexOf(seed, labels).slice(0, 40)
 }

@@ -1,4 +1,4 @@
-/** From one outgoing callback to the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
+/** Builds the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
 import { createHmac } from 'node:crypto'
 import { signCallback } from '../testing/sign.ts'
 import type { FaultName, PlannedCallback, PlannedRequest } from './faults.ts'
@@ -10,7 +10,7 @@ type Fields = Outgoing['payload']
 
 export interface BuiltRequest {
   readonly body: Buffer
-  /** The values of the signature header: one, by a fault two, or none. */
+  /** Signature header values: one, two by a fault, or none. */
   readonly signatures: readonly string[]
 }
 
@@ -18,14 +18,17 @@ const DAY_SECONDS = 86_400
 const TEN_MINUTES_SECONDS = 600
 const MOST_SKEW_SECONDS = 240
 
-/** A text for people, where the payload has one; contract, service.md#events. Receivers take unknown fields, so others may be added. */
+/**
+ * Text fields for people, if the payload has one; contract, service.md#events. Receivers accept unknown fields, so a field may
+ * be added.
+ */
 const FREE_TEXTS = ['text', 'description', 'reason'] as const
 const ADDED = 'description'
 
-/** A byte that begins nothing, a sequence cut short, and a surrogate. */
+/** An invalid byte, a truncated sequence, and a surrogate. */
 const NOT_UTF8 = Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80])
 
-/** Builds and signs it as of now; undefined for a payload that cannot be written as JSON. */
+/** Builds and signs the request with the current time. Undefined if the payload cannot be written as JSON. */
 export function buildRequest(
   outgoing: Outgoing,
   { text, draw: shared }: Pick<PlannedCallback, 'text' | 'draw'>,
@@ -56,9 +59,9 @@ export function buildRequest(
   }
 }
 
-/** The body as bytes, with what the plan adds to its free text. The project's authKey replaces one of the payload's own. */
+/** The body with the planned text faults. The project's authKey replaces one in the payload. */
 function writeFields(payload: Fields, authKey: string | undefined, text: PlannedCallback['text'], draw: Draw): Buffer {
-  // Stands in the text until it is written as bytes.
+  // A placeholder for bytes that a string cannot hold.
   const marker = `not-utf8-${draw('marker').toString(36).slice(2)}`
   const added = (text.has('nulText') ? '\u0000' : '') + (text.has('badUtf8') ? marker : '')
   const fields = added === '' ? payload : withText(payload, added)
@@ -67,7 +70,7 @@ function writeFields(payload: Fields, authKey: string | undefined, text: Planned
   return at === -1 ? body : Buffer.concat([body.subarray(0, at), NOT_UTF8, body.subarray(at + marker.length)])
 }
 
-/** Adds to the payload's free text, or gives it one. Ids, words and times stay as they are: it is still the same event. */
+/** Appends to a text field, or adds one. Ids, statuses and times stay unchanged, so it is the same event. */
 function withText(payload: Fields, text: string): Fields {
   const { statuses } = payload
   // Contract, service.md#chat-app-delivery-callback: `statuses.error` is the provider's reason.
@@ -78,7 +81,7 @@ function withText(payload: Fields, text: string): Fields {
   return { ...payload, [name]: (typeof own === 'string' ? own : 'Free text ') + text }
 }
 
-/** How far behind the clock the signature's `t` is, by fault; below zero for ahead. A request has one of them at most. */
+/** Age of the signature in seconds, by fault; negative for the future. A request has at most one of these faults. */
 const OFFSET_SECONDS: Readonly<Partial<Record<FaultName, (draw: Draw) => number>>> = {
   behind300: () => 300,
   ahead300: () => -300,
@@ -88,7 +91,7 @@ const OFFSET_SECONDS: Readonly<Partial<Record<FaultName, (draw: Draw) => number>
   clockSkew: (draw) => wholeNumber(draw('skew'), 1, MOST_SKEW_SECONDS) * (draw('direction') < 0.5 ? 1 : -1),
 }
 
-/** The pair before the last rotation. A key that was never rotated, or is the live one after all, is made up. */
+/** The pair before the last rotation. A key that was never rotated, or is live again, is random. */
 function pairBefore({ previous, project, ...live }: Outgoing, seed: Seed): KeyPair {
   const before = (key: keyof KeyPair): string =>
     previous !== undefined && previous[key] !== live[key]
@@ -97,12 +100,12 @@ function pairBefore({ previous, project, ...live }: Outgoing, seed: Seed): KeyPa
   return { authKey: before('authKey'), signingSecret: before('signingSecret') }
 }
 
-/** Another letter or digit in the authKey, so that it is still JSON, and surely another key; undefined where it has none. */
+/** Changes a letter or digit of the authKey, so that the body stays JSON. Undefined if that is impossible. */
 function withOtherKey(body: Buffer, authKey: string, draw: Draw): Buffer | undefined {
   const places = [...authKey.matchAll(/[A-Za-z0-9]/g)].map(({ index }) => index)
   const at = body.lastIndexOf(`"${authKey}"`)
   const place = places[Math.floor(draw('place') * places.length)]
-  // Where JSON escapes something in it, an escape could be spelt otherwise and mean the same.
+  // If JSON escapes a character, a changed escape could mean the same character.
   if (at === -1 || place === undefined || !/^[\x20-\x7e]+$/.test(authKey)) return undefined
   const tampered = Buffer.from(body)
   const index = at + 1 + place
@@ -110,7 +113,7 @@ function withOtherKey(body: Buffer, authKey: string, draw: Draw): Buffer | undef
   return tampered
 }
 
-/** Another byte anywhere; the signature was all that proved it. */
+/** Changes any byte. The signature is the only proof of this body. */
 function withOtherByte(body: Buffer, draw: Draw): Buffer {
   const tampered = Buffer.from(body)
   const index = Math.floor(draw('place') * body.length)

@@ -1,16 +1,16 @@
-/** A send as its request says it: fields and credentials from wherever its form has them, then the fields checked. */
+/** Reads a send: fields and credentials from the header, query or body, then checks the fields. */
 import { isListed, type NamedChannel } from './channels.ts'
 import { isRecord } from '../runtime/values.ts'
 import { bearerOf, readBody, type MaybeParsed } from './http.ts'
 import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from './not-shown.ts'
 
-/** Fields by name; a repeated one is a list. */
+/** Fields by name. A repeated field is a list. */
 export type Fields = Readonly<Record<string, unknown>>
 
 export interface SendRequest {
-  /** Or why there are none; `aborted` where the client went away in the middle of the body. */
+  /** Or why there are none; `aborted` if the client disconnected. */
   readonly fields: Fields | 'unreadable' | 'too large' | 'aborted'
-  /** The API key, from the header or the fields; undefined where there is none at all. */
+  /** The API key from the header or the fields. Undefined if there is none. */
   readonly apiKey: string | undefined
 }
 
@@ -25,7 +25,7 @@ export async function readRequest(request: MaybeParsed): Promise<SendRequest> {
   return { fields, apiKey: bearerOf(request) ?? own }
 }
 
-/** A field of the request's own, and none that every object inherits. */
+/** Ignores inherited properties. */
 export function fieldOf(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
@@ -58,24 +58,23 @@ function fieldsOf(parameters: URLSearchParams): Fields {
   )
 }
 
-/** What is to be sent. */
 export interface Send {
   readonly channel: Channel
-  /** As it was named. */
+  /** As named in the send. */
   readonly channelName: string
   readonly from: string | undefined
   readonly to: readonly string[]
   readonly message: string
-  /** Of airtime; 0 elsewhere. */
+  /** For airtime; otherwise 0. */
   readonly amount: number
   readonly type: string
   readonly scheduledForMs: number | undefined
 }
 
-/** What is wrong, by field. */
+/** Errors by field. */
 type FieldErrors = Readonly<Record<string, readonly string[]>>
 
-/** Which fields are required is not shown in the contract; see not-shown.ts. */
+/** The contract does not show which fields are required; see not-shown.ts. */
 export function readSend({ channel, name }: NamedChannel, fields: Fields): Send | { readonly errors: FieldErrors } {
   const errors = new Map<string, string[]>()
   const isGiven = (field: string): boolean => ![undefined, ''].some((none) => none === fieldOf(fields, field))
@@ -112,7 +111,7 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields): Send 
   check('message', isShort, `may have at most ${MAX_MESSAGE_CHARACTERS} characters.`)
   const from = text('from')
   const type = text('type') ?? DEFAULT_TYPE
-  // The campaign is a free label: it is checked, and leads to nothing that one could see.
+  // A free label without any effect, only checked.
   text('campaign')
   if (errors.size > 0) return { errors: Object.fromEntries(errors) }
   return {
@@ -127,7 +126,7 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields): Send 
   }
 }
 
-/** Undefined where it is neither a string nor a list of strings. */
+/** Undefined unless it is a string or a list of strings. */
 function recipients(value: unknown): readonly string[] | undefined {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value ?? '']
   const texts = list.filter((item) => typeof item === 'string')

@@ -1,4 +1,4 @@
-/** Posts callbacks as the service does, with the faults that the seed draws for them. Contract, service.md#delivery-rules. */
+/** Posts callbacks like the service, with faults drawn from the seed. Contract, service.md#delivery-rules. */
 import { setMaxListeners } from 'node:events'
 import type { Proof } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -18,30 +18,30 @@ import type { Seed } from './random.ts'
 import { buildRequest } from './request.ts'
 
 export interface SenderOptions {
-  /** How often each fault happens. */
+  /** Rate of each fault. */
   readonly faults: FaultRates
-  /** A run with the same seed meets the same faults: they are drawn by each callback's `key`. */
+  /** The same seed repeats the same faults, drawn by each callback's `key`. */
   readonly seed: Seed
-  /** Milliseconds since the Unix epoch: what signatures are dated by. What waits, waits by the machine's own timers. */
+  /** Milliseconds since the Unix epoch, for signatures. Delays use the machine's timers. */
   readonly nowMs: () => number
   /** For a whole request with its answer. */
   readonly timeoutMs: number
-  /** Called with each request that was made or left out, in the order in which they end. Must not throw. */
+  /** Called for each request, posted or dropped, in order of completion. Must not throw. */
   readonly onDelivery: (delivery: Delivery) => void
-  /** Authorities that are trusted for https, in PEM. Default: those that Node trusts. */
+  /** Trusted certificate authorities for https, in PEM. Default: those of Node. */
   readonly ca?: string | Buffer | undefined
 }
 
-/** More connections than this are not opened at once; the others wait for their turn. */
+/** Maximum number of open connections. Others wait. */
 const MOST_CONNECTIONS = 128
 
-/** Posts callbacks; never retries. Opens nothing until the first one. Contract, service.md#delivery-rules. */
+/** Posts callbacks without retries. Opens no connection before the first. Contract, service.md#delivery-rules. */
 export function createSender({ seed, faults: rates, nowMs, timeoutMs, ca, onDelivery }: SenderOptions) {
   const clock = systemClock(nowMs)
   const holds = createHolds(clock)
   const enter = createSlots(MOST_CONNECTIONS)
   const closing = new AbortController()
-  // Each connection listens; Node takes more than ten listeners for a leak and says so.
+  // Each connection adds a listener; above ten, Node warns of a leak.
   setMaxListeners(MOST_CONNECTIONS, closing.signal)
   const underWay = new Set<Promise<unknown>>()
   let made = 0
@@ -75,7 +75,7 @@ export function createSender({ seed, faults: rates, nowMs, timeoutMs, ca, onDeli
         ...answer,
       }
     } catch {
-      // Node takes no such URL after all; its own words may quote the credentials.
+      // Node rejects the URL. Its error may quote the credentials.
       return leftOut('the callback URL cannot be posted to')
     } finally {
       leave()
@@ -108,20 +108,20 @@ export function createSender({ seed, faults: rates, nowMs, timeoutMs, ca, onDeli
     )
   }
 
-  /** Resolves when nothing is under way and nothing waits for its time. */
+  /** Resolves when no request is pending or held back. */
   async function idle(): Promise<void> {
     while (underWay.size > 0) await Promise.all(underWay)
   }
 
   return {
-    /** Resolves when all requests for it have been answered, have failed, or were dropped; never rejects. */
+    /** Resolves when every request of the callback has been answered, has failed, or was dropped. Never rejects. */
     send(outgoing: Outgoing): Promise<readonly Delivery[]> {
       const sending = deliverAll(outgoing)
       underWay.add(sending)
       return sending.finally(() => underWay.delete(sending))
     },
     idle,
-    /** Cuts what is under way, drops what waits, and lets go of the connections. */
+    /** Aborts pending requests, drops held ones, and closes connections. */
     close(): Promise<void> {
       closing.abort()
       holds.release()
@@ -140,14 +140,14 @@ function unsent(
   return { ...about, tookMs: 0, intact: false, sent: false, ...(error !== undefined && { error }) }
 }
 
-/** Where the second turned while the request was under way, either answer is right; so the answer says which it was. */
+/** If the second changed during the request, either answer is correct, so the answer decides. */
 function isIntact({ faults }: PlannedRequest, proof: Proof, { whole, status }: Posted, secondTurned: boolean): boolean {
   if (!whole) return false
   if (secondTurned && isJudgedByTheSecond(faults)) return status !== undefined && status >= 200 && status < 300
   return isToBeTaken(faults, proof)
 }
 
-/** So many at once; the others wait in the order in which they came. Resolves with the function that makes room. */
+/** Limits concurrency; others wait in order. Resolves with a function that releases the slot. */
 function createSlots(most: number): () => Promise<() => void> {
   const waiting: (() => void)[] = []
   let taken = 0
