@@ -1,4 +1,4 @@
-/** From the bytes of an answer to what it says: recipients, or one of the error envelopes. Contract, service.md#send-failures. */
+/** Parses an answer: recipients, or one of the error envelopes. Contract, service.md#send-failures. */
 import { isRecord } from '../runtime/values.ts'
 import { STATUS_CODES } from '../carriers/status-codes.ts'
 import type { SendErrorCode } from '../public/error-table.ts'
@@ -7,7 +7,7 @@ import { field, readRecipients, textField, wholeField, type Fields } from './rec
 import type { Envelope } from './send-error.ts'
 import type { Recipient, Sent } from './sent.ts'
 
-/** Why there are no recipients. Its texts are the service's own, and not masked. */
+/** Why an answer accepts no recipients. The texts are the service's own, not masked. */
 export interface Refusal {
   readonly code: Extract<
     SendErrorCode,
@@ -26,7 +26,7 @@ export interface Refusal {
   readonly said?: string | undefined
   readonly errors?: Readonly<Record<string, readonly string[]>> | undefined
   readonly detail?: string | undefined
-  /** Where it names recipients, and none was accepted. */
+  /** Present if the answer names recipients, all of them refused. */
   readonly answer?: Sent | undefined
 }
 
@@ -35,13 +35,13 @@ interface ReadEnvelope {
   readonly said: string | undefined
 }
 
-/** Reads the answer to a send; its form counts before its HTTP status, which the contract does not show for most. */
+/** Parses the answer to a send. Its form takes precedence over its HTTP status, which the contract mostly does not show. */
 export function readAnswer(
   { status, text }: { readonly status: number; readonly text: string },
   outgoing: Outgoing,
   sentAtMs: number,
 ): { readonly sent: Sent } | Refusal {
-  // It may lead to what came of a request that was processed (303), or come from a proxy before it.
+  // The redirect may follow a processed request (303), or come from a proxy before it.
   if (status >= 300 && status < 400) return unreadable(status, 'It is a redirect.')
   const body = parse(text)
   if (body === undefined) return status === 401 ? unauthenticated() : unreadable(status, 'It is no JSON object.')
@@ -90,7 +90,7 @@ function sentOf(
   }
 }
 
-/** Of no recipients at all, none was accepted. Contract, service.md#states-and-transitions: these are not sent. */
+/** Also applies to an empty list of recipients. Contract, service.md#states-and-transitions: these are not sent. */
 function refusedAll(answer: Sent, body: Fields): Refusal {
   const codes = new Set(answer.recipients.map(({ code }) => code))
   const row = codes.size === 1 ? STATUS_CODES.find(({ code }) => codes.has(code)) : undefined
@@ -100,9 +100,9 @@ function refusedAll(answer: Sent, body: Fields): Refusal {
 
 const REFUSALS = ['unsupported_number', 'insufficient_balance', 'volume_limit'] as const
 
-/** Contract: the string is the same on all channels; what else a 401 says does not matter. */
+/** Contract: the string is the same on all channels. The text of a 401 does not matter. */
 function refusalOf(status: number, body: Fields, { envelope, said }: ReadEnvelope): Refusal {
-  // An error of the server's own may have come when part of the work was done.
+  // After a server error, part of the work may be done.
   const about = { envelope, said, mayBeSent: status >= 500 }
   const words = said?.trim().toLowerCase()
   if (status === 401 || words === 'unauthenticated.') return { ...about, code: 'unauthenticated', mayBeSent: false }
@@ -111,12 +111,14 @@ function refusalOf(status: number, body: Fields, { envelope, said }: ReadEnvelop
   if (envelope === 'message, errors') return { ...about, code: 'invalid', errors: errorsOf(field(body, 'errors')) }
   if (isAbout(body, words, 22, 'insufficient balance')) return { ...about, code: 'insufficient_balance' }
   if (isAbout(body, words, 23, 'volume limit')) return { ...about, code: 'volume_limit' }
-  // What answers 2xx and does not begin as the contract's errors do may be no refusal at all.
+  // A 2xx answer without the contract's prefix may not be a refusal at all.
   const isError = status >= 400 || words?.startsWith('error') === true
   return { ...about, code: 'refused', mayBeSent: about.mayBeSent || !isError }
 }
 
-/** By the code or its word, where an envelope has a place for one, else by the text: of 22 the contract gives that alone. */
+/**
+ * By the code or its word, if the envelope has a place for one, otherwise by the text: for 22 the contract gives only the text.
+ */
 function isAbout(body: Fields, said: string | undefined, code: 22 | 23, words: string): boolean {
   const places = [body, wrapperOf(body)]
   const isNamed = places.some(
@@ -128,7 +130,7 @@ function isAbout(body: Fields, said: string | undefined, code: 22 | 23, words: s
   return isNamed || said?.replaceAll('_', ' ').includes(words) === true
 }
 
-/** The first envelope that the body has, those with two fields before those with one of them. */
+/** The first matching envelope. Those with two fields precede those with one of the two. */
 function envelopeOf(body: Fields): ReadEnvelope | undefined {
   const texts: readonly (readonly [Envelope, string | undefined])[] = [
     ['messageData.message', nested(body, 'messageData', 'message')],
@@ -152,7 +154,7 @@ function errorsOf(value: unknown): Readonly<Record<string, readonly string[]>> {
   return Object.fromEntries(entries)
 }
 
-/** Contract: `data` in place of `messageData` for airtime. */
+/** Contract: airtime uses `data` instead of `messageData`. */
 function wrapperOf(body: Fields): Fields {
   const wrapper = field(body, 'messageData') ?? field(body, 'data')
   return isRecord(wrapper) ? wrapper : {}
@@ -172,7 +174,7 @@ function parse(text: string): Fields | undefined {
     const value: unknown = JSON.parse(text)
     return isRecord(value) ? value : undefined
   } catch {
-    // What it says quotes the answer.
+    // The error quotes the answer.
     return undefined
   }
 }
@@ -181,7 +183,7 @@ function unauthenticated(): Refusal {
   return { code: 'unauthenticated', mayBeSent: false }
 }
 
-/** What refuses in HTTP's own words has taken nothing; behind any other answer the send may have been made. */
+/** A 4xx answer means that nothing was accepted. After any other answer, the send may have been made. */
 export function unreadable(status: number, what: string): Refusal {
   const mayBeSent = !(status >= 400 && status < 500)
   return { code: 'unreadable', mayBeSent, detail: `The status was ${status}. ${what}` }

@@ -1,8 +1,8 @@
-/** One request and its answer, within a time, on any runtime that has `fetch`. */
+/** One request and its answer, with a timeout, on any runtime that has `fetch`. */
 import type { Clock } from '../runtime/clock.ts'
 import { readFailure } from './unreached.ts'
 
-/** As much of `fetch` as is used. */
+/** The part of `fetch` that the client uses. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>
 
 interface ExchangeOptions {
@@ -12,24 +12,23 @@ interface ExchangeOptions {
   readonly signal: AbortSignal | undefined
 }
 
-/** What came of it. */
 export type Exchanged =
   | { readonly kind: 'answered'; readonly status: number; readonly text: string }
-  /** An answer of more bytes than any answer has. */
+  /** The answer exceeds `MOST_ANSWER_BYTES`. */
   | { readonly kind: 'too long'; readonly status: number }
-  /** No byte has left. */
+  /** No byte was sent. */
   | { readonly kind: 'unreached'; readonly reason: string | undefined }
-  /** It was aborted, timed out or broke off, and nobody knows how far it came. */
+  /** Aborted, timed out or broken off. The request may have arrived. */
   | {
       readonly kind: 'unknown' | 'aborted'
       readonly reason: string | undefined
       readonly status: number | undefined
     }
 
-/** An entry takes some 200 bytes, a request may have a thousand recipients of several parts. */
+/** An entry takes about 200 bytes. A request may have a thousand recipients, each with several parts. */
 const MOST_ANSWER_BYTES = 16_777_216
 
-/** Never rejects. The time is for the whole answer. */
+/** Never rejects. The timeout covers the whole answer. */
 export async function exchange(url: string, init: RequestInit, options: ExchangeOptions): Promise<Exchanged> {
   const { fetch, clock, timeoutMs, signal } = options
   const stopping = new AbortController()
@@ -42,7 +41,7 @@ export async function exchange(url: string, init: RequestInit, options: Exchange
       stopping.abort()
       resolve('stopped')
     }
-    // Kept alive: a process that waits for nothing else must hear what became of its send.
+    // Keeps the process alive, so that the caller learns the result of its send.
     const cancelTimer = clock.setTimer(() => stop('timeout'), timeoutMs, true)
     const abort = (): void => stop('aborted')
     signal?.addEventListener('abort', abort, { once: true })
@@ -67,7 +66,7 @@ export async function exchange(url: string, init: RequestInit, options: Exchange
   }
 
   try {
-    // A `fetch` of the user's may not heed the signal.
+    // A custom `fetch` may ignore the signal.
     const ended = await Promise.race([work().catch(failed), stopped])
     if (ended !== 'stopped') return ended
     return why === 'aborted'
@@ -78,7 +77,7 @@ export async function exchange(url: string, init: RequestInit, options: Exchange
   }
 }
 
-/** Undefined for one that is too long. */
+/** Undefined if the answer is too long. */
 async function textOf(response: Response): Promise<string | undefined> {
   if (response.body === null) return ''
   const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader()
@@ -90,7 +89,7 @@ async function textOf(response: Response): Promise<string | undefined> {
     if (done) return text + decoder.decode()
     bytes += value.byteLength
     if (bytes > MOST_ANSWER_BYTES) {
-      // Nobody waits for the connection's end.
+      // Does not wait for the connection to close.
       reader.cancel().catch(() => {})
       return undefined
     }

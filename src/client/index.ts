@@ -1,6 +1,6 @@
 /**
- * The other direction: a client of the service's send endpoint. It needs `fetch` and nothing of Node, so that it runs on Node, Bun,
- * Deno and Workers, and brings nothing of the receiver.
+ * A client of the service's send endpoint. Requires only `fetch`, so it runs on Node, Bun, Deno and Workers, and loads nothing
+ * of the receiver.
  *
  * @module messaging-webhooks/client
  */

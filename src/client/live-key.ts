@@ -1,4 +1,6 @@
-/** The API key of this moment. Contract, service.md#authentication: a regenerated key is live at once, and the old one dead. */
+/**
+ * Reads the current API key. Contract, service.md#authentication: a regenerated key is valid at once, and the old one is not.
+ */
 import type { Clock } from '../runtime/clock.ts'
 import type { ApiKey } from './options.ts'
 import { SendError, type SendFailure } from './send-error.ts'
@@ -7,12 +9,12 @@ interface LiveKeyOptions {
   readonly clock: Pick<Clock, 'setTimer'>
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
-  /** The attempt that it is for, from 1. */
+  /** Number of the attempt, from 1. */
   readonly attempts: number
   readonly recipients: number
 }
 
-/** Rejects with `not_sent` where a function gives none in time, and with `aborted` where the signal comes before it. */
+/** Rejects with `not_sent` if the function returns no key in time, and with `aborted` if the signal fires first. */
 export async function liveKey(
   apiKey: ApiKey,
   { clock, timeoutMs, signal, attempts, recipients }: LiveKeyOptions,
@@ -30,10 +32,10 @@ export async function liveKey(
     }
   })
   try {
-    // It may throw at once, too.
+    // The function may also throw synchronously.
     const asked = Promise.resolve().then(apiKey)
     const given: unknown = await Promise.race([asked.then((key) => ({ key })), stopped])
-    // It may be aborted in the turn in which the key comes, too.
+    // The signal may fire in the same turn.
     if (given === 'aborted' || signal?.aborted === true) throw new SendError('aborted', failure)
     if (given === 'late') throw new SendError('not_sent', { ...failure, reason: 'timeout', detail: SLOW })
     const key = typeof given === 'object' && given !== null && 'key' in given ? given.key : undefined

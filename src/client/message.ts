@@ -1,4 +1,4 @@
-/** What is sent, as the caller writes it, and the checks. Contract, service.md#send-request-fields. */
+/** The messages that a caller passes, and their checks. Contract, service.md#send-request-fields. */
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
@@ -9,66 +9,64 @@ import type { SendType } from './sent.ts'
 
 interface MessageFields<M> {
   /**
-   * One number or several, in international form: digits, with or without a plus. How the service takes several in one request is not
-   * shown; a list of
-   * several is a list in JSON, and a repeated field in a form or query.
+   * One or more numbers in international format: digits, with an optional plus. How the service expects several numbers is not
+   * shown; the client sends a JSON list, or repeats the field in a form or query.
    */
   readonly to: string | readonly string[]
-  /** The sender ID. Default: that of the project. */
+  /** The sender ID. Default: the project's. */
   readonly from?: string | undefined
-  /** A free label, which comes back in `sent.campaign`. */
+  /** A free label. Returned in `sent.campaign`. */
   readonly campaign?: string | undefined
   /**
-   * Fields that the contract does not show, as those of some channels: sent untouched, beside the others. In a form or query each is a
-   * text, a number, `true` or `false`, or a list of these.
+   * Fields that the contract does not show, such as those of some channels. Sent unchanged. In a form or query, each value is a
+   * string, a number, `true` or `false`, or a list of these.
    */
   readonly extra?: Readonly<Record<string, unknown>> | undefined
   /**
-   * Your own name for the send, at most 256 characters, such as the id of an order: another send with it is refused, and of a list no number
-   * is sent to twice. This and the next three need the option `receiver`. Default: a random UUID.
+   * Idempotency key of the send, at most 256 characters, such as an order id. Another send with the same reference is refused;
+   * a list sends to no number twice. This and the next three require the option `receiver`. Default: a random UUID.
    */
   readonly reference?: string | undefined
-  /** Your own small JSON, such as the id of an order, at most 4,096 bytes: `event.sent.meta` of its reports. */
+  /** Your own small JSON value, such as an order id, at most 4,096 bytes. Appears as `event.sent.meta` in its reports. */
   readonly meta?: M | undefined
-  /** How long the end of each message may take before it is overdue. Milliseconds. Default: 24 hours, and 72 hours with a chat-app. */
+  /** Time until a message without a final report is overdue. Milliseconds. Default: 24 hours, or 72 hours with a chat-app. */
   readonly withinMs?: number | undefined
-  /** After that it is of no use to send it again: for `resend`. */
+  /** After this time, `resend` does not send the message again. */
   readonly notAfter?: Date | undefined
 }
 
 interface SchedulableFields<M> extends MessageFields<M> {
-  /** The kind of send, as in `transactional`. Default: none, and the service decides. */
+  /** The type of send, such as `transactional`. Default: none, and the service decides. */
   readonly type?: SendType | undefined
-  /** When it is to be delivered. How that is written is not shown: see the option `schedule`. */
+  /** Delivery time. Its format is not shown: see the option `schedule`. */
   readonly scheduledFor?: Date | undefined
 }
 
-/** What `client.send` takes. */
+/** A message for `client.send`. */
 export interface Message<M = unknown> extends SchedulableFields<M> {
-  /** The text. */
   readonly message: string
-  /** The channel's name: `sms`, or the chat-app's. Default `sms`. */
+  /** Name of the channel: `sms`, or the chat-app's. Default `sms`. */
   readonly channel?: string | undefined
 }
 
-/** What `client.otp` takes: the text with the code in it, which the app composes, keeps and checks. */
+/** A message for `client.otp`. Its text contains the code, which the app creates, stores and checks. */
 export interface OtpMessage<M = unknown> extends MessageFields<M> {
   readonly message: string
   /** Default `sms`. */
   readonly channel?: string | undefined
 }
 
-/** What `client.premium` and `client.premiumSubscription` take. */
+/** A message for `client.premium` and `client.premiumSubscription`. */
 export interface PremiumMessage<M = unknown> extends SchedulableFields<M> {
   readonly message: string
 }
 
-/** What `client.airtime` takes. Which field has the amount is not shown: it stands in `extra`. */
+/** A send for `client.airtime`. The name of the field for the amount is not shown: pass it in `extra`. */
 export interface Airtime<M = unknown> extends SchedulableFields<M> {
   readonly message?: string | undefined
 }
 
-/** A send before it is written in one of the forms. */
+/** A checked send, before it is written in one of the forms. */
 export interface Outgoing {
   readonly to: string | readonly string[]
   readonly message: string | undefined
@@ -78,7 +76,7 @@ export interface Outgoing {
   readonly campaign: string | undefined
   readonly scheduledFor: Date | undefined
   readonly extra: Readonly<Record<string, unknown>>
-  /** What the service is not told, but the receiver. */
+  /** Passed to the receiver, not to the service. */
   readonly recorded: Pick<RecordOptions, 'reference' | 'meta' | 'withinMs' | 'notAfter'>
 }
 
@@ -114,10 +112,9 @@ const SCHEMAS = {
   airtime: z.strictObject({ ...fields, ...schedulable, message: z.string().optional() }),
 } as const
 
-/** The calls that send. */
 export type SendCall = keyof typeof SCHEMAS
 
-/** Those that the client writes itself; one of them in `extra` would be meant twice. */
+/** Fields that the client writes itself, so `extra` must not contain them. */
 const OWN_FIELDS = [
   'project',
   'apiKey',
@@ -130,12 +127,12 @@ const OWN_FIELDS = [
   'scheduledFor',
 ] as const
 
-/** What any of the schemas lets through. */
+/** The output of any of the schemas. */
 type Checked = Pick<Outgoing, 'to'> & {
   readonly [K in keyof Outgoing]?: Outgoing[K] | undefined
 } & Outgoing['recorded']
 
-/** Checks what a call was given. Throws an `OptionsError`; it shows no text and no number. */
+/** Checks the arguments of a call. Throws an `OptionsError`, which contains no text and no number. */
 export function checkMessage(
   call: SendCall,
   given: unknown,
@@ -147,7 +144,7 @@ export function checkMessage(
   const twice = OWN_FIELDS.find((field) => Object.hasOwn(extra, field))
   if (twice !== undefined) throw new OptionsError(`${call}: extra.${twice} is a field of the client’s own.`)
   return {
-    // The caller's list may change before the request is written.
+    // The caller may modify its list before the request is written.
     to: typeof to === 'string' ? to : [...to],
     message,
     from,

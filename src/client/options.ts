@@ -1,4 +1,4 @@
-/** What `createClient` takes, and the checks. */
+/** Options of `createClient`, and their checks. */
 import { z } from 'zod'
 import {
   checkOptions,
@@ -17,7 +17,7 @@ import type { SendRecorder } from '../public/intention.ts'
 import type { FetchFunction } from './exchange.ts'
 import { FORMS, KEY_PLACES } from './request.ts'
 
-/** The key, or a function that reads the live one; it is asked before each request. */
+/** The key, or a function that returns the current one. Called before each request. */
 export type ApiKey = string | (() => string | Promise<string>)
 
 const MOST_ATTEMPTS = 20
@@ -28,15 +28,15 @@ const clockSchema = expected<Clock | (() => number)>(
   (value) => typeof value === 'function' || hasMethods(value, ['now', 'setTimer']),
 ).optional()
 
-/** The form of requests, as a call may choose it, too. */
+/** The form of requests, also an option of each call. */
 export const viaSchema = z.enum(FORMS)
 
 const clientRetry = {
-  /** Requests in all. 1 for none but the first. Default: 3. */
+  /** Maximum number of requests, including the first. Default: 3. */
   attempts: wholeNumberFrom(1, MOST_ATTEMPTS).default(3),
-  /** The longest wait after the first, in milliseconds; it doubles with each, and chance takes a part of it. Default: 250. */
+  /** Maximum delay after the first request, in milliseconds. Doubles each time; a random part is subtracted. Default: 250. */
   initialDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(250),
-  /** The longest wait of all, in milliseconds. Default: 5,000. */
+  /** Maximum delay, in milliseconds. Default: 5,000. */
   maxDelayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(5_000),
 }
 
@@ -50,76 +50,81 @@ const clientChannels = {
 }
 
 const clientOptions = {
-  /** The send endpoint, which ends in `/api/v1/messaging` or `/v1/messaging`. */
+  /** URL of the send endpoint. Ends in `/api/v1/messaging` or `/v1/messaging`. */
   baseUrl: expected<string>(
     'an http or https URL without credentials, such as https://host/api/v1/messaging',
     isBaseUrl,
   ),
-  /** The project's display name, exactly as the service spells it. */
+  /** Display name of the project, exactly as the service spells it. */
   project: name,
   /**
-   * The project's API key, or a function that returns the live one, or a promise of it: a regenerated key is live at once, and the old one
-   * dead. It has `timeoutMs` for it.
+   * The project's API key, or a function that returns the current one, or a promise of it. A regenerated key is valid at once,
+   * and the old one is not. The function must answer within `timeoutMs`.
    */
   apiKey: expected<ApiKey>(
     'a non-empty string (is the variable set?), or a function',
     (value) => (typeof value === 'string' && value !== '') || typeof value === 'function',
   ),
   /**
-   * The receiver of the reports: then each send is written down before its request, so that every message that it leads to is expected, and
-   * `send.unknown` is made of a send of which nobody knows what came of it, also where the process ends in the middle. Default: none.
+   * The receiver of the reports. Each send is recorded before its request, so that its messages are expected. If the result of
+   * a send stays unknown, even because the process ended, the receiver dispatches `send.unknown`. Default: none.
    */
   receiver: expected<SendRecorder>('a receiver, that is what createReceiver returned', (value) =>
     hasMethods(value, ['intend', 'intendEach', 'messageState']),
   ).optional(),
-  /** How long to try to write down an answer while the receiver's store is away, in milliseconds. Default: 30,000. */
+  /** How long to retry recording an answer while the receiver's store is unavailable, in milliseconds. Default: 30,000. */
   recordWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(30_000),
   /**
-   * How long an answer may take before `send.unknown` is made of the send, in milliseconds; longer than all attempts together. Default:
-   * 120,000.
+   * Time without an answer after which the receiver dispatches `send.unknown`, in milliseconds. Must exceed the duration of all
+   * attempts. Default: 120,000.
    */
   answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(120_000),
   /** The form of requests: `json`, `form`, or `query` for a GET. Default: `json`. */
   via: viaSchema.default('json'),
-  /** Where the key stands: in the `header`, as the service recommends, or in a `field`. Default: `header`. */
+  /** Position of the key: in the `header`, as the service recommends, or in a `field`. Default: `header`. */
   keyIn: z.enum(KEY_PLACES).default('header'),
-  /** What makes requests. Default: the runtime's own `fetch`. */
+  /** The function that makes requests. Default: the runtime's `fetch`. */
   fetch: functionOf<FetchFunction>('(url, init) => Promise<Response>').optional(),
-  /** How long an answer may take to come whole, in milliseconds; retries have as much each. Default: 10,000. */
+  /** Timeout of a whole answer, in milliseconds. Each retry has its own. Default: 10,000. */
   timeoutMs: numberAboveZero(LONGEST_TIMER_MS, 'milliseconds').default(10_000),
-  /** For what did not reach the service, and nothing else: `attempts`, `initialDelayMs`, `maxDelayMs`. */
+  /** Retries of requests that did not reach the service: `attempts`, `initialDelayMs`, `maxDelayMs`. */
   retry: z.strictObject(clientRetry).prefault({}),
-  /** What your service calls its other channels. */
+  /** Your service's names for its other channels. */
   channels: z.strictObject(clientChannels).prefault({}),
-  /** How your service is told the time of a scheduled send: fields to add. Not shown. Default: `scheduledFor`, in Unix seconds. */
+  /**
+   * Returns the fields for the time of a scheduled send. Their format is not shown. Default: `scheduledFor`, in Unix seconds.
+   */
   schedule: functionOf<(at: Date) => Readonly<Record<string, unknown>>>('(at) => fields').default(() => (at: Date) => ({
     scheduledFor: Math.floor(at.getTime() / 1_000),
   })),
-  /** Pino’s shape; `false` for silence. No key, number or text of a send is logged. Default: warnings on the console. */
+  /**
+   * A logger with Pino’s interface; `false` disables logging. Log lines contain no key, number or text of a send. Default:
+   * warnings on the console.
+   */
   logger: expected<Logger | false>(
     'false, or a logger with debug, info, warn and error',
     (value) => value === false || hasMethods(value, ['debug', 'info', 'warn', 'error']),
   ).optional(),
-  /** A function that returns milliseconds, or a clock with timers too. Default: the machine's. */
+  /** A function that returns milliseconds, or a clock with timers. Default: the machine's. */
   clock: clockSchema,
 }
 
 const optionsSchema = z.strictObject(clientOptions)
 
-/** When a send that did not reach the service is tried again. */
+/** Retries of a send that did not reach the service. */
 export interface ClientRetryOptions extends Given<typeof clientRetry> {}
 
-/** What the service calls its channels; the contract gives `sms` alone. */
+/** The service's names for its channels. The contract fixes only `sms`. */
 export interface ClientChannels extends Given<typeof clientChannels> {}
 
-/** The types that no schema can give: those of groups, with their comments, and that of the receiver, which types `meta`. */
+/** Types that a schema cannot express: groups with their comments, and the receiver with the type of `meta`. */
 interface ExplicitTypes<M> {
   readonly retry: ClientRetryOptions | undefined
   readonly channels: ClientChannels | undefined
   readonly receiver: SendRecorder<M> | undefined
 }
 
-/** What `createClient` takes; `M` is the type of `meta`. */
+/** Options of `createClient`. `M` is the type of `meta`. */
 export interface ClientOptions<M = unknown> extends Given<typeof clientOptions, ExplicitTypes<M>> {}
 
 type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'fetch' | 'logger' | 'clock'> & {
@@ -128,13 +133,13 @@ type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'fetch' | 'logger' |
   readonly clock: Clock
 }
 
-/** Throws an `OptionsError` that names what is wrong and shows no value. */
+/** Throws an `OptionsError`, which contains no values. */
 export function resolveClientOptions<M>(options: ClientOptions<M>): ResolvedOptions {
   const checked = checkOptions(optionsSchema, options, 'createClient')
   const clock = clockOf(checked.clock)
   return {
     ...checked,
-    // The runtime's own is looked up each time, for some replace it after this.
+    // Looked up at each call, because some libraries replace it later.
     fetch: checked.fetch ?? ((url, init) => fetch(url, init)),
     logger: loggerOf(checked.logger, clock),
     clock,

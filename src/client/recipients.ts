@@ -1,4 +1,7 @@
-/** The recipients of an answer, whatever way its fields are written. Contract, service.md#recipient-entry, #states-and-transitions. */
+/**
+ * Parses the recipients of an answer, with fields as strings or numbers. Contract, service.md#recipient-entry,
+ * #states-and-transitions.
+ */
 import { isRecord } from '../runtime/values.ts'
 import { comparable } from '../runtime/recipient-forms.ts'
 import { STATUS_CODES } from '../carriers/status-codes.ts'
@@ -7,30 +10,32 @@ import type { AcceptedCode, Recipient, RefusedCode } from './sent.ts'
 const ACCEPTED: readonly AcceptedCode[] = [11, 13, 14]
 const REFUSED: readonly RefusedCode[] = [12, 22, 23]
 
-/** An object that was parsed, with fields that may be anything. */
+/** A parsed object. Its fields may have any type. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** A field of its own, for a name such as `constructor` is no field. */
+/** Ignores inherited properties such as `constructor`. */
 export function field(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
-/** A text that is not empty, be it written as a number; of one that JSON has rounded nobody knows what it was. */
+/**
+ * A non-empty string, or a number as one. Undefined for a number beyond JavaScript's precision, because its digits are lost.
+ */
 export function textField(fields: Fields, name: string): string | undefined {
   const value = field(fields, name)
   if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : undefined
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** A whole number, be it written as a text. */
+/** A whole number, or a string with one. */
 export function wholeField(fields: Fields, name: string): number | undefined {
   const text = textField(fields, name)?.trim()
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
 /**
- * The entries of an answer, the parts of a message as one, and after them the numbers that it does not name. Where the send was to one
- * number, an entry need not name it.
+ * The entries of an answer, with the parts of a message merged, then the numbers that it does not name. In an answer to a send
+ * to a single number, an entry need not name it.
  */
 export function readRecipients(entries: readonly unknown[], to: readonly string[]): readonly Recipient[] {
   const only = to.length === 1 ? to[0] : undefined
@@ -39,11 +44,11 @@ export function readRecipients(entries: readonly unknown[], to: readonly string[
   for (const [index, entry] of entries.entries()) {
     const recipient = readRecipient(isRecord(entry) ? entry : {}, only)
     const { messageId, code, to } = recipient
-    // Without an id nobody can say whether two entries are parts of one message.
+    // Without an id, two entries may or may not be parts of one message.
     const key = messageId === undefined ? String(index) : JSON.stringify([messageId, code, to])
     const count = (counts.get(key) ?? 0) + 1
     counts.set(key, count)
-    // Numbered in any order, or not numbered at all.
+    // Parts may be numbered in any order, or not at all.
     const parts = Math.max(count, recipient.parts, recipients.get(key)?.parts ?? 1)
     recipients.set(key, { ...recipient, parts })
   }

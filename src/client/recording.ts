@@ -1,4 +1,4 @@
-/** Sends with the receiver as their witness: each is written down before it is made, and what came of it afterwards. */
+/** Records sends with the receiver: each send before its request, and its result afterwards. */
 import { retryDelayMs } from '../runtime/backoff.ts'
 import { pause, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
@@ -12,7 +12,7 @@ interface RecordingOptions {
   readonly receiver: SendRecorder
   readonly clock: Clock
   readonly project: string
-  /** How long the receiver's store may be away after the send. */
+  /** How long to retry while the receiver's store is unavailable. */
   readonly recordWithinMs: number
   readonly answerWithinMs: number
   /** The channels of premium SMS. */
@@ -22,18 +22,18 @@ interface RecordingOptions {
 export interface Recording {
   readonly receiver: SendRecorder
   /**
-   * Makes the send if, and only if, it was written down. Rejects as `intend` does, and then nothing was sent; with what `make` rejects
-   * with; or with `unrecorded`.
+   * Makes the send only after it has been recorded. Rejects like `intend`, and then nothing was sent; with the error of `make`;
+   * or with `unrecorded`.
    */
   one(outgoing: Outgoing, make: () => Promise<Sent>, resending?: Resending): Promise<Sent>
-  /** The same for each of these numbers that was not sent to before. Rejects as `intendEach` does, and with nothing else. */
+  /** The same for the numbers that were not sent to before. Rejects only like `intendEach`. */
   each(to: readonly string[], outgoing: Outgoing, make: (to: readonly string[]) => Promise<Sent>): Promise<BatchEnd>
 }
 
-/** Which message is sent again. */
+/** The message to send again. */
 type Resending = Pick<IntendOptions, 'resendOf' | 'project'>
 
-/** While the store is away. */
+/** Backoff while the store is unavailable. */
 const AGAIN = { attempts: Infinity, initialDelayMs: 100, maxDelayMs: 2_000 }
 
 export function createRecording(options: RecordingOptions): Recording {
@@ -60,7 +60,7 @@ export function createRecording(options: RecordingOptions): Recording {
     return sent
   }
 
-  /** An answer in which everybody is refused is an error, and is written down all the same. */
+  /** An answer that refuses every recipient is an error, but is recorded as well. */
   async function madeOf(
     intention: Intention,
     make: () => Promise<Sent>,
@@ -74,18 +74,18 @@ export function createRecording(options: RecordingOptions): Recording {
     }
   }
 
-  /** Where the store cannot be told either, `send.unknown` is made when the answer is overdue: better a question too many. */
+  /** If recording fails, `send.unknown` follows once the answer is overdue: a false alarm is better than none. */
   async function tellOfFailure(intention: Intention, error: unknown): Promise<void> {
-    // What is no error of ours may have come when all was sent.
+    // An unexpected error may follow a request that was sent.
     const mayBeSent = error instanceof SendError ? error.mayBeSent : !(error instanceof OptionsError)
     try {
       await persist(async () => (mayBeSent ? intention.unknown() : intention.notSent()))
     } catch {
-      // The caller is to hear of the send.
+      // The caller gets the error of the send instead.
     }
   }
 
-  /** Again and again, for a bounded time: what the store is told may be told twice. */
+  /** Retries for a limited time. Recording is idempotent. */
   async function persist<T>(work: () => Promise<T>): Promise<T> {
     const untilMs = clock.now() + recordWithinMs
     for (let attempt = 1; ; attempt += 1) {
@@ -117,7 +117,7 @@ export function createRecording(options: RecordingOptions): Recording {
   }
 }
 
-/** Its timer keeps a process alive that waits for nothing else; and on Workers there is no other kind. */
+/** Keeps the process alive until then. Workers have no other timers. */
 function inTime<T>(work: Promise<T>, timeoutMs: number, clock: Clock): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = clock.setTimer(() => reject(new MessagingWebhooksError('store_slow')), timeoutMs, true)
@@ -125,7 +125,7 @@ function inTime<T>(work: Promise<T>, timeoutMs: number, clock: Clock): Promise<T
   })
 }
 
-/** What another try may not meet. */
+/** Whether a retry may succeed. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof MessagingWebhooksError)) return true
   return !['options_invalid', 'receiver_closed', 'expect_unsupported', 'project_required'].includes(error.code)

@@ -1,16 +1,16 @@
-/** A send in each of the contract's three forms. Contract, service.md#send-a-message, #authentication. */
+/** Builds a send in each of the contract's three forms. Contract, service.md#send-a-message, #authentication. */
 import { OptionsError } from '../public/errors.ts'
 import { isPromiseLike, letReject } from '../runtime/values.ts'
 import type { Outgoing } from './message.ts'
 
-/** The form of a request: a POST of JSON, a POST of a form, or a GET with a query. */
+/** Forms of a request: a POST with JSON, a POST with a form, or a GET with a query. */
 export const FORMS = ['json', 'form', 'query'] as const
 /** The form of a request. */
 export type Form = (typeof FORMS)[number]
 
-/** Where the API key stands: in the header `Authorization: Bearer`, or among the fields as `apiKey`. */
+/** Positions of the API key: in the header `Authorization: Bearer`, or in the field `apiKey`. */
 export const KEY_PLACES = ['header', 'field'] as const
-/** Where the API key stands. */
+/** The position of the API key. */
 export type KeyPlace = (typeof KEY_PLACES)[number]
 
 interface RequestParts {
@@ -27,10 +27,10 @@ interface BuiltRequest {
   readonly init: RequestInit
 }
 
-/** What a header can carry. */
+/** Characters allowed in a header. */
 const HEADER_TEXT = /^[\x21-\x7e]+$/
 
-/** Throws an `OptionsError` for what cannot be written in this form. */
+/** Throws an `OptionsError` for a value that this form cannot express. */
 export function buildRequest(outgoing: Outgoing, parts: RequestParts): BuiltRequest {
   const { baseUrl, apiKey, via, keyIn } = parts
   if (keyIn === 'header' && !HEADER_TEXT.test(apiKey))
@@ -40,7 +40,7 @@ export function buildRequest(outgoing: Outgoing, parts: RequestParts): BuiltRequ
   const fields = fieldsOf(outgoing, parts)
   const headers: Record<string, string> = { accept: 'application/json' }
   if (keyIn === 'header') headers['authorization'] = `Bearer ${apiKey}`
-  // A redirect would carry the key and the message to wherever it leads, and a POST may become a GET on the way.
+  // A redirect would pass the key and the message on, and may turn a POST into a GET.
   const init: RequestInit = { method: via === 'query' ? 'GET' : 'POST', headers, redirect: 'manual' }
   if (via === 'query') {
     const url = new URL(baseUrl)
@@ -50,7 +50,7 @@ export function buildRequest(outgoing: Outgoing, parts: RequestParts): BuiltRequ
   const isJson = via === 'json'
   headers['content-type'] = isJson ? 'application/json' : 'application/x-www-form-urlencoded'
   const body = isJson ? jsonOf(fields) : parametersOf(fields).toString()
-  // Deno sends a text again by itself after a reset connection (measured with 2.9), and what it cannot read twice, once.
+  // Deno repeats a request with a string body after a reset connection (measured with 2.9), but not one with a Blob.
   return { url: baseUrl, init: { ...init, body: new Blob([body]) } }
 }
 
@@ -60,7 +60,7 @@ function fieldsOf(outgoing: Outgoing, parts: RequestParts): ReadonlyMap<string, 
     ['project', parts.project],
     ['apiKey', parts.keyIn === 'field' ? parts.apiKey : undefined],
     ['from', from],
-    // Contract, service.md#send-request-fields: one number is a text.
+    // Contract, service.md#send-request-fields: a single number is a string.
     ['to', typeof to === 'string' || to.length > 1 ? to : to[0]],
     ['message', message],
     ['channel', channel],
@@ -78,7 +78,7 @@ function planned(at: Date | undefined, { schedule }: RequestParts): readonly (re
   throw new OptionsError('The function of schedule threw, or returned no object.')
 }
 
-/** Without fields the message would go out at once, so a promise, or any other thing without, is none. */
+/** Without these fields the message would be sent at once, so anything but an object with fields is an error. */
 function plannedFields(at: Date, schedule: RequestParts['schedule']): object | undefined {
   try {
     const fields: unknown = schedule(at)
@@ -93,7 +93,7 @@ function jsonOf(fields: ReadonlyMap<string, unknown>): string {
   try {
     return JSON.stringify(Object.fromEntries(fields))
   } catch {
-    // What it says may quote a field.
+    // The error may quote a field.
     throw new OptionsError('extra has a value that cannot be written as JSON.')
   }
 }

@@ -1,4 +1,4 @@
-/** `client.resend`: a message that failed for now is sent again, as the contract recommends, and never twice for one failure. */
+/** `client.resend`: sends a message again after a transient failure, as the contract recommends, and only once per failure. */
 import { z } from 'zod'
 import { checkOptions, functionLike, numberFrom, wholeNumberFrom } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
@@ -11,24 +11,24 @@ import { SendError } from './send-error.ts'
 import type { SendOptions } from './send-options.ts'
 import type { Sent } from './sent.ts'
 
-/** What is sent again: its text, and what shall be otherwise than it was. */
+/** The text of the new message, and the fields to change. */
 export type ResentMessage<M = unknown> = Partial<Omit<Message<M>, 'message' | 'reference'>> & Pick<Message, 'message'>
 
-/** What `client.resend` takes. */
+/** Options of `client.resend`. */
 export interface ResendOptions<M = unknown> {
   /**
-   * Returns the text, which nobody has kept but you; or a message, of which all but the text is by default as it was: `to`, `channel`,
-   * `campaign`, `type`, `meta`, `withinMs` and `notAfter` of `event.sent`. Undefined: it is not sent again; nor is airtime for a text alone,
-   * for its `extra` is needed. It is asked when the message is about to be sent.
+   * Returns the text, which only you have stored, or a message. Its other fields default to those of `event.sent`: `to`,
+   * `channel`, `campaign`, `type`, `meta`, `withinMs` and `notAfter`. Return undefined to send nothing. A text alone does not
+   * resend airtime, which needs its `extra`. Called just before the message is sent.
    */
   readonly compose: (
     event: FailedEvent<M>,
   ) => string | ResentMessage<M> | undefined | Promise<string | ResentMessage<M> | undefined>
-  /** Sends of one message in all, the first included. From 1 to 10. Default: 2. */
+  /** Maximum number of sends of a message, including the first. From 1 to 10. Default: 2. */
   readonly attempts?: number | undefined
   /**
-   * How long to wait after the first failure, twice as long after the next, and so on. Later reports of the message wait as long.
-   * Milliseconds. Default: 60,000.
+   * Delay after the first failure. Doubles after each. Later reports of the message wait as long. Milliseconds. Default:
+   * 60,000.
    */
   readonly delayMs?: number | undefined
 }
@@ -50,7 +50,7 @@ const optionsSchema = z.strictObject({
 interface ResendParts {
   readonly recording: Recording | undefined
   readonly clock: Clock
-  /** The channel of airtime: what such a send has beside its text, nobody keeps. */
+  /** The channel of airtime. The fields of such a send, except its text, are not stored. */
   readonly airtime: string
   readonly send: (outgoing: Outgoing, options: SendOptions) => Promise<Sent>
 }
@@ -72,7 +72,7 @@ export function createResend({
       const waitMs = Math.min(delayMs * 2 ** (attempt - 1), LONGEST_TIMER_MS)
       if (!isInTime(event, sent, clock, waitMs)) return
       const state = await receiver.messageState(messageId, project === undefined ? {} : { project })
-      // The service, or a carrier, may have tried again itself.
+      // The service or a carrier may have retried.
       if (state !== undefined && !isStillFailed(state)) return
       const given = await options.compose(event)
       if (given === undefined || (typeof given === 'string' && sent.channel === airtime)) return
@@ -96,8 +96,8 @@ function isToBeSentAgain(
 }
 
 /**
- * Whether it is still of use, at the time at which it would be sent; throws a `RetryLater` where that is yet to come, so that nothing is
- * held meanwhile.
+ * Whether the message is still of use at its time of sending. Throws a `RetryLater` before that time, so that nothing is held
+ * meanwhile.
  */
 function isInTime({ receivedAt }: FailedEvent, { notAfter }: SentDetails, clock: Clock, delayMs: number): boolean {
   const nowMs = clock.now()
@@ -113,7 +113,7 @@ function isStillFailed({ failure, reports }: State): boolean {
   return failure?.resend === true && reports.every(({ type }) => type === 'message.failed')
 }
 
-/** How long the end of the first one had counts for the next one, too. */
+/** The new message has as much time until it is overdue as the first. */
 function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & Message {
   const { to = '', channel, campaign, type, meta, sentAt, scheduledFor = sentAt, overdueAt, notAfter } = sent
   const fromMs = Math.max(sentAt.getTime(), scheduledFor.getTime())
@@ -121,7 +121,7 @@ function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & 
     to,
     ...(channel !== undefined && { channel }),
     ...(campaign !== undefined && { campaign }),
-    // What no answer said is no type.
+    // `unknown` means that no answer named the type.
     ...(type !== undefined && type !== 'unknown' && { type }),
     withinMs: Math.max(1, overdueAt.getTime() - fromMs),
     ...(meta !== undefined && { meta }),
@@ -131,7 +131,7 @@ function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & 
   }
 }
 
-/** It was begun before, is told as unknown, or goes to no number that the service reaches: none is a reason to send it again. */
+/** The send was started before, its result is unknown, or the service does not support the number: do not send it again. */
 function isOver(error: unknown): boolean {
   if (error instanceof SendError)
     return (error.mayBeSent && error.code !== 'unrecorded') || error.code === 'unsupported_number'

@@ -1,11 +1,11 @@
-/** One text to many numbers: many numbers a request, several requests at once, and one outcome for every number. */
+/** Sends one text to many numbers: many numbers per request, several requests at once, one outcome per number. */
 import { comparable } from '../runtime/recipient-forms.ts'
 import { SendError } from './send-error.ts'
 import type { ResolvedSendAll } from './send-options.ts'
 import type { NumberOutcome, SendingAll, SentAll } from './sent-all.ts'
 import type { Recipient, Sent } from './sent.ts'
 
-/** No later request could do better. */
+/** Errors that every later request would meet as well. */
 const STOPPING: ReadonlySet<SendError['code']> = new Set([
   'unauthenticated',
   'project_not_found',
@@ -16,20 +16,20 @@ const STOPPING: ReadonlySet<SendError['code']> = new Set([
   'unrecorded',
 ])
 
-/** What came of a request: to whom it was made, for some were sent to before, and its answer or why there is none. */
+/** The result of a request: the numbers that it was sent to, without those sent to before, and its answer or error. */
 export interface BatchEnd {
   readonly to: readonly string[]
   readonly answer?: Sent | undefined
   readonly error?: SendError | undefined
 }
 
-/** The outcomes of the numbers of a batch, and its place in the list. */
+/** The outcomes of a batch, and its position in the list. */
 interface EndedBatch {
   readonly from: number
   readonly outcomes: readonly NumberOutcome[]
 }
 
-/** `send` makes one request, and never rejects. */
+/** `send` makes one request and never rejects. */
 export function sendingAll(
   all: readonly string[],
   { batch, concurrency, signal }: ResolvedSendAll,
@@ -66,7 +66,7 @@ export function sendingAll(
     return next < all.length && stoppedBy === undefined
   }
 
-  /** In the order in which they end. */
+  /** In order of completion. */
   async function* batches(): AsyncGenerator<EndedBatch, void, undefined> {
     const underWay = new Set<Promise<EndedBatch>>()
     try {
@@ -78,7 +78,7 @@ export function sendingAll(
         yield first.ended
       }
     } finally {
-      // Who leaves early leaves nothing unknown.
+      // Waits for pending requests, so that a caller that leaves early has no unknown outcomes.
       await Promise.all(underWay)
     }
     if (next < all.length) yield { from: next, outcomes: all.slice(next).map(unsent) }
@@ -103,7 +103,7 @@ export function sendingAll(
       return stoppedBy
     },
     [Symbol.asyncIterator]: inTurn,
-    // Nothing is sent before it is asked for: whoever iterates awaits nothing.
+    // Starts only when awaited: a caller that iterates does not await.
     then(fulfilled, rejected) {
       sent ??= collect()
       return sent.then(fulfilled, rejected)
@@ -119,7 +119,7 @@ function unsent(to: string): NumberOutcome {
   return { to, outcome: 'unsent', recipients: [] }
 }
 
-/** What a request that has ended says of a number that it was to be made to. */
+/** Returns the outcome of a number of the batch. */
 function createOutcomes({ to, error, answer = error?.answer }: BatchEnd): (number: string) => NumberOutcome {
   const sentTo = new Set(to.map(comparable))
   const named = Map.groupBy(answer?.recipients ?? [], (recipient) => comparable(recipient.to))

@@ -1,26 +1,26 @@
-/** What calls take beside the message, and the checks. */
+/** Options of calls beside the message, and their checks. */
 import { z } from 'zod'
 import { checkOptions, wholeNumberFrom } from '../runtime/check-options.ts'
 import { viaSchema } from './options.ts'
 import type { Form } from './request.ts'
 
-/** What a send takes beside its message. */
+/** Options of a send. */
 export interface SendOptions {
-  /** Aborts it: the send rejects with `aborted` at once, and `mayBeSent` says whether it was under way. */
+  /** Aborts the send: it rejects with `aborted` at once, and `mayBeSent` is true if its request had started. */
   readonly signal?: AbortSignal | undefined
-  /** The form of this request. Default: that of the client. */
+  /** The form of this request. Default: the client's. */
   readonly via?: Form | undefined
 }
 
-/** What `sendAll` takes beside its message. */
+/** Options of `sendAll`. */
 export interface SendAllOptions {
-  /** Numbers in a request, from 1 to 10,000. Default: 100. */
+  /** Numbers per request, from 1 to 10,000. Default: 100. */
   readonly batch?: number | undefined
-  /** Requests at once, from 1 to 100. Default: 4. */
+  /** Maximum number of concurrent requests, from 1 to 100. Default: 4. */
   readonly concurrency?: number | undefined
-  /** The form of the requests. Default: that of the client. */
+  /** The form of the requests. Default: the client's. */
   readonly via?: Form | undefined
-  /** Stops between requests. Those that are under way are waited for, so that nothing is left unknown by it. */
+  /** Stops after the pending requests, so that no outcome stays unknown. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -35,7 +35,7 @@ const sendAllSchema = z.strictObject({
   via: viaSchema.optional(),
   signal,
 })
-/** Throws an `OptionsError` for an option that does not exist. */
+/** Throws an `OptionsError` for an invalid option. */
 export function checkSendOptions(call: string, given: SendOptions = {}): SendOptions {
   checkOptions(sendSchema, given, call)
   return given
@@ -43,7 +43,6 @@ export function checkSendOptions(call: string, given: SendOptions = {}): SendOpt
 
 export type ResolvedSendAll = SendAllOptions & { readonly batch: number; readonly concurrency: number }
 
-/** The same, for `sendAll`. */
 export function checkSendAll(given: SendAllOptions = {}): ResolvedSendAll {
   const { batch, concurrency } = checkOptions(sendAllSchema, given, 'sendAll')
   return { ...given, batch, concurrency }

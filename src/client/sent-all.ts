@@ -1,46 +1,50 @@
-/** What became of a long list, as plain data. */
+/** The result of a long list, as plain data. */
 import type { SendError } from './send-error.ts'
 import type { Recipient } from './sent.ts'
 
-/** What became of a number of a list. */
+/** The outcome of one number. */
 export interface NumberOutcome {
-  /** As the list has it. */
+  /** As in the list. */
   readonly to: string
   /**
-   * - `accepted`: the service has taken its message.
-   * - `refused`: the service has refused the number, its balance or its volume: nothing was sent.
-   * - `failed`: its request failed so that nothing was sent.
-   * - `repeated`: it was sent to before, by this list or by an earlier one with its `reference`; nothing was sent now.
-   * - `unknown`: nobody can say: its request has no readable answer, or the answer does not name it, or with a code that nobody knows.
+   * - `accepted`: the service accepted the message.
+   * - `refused`: the service refused the number, the balance or the volume. Nothing was sent.
+   * - `failed`: the request failed, and nothing was sent.
+   * - `repeated`: this list, or an earlier one with its `reference`, sent to the number before. Nothing was sent now.
+   * - `unknown`: the message may have been sent. The answer is missing or unreadable, does not name the number, or has an
+   *   unknown code.
    * - `unsent`: not tried, because the list was stopped.
    */
   readonly outcome: 'accepted' | 'refused' | 'failed' | 'repeated' | 'unknown' | 'unsent'
-  /** What the answer says of it; several where parts of its message have ids of their own, none where there is no answer. */
+  /** Entries of the answer: several if parts of the message have separate ids, none without an answer. */
   readonly recipients: readonly Recipient[]
-  /** Why its request failed. */
+  /** Why the request failed. */
   readonly error?: SendError
 }
 
-/** How many numbers of a list came to which end so far; `total` is their sum with those that are to come. */
+/** Counts of numbers by outcome so far. `total` includes those not yet sent. */
 export interface SendTotals extends Readonly<Record<NumberOutcome['outcome'], number>> {
   readonly total: number
 }
 
-/** What became of a list. */
+/** The result of a list. */
 export interface SentAll {
-  /** One for each number, in the order of the list. */
+  /** One outcome per number, in the order of the list. */
   readonly outcomes: readonly NumberOutcome[]
   readonly totals: SendTotals
-  /** Why it was stopped before its end: `aborted`, or what every later request would have met, too, as a balance that is too low. */
+  /**
+   * Why the list was stopped: `aborted`, or an error that every later request would meet as well, such as an insufficient
+   * balance.
+   */
   readonly stoppedBy: SendError | undefined
 }
 
 /**
- * A list that is sent when this is awaited, or iterated: then each outcome comes as soon as it is known, none is kept, and no more is sent
- * than is taken. Who leaves the loop stops the list between requests. `await` it or iterate it once; without either, nothing is sent.
+ * A list that starts when it is awaited or iterated. Iteration yields each outcome as soon as it is known and keeps none;
+ * leaving the loop stops the list after the pending requests, and a slow loop pauses it. Await or iterate it once.
  */
 export interface SendingAll extends AsyncIterable<NumberOutcome>, PromiseLike<SentAll> {
-  /** So far. */
+  /** The counts so far. */
   readonly totals: SendTotals
   /** As in `SentAll`. */
   readonly stoppedBy: SendError | undefined

@@ -1,12 +1,13 @@
 /**
- * Whether a request that failed has reached nobody. Fetch does not say how far it came, so only what a runtime says of a name, a
- * connection or a certificate counts: all of these come before the first byte of a request. Everything else may have been sent.
+ * Whether a failed request reached the service. `fetch` does not report its progress, so only errors of name resolution,
+ * connection or certificates prove that it did not: they precede the first byte of a request. After any other error, the
+ * request may have arrived.
  */
 
-/** Of Node's system calls, those that come before a connection stands. */
+/** System calls of Node that precede a connection. */
 const BEFORE: ReadonlySet<string> = new Set(['getaddrinfo', 'connect'])
 
-/** Codes of Node, Bun and undici. Others, as ETIMEDOUT, are also those of a connection that stood. */
+/** Codes of Node, Bun and undici. Excludes codes that established connections also produce, such as ETIMEDOUT. */
 const CODES: ReadonlySet<string> = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -22,20 +23,20 @@ const CODES: ReadonlySet<string> = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ])
 
-/** Deno has no code: its text names the phase, after the URL, which must not be quoted. */
+/** Deno has no codes. Its message names the phase after the URL, which must not be quoted. */
 const DENO_CONNECT = 'client error (Connect)'
 
-/** Causes below causes; a longer chain is a circle. */
+/** Maximum depth of causes; a longer chain is circular. */
 const DEEPEST = 5
 const CODE_FORM = /^[A-Za-z][A-Za-z0-9_]{1,60}$/
 
 interface Failure {
   readonly isUnreached: boolean
-  /** The runtime's code or name for it: a word, and never a text, which may quote the request. */
+  /** The runtime's code or name. Never its message, which may quote the request. */
   readonly reason: string | undefined
 }
 
-/** What a rejected `fetch` says, whatever was thrown. */
+/** Reads any value that `fetch` rejected with. */
 export function readFailure(error: unknown): Failure {
   try {
     const chain = chainOf(error)
@@ -45,7 +46,7 @@ export function readFailure(error: unknown): Failure {
       reason: codes[0] ?? (chain.some(isOfDeno) ? 'connect' : chain.map((each) => wordOf(each, 'name')).at(-1)),
     }
   } catch {
-    // A getter or a proxy of a stranger's `fetch`.
+    // A getter or proxy of a custom `fetch` may throw.
     return { isUnreached: false, reason: undefined }
   }
 }
@@ -61,7 +62,7 @@ function chainOf(error: unknown): readonly object[] {
 }
 
 function isBefore(error: object): boolean {
-  // One for each address that was tried.
+  // One error for each address that was tried.
   const tried: unknown = Reflect.get(error, 'errors')
   const all: readonly unknown[] = Array.isArray(tried) ? tried : []
   if (all.length > 0) return all.every((each) => typeof each === 'object' && each !== null && isBeforeAlone(each))
