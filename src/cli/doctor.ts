@@ -22,18 +22,18 @@ interface DoctorCommandOptions {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command.argument('<url>', 'the callback URL, as it is registered')
+  command.argument('<url>', 'the callback URL as registered at the service')
   addSecretOptions(command, SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY)
-    .addOption(new Option('--kind <kind>', 'the kind of callback that is registered for it').choices(CALLBACK_KINDS))
-    .option('--project <name>', 'the project that the probes name; needed if the app tells projects apart')
-    .option('--timeout <ms>', 'for an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), ANSWER_TIMEOUT_MS)
+    .addOption(new Option('--kind <kind>', 'the registered kind of callback').choices(CALLBACK_KINDS))
+    .option('--project <name>', 'the project that the probes name; required if the app distinguishes projects')
+    .option('--timeout <ms>', 'timeout of an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), ANSWER_TIMEOUT_MS)
     .option(
       '--keep-alive <ms>',
-      'how long the proxy in front keeps idle connections; tried once',
+      'idle timeout of the proxy in front; one probe waits that long',
       wholeNumber(1, LONGEST_TIMEOUT_MS),
     )
-    .option('--allow-remote', 'send to another machine than this one')
-    .option('--json', 'print what was found as one line of JSON')
+    .option('--allow-remote', 'allow a URL of another machine')
+    .option('--json', 'print the findings as one line of JSON')
     .addHelpText(
       'after',
       `\nExample:\n  SIGNING_SECRET=… AUTH_KEY=… messaging-webhooks doctor http://localhost:3000/webhooks/status --kind status`,
@@ -44,7 +44,7 @@ export function define(command: Command, terminal: Terminal): void {
       if (pair === undefined)
         throw new CliError(
           'usage',
-          'No pair was given to sign with.',
+          'No pair was given to sign probes with.',
           'Set SIGNING_SECRET and AUTH_KEY, as the app has them, or name files with --signing-secret-file and --auth-key-file.',
         )
       const old = readPair(command, OLD_SIGNING_SECRET, OLD_AUTH_KEY)
@@ -79,11 +79,13 @@ function printDiagnosis({ ok, url, findings }: Diagnosis, { print, colours }: Te
     print(`${colour[found.level](SIGNS[found.level])} ${shown(found.what)} ${dim(`(${found.code})`)}`)
     if (found.level !== 'ok') print(`  → ${shown(found.fix)}`)
   }
-  print(ok ? green('All is well.') : red(summaryOf(findings)))
+  print(ok ? green('No problems found.') : red(summaryOf(findings)))
 }
 
 function summaryOf(findings: readonly Finding[]): string {
-  const count = (level: Finding['level']): number => findings.filter((found) => found.level === level).length
-  const parts = [`${count('problem')} to be mended`, `${count('warning')} to look at`]
-  return `${parts.join(', ')}.`
+  const count = (level: 'problem' | 'warning'): string => {
+    const { length } = findings.filter((found) => found.level === level)
+    return `${length} ${level}${length === 1 ? '' : 's'}`
+  }
+  return `${count('problem')}, ${count('warning')}.`
 }

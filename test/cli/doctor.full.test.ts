@@ -27,13 +27,13 @@ describe('as a process', { timeout: 120_000 }, () => {
     expect(stdout).toBe(
       [
         url,
-        '✓ The receiver answered, and knows this pair. (receiver_answers)',
-        '✓ Body and signature header arrive as they were sent. (proof_intact)',
+        '✓ The receiver answered and has this pair. (receiver_answers)',
+        '✓ Body and signature header arrive unchanged. (proof_intact)',
         '✓ The app’s clock agrees with this machine’s. (clock_right)',
         '✓ Answers come within a second. (quick)',
-        '✓ Large bodies get through. One of 258048 bytes did. (body_fits)',
-        '✓ Idle connections are kept long enough. (keep_alive_long)',
-        'All is well.',
+        '✓ Large bodies arrive. Tested with 258048 bytes. (body_fits)',
+        '✓ The app keeps idle connections long enough. (keep_alive_long)',
+        'No problems found.',
         '',
       ].join('\n'),
     )
@@ -43,10 +43,10 @@ describe('as a process', { timeout: 120_000 }, () => {
     const url = await healthy({ clock: () => Date.now() - 60_000 })
     const { code, stdout, stderr } = await runCli(['doctor', url, '--kind', 'payment'], KEYS)
     expect({ code, stderr }).toEqual({ code: EXIT_CODES.unwell.code, stderr: '' })
-    expect(stdout).toMatch(/^✗ Another kind .* `payment` was asked for\. \(kind_differs\)$/m)
+    expect(stdout).toMatch(/^✗ Another kind .* `payment` was requested\. \(kind_differs\)$/m)
     expect(stdout).toMatch(/^! The app’s clock .* is 60 s behind this machine’s;.* \(clock_drifts\)$/m)
-    expect(stdout).toMatch(/^ {2}→ Set the wrong one right/m)
-    expect(stdout).toMatch(/^1 to be mended, 1 to look at\.$/m)
+    expect(stdout).toMatch(/^ {2}→ Correct the wrong clock/m)
+    expect(stdout).toMatch(/^1 problem, 1 warning\.$/m)
   })
 
   test('as JSON, with the old pair from files; a user and a password in the URL are not shown', async () => {
@@ -91,7 +91,7 @@ describe('as a process', { timeout: 120_000 }, () => {
       const trusted = join(ownFolder(), 'authority.pem')
       writeFileSync(trusted, certificate?.cert ?? '')
       const { code, stdout } = await runCli(['doctor', url], { ...KEYS, NODE_EXTRA_CA_CERTS: trusted })
-      expect(stdout).toContain('All is well.')
+      expect(stdout).toContain('No problems found.')
       expect(code).toBe(EXIT_CODES.ok.code)
       expect((await runCli(['doctor', url], KEYS)).stdout).toContain('(tls_untrusted)')
     },

@@ -153,7 +153,7 @@ describe('the steps', () => {
     ['re-serialised', '{ "a": 1,\n "b": [1, 2] }', '{"a":1,"b":[1,2]}', 'parsed and re-serialised'],
     ['re-serialised with spaces', '{"a":1,"b":[1,{"c":null}]}', '{"a": 1, "b": [1, {"c": null}]}', 'json.dumps'],
     ['formatted', '{"a":1}', '{\n  "a": 1\n}', 'over several lines'],
-    ['with an authKey put in', BODY, '{"project":"My Shop","messageId":"m-1"}', 'authKey was taken out'],
+    ['with an authKey put in', BODY, '{"project":"My Shop","messageId":"m-1"}', 'authKey was removed'],
   ])('a body %s is found out', (_, given, signed, cause) => {
     const { holds, causes } = check({ body: Buffer.from(given), header: signedOver(signed) })
     expect(holds).toBe(false)

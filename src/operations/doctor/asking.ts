@@ -94,9 +94,9 @@ function explainRefusal(code: string | undefined, { body }: Probe): Finding | un
     case 'content_encoding':
       return finding('body_compressed')
     case 'method_not_allowed':
-      return finding('method_refused', 'What was sent as a POST arrived as something else.')
+      return finding('method_refused', 'A POST arrived with another method.')
     case 'body_too_large':
-      return finding('body_limit', `A probe of ${body.length} bytes is too large already.`)
+      return finding('body_limit', `Even a probe of ${body.length} bytes is too large.`)
     case 'body_too_slow':
     case 'body_incomplete':
       return finding('body_lost', `(${code})`)
@@ -109,14 +109,14 @@ function explainRefusal(code: string | undefined, { body }: Probe): Finding | un
 
 const CERTIFICATE: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'It is self-signed.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'Its authority is nobody’s: a self-signed one.',
+  SELF_SIGNED_CERT_IN_CHAIN: 'Its authority is self-signed.',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'The intermediate certificates are missing.',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'Its authority is not known, or intermediate certificates are missing.',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'Its authority is unknown, or intermediate certificates are missing.',
   UNABLE_TO_GET_ISSUER_CERT: 'Intermediate certificates are missing.',
   CERT_HAS_EXPIRED: 'It has expired.',
-  CERT_NOT_YET_VALID: 'It is not valid yet: compare the clocks.',
+  CERT_NOT_YET_VALID: 'It is not valid yet: check the clocks.',
   CERT_REVOKED: 'It was revoked.',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'It is for another name than that in the URL.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'It is for another host name.',
 }
 
 function explainSilence(url: URL, code: string): Finding {
@@ -125,8 +125,8 @@ function explainSilence(url: URL, code: string): Finding {
   if (code === 'ECONNREFUSED') return finding('nothing_listens', `(${code})`)
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return finding('host_unknown', `(${code})`)
   if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return finding('tls_failed', `(${code})`)
-  if (code === 'timeout') return finding('no_answer', 'None came in time.')
-  const hint = url.protocol === 'http:' ? ' Does the port speak TLS? Then the URL begins with https.' : ''
+  if (code === 'timeout') return finding('no_answer', 'The request timed out.')
+  const hint = url.protocol === 'http:' ? ' If the port serves TLS, use an https URL.' : ''
   return finding('no_answer', `The connection failed (${code}).${hint}`)
 }
 
@@ -135,7 +135,7 @@ function explainOther(url: URL, probe: Probe, { status, headers, text }: Answere
     return explainRedirect(url, status, headers.location)
   const what = `It answered ${status}${saidOf(probe, text)}.`
   if (status === 405) return finding('method_refused', what)
-  if (status === 413) return finding('body_limit', `A small probe was answered ${status} already.`)
+  if (status === 413) return finding('body_limit', `Even a probe of ${probe.body.length} bytes was answered ${status}.`)
   if (status === 404 || status === 410) return finding('path_unknown', what)
   if (status === 401 || status === 403 || status === 407) return finding('access_denied', what)
   if (status >= 502 && status <= 504) return finding('proxy_failed', what)
@@ -143,7 +143,7 @@ function explainOther(url: URL, probe: Probe, { status, headers, text }: Answere
   return finding(
     'other_handler',
     status >= 200 && status < 300
-      ? `${what} Or something on the way takes headers such as \`${ANSWER_HEADER}\` off answers.`
+      ? `${what} Or a proxy removes headers such as \`${ANSWER_HEADER}\` from answers.`
       : what,
   )
 }
@@ -172,9 +172,9 @@ function saidOf({ pair, messageId, signature }: Probe, text: string): string {
   const quotes = secrets.some(
     (secret) => secret !== undefined && (text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1))),
   )
-  if (quotes) return ', with words that quote the probe and are not shown'
+  if (quotes) return ', with a body that quotes the probe and is not shown'
   const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
   const said = (title ?? text).replaceAll(MARKUP, ' ').replaceAll(/\s+/g, ' ').trim()
-  if (said === '') return ', without a word'
+  if (said === '') return ', without a body'
   return `: “${said.length > MOST_SAID ? `${said.slice(0, MOST_SAID)}…` : said}”`
 }

@@ -4,7 +4,7 @@
  */
 
 interface BodyChange {
-  /** Completes “By what arrived, …”: the probe arrived as the result of `apply`. */
+  /** For the doctor, after “Probable cause:”. The probe arrived as the result of `apply`. */
   readonly what?: string
   /** For `verify`: the signature covers the result of `apply` to the given body. */
   readonly cause?: string
@@ -48,54 +48,57 @@ function withoutAuthKey(value: unknown): string | undefined {
 const BODY_CHANGES: readonly BodyChange[] = [
   {
     cause:
-      'a trailing newline was added to the body: `echo`, an editor or a log did it. Send the bytes as they came, with `printf` or curl’s --data-binary.',
+      'a trailing newline was added to the body, for example by `echo`, an editor or a log. Send the original bytes, with `printf` or curl’s --data-binary.',
     apply: (body) => (body.at(-1) === 0x0a ? body.subarray(0, body.at(-2) === 0x0d ? -2 : -1) : undefined),
   },
   {
-    what: 'a newline was added at its end',
+    what: 'a newline was appended',
     cause: 'the body lost its trailing newline: something trimmed it, as curl’s --data does.',
     apply: (body) => Buffer.concat([body, NEWLINE]),
   },
   {
-    cause: 'line ends were changed from LF to CRLF: an editor or a copy in text mode did it.',
+    cause: 'line ends were changed from LF to CRLF, by an editor or a copy in text mode.',
     apply: (body) =>
       body.includes('\r\n') ? Buffer.from(body.toString('latin1').replaceAll('\r\n', '\n'), 'latin1') : undefined,
   },
   {
-    cause: 'a byte order mark was added in front of the body.',
+    cause: 'a byte order mark was prepended to the body.',
     apply: (body) => (body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : undefined),
   },
   {
-    what: 'its JSON was read and written anew',
+    what: 'the JSON was parsed and serialised again',
     cause:
-      'the body was parsed and re-serialised: check the signature over the raw body, before any parser (mount the receiver before express.json()).',
+      'the body was parsed and re-serialised. Check the signature over the raw body, before any parser (mount the receiver before express.json()).',
     apply: rewritten((value) => JSON.stringify(value)),
   },
   {
-    what: 'its JSON was read and written anew, with blanks',
+    what: 'the JSON was parsed and serialised again with spaces',
     cause:
-      'the body was re-serialised with spaces after commas and colons, as Python’s json.dumps writes it: check the signature over the raw body.',
+      'the body was re-serialised with spaces after commas and colons, as Python’s json.dumps does. Check the signature over the raw body.',
     apply: rewritten(spaced),
   },
   {
-    what: 'its JSON was read and written anew, indented by two',
+    what: 'the JSON was parsed and serialised again, indented by two',
     cause:
-      'the body was re-serialised over several lines: check the signature over the raw body, not over what a log or a formatter shows.',
+      'the body was re-serialised over several lines. Check the signature over the raw body, not over the output of a log or a formatter.',
     apply: rewritten((value) => JSON.stringify(value, undefined, 2)),
   },
   {
-    what: 'its JSON was read and written anew, with blanks and in ASCII',
+    what: 'the JSON was parsed and serialised again with spaces and in ASCII',
     apply: rewritten((value) => escaped(spaced(value))),
   },
   {
-    what: 'its JSON was read and written anew, with slashes escaped',
+    what: 'the JSON was parsed and serialised again with escaped slashes',
     apply: rewritten((value) => escaped(JSON.stringify(value)).replaceAll('/', '\\/')),
   },
-  { what: 'it was taken for Latin-1 and written as UTF-8', apply: (body) => Buffer.from(body.toString('latin1')) },
-  { what: 'a byte order mark was put before it', apply: (body) => Buffer.concat([BYTE_ORDER_MARK, body]) },
+  {
+    what: 'the body was decoded as Latin-1 and encoded as UTF-8',
+    apply: (body) => Buffer.from(body.toString('latin1')),
+  },
+  { what: 'a byte order mark was prepended', apply: (body) => Buffer.concat([BYTE_ORDER_MARK, body]) },
   {
     cause:
-      'the authKey was taken out of the body: the signature is over the body as it came, the authKey included. It was signed without one.',
+      'the authKey was removed from the body before it was signed. The signature covers the whole body, including the authKey.',
     apply: rewritten(withoutAuthKey),
   },
 ]
@@ -125,11 +128,11 @@ export const HEADER_CHANGES: readonly HeaderChange[] = [
   { what: 'it was sent twice', apply: (value) => [value, value] },
   { what: 'it was repeated within one line', apply: (value) => [`${value}, ${value}`] },
   {
-    what: 'it was folded as a list: a blank stands behind its comma',
+    what: 'it was folded as a list, with a space after the comma',
     apply: (value) => [value.replace(',', ', ')],
   },
   { what: 'it was split at its comma into two headers', apply: (value) => value.split(',') },
-  { what: 'its letters became capitals', apply: (value) => [value.toUpperCase()] },
+  { what: 'it was changed to upper case', apply: (value) => [value.toUpperCase()] },
   { what: 'it was put in quotation marks', apply: (value) => [`"${value}"`] },
   { what: 'its comma and equals signs were percent-encoded', apply: (value) => [encodeURIComponent(value)] },
   { what: 'it was cut at its comma', apply: (value) => [value.split(',')[0] ?? ''] },

@@ -90,8 +90,8 @@ async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promi
     const { reply: replyToOld } = await ask({ pair })
     if (replyToOld.kind === 'report') return { findings: [finding('pair_old')], heard: replyToOld }
   }
-  if (refused !== undefined) return { findings: [finding('pair_wrong', `Its own reason: ${refused.code}.`)] }
-  const elsewhere = 'Another process than this one answered, or nothing of the body could be read.'
+  if (refused !== undefined) return { findings: [finding('pair_wrong', `The receiver’s reason: ${refused.code}.`)] }
+  const elsewhere = 'Another process answered, or the body was unreadable.'
   return { findings: [finding('pair_wrong', own === undefined ? undefined : elsewhere)] }
 }
 

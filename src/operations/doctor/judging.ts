@@ -24,21 +24,21 @@ export function judgeArrival({ body, signature }: Probe, arrival: Arrival): read
 
 function describeBody(body: Buffer, { digest, bytes }: Arrival): string {
   const change = PROBE_CHANGES.find(({ apply }) => digestOf(apply(body) ?? body) === digest)
-  const lengths = `${body.length} bytes were sent, and ${bytes} arrived.`
-  return change === undefined ? `How is not known: ${lengths}` : `By what arrived, ${change.words}: ${lengths}`
+  const lengths = `${body.length} bytes were sent, ${bytes} arrived.`
+  return change === undefined ? `Unknown change: ${lengths}` : `Probable cause: ${change.words}. ${lengths}`
 }
 
 function describeHeader(signature: string, { headers, headerDigest }: Arrival): string {
   const change = HEADER_CHANGES.find(({ apply }) => headerDigestOf(apply(signature)) === headerDigest)
-  if (change !== undefined) return `By what arrived, ${change.what}.`
-  return headers > 1 ? `It arrived ${headers} times.` : 'How is not known.'
+  if (change !== undefined) return `Probable cause: ${change.what}.`
+  return headers > 1 ? `It arrived ${headers} times.` : 'Unknown change.'
 }
 
 export function judgeKind(asked: CallbackKind | undefined, { kind }: Facts): readonly Finding[] {
   // Without a kind, a mount reads delivery reports by their shape.
   if (asked === undefined || asked === kind || (asked === 'status' && kind === undefined)) return []
-  const mounted = kind === undefined ? 'without a kind, which reads delivery reports alone' : `for \`${kind}\``
-  return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was asked for.`)]
+  const mounted = kind === undefined ? 'without a kind, which accepts only delivery reports' : `for \`${kind}\``
+  return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was requested.`)]
 }
 
 export function judgeProject({ lacksProject }: Facts): readonly Finding[] {
@@ -49,14 +49,14 @@ export function judgeProject({ lacksProject }: Facts): readonly Finding[] {
 export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isIntact: boolean): readonly Finding[] {
   const found: Finding[] = []
   if (pair.endsAtMs !== undefined)
-    found.push(finding('pair_ends', `The app takes it until ${new Date(pair.endsAtMs).toISOString()}.`))
+    found.push(finding('pair_ends', `The app accepts it until ${new Date(pair.endsAtMs).toISOString()}.`))
   if (probe.pair.authKey !== undefined && pair.hasAuthKey && proof === 'signature')
-    found.push(finding('pair_half', 'The signing secret is; the Auth Key is not.'))
+    found.push(finding('pair_half', 'The signing secret matches; the Auth Key does not.'))
   if (probe.pair.secretKey !== undefined && !pair.hasSecret)
-    found.push(finding('pair_half', 'The app has the Auth Key alone, and checks no signature.'))
+    found.push(finding('pair_half', 'The app has only the Auth Key and checks no signature.'))
   const isSigned = probe.signature !== undefined && !arrival.isParsed
   if (isSigned && pair.hasSecret && proof === 'authKey' && isIntact)
-    found.push(finding('pair_half', 'The Auth Key is; the signing secret is not.'))
+    found.push(finding('pair_half', 'The Auth Key matches; the signing secret does not.'))
   return found
 }
 
@@ -64,7 +64,7 @@ export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isI
 export function judgeOnlyAuthKey(): Finding {
   return finding(
     'pair_half',
-    'The Auth Key is; the signing secret is not. The app accepts callbacks by their Auth Key alone.',
+    'The Auth Key matches; the signing secret does not. The app accepts callbacks by their Auth Key alone.',
   )
 }
 
@@ -73,7 +73,7 @@ export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): reado
   // Differences below the probe's round trip cannot be measured.
   const offMs = arrivedAtMs < sentAtMs ? arrivedAtMs - sentAtMs : Math.max(0, arrivedAtMs - sentAtMs - tookMs)
   const offSeconds = Math.round(offMs / 1_000)
-  const what = `${describeOffset(offSeconds)}; a signature may be ${toleranceSeconds} s off.`
+  const what = `${describeOffset(offSeconds)}; signatures may be off by ${toleranceSeconds} s.`
   if (Math.abs(offSeconds) > toleranceSeconds) return [finding('clock_off', what)]
   if (Math.abs(offSeconds) > Math.max(2, toleranceSeconds / 10)) return [finding('clock_drifts', what)]
   return [finding('clock_right')]
@@ -90,7 +90,7 @@ export function judgeKeepAlive(keepAliveMs: number | undefined, proxyIdleMs: num
   if (keepAliveMs > least) return finding('keep_alive_long')
   const other =
     proxyIdleMs === undefined
-      ? 'many clients and proxies keep theirs as long'
-      : `the proxy keeps its own for ${least} ms`
+      ? `many clients and proxies keep connections for ${least} ms or longer`
+      : `the idle timeout of the proxy is ${least} ms`
   return finding('keep_alive_short', `\`server.keepAliveTimeout\` is ${keepAliveMs} ms, and ${other}.`)
 }

@@ -16,12 +16,9 @@ export async function measureTime({ ask }: Exchange, form: ProbeForm): Promise<r
     const { reply } = await ask(form)
     if (reply.kind === 'report') tookMs.push(reply.tookMs)
   }
-  if (tookMs.length < PROBES)
-    return [finding('uneven', `Of ${PROBES} probes like one that was answered, ${PROBES - tookMs.length} were not.`)]
+  if (tookMs.length < PROBES) return [finding('uneven', `${PROBES - tookMs.length} of ${PROBES} failed.`)]
   const medianMs = tookMs.toSorted((a, b) => a - b)[Math.floor(PROBES / 2)] ?? 0
-  return medianMs > PROMPT_MS
-    ? [finding('slow', `Half of them took ${Math.round(medianMs)} ms or more.`)]
-    : [finding('quick')]
+  return medianMs > PROMPT_MS ? [finding('slow', `The median is ${Math.round(medianMs)} ms.`)] : [finding('quick')]
 }
 
 /** The largest probe. A higher limit was set on purpose, and sending more takes time. */
@@ -42,7 +39,7 @@ export async function measureBodyLimit(
     const { reply, outcome } = await ask({ ...form, length })
     if (reply.kind === 'report')
       return refused === undefined
-        ? [finding('body_fits', `One of ${largest} bytes did.`)]
+        ? [finding('body_fits', `Tested with ${largest} bytes.`)]
         : [finding('body_limit', `${refused}; one of ${length} got through. \`maxBodyBytes\` is ${maxBodyBytes}.`)]
     const how = outcome.kind === 'answered' ? `was answered ${outcome.status}` : `had no answer (${outcome.code})`
     refused = `A body of ${length} bytes ${how}`
@@ -72,7 +69,7 @@ export async function measureIdle(
       return [finding('keep_alive_short', `A probe after a pause of ${keepAliveMs} ms was lost (${outcome.code}).`)]
     return outcome.reused
       ? [judgeKeepAlive(knownMs ?? Infinity, keepAliveMs)]
-      : [finding('keep_alive_short', `The connection was closed in a pause of ${keepAliveMs} ms.`)]
+      : [finding('keep_alive_short', `The connection was closed during a pause of ${keepAliveMs} ms.`)]
   } finally {
     close()
   }

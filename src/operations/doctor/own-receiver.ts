@@ -44,7 +44,7 @@ export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions)
   return async ({ url, kind, project = credentials.onlyProject, timeoutMs = ANSWER_TIMEOUT_MS, keepAliveMs }) => {
     const [pair, ...others] = newestFirst(await pairsFor(credentials, project), clock.now())
     if (pair === undefined)
-      throw new OptionsError('doctor: there are no live credentials for this project; name another.')
+      throw new OptionsError('doctor: this project has no live credentials. Pass another `project`.')
     const { examine } = await import('./doctor.ts')
     return examine({
       url: new URL(url),
@@ -86,7 +86,7 @@ interface AppOptions {
 /** Checks of the app around the receiver, independent of the network. */
 export function createExamineApp(options: AppOptions): (kind: CallbackKind | undefined) => Promise<readonly Finding[]> {
   const { clock, storeTimeoutMs, capabilities, lacksSpool, dispatch, isHandled, networks } = options
-  const itIs = `It is the ${capabilities.name} store`
+  const itIs = `Store: ${capabilities.name}`
 
   async function findStore(): Promise<Finding> {
     try {
@@ -103,8 +103,8 @@ export function createExamineApp(options: AppOptions): (kind: CallbackKind | und
     const unhandled = dispatch ? types.filter((type) => !isHandled(type)) : []
     if (unhandled.length === 0) return finding('handlers_listen')
     return unhandled.length === types.length
-      ? finding('no_handler', `These may come: ${unhandled.join(', ')}.`)
-      : finding('types_unhandled', `They are: ${unhandled.join(', ')}.`)
+      ? finding('no_handler', `Possible types: ${unhandled.join(', ')}.`)
+      : finding('types_unhandled', `Types: ${unhandled.join(', ')}.`)
   }
 
   return async (kind) => {
@@ -113,7 +113,7 @@ export function createExamineApp(options: AppOptions): (kind: CallbackKind | und
     if (lacksSpool) found.push(finding('no_spool', `${itIs}.`))
     found.push(findHandlers(kind))
     const names = networks().map((name) => JSON.stringify(name))
-    if (names.length > 0) found.push(finding('networks_missing', `They are: ${names.join(', ')}.`))
+    if (names.length > 0) found.push(finding('networks_missing', `Networks: ${names.join(', ')}.`))
     return found
   }
 }

@@ -102,7 +102,7 @@ describe('at the URL', () => {
       }),
     )
     const shown = JSON.stringify(await askDoctor(url))
-    expect(shown).toContain('quote the probe and are not shown')
+    expect(shown).toContain('quotes the probe and is not shown')
     for (const secret of Object.values(PAIR)) expect(shown).not.toContain(secret)
   })
 
@@ -131,7 +131,7 @@ describe('at the URL', () => {
       expect(textOf(diagnosis, 'tls_untrusted')).toContain('It is self-signed. (DEPTH_ZERO_SELF_SIGNED_CERT)')
       const inPlain = await askDoctor(url.replace('https:', 'http:'))
       expect(faultsOf(inPlain)).toEqual(['no_answer'])
-      expect(textOf(inPlain, 'no_answer')).toContain('Does the port speak TLS?')
+      expect(textOf(inPlain, 'no_answer')).toContain('If the port serves TLS')
     },
   )
 
@@ -139,7 +139,7 @@ describe('at the URL', () => {
     const { url } = await app()
     const diagnosis = await askDoctor(url, PAIR, { kind: 'received' })
     expect(faultsOf(diagnosis)).toEqual(['kind_differs'])
-    expect(textOf(diagnosis, 'kind_differs')).toContain('for `status`; `received` was asked for')
+    expect(textOf(diagnosis, 'kind_differs')).toContain('for `status`; `received` was requested')
   })
 
   test('idle connections that are closed too soon', async () => {
@@ -223,7 +223,7 @@ describe('with the pair and the clock', () => {
     const before = [events.length, errors.length, receiver.quarantine.size]
     const diagnosis = await askDoctor(url)
     expect(faultsOf(diagnosis)).toEqual(['pair_half'])
-    expect(textOf(diagnosis, 'pair_half')).toContain('The Auth Key is; the signing secret is not.')
+    expect(textOf(diagnosis, 'pair_half')).toContain('The Auth Key matches; the signing secret does not.')
     await receiver.drain()
     expect([events.length, errors.length, receiver.quarantine.size]).toEqual(before)
   })
@@ -260,7 +260,7 @@ describe('with the pair and the clock', () => {
     const { url } = await app()
     const diagnosis = await askDoctor(url, { ...PAIR, authKey: NEW.authKey })
     expect(faultsOf(diagnosis)).toEqual(['pair_half'])
-    expect(textOf(diagnosis, 'pair_half')).toContain('the Auth Key is not')
+    expect(textOf(diagnosis, 'pair_half')).toContain('the Auth Key does not')
     const keyAlone = await app({ credentials: { authKey: PAIR.authKey } })
     expect(textOf(await askDoctor(keyAlone.url), 'pair_half')).toContain('checks no signature')
   })
@@ -317,7 +317,7 @@ describe('in the app', () => {
     receiver.on(['message.delivered', 'message.failed'], () => {})
     const diagnosis = await receiver.doctor({ url })
     expect(faultsOf(diagnosis)).toEqual(['types_unhandled'])
-    expect(textOf(diagnosis, 'types_unhandled')).toContain('They are: message.queued, message.sent, message.read.')
+    expect(textOf(diagnosis, 'types_unhandled')).toContain('Types: message.queued, message.sent, message.read.')
     receiver.on('message.*', () => {})
     expect(faultsOf(await receiver.doctor({ url }))).toEqual([])
   })
@@ -337,6 +337,6 @@ describe('in the app', () => {
     await receiver.drain()
     const diagnosis = await receiver.doctor({ url })
     expect(faultsOf(diagnosis)).toEqual(['networks_missing'])
-    expect(textOf(diagnosis, 'networks_missing')).toContain('They are: "airwave".')
+    expect(textOf(diagnosis, 'networks_missing')).toContain('Networks: "airwave".')
   })
 })
