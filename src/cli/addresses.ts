@@ -23,8 +23,10 @@ export async function listen(
 
 export function portError(port: number, code: string): CliError {
   const hint =
-    code === 'EADDRINUSE' ? 'Another process has it; --port 0 picks a free one.' : 'Look at --host and --port.'
-  return new CliError('failed', `Port ${port} cannot be listened on (${code}).`, hint)
+    code === 'EADDRINUSE'
+      ? 'Another process uses it. Stop that process, or pass --port 0 to pick a free port.'
+      : 'Check --host and --port.'
+  return new CliError('failed', `Cannot listen on port ${port} (${code}).`, hint)
 }
 
 /** Resolves at Ctrl+C or SIGTERM. */
@@ -40,14 +42,14 @@ export function checkTarget(url: string, allowRemote: boolean, called = '--to'):
   if (target === undefined)
     throw new CliError(
       'usage',
-      `${called} is no http or https URL.`,
-      'Expected such as http://localhost:3000/webhooks/status',
+      `${called} is not an http or https URL.`,
+      'Expected for example http://localhost:3000/webhooks/status',
     )
   if (!allowRemote && !isLoopback(target.hostname))
     throw new CliError(
       'usage',
-      `${target.hostname} is not this machine, and each callback carries the Auth Key.`,
-      'Add --allow-remote if it is a server of yours.',
+      `${target.hostname} is not this machine, and each callback contains the Auth Key.`,
+      'Pass --allow-remote if it is your server.',
     )
 }
 

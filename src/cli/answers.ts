@@ -155,8 +155,8 @@ export function printSummary(summary: Summary, { printRows, colours: { bold, red
     ['answers', true, countsText(answers)],
     ['faults', Object.keys(faults).length > 0, countsText(faults)],
     ['time', p50Ms !== undefined, `p50 ${p50Ms ?? ''} ms, p99 ${p99Ms ?? ''} ms`],
-    ['refused', refused > 0, red(`${refused} that should have been taken`)],
-    ['taken', wronglyTaken > 0, red(`${wronglyTaken} that should have been refused`)],
+    ['refused', refused > 0, red(`${refused} that should have been accepted`)],
+    ['accepted', wronglyTaken > 0, red(`${wronglyTaken} that should have been refused`)],
     ['unanswered', unanswered > 0, red(String(unanswered))],
   ]
   printRows(rows.flatMap(([name, isShown, value]) => (isShown ? [[bold(name), value]] : [])))

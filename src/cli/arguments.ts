@@ -55,6 +55,10 @@ export function readRates<T extends z.ZodType>(schema: T, given: readonly string
     return checkOptions(schema, Object.fromEntries(rates), where)
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
-    throw new CliError('usage', error.detail ?? '', 'One in twenty: name=0.05. The faults: trigger --list.')
+    throw new CliError(
+      'usage',
+      error.detail ?? '',
+      'Example: name=0.05 for one in twenty. `trigger --list` prints the faults.',
+    )
   }
 }

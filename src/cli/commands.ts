@@ -13,18 +13,21 @@ interface CommandRow {
 }
 
 export const COMMANDS: Readonly<Record<string, CommandRow>> = {
-  emulate: { what: 'play the sending service, locally', load: () => import('./emulate.ts') },
-  listen: { what: 'print the callbacks that come, and why one is refused', load: () => import('./listen.ts') },
+  emulate: { what: 'run an emulator of the service', load: () => import('./emulate.ts') },
+  listen: { what: 'print callbacks, and why one is refused', load: () => import('./listen.ts') },
   trigger: { what: 'sign callbacks and send them to a URL', load: () => import('./trigger.ts') },
-  doctor: { what: 'say what is wrong with a callback URL, and how to mend it', load: () => import('./doctor.ts') },
-  verify: { what: 'say step by step why a signature holds or not', load: () => import('./verify.ts') },
-  migrate: { what: 'make the tables of a Postgres store, or print their SQL', load: () => import('./migrate.ts') },
-  events: { what: 'list what came, show one event, or one message’s life', load: () => import('./events.ts') },
-  inspect: { what: 'open the inspector on a store, in a browser on this machine', load: () => import('./inspect.ts') },
+  doctor: { what: 'find problems of a callback URL, and their fixes', load: () => import('./doctor.ts') },
+  verify: { what: 'explain step by step why a signature holds or not', load: () => import('./verify.ts') },
+  migrate: {
+    what: 'create or update the tables of Postgres, or print their SQL',
+    load: () => import('./migrate.ts'),
+  },
+  events: { what: 'list events, show one event, or the history of one message', load: () => import('./events.ts') },
+  inspect: { what: 'open the inspector for a store in a browser on this machine', load: () => import('./inspect.ts') },
   holders: {
-    what: 'list the processes that have a store open, and what each holds',
+    what: 'list the processes that have a store open, with their leases',
     load: () => import('./holders.ts'),
   },
   'dead-letters': { what: 'list, show, replay or discard dead letters', load: () => import('./dead-letters.ts') },
-  forget: { what: 'remove a person or a message from a store', load: () => import('./forget.ts') },
+  forget: { what: 'erase a person or a message from a store', load: () => import('./forget.ts') },
 }

@@ -20,26 +20,26 @@ interface ResolveOptions extends StoreOption {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command.addHelpText('after', `\nThe id of a dead letter is what \`list\` prints first.`)
+  command.addHelpText('after', '\n`list` prints the ids in its first column.')
   const list = command
     .command('list')
     .description('print the dead letters, oldest first')
-    .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 100)
-    .option('--after <cursor>', 'go on where an earlier list ended')
+    .option('--limit <number>', 'maximum number', wholeNumber(1, MOST_A_PAGE), 100)
+    .option('--after <cursor>', 'continue after an earlier list')
     .option('--json', 'print one JSON object a line')
   onStore(list, terminal, (store) => printList(keptIn(store).deadLetters, list.opts(), terminal))
   const show = command
     .command('show')
-    .description('print one of them with its payload and its error')
-    .argument('<id>', 'its id')
+    .description('print one dead letter with its payload and error')
+    .argument('<id>', 'id of the dead letter')
     .option('--json', 'print it as one line of JSON')
   onStore(show, terminal, (store) => printOne(keptIn(store).deadLetters, show.args[0] ?? '', show.opts(), terminal))
   const replay = command
     .command('replay')
-    .description('make them due again; a receiver on this store runs their handlers')
-    .argument('[id...]', 'their ids')
-    .option('--all', 'every one that there is now')
-    .option('--force', 'as itself, though a later report of its message was handed over meanwhile')
+    .description('make dead letters due again; a receiver on this store runs their handlers')
+    .argument('[id...]', 'ids of the dead letters')
+    .option('--all', 'all current dead letters')
+    .option('--force', 'with its own type, not as `late`, even if a later report of its message was dispatched')
   onStore(replay, terminal, (store) => {
     const { all, force } = replay.opts<ResolveOptions>()
     const { deadLetters } = keptIn(store)
@@ -49,9 +49,9 @@ export function define(command: Command, terminal: Terminal): void {
   })
   const discard = command
     .command('discard')
-    .description('give them up; they stay known as duplicates')
-    .argument('[id...]', 'their ids')
-    .option('--all', 'every one that there is now')
+    .description('discard dead letters; repeated callbacks remain duplicates')
+    .argument('[id...]', 'ids of the dead letters')
+    .option('--all', 'all current dead letters')
   onStore(discard, terminal, (store) => {
     const { all } = discard.opts<ResolveOptions>()
     const { deadLetters } = keptIn(store)
@@ -81,7 +81,7 @@ async function printList(letters: DeadLetters, { limit, after, json }: ListOptio
       'cut',
     )
   if (items.length === 0 && !json) terminal.note('There are no dead letters.')
-  if (next !== undefined) terminal.note(`There are more: --after ${next}`)
+  if (next !== undefined) terminal.note(`For more, pass --after ${next}`)
 }
 
 async function printOne(letters: DeadLetters, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
@@ -111,8 +111,8 @@ async function resolve(
   { all, one, done, next }: Resolving,
   terminal: Terminal,
 ): Promise<void> {
-  if (given.length === 0 && !all) throw new CliError('usage', 'No dead letter was named.', 'Give ids, or --all.')
-  if (given.length > 0 && all) throw new CliError('usage', 'Ids and --all exclude each other.')
+  if (given.length === 0 && !all) throw new CliError('usage', 'No dead letter was given.', 'Pass ids, or --all.')
+  if (given.length > 0 && all) throw new CliError('usage', 'Ids and --all cannot be combined.', 'Pass ids, or --all.')
   const ids = [...given]
   if (all)
     for await (const { items } of everyPage((after) => letters.list({ after }))) ids.push(...items.map(({ id }) => id))
@@ -125,7 +125,7 @@ async function resolve(
 }
 
 function notFound(id: string): CliError {
-  const hint = '`dead-letters list` prints those that there are.'
+  const hint = '`dead-letters list` prints the ids.'
   return new CliError('notFound', `There is no dead letter ${shown(id)}.`, hint)
 }
 

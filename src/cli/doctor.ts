@@ -45,7 +45,7 @@ export function define(command: Command, terminal: Terminal): void {
         throw new CliError(
           'usage',
           'No pair was given to sign probes with.',
-          'Set SIGNING_SECRET and AUTH_KEY, as the app has them, or name files with --signing-secret-file and --auth-key-file.',
+          'Set SIGNING_SECRET and AUTH_KEY, as the app has them, or pass files with --signing-secret-file and --auth-key-file.',
         )
       const old = readPair(command, OLD_SIGNING_SECRET, OLD_AUTH_KEY)
       const diagnosis = await examine({

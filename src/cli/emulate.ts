@@ -37,12 +37,16 @@ const configSchema = z.looseObject({ projects: z.array(z.looseObject({})).option
 export function define(command: Command, terminal: Terminal): void {
   addSecretOptions(command, CONTROL_TOKEN)
     .option('--config <path>', 'a JSON file with the options of createEmulator')
-    .option('--port <number>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 4000)
-    .option('--host <address>', 'on which address; beyond loopback, the control API asks for its token', '127.0.0.1')
+    .option('--port <number>', 'port to listen on; 0 picks a free one', wholeNumber(0, 65_535), 4000)
+    .option(
+      '--host <address>',
+      'address to listen on; beyond loopback, the control API requires its token',
+      '127.0.0.1',
+    )
     .option('--callbacks <url>', 'post callbacks to <url>/status, /received, /payment and /subscription')
-    .option('--fault <name[=rate]>', 'a fault of callbacks, and how often from 0 to 1 (1); may be repeated', collected)
-    .option('--send-fault <name[=rate]>', 'a fault of the answers to sends, likewise', collected)
-    .option('--seed <text>', 'what is left to chance follows from it')
+    .option('--fault <name[=rate]>', 'a fault of callbacks, with its rate from 0 to 1 (1); repeatable', collected)
+    .option('--send-fault <name[=rate]>', 'a fault of answers to sends, likewise', collected)
+    .option('--seed <text>', 'determines all random choices')
     .option('--json', 'print one JSON object a line')
     .addHelpText(
       'after',
@@ -68,8 +72,8 @@ async function emulate(options: EmulateOptions, controlToken: string | undefined
     else printReport(emulator, terminal)
   } catch (error) {
     if (error instanceof OptionsError) {
-      const message = `The emulator cannot be set up: ${error.detail ?? ''}`
-      throw new CliError('usage', message, 'Look at --config and the flags.')
+      const message = `The configuration is invalid: ${error.detail ?? ''}`
+      throw new CliError('usage', message, 'Check --config and the flags.')
     }
     if (error instanceof MessagingWebhooksError && error.code === 'emulator_port')
       throw portError(port, codeOf(error.cause))
@@ -102,7 +106,7 @@ function readConfig(path: string): EmulatorOptions {
     return configSchema.parse(JSON.parse(text)) as EmulatorOptions
   } catch {
     // A parser's error quotes the file, which contains keys.
-    throw new CliError('usage', 'The configuration is no JSON object with a list of projects.', `Look at ${path}.`)
+    throw new CliError('usage', 'The configuration is not a JSON object with a list of projects.', `Check ${path}.`)
   }
 }
 
@@ -136,14 +140,14 @@ export function printListening(
     print(bold(shown(name)))
     const urls = Object.entries(callbackUrls).map(([kind, to]) => [`${kind} to`, to] as const)
     printRows(
-      [...Object.entries(keys), ...urls].map(([key, value]) => [key, shown(value ?? '(as you gave it)')]),
+      [...Object.entries(keys), ...urls].map(([key, value]) => [key, shown(value ?? '(as given)')]),
       'wrap',
       '  ',
     )
-    if (urls.length === 0) print('  no callback URLs: --callbacks <url> sets them')
+    if (urls.length === 0) print('  no callback URLs; set them with --callbacks <url>')
   }
   print(`Channels: ${Object.values(channels()).flat().map(shown).join(', ')}`)
-  print(dim('Ctrl+C ends it.'))
+  print(dim('Press Ctrl+C to stop.'))
 }
 
 /** Returns a function that formats each activity as a line. */
@@ -190,13 +194,13 @@ function printReport(emulator: Emulator, { print, printRows, colours }: Terminal
   const { sends, callbacks } = emulator.report()
   const counted = (count: number, answers: Readonly<Record<string, number>>): string =>
     Object.keys(answers).length === 0 ? String(count) : `${count} (${countsText(answers)})`
-  print(colours.bold('In all'))
+  print(colours.bold('Total'))
   const rows = [
     ['sends', counted(sends.requests, sends.answers)],
     ['callbacks', counted(callbacks.sent, callbacks.answers)],
-    ['refused', `${callbacks.refused}, ${callbacks.rightlyRefused} of them rightly`],
+    ['refused', `${callbacks.refused}, ${callbacks.rightlyRefused} of them correctly`],
     ['unanswered', String(callbacks.unanswered)],
-    ['lost', `${callbacks.lost} that a right receiver takes`],
+    ['lost', `${callbacks.lost} that a correct receiver accepts`],
   ]
   printRows(rows, 'wrap', '  ')
 }

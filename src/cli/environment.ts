@@ -2,13 +2,13 @@
 export const ENVIRONMENT = {
   SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor` and `verify`.',
   AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
-  OLD_SIGNING_SECRET: 'The signing secret that was rotated out, for `doctor`.',
-  OLD_AUTH_KEY: 'The Auth Key that was rotated out, for `doctor`.',
+  OLD_SIGNING_SECRET: 'The previous signing secret, for `doctor`.',
+  OLD_AUTH_KEY: 'The previous Auth Key, for `doctor`.',
   STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `holders`, `dead-letters` and `forget`.',
-  CONTROL_TOKEN: 'What the control API of `emulate` asks for.',
-  DEBUG: 'Anything but empty: an error that is not foreseen shows where it was thrown.',
-  NO_COLOR: 'Anything but empty: no colours.',
-  FORCE_COLOR: 'Anything but empty or `0`: colours into a pipe, too.',
+  CONTROL_TOKEN: 'The token of the control API, for `emulate`.',
+  DEBUG: 'If not empty, unexpected errors print their stack.',
+  NO_COLOR: 'If not empty, disables colours.',
+  FORCE_COLOR: 'If neither empty nor `0`, enables colours, even in a pipe.',
 } as const
 
 export type Variable = keyof typeof ENVIRONMENT

@@ -21,15 +21,15 @@ export function describeEvent(event: WebhookEvent, { time, nowMs }: Line, colour
     dim(time),
     typeColour(event.type, colours)(event.type.padEnd(17)),
     ...aboutOf(event).map(shown),
-    dim(`proved by ${proofOf(event)}`),
-    ...(nowMs - receivedAtMs >= HELD_MS ? [yellow(`came at ${timeOfDay(receivedAtMs)}, held back till now`)] : []),
+    dim(proofText(event)),
+    ...(nowMs - receivedAtMs >= HELD_MS ? [yellow(`arrived at ${timeOfDay(receivedAtMs)}, held until now`)] : []),
   ].join('  ')
 }
 
 /** A duplicate: answered 204, but not dispatched. */
 export function describeDuplicate(event: WebhookEvent, time: string, { dim, yellow }: Colours): string {
   const about = [event.type, ...aboutOf(event)].map(shown)
-  return [dim(time), yellow('duplicate'.padEnd(17)), ...about, dim(`proved by ${proofOf(event)}`)].join('  ')
+  return [dim(time), yellow('duplicate'.padEnd(17)), ...about, dim(proofText(event))].join('  ')
 }
 
 /** Types that deserve attention but are not failures. */
@@ -67,11 +67,11 @@ function wordsOf(event: WebhookEvent): readonly string[] {
     case 'message.failed':
       return [...reportWords(event), failureWords(event.failure), event.failure.reason ?? '']
     case 'send.overdue':
-      return [event.messageId, event.channel ?? '', 'no end was reported']
+      return [event.messageId, event.channel ?? '', 'no final report']
     case 'send.unknown':
-      return [event.reference, event.channel ?? '', 'it may have been sent']
+      return [event.reference, event.channel ?? '', 'may have been sent']
     case 'late':
-      return [...wordsOf(event.report), `${event.report.type} came too late`]
+      return [...wordsOf(event.report), `${event.report.type} arrived late`]
     case 'unrecognized':
       return [event.problem]
     default:
@@ -112,8 +112,8 @@ function dataWords(data: unknown): readonly string[] {
   return [...words.values()]
 }
 
-function proofOf({ proof }: WebhookEvent): string {
-  return proof === 'both' ? 'signature and authKey' : proof === 'none' ? 'nothing' : proof
+function proofText({ proof }: WebhookEvent): string {
+  return proof === 'none' ? 'no proof' : `proved by ${proof === 'both' ? 'signature and authKey' : proof}`
 }
 
 /** Returns the time of day in UTC for the next line. It never decreases, even if the machine's clock does. */

@@ -29,33 +29,33 @@ interface ListOptions extends ShowOptions, Pick<ListEventsOptions, 'after' | 'ch
 export function define(command: Command, terminal: Terminal): void {
   command.addHelpText(
     'after',
-    `\nThe id of an event is what \`list\` prints first; a message's is what the service calls it.`,
+    '\n`list` prints the ids of events in its first column. The id of a message is the service’s own.',
   )
   const list = command
     .command('list')
-    .description('print what came, the newest first')
-    .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 50)
-    .option('--after <cursor>', 'go on where an earlier list ended')
-    .addOption(severalOf('--type <type>', 'of this type, or of several', EVENT_TYPES))
+    .description('print events, newest first')
+    .option('--limit <number>', 'maximum number', wholeNumber(1, MOST_A_PAGE), 50)
+    .option('--after <cursor>', 'continue after an earlier list')
+    .addOption(severalOf('--type <type>', 'of these types', EVENT_TYPES))
     .option('--project <name>', 'of this project')
-    .option('--channel <name>', 'of this channel, as callbacks name it')
+    .option('--channel <name>', 'of this channel, by its name in callbacks')
     .addOption(new Option('--carrier <name>', 'of this carrier').choices(CARRIERS))
-    .addOption(severalOf('--state <state>', 'in this state, or in several', EVENT_STATES))
-    .option('--from <time>', 'not before this time, such as 2026-01-31T12:00:00Z', timeOf)
+    .addOption(severalOf('--state <state>', 'in these states', EVENT_STATES))
+    .option('--from <time>', 'from this time, for example 2026-01-31T12:00:00Z', timeOf)
     .option('--to <time>', 'before this time', timeOf)
-    .option('--about <text>', 'about the message with this id, or to this recipient')
+    .option('--about <text>', 'with this message id or recipient')
     .option('--json', 'print one JSON object a line')
   onStore(list, terminal, (store) => printList(store, list.opts(), terminal))
   const show = command
     .command('show')
-    .description('print one event with its payload and where it stands')
-    .argument('<id>', 'its id')
+    .description('print one event with its payload and state')
+    .argument('<id>', 'id of the event')
     .option('--json', 'print it as one line of JSON')
   onStore(show, terminal, (store) => printOne(store, show.args[0] ?? '', show.opts(), terminal))
   const state = command
     .command('state')
-    .description("print one message's life: its latest state, and its reports in their order")
-    .argument('<message>', 'the message id, as the service gave it')
+    .description('print one message: its latest state, and its reports in order')
+    .argument('<message>', 'the service’s id of the message')
     .option('--project <name>', 'the project of the message, for a receiver with the option `projects`')
     .option('--json', 'print it as one line of JSON')
   onStore(state, terminal, (store) => printState(store, state.args[0] ?? '', state.opts(), terminal))
@@ -72,10 +72,10 @@ async function printList(
   if (json) for (const event of items) terminal.printJson(event)
   else terminal.printRows(rowsOf(items, terminal))
   if (items.length === 0) terminal.note('There are no events.')
-  if (next !== undefined) terminal.note(`There are more: --after ${next}`)
+  if (next !== undefined) terminal.note(`For more, pass --after ${next}`)
 }
 
-const UNREADABLE = 'not kept, or not readable'
+const UNREADABLE = 'not stored, or unreadable'
 
 /** Id, time (received, else the last known), type, subject and state. */
 function rowsOf(events: readonly ListedEvent[], { colours }: Terminal): readonly (readonly string[])[] {
@@ -100,7 +100,7 @@ async function printOne(
 ): Promise<void> {
   const listed = await keptIn(store).events.get(id)
   if (listed === undefined)
-    throw new CliError('notFound', `There is no event ${shown(id)}.`, '`events list` prints those that there are.')
+    throw new CliError('notFound', `There is no event ${shown(id)}.`, '`events list` prints the ids.')
   if (json) {
     terminal.printJson(listed)
     return
@@ -108,7 +108,7 @@ async function printOne(
   const { type, event, receivedAt, admittedAt, error } = listed
   const fields = {
     id,
-    type: type ?? `${UNREADABLE}: only that it came, so that a repetition is known`,
+    type: type ?? `${UNREADABLE}: only its id is left, to detect duplicates`,
     about: subjectOf(listed).join('  '),
     state: standingOf(listed, systemClock().now()),
     received: receivedAt?.toISOString(),
@@ -129,10 +129,10 @@ async function printState(
   if (latest === undefined && reports.length === 0)
     throw new CliError(
       'notFound',
-      `There is no message ${shown(messageId)}${project === undefined ? '' : ` of ${shown(project)}`}.`,
+      `There is no message ${shown(messageId)}${project === undefined ? '' : ` in project ${shown(project)}`}.`,
       project === undefined
-        ? 'A receiver with `projects` keeps messages apart by project: name it with --project.'
-        : 'A receiver without `projects` keeps messages by their ids alone: leave --project out.',
+        ? 'A receiver with `projects` stores messages by project: pass --project.'
+        : 'A receiver without `projects` stores messages by id only: omit --project.',
     )
   if (json) {
     terminal.printJson({ messageId, project, latest, reports })
@@ -149,6 +149,6 @@ async function printState(
     ]
     terminal.print(`${bold('latest')}  ${shown(words.filter((word) => word !== undefined).join('  '))}`)
   }
-  terminal.print(bold('reports, in their order'))
+  terminal.print(bold('reports in order'))
   terminal.printRows(rowsOf(reports, terminal), 'wrap', '  ')
 }

@@ -1,15 +1,18 @@
 /** The exit codes. The reference's table derives from here. */
 export const EXIT_CODES = {
-  ok: { code: 0, when: 'All went well. `verify`: the signature holds.' },
-  failed: { code: 1, when: 'Something could not be done: a port is taken, a file cannot be read, a store is away.' },
-  usage: { code: 2, when: 'The command was not understood; nothing was started.' },
+  ok: { code: 0, when: 'Success. `verify`: the signature holds.' },
+  failed: {
+    code: 1,
+    when: 'The command failed, for example because a port is in use, a file is unreadable, or a store is unavailable.',
+  },
+  usage: { code: 2, when: 'Invalid usage; nothing was started.' },
   notProved: { code: 3, when: '`verify`: the signature does not hold.' },
-  refused: { code: 4, when: '`trigger`: an answer is not the one that a right receiver gives.' },
-  unanswered: { code: 5, when: '`trigger`: there was no answer where there should be one.' },
-  notFound: { code: 6, when: '`events`, `dead-letters`: there is none of that id.' },
+  refused: { code: 4, when: '`trigger`: an answer differs from that of a correct receiver.' },
+  unanswered: { code: 5, when: '`trigger`: an expected answer is missing.' },
+  notFound: { code: 6, when: '`events`, `dead-letters`: the id does not exist.' },
   unsupported: { code: 7, when: 'This Node.js has no SQLite.' },
-  unwell: { code: 8, when: '`doctor`: something is a problem, or may become one.' },
-  interrupted: { code: 130, when: '`trigger`: Ctrl+C came before the end.' },
+  unwell: { code: 8, when: '`doctor`: found a problem or a warning.' },
+  interrupted: { code: 130, when: '`trigger`: interrupted by Ctrl+C.' },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly when: string }>>
 
 export type ExitName = keyof typeof EXIT_CODES

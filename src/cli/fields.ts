@@ -20,7 +20,7 @@ export function readFields(settings: readonly string[], like: Readonly<Fields>):
       throw new CliError('usage', `--set ${shown(setting)} has no “=”.`, 'Expected field=value, or field:=JSON.')
     const path = name.split('.')
     if (path.some((part) => part === '' || FORBIDDEN.has(part)))
-      throw new CliError('usage', `--set ${shown(name)}: no field can have this name.`)
+      throw new CliError('usage', `--set ${shown(name)}: invalid field name.`)
     put(fields, path, valueOf(name, text, colon === ':', at(like, path)))
   }
   return fields
@@ -31,7 +31,7 @@ function valueOf(name: string, text: string, isJson: boolean, example: unknown):
   if (typeof example !== 'number') return text
   const number = text.trim() === '' ? NaN : Number(text)
   if (Number.isNaN(number))
-    throw new CliError('usage', `--set ${shown(name)} takes a number.`, `${shown(name)}:=… takes any JSON.`)
+    throw new CliError('usage', `--set ${shown(name)} expects a number.`, `Use ${shown(name)}:=… for other JSON.`)
   return number
 }
 
@@ -39,7 +39,7 @@ function parseJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new CliError('usage', `--set ${shown(name)}:= is not JSON.`, 'A text in JSON has quotation marks of its own.')
+    throw new CliError('usage', `--set ${shown(name)}:= is not JSON.`, 'A JSON string needs its own quotation marks.')
   }
 }
 

@@ -27,19 +27,23 @@ interface ForgetFlags extends StoreOption {
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .option('--message-id <id>', 'one message, by the id that the service gave it')
-    .option('--recipient <number>', 'a person: every message and event that has this number, or name, as a value')
-    .option('--before <time>', 'all that came before, as in 2026-01-31 or 2026-01-31T12:00:00Z', readTime)
-    .option('--project <name>', 'of this project alone; needed with --message-id for a receiver with several')
-    .option('--dry-run', 'say how many there are, and remove nothing')
-    .option('--no-compact', 'with SQLite: do not rewrite the file, so that traces stay in its free places')
-    .option('--spool <folder>', 'what receivers left there when they ended (default: beside an SQLite file)')
-    .option('--quarantine <folder>', 'likewise (default: the folder quarantine in that of the spool)')
+    .option('--message-id <id>', 'one message, by the service’s id')
+    .option('--recipient <number>', 'a person: every message and event with this number or name')
+    .option(
+      '--before <time>',
+      'everything that arrived before, for example 2026-01-31 or 2026-01-31T12:00:00Z',
+      readTime,
+    )
+    .option('--project <name>', 'only of this project; required with --message-id if the receiver has several')
+    .option('--dry-run', 'print the counts, and remove nothing')
+    .option('--no-compact', 'SQLite: do not rewrite the file; traces remain in its free space')
+    .option('--spool <folder>', 'spool folder of closed receivers (default: beside an SQLite file)')
+    .option('--quarantine <folder>', 'quarantine folder of closed receivers (default: quarantine in the spool folder)')
     .option('--json', 'print the counts as one line of JSON')
     .addHelpText(
       'after',
-      '\nIdentities stay, so a repetition is still known. It asks nothing: try --dry-run first.\n' +
-        'What a running receiver has in its spool and quarantine only `receiver.forget()` removes.',
+      '\nIds remain, to detect duplicates. There is no confirmation: try --dry-run first.\n' +
+        'Only `receiver.forget()` erases the spool and quarantine of a running receiver.',
     )
     // Checks the flags before opening the store.
     .hook('preAction', () => void selectorIn(command.opts<ForgetFlags>()))
@@ -51,7 +55,7 @@ function readTime(text: string): Date {
     ? new Date(text)
     : undefined
   if (time === undefined || Number.isNaN(time.getTime()))
-    throw new InvalidArgumentError('Expected a day, or a time with its zone.')
+    throw new InvalidArgumentError('Expected a date, or a time with its zone.')
   return time
 }
 
@@ -65,7 +69,7 @@ function selectorIn({ messageId, recipient, before, project }: ForgetFlags): For
   if (selector === undefined || others.length > 0)
     throw new CliError('usage', 'Expected exactly one of --message-id, --recipient and --before.')
   if (before !== undefined && project !== undefined)
-    throw new CliError('usage', '--project goes with --message-id or --recipient alone.')
+    throw new CliError('usage', '--project requires --message-id or --recipient.')
   return selector
 }
 
@@ -104,8 +108,8 @@ async function forget(
   const running = Math.max(left.running, refused.running)
   if (running > 0)
     terminal.note(
-      `${running} running ${running === 1 ? 'process has' : 'processes have'} a spool or a quarantine there, which was not looked ` +
-        'into: call `receiver.forget()` in each, or run this again when they have closed.',
+      `Skipped the spool and quarantine of ${running} running ${running === 1 ? 'process' : 'processes'}. ` +
+        'Call `receiver.forget()` in each, or repeat this after they close.',
     )
 }
 
@@ -117,10 +121,10 @@ function tell(forgotten: Forgotten, json: true | undefined, terminal: Terminal):
     return
   }
   const { events, unsettled, deadLetters, messageStates, spooled, quarantined, examined, tookMs, dryRun } = forgotten
-  terminal.print(dryRun ? 'This would be removed:' : 'This was removed:')
+  terminal.print(dryRun ? 'Would be removed:' : 'Removed:')
   const rows: readonly (readonly [number, string])[] = [
-    [events, `events, of which ${unsettled} were not settled and ${deadLetters} dead letters`],
-    [messageStates, 'newest states of messages'],
+    [events, `events (${unsettled} not settled, ${deadLetters} dead letters)`],
+    [messageStates, 'message states'],
     [spooled, 'events in the spool'],
     [quarantined, 'requests in quarantine'],
   ]
@@ -129,5 +133,5 @@ function tell(forgotten: Forgotten, json: true | undefined, terminal: Terminal):
     'wrap',
     '  ',
   )
-  terminal.note(`${examined} records of the store were read. It took ${tookMs} ms.`)
+  terminal.note(`Read ${examined} records of the store in ${tookMs} ms.`)
 }

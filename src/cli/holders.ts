@@ -10,7 +10,8 @@ export function define(command: Command, terminal: Terminal): void {
   onStore(command, terminal, async (store) => {
     const { json } = command.opts<{ readonly json?: true }>()
     const holders = await holdersOf(store)
-    if (holders === undefined) throw new CliError('failed', 'This store does not know who has it open.')
+    if (holders === undefined)
+      throw new CliError('failed', 'This store does not record the processes that have it open.')
     if (json) for (const { isSelf: _, ...holder } of holders) terminal.printJson(holder)
     else
       terminal.printRows(
@@ -22,11 +23,11 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 function cells({ id, name, since, silentMs, held }: Holder, { colours: { dim, yellow } }: Terminal): string[] {
-  const life = `showed life ${(silentMs / 1_000).toFixed(1)} s ago`
+  const life = `heartbeat ${(silentMs / 1_000).toFixed(1)} s ago`
   return [
     id,
     shown(name),
-    dim(since === undefined ? 'since nobody knows' : `since ${since.toISOString()}`),
+    dim(since === undefined ? 'since unknown' : `since ${since.toISOString()}`),
     // A heartbeat is due every two seconds.
     silentMs > 4_000 ? yellow(life) : life,
     `holds ${held} ${held === 1 ? 'event' : 'events'}`,

@@ -22,13 +22,13 @@ const TOKEN_BYTES = 24
 
 export function define(command: Command, terminal: Terminal): void {
   addStoreOptions(command)
-    .option('--port <number>', 'where to listen on 127.0.0.1; 0 picks a free port', wholeNumber(0, 65_535), 0)
-    .option('--write', 'let the page replay and discard dead letters')
-    .option('--reveal', 'let the page show phone numbers and bodies, masked otherwise')
+    .option('--port <number>', 'port on 127.0.0.1; 0 picks a free one', wholeNumber(0, 65_535), 0)
+    .option('--write', 'allow replaying and discarding dead letters')
+    .option('--reveal', 'show phone numbers and bodies, which are masked by default')
     .addHelpText(
       'after',
-      '\nIt looks into the store from outside: what only the receiver’s own process knows (counts over time, handlers, ' +
-        'repetitions, its quarantine) is not shown. Mount the inspector in the app for that.',
+      '\nShows the store. Counts over time, handlers, duplicates and the quarantine are in the receiver’s process: mount ' +
+        'the inspector in the app to see them.',
     )
     .action((options: InspectOptions) => inspect(options, terminal))
 }
@@ -67,9 +67,9 @@ async function inspect(options: InspectOptions, terminal: Terminal): Promise<voi
   const token = door.guard(new URL(url).host)
   const { bold, dim } = terminal.colours
   terminal.print(`The inspector is at ${bold(`${url}/?token=${token}`)}`)
-  terminal.print(dim('The address works once, and lets in the browser that opens it first. Ctrl+C ends it.'))
-  if (!options.write) terminal.note('Nothing can be changed: --write lets it.')
-  if (!options.reveal) terminal.note('Phone numbers and bodies are masked: --reveal shows them.')
+  terminal.print(dim('The address works once, for the first browser that opens it. Press Ctrl+C to stop.'))
+  if (!options.write) terminal.note('Read-only. Pass --write to allow changes.')
+  if (!options.reveal) terminal.note('Phone numbers and bodies are masked. Pass --reveal to show them.')
   await untilSignal()
   server.close()
   await receiver.close()
@@ -113,7 +113,7 @@ function createDoor() {
     /** True if it has answered the request. */
     answers(request: IncomingMessage, response: ServerResponse): boolean {
       if (!isOurs(request)) {
-        refuse(response, 421, 'Open the address that was printed.')
+        refuse(response, 421, 'Open the printed address.')
         return true
       }
       // Any web page can make a browser send a request here.
@@ -126,7 +126,7 @@ function createDoor() {
       const given = searchParams.get('token')
       if (pathname !== '/' || given === null) return false
       if (token === undefined || !isSame(given, token)) {
-        refuse(response, 403, 'This address was used already. Start `messaging-webhooks inspect` anew.')
+        refuse(response, 403, 'This address was used before. Start `messaging-webhooks inspect` again.')
         return true
       }
       token = undefined

@@ -50,8 +50,8 @@ export function standingOf({ state, attempts, dueAt, endedAt, late }: ListedEven
     due: () => (attempts === 0 ? `due${at(dueAt)}` : `due again${at(dueAt)}${afterTimes}`),
     leased: () =>
       dueAt !== undefined && dueAt.getTime() < nowMs
-        ? `leased till${at(dueAt)}, and not settled${afterTimes}`
-        : `leased till${at(dueAt)}${times && `, for attempt ${attempts ?? ''}`}`,
+        ? `lease expired${at(dueAt)}, not settled${afterTimes}`
+        : `leased until${at(dueAt)}${times && `, for attempt ${attempts ?? ''}`}`,
     settled: () => `settled${at(endedAt)}${afterTimes}`,
     dead: () => `dead${at(endedAt)}${afterTimes}`,
   }[state]()
@@ -71,7 +71,7 @@ export function printDetails(
   const { bold } = terminal.colours
   const known = event && {
     project: event.project,
-    happened: event.occurredAt?.toISOString() ?? 'not known',
+    happened: event.occurredAt?.toISOString() ?? 'unknown',
     received: `${event.receivedAt.toISOString()}, proved by ${event.proof}`,
   }
   const rows = Object.entries({ ...fields, ...known }).flatMap(([name, value]) =>

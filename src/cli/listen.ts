@@ -33,21 +33,21 @@ const LONGEST_PATH = 200
 
 export function define(command: Command, terminal: Terminal): void {
   addSecretOptions(command, SIGNING_SECRET, AUTH_KEY)
-    .option('--port <number>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 3000)
-    .option('--host <address>', 'on which address', '127.0.0.1')
+    .option('--port <number>', 'port to listen on; 0 picks a free one', wholeNumber(0, 65_535), 3000)
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
     .addOption(
-      new Option('--proof <policy>', 'which proofs a callback needs').choices(PROOF_POLICIES).default('either'),
+      new Option('--proof <policy>', 'the proofs that a callback requires').choices(PROOF_POLICIES).default('either'),
     )
     .option('--payload', 'print the payload under each line, without the authKey')
     .option('--json', 'print one JSON object a line')
-    .addHelpText('after', `\nPaths: ${PATHS.join(' ')} (/ knows delivery reports by their shape)`)
+    .addHelpText('after', `\nPaths: ${PATHS.join(' ')} (/ recognises delivery reports by their shape)`)
     .action(async (options: ListenOptions) => {
       const pair = readPair(command, SIGNING_SECRET, AUTH_KEY)
       if (pair === undefined)
         throw new CliError(
           'usage',
-          'No key was given to check callbacks with.',
-          'Set SIGNING_SECRET, AUTH_KEY or both, or name files with --signing-secret-file and --auth-key-file.',
+          'No key was given to verify callbacks.',
+          'Set SIGNING_SECRET, AUTH_KEY or both, or pass files with --signing-secret-file and --auth-key-file.',
         )
       await receive(pair, options, terminal)
     })
@@ -76,7 +76,7 @@ async function receive(credentials: CredentialPair, options: ListenOptions, term
       // Like an app, so that a misspelt callback URL is noticed.
       print.unknownPath(path)
       request.resume()
-      response.writeHead(404, { 'content-type': 'text/plain' }).end(`No such path. There are: ${PATHS.join(', ')}\n`)
+      response.writeHead(404, { 'content-type': 'text/plain' }).end(`No such path. The paths are ${PATHS.join(', ')}\n`)
     }),
   )
   server.keepAliveTimeout = 75_000
@@ -138,7 +138,7 @@ function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printe
       print(
         `Listening on ${colours.bold(url)} for POSTs to / and ${CALLBACK_KINDS.map((kind) => `/${kind}`).join(', ')}`,
       )
-      print(colours.dim('Ctrl+C ends it.'))
+      print(colours.dim('Press Ctrl+C to stop.'))
     },
     event(event) {
       print(describeEvent(event, { time: lineTime(), nowMs: clock.now() }, colours))

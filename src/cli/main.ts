@@ -55,8 +55,8 @@ function outcomeOf(error: unknown): {
   if (error instanceof MessagingWebhooksError)
     return { exit: error.code === 'store_unsupported' ? 'unsupported' : 'failed', message: error.message }
   // The error of a library may quote its input.
-  const what = error instanceof Error ? error.name : 'something'
-  return { exit: 'failed', message: `An error of its own (${what}).`, hint: 'Set DEBUG=1 to see where.' }
+  const what = error instanceof Error ? error.name : 'unknown'
+  return { exit: 'failed', message: `Unexpected error (${what}).`, hint: 'Set DEBUG=1 to print the stack.' }
 }
 
 /** Splits “error: unknown option '--cuont'\n(Did you mean --count?)” into message and hint. */

@@ -14,7 +14,7 @@ export function define(command: Command, terminal: Terminal): void {
   command
     .option('--store <url>', 'postgres://…; default: the variable STORE_URL')
     .option('--schema <name>', 'the schema of the tables', DEFAULT_SCHEMA)
-    .option('--print', 'print the SQL of what is missing there, and change nothing; without a store: all of it')
+    .option('--print', 'print the missing SQL, and change nothing; without a store, print all SQL')
     .action((options: MigrateOptions) => migrate(options, terminal))
 }
 
@@ -22,12 +22,12 @@ async function migrate(options: MigrateOptions, terminal: Terminal): Promise<voi
   const { schema = DEFAULT_SCHEMA, print = false } = options
   const connectionString = storeUrl(options, terminal)
   if (connectionString === undefined && !print)
-    throw new CliError('usage', 'No store was named.', 'Give --store or STORE_URL: postgres://… Or --print the SQL.')
+    throw new CliError('usage', 'No store was given.', 'Pass --store or set STORE_URL: postgres://…, or pass --print.')
   if (connectionString !== undefined && !/^postgres(ql)?$/.test(schemeOf(connectionString) ?? ''))
     throw new CliError(
       'usage',
-      'Only a Postgres store has migrations; the others make what they need when they are opened.',
-      'As in --store postgres://user@host/database.',
+      'Only a Postgres store has migrations. Other stores create what they need when they open.',
+      'Expected for example --store postgres://user@host/database',
     )
   const { migratePostgres, pendingPostgresMigrations, postgresMigrations } = await import('../stores/postgres/store.ts')
   await explained(async () => {
@@ -38,9 +38,9 @@ async function migrate(options: MigrateOptions, terminal: Terminal): Promise<voi
     const place = { connectionString, schema }
     const { from, to } = await (print ? pendingPostgresMigrations(place) : migratePostgres(place))
     const name = `The schema ${shown(schema)}`
-    if (from === to) terminal.note(`${name} has version ${to}; nothing is missing.`)
+    if (from === to) terminal.note(`${name} is up to date, at version ${to}.`)
     else if (print) terminal.print(postgresMigrations({ schema, from }).trimEnd(), 'whole')
-    else terminal.print(`${name} has version ${to} now; applied: ${numbersAfter(from, to)}.`)
+    else terminal.print(`${name} is at version ${to}. Applied ${numbersAfter(from, to)}.`)
   })
 }
 

@@ -19,8 +19,8 @@ export async function loadRedisPackage(): Promise<RedisPackage> {
     } catch {
       throw new CliError(
         'failed',
-        'A Redis store needs one of the packages redis and ioredis, and neither is installed.',
-        'Install one beside messaging-webhooks: npm install redis',
+        'A Redis store requires the package redis or ioredis, and neither is installed.',
+        'Install one: npm install redis',
       )
     }
   }

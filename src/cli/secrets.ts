@@ -27,7 +27,7 @@ const ALL = [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY, CONTROL
 /** The hint for a flag that would pass a secret, such as `--signing-secret`. Undefined for other flags. */
 export function secretHint(flag: string): string | undefined {
   const row = ALL.find((option) => option.flag === `${flag}-file`)
-  return row && `Others can see an argument: set ${row.variable}, or name a file with --${row.flag}.`
+  return row && `Other users can see arguments. Set ${row.variable}, or pass a file with --${row.flag}.`
 }
 
 export function addSecretOptions(command: Command, ...options: readonly SecretOption[]): Command {
@@ -48,7 +48,7 @@ export function readPair(command: Command, ofSecret: SecretOption, ofKey: Secret
 export function neededSecret(command: Command, option: SecretOption, message: string): string {
   const given = readSecret(command, option)
   if (given !== undefined) return given
-  throw new CliError('usage', message, `Set ${option.variable}, or name a file with --${option.flag}.`)
+  throw new CliError('usage', message, `Set ${option.variable}, or pass a file with --${option.flag}.`)
 }
 
 /** Undefined if none was given. Throws a `CliError` if the file is unreadable or empty. */
@@ -60,7 +60,7 @@ export function readSecret(command: Command, { flag, variable, what }: SecretOpt
     .toString('utf8')
     .replace(/\r?\n$/, '')
   if (text !== '') return text
-  throw new CliError('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)} is empty.`, `Look at ${path}.`)
+  throw new CliError('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)} is empty.`, `Check ${path}.`)
 }
 
 /** Reads a file that an option names. `what` is the subject of the error message. */
@@ -68,7 +68,7 @@ export function readNamedFile(path: string, what: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw new CliError('failed', `${what} cannot be read (${codeOf(error)}).`, `Look at ${path}.`)
+    throw new CliError('failed', `${what} cannot be read (${codeOf(error)}).`, `Check ${path}.`)
   }
 }
 

@@ -35,7 +35,7 @@ export function checkSignature(input: SignatureInput): Verdict {
   const header = withoutName(input.header)
   const parsed = readSignatureHeader([header])
   if (typeof parsed !== 'object') {
-    const text = parsed === undefined ? 'There is none.' : MALFORMED[parsed]
+    const text = parsed === undefined ? 'The header is empty.' : MALFORMED[parsed]
     return { holds: false, steps: [{ step: 'header', holds: false, text }], causes: causesOfForm(header) }
   }
   const digest = signatureHolds(parsed, keyOf(secret), body)
@@ -50,7 +50,7 @@ export function checkSignature(input: SignatureInput): Verdict {
     {
       step: 'digest',
       holds: digest,
-      text: `HMAC-SHA256, keyed with the secret, over “${parsed.timestampText}.” and the ${count(body.length, 'byte')} of the body ${digest ? 'is the one in the header' : 'is none in the header'}.`,
+      text: `HMAC-SHA256 over “${parsed.timestampText}.” and the ${count(body.length, 'byte')} of the body, keyed with the secret, ${digest ? 'matches' : 'does not match'} the header.`,
     },
   ]
   return { holds: steps.every(({ holds }) => holds), steps, causes: digest ? [] : findCauses(parsed, body, secret) }
@@ -68,22 +68,20 @@ function withoutName(header: string): string {
 function ageStep(parsed: ParsedSignature, nowMs: number, toleranceSeconds: number): Step {
   const offset = Math.floor(nowMs / 1_000) - parsed.timestamp
   const where =
-    offset === 0
-      ? 'of this very second'
-      : `${count(Math.abs(offset), 'second')} ${offset > 0 ? 'old' : 'in the future'}`
+    offset === 0 ? 'from this second' : `${count(Math.abs(offset), 'second')} ${offset > 0 ? 'old' : 'in the future'}`
   const holds = Math.abs(offset) <= toleranceSeconds
   const text = holds
-    ? `It is ${where}; at most ${toleranceSeconds} are allowed.`
-    : `It is ${where}, and at most ${toleranceSeconds} are allowed: an old request, a replay, or a wrong clock. \`--at\` judges it by another moment.`
+    ? `The signature is ${where}; ${toleranceSeconds} are allowed.`
+    : `The signature is ${where}; ${toleranceSeconds} are allowed. Likely an old request, a replay, or a wrong clock. Pass \`--at\` to check it at another time.`
   return { step: 'age', holds, text }
 }
 
 function describeBody(body: Buffer): string {
   const oddities = [
-    ...(body.length === 0 ? ['nothing came on the standard input'] : []),
+    ...(body.length === 0 ? ['it is empty'] : []),
     ...(body.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? ['it begins with a byte order mark'] : []),
-    ...(body.at(-1) === 0x0a ? ['it ends with a line end'] : []),
-    ...(body.includes('\r\n') ? ['it has line ends of two bytes (CRLF)'] : []),
+    ...(body.at(-1) === 0x0a ? ['it ends with a newline'] : []),
+    ...(body.includes('\r\n') ? ['it has CRLF line ends'] : []),
     ...(isJson(body) ? [] : ['it is not JSON']),
   ]
   return `${count(body.length, 'byte')}${oddities.length === 0 ? ' of JSON' : `; ${oddities.join(', ')}`}.`
@@ -99,9 +97,9 @@ function isJson(body: Buffer): boolean {
 }
 
 function causesOfForm(header: string): readonly string[] {
-  if (/^[0-9a-f]{64}$/i.test(header)) return ['This is a digest alone: the value has t= before it.']
-  if (/v1=[0-9a-f]*[A-F]/.test(header)) return ['The digest has capital letters; the service writes small ones.']
-  if (/v1=[0-9a-f]{1,63}(,|$)/.test(header)) return ['The digest is too short: was it cut when it was copied?']
+  if (/^[0-9a-f]{64}$/i.test(header)) return ['This is only the digest. Copy the whole value, which begins with t=.']
+  if (/v1=[0-9a-f]*[A-F]/.test(header)) return ['The digest has upper-case letters; the service writes lower case.']
+  if (/v1=[0-9a-f]{1,63}(,|$)/.test(header)) return ['The digest is too short. Copy the whole value.']
   return ['Copy the whole value of X-Service-Signature, in quotation marks.']
 }
 
@@ -112,20 +110,20 @@ function count(number: number, unit: string): string {
 /** Common mistakes in copying a secret. */
 const OTHER_SECRETS: readonly (readonly [cause: string, change: (secret: string) => string | Buffer | undefined])[] = [
   [
-    'the secret has white space at an end: trim it (a line end from a file?).',
+    'the secret has white space at its start or end, such as a line end from a file. Trim it.',
     (secret) => changed(secret, secret.trim()),
   ],
-  ['the secret was made with a line end behind it.', (secret) => `${secret}\n`],
+  ['the request was signed with a line end after the secret.', (secret) => `${secret}\n`],
   [
-    'the secret stands in quotation marks: leave them out.',
+    'the secret is in quotation marks. Remove them.',
     (secret) => changed(secret, secret.replace(/^(["'])(.*)\1$/, '$2')),
   ],
   [
-    'the secret was decoded from hex before it was used.',
+    'the request was signed with the secret decoded from hex.',
     (secret) => (/^([0-9a-f]{2})+$/i.test(secret) ? Buffer.from(secret, 'hex') : undefined),
   ],
   [
-    'the secret was decoded from base64 before it was used.',
+    'the request was signed with the secret decoded from base64.',
     (secret) => (/^[\w+/-]{8,}={0,2}$/.test(secret) ? Buffer.from(secret, 'base64') : undefined),
   ],
 ]
@@ -139,19 +137,19 @@ function findCauses(signature: ParsedSignature, body: Buffer, secret: string): r
     const other = apply(body)
     return other !== undefined && !other.equals(body) && holds(secret, other)
   })
-  if (changedBody !== undefined) found.push(`It would hold if undone: ${changedBody.words}`)
+  if (changedBody !== undefined) found.push(`Found: ${changedBody.words}`)
   for (const [cause, change] of OTHER_SECRETS) {
     const other = change(secret)
     if (other !== undefined && other.length > 0 && holds(other, body)) found.push(`Found: ${cause}`)
   }
   if (isOverBodyAlone(signature, body, secret))
-    found.push('Found: the digest is over the body alone; t and a period belong before it.')
+    found.push('Found: the digest covers only the body. It must cover t, a period and the body.')
   return found.length > 0 ? found : LEFT
 }
 
 const LEFT = [
-  'None of the usual mistakes explains it, so it is most likely a wrong secret: another project’s, or one from before a rotation.',
-  'Else the body is not the one that was signed: these bytes, unparsed and uncompressed, are what counts.',
+  'No common mistake explains it. The secret is probably wrong: another project’s, or one from before a rotation.',
+  'Otherwise the body differs from the signed one. Check the original bytes, unparsed and uncompressed.',
 ] as const
 
 function isOverBodyAlone({ digests }: ParsedSignature, body: Buffer, secret: string): boolean {

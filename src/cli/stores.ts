@@ -49,8 +49,8 @@ const STORE_FORMS = ['the path of an SQLite file', ...FORMS].join(', ')
 export function addStoreOptions(command: Command): Command {
   return command
     .option('--store <url>', `${STORE_FORMS}; default: the variable STORE_URL`)
-    .option('--schema <name>', 'on Postgres: the schema of its tables (default: messaging_webhooks)')
-    .option('--prefix <text>', 'on Redis: what its keys begin with (default: messaging-webhooks)')
+    .option('--schema <name>', 'Postgres: schema of the tables (default: messaging_webhooks)')
+    .option('--prefix <text>', 'Redis: prefix of the keys (default: messaging-webhooks)')
 }
 
 /** Warns if the URL in a flag has a password, which other users can see. */
@@ -58,7 +58,7 @@ export function storeUrl({ store }: StoreOption, terminal: Terminal): string | u
   if (store !== undefined && hasPassword(store))
     terminal.note(
       terminal.noteColours.yellow(
-        "warning: the password in --store is seen in the list of processes and kept in the shell's history; use STORE_URL.",
+        "warning: the password in --store is visible in process lists and in the shell's history. Use STORE_URL.",
       ),
     )
   return store ?? readVariable('STORE_URL')
@@ -68,7 +68,7 @@ export function storeUrl({ store }: StoreOption, terminal: Terminal): string | u
 export function neededStoreUrl(options: StoreOption, terminal: Terminal): string {
   const url = storeUrl(options, terminal)
   if (url === undefined)
-    throw new CliError('usage', 'No store was named.', `Give --store or STORE_URL: ${STORE_FORMS}.`)
+    throw new CliError('usage', 'No store was given.', `Pass --store or set STORE_URL: ${STORE_FORMS}.`)
   return url
 }
 
@@ -107,10 +107,10 @@ export async function storeOf(url: string, options: StoreOption = {}): Promise<S
   const row = scheme === undefined ? { ...SQLITE, load: sqliteFile } : STORES.get(scheme)
   // Does not repeat the URL, which may contain a password.
   if (row === undefined)
-    throw new CliError('usage', `There is no store for “${scheme ?? ''}:”.`, `There are: ${STORE_FORMS}.`)
+    throw new CliError('usage', `Unknown kind of store: “${scheme ?? ''}:”.`, `Expected ${STORE_FORMS}.`)
   for (const flag of ['schema', 'prefix'] as const)
     if (options[flag] !== undefined && row.flag !== flag)
-      throw new CliError('usage', `--${flag} is for ${flag === 'schema' ? 'Postgres' : 'Redis'} alone.`)
+      throw new CliError('usage', `--${flag} applies only to ${flag === 'schema' ? 'Postgres' : 'Redis'}.`)
   return row.load(url, options)
 }
 
@@ -129,20 +129,24 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
     if (error.code === 'peer_missing')
       throw new CliError(
         'failed',
-        'A Postgres store needs the package pg, which is not installed.',
-        'Install it beside messaging-webhooks: npm install pg',
+        'A Postgres store requires the package pg, which is not installed.',
+        'Install it: npm install pg',
       )
     if (error.code !== 'store_failed' && error.code !== 'store_slow') throw error
     const reasons = [error.detail, error.cause instanceof Error ? error.cause.message : undefined]
     const why = reasons.filter((reason) => reason !== undefined).join(' ')
-    throw new CliError('failed', `The store cannot be used. ${shown(why)}`, 'Look at the URL and at the server.')
+    throw new CliError('failed', `Cannot use the store. ${shown(why)}`, 'Check the URL and the server.')
   }
 }
 
 async function sqliteFile(path: string): Promise<Store> {
   // The store would create a missing file.
   if (!statSync(path, { throwIfNoEntry: false })?.isFile())
-    throw new CliError('failed', 'There is no such SQLite file.', `Looked for ${path}; --store takes ${STORE_FORMS}.`)
+    throw new CliError(
+      'failed',
+      'The SQLite file does not exist.',
+      `Looked for ${path}. --store accepts ${STORE_FORMS}.`,
+    )
   const { sqliteStore } = await import('../stores/sqlite/store.ts')
   return sqliteStore(path)
 }
@@ -152,12 +156,16 @@ async function postgresSchema(connectionString: string, { schema }: StoreOption)
   const place = { connectionString, ...(schema === undefined ? {} : { schema }) }
   const { from, to } = await pendingPostgresMigrations(place)
   if (from === 0)
-    throw new CliError('failed', 'That schema has no tables of this package.', 'Is it the right one? See --schema.')
+    throw new CliError(
+      'failed',
+      'The schema has no tables of this package.',
+      'Check --schema, or run: messaging-webhooks migrate',
+    )
   if (from < to)
     throw new CliError(
       'failed',
-      `The tables have version ${from}; this package needs ${to}.`,
-      'First: messaging-webhooks migrate',
+      `The tables have version ${from}; this package requires ${to}.`,
+      'Run: messaging-webhooks migrate',
     )
   return postgresStore({ ...place, maxConnections: 2 })
 }
@@ -172,13 +180,17 @@ async function redisPrefix(url: string, { prefix = 'messaging-webhooks' }: Store
     first = clients.single(url)
   } catch {
     // A client's error may quote the URL.
-    throw new CliError('usage', 'The URL of the store cannot be read.', 'As in redis://user:password@host:6379/0.')
+    throw new CliError(
+      'usage',
+      'The URL of the store is invalid.',
+      'Expected for example redis://user:password@host:6379/0.',
+    )
   }
   // One client for each purpose: an ioredis 5 cluster client that reconnects soon after closing may never become ready.
   const connect = (await isOfCluster(first)) ? clients.cluster : clients.single
   const partitions = await findPartitions(connect(url), prefix)
   if (partitions === undefined)
-    throw new CliError('failed', 'There are no keys of this package.', 'Is it the right server? See --prefix.')
+    throw new CliError('failed', 'The server has no keys of this package.', 'Check the server and --prefix.')
   return redisStore({ client: connect(url), prefix, partitions })
 }
 

@@ -63,13 +63,13 @@ function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
 export function findTriggered(given: string | undefined, events: readonly Triggered[]): Triggered {
   const event = events.find(({ name }) => name === given)
   if (event !== undefined) return event
-  if (given === undefined) throw new CliError('usage', 'No event was named.', '--list prints all.')
+  if (given === undefined) throw new CliError('usage', 'No event was given.', '`trigger --list` prints all events.')
   const names = events.map(({ name }) => name)
   const family = names.filter((name) => name.includes(given))
   const meant = family.length > 0 ? family.join(' or ') : nearest(given, names)
   throw new CliError(
     'usage',
     `There is no event ${shown(given)}.`,
-    meant === undefined ? '--list prints all.' : `Did you mean ${meant}?`,
+    meant === undefined ? '`trigger --list` prints all events.' : `Did you mean ${meant}?`,
   )
 }

@@ -30,15 +30,15 @@ interface TriggerOptions {
 const MOST_CALLBACKS = 1_000_000
 
 export function define(command: Command, terminal: Terminal): void {
-  command.argument('[event]', 'what to send; see --list').option('--to <url>', 'where to')
+  command.argument('[event]', 'event to send; see --list').option('--to <url>', 'URL of the receiver')
   addSecretOptions(command, SIGNING_SECRET, AUTH_KEY)
-    .option('--set <field=value>', 'a field of the callback (a.b=text, a:=JSON); may be repeated', collected)
-    .option('--count <number>', 'how many', wholeNumber(1, MOST_CALLBACKS), 1)
-    .option('--rate <number>', 'how many a second; default: as fast as they are answered', positiveNumber)
-    .option('--fault <name[=rate]>', 'a fault, and how often from 0 to 1 (1); see --list; may be repeated', collected)
-    .option('--seed <text>', 'which callbacks have faults; the same seed repeats a run', '1')
-    .option('--timeout <ms>', 'for an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), 10_000)
-    .option('--allow-remote', 'send to another machine than this one')
+    .option('--set <field=value>', 'a field of the callback (a.b=text, a:=JSON); repeatable', collected)
+    .option('--count <number>', 'number of callbacks', wholeNumber(1, MOST_CALLBACKS), 1)
+    .option('--rate <number>', 'callbacks per second; default: as fast as answers arrive', positiveNumber)
+    .option('--fault <name[=rate]>', 'a fault, with its rate from 0 to 1 (1); see --list; repeatable', collected)
+    .option('--seed <text>', 'determines the faults; the same seed repeats a run', '1')
+    .option('--timeout <ms>', 'timeout of an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), 10_000)
+    .option('--allow-remote', 'allow a URL of another machine')
     .option('--list', 'print the events and the faults')
     .option('--json', 'print one JSON object a line')
     .addHelpText(
@@ -59,24 +59,24 @@ async function trigger(
 ): Promise<void> {
   const { name, kind, build, known } = findTriggered(given, triggeredEvents(systemClock()))
   const { to, count, seed, timeout, json } = options
-  if (to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
+  if (to === undefined) throw new CliError('usage', 'No receiver was given.', 'Pass its URL with --to.')
   checkTarget(to, options.allowRemote ?? false)
   const faults = readRates(faultRates, options.fault ?? [], '--fault')
   const fields = readFields(options.set ?? [], build({}))
   if (Object.hasOwn(fields, 'authKey'))
-    throw new CliError('usage', '--set cannot set the authKey.', 'Set AUTH_KEY, or name a file with --auth-key-file.')
-  const signingSecret = neededSecret(command, SIGNING_SECRET, 'No signing secret was given to sign with.')
+    throw new CliError('usage', '--set cannot set the authKey.', 'Set AUTH_KEY, or pass a file with --auth-key-file.')
+  const signingSecret = neededSecret(command, SIGNING_SECRET, 'No signing secret was given.')
   // The service always includes an authKey. A random one from the emulator proves nothing, but the signature does.
   const authKey = readSecret(command, AUTH_KEY)
   if (authKey === undefined && (faults.noSignature ?? 0) > 0)
     throw new CliError(
       'usage',
-      'Without a signature the Auth Key is the only proof, and none was given.',
-      'Set AUTH_KEY, or name a file with --auth-key-file.',
+      'The fault noSignature requires an Auth Key as the only proof, and none was given.',
+      'Set AUTH_KEY, or pass a file with --auth-key-file.',
     )
   for (const { name: misspelt, meant } of misspeltFields(fields, known))
     terminal.note(
-      `${terminal.noteColours.yellow('note:')} ${shown(misspelt)} is no known field of ${name} (did you mean ${meant}?); it is sent all the same.`,
+      `${terminal.noteColours.yellow('note:')} ${shown(misspelt)} is not a known field of ${name} (did you mean ${meant}?). Sending it anyway.`,
     )
   const emulator = createEmulator({
     projects: [{ name: 'My Shop', authKey, signingSecret, callbackUrls: { [kind]: to } }],

@@ -22,8 +22,8 @@ export function define(command: Command, terminal: Terminal): void {
   addSecretOptions(command, SIGNING_SECRET)
     .requiredOption('--header <value>', 'the value of X-Service-Signature')
     .option('--body <path>', 'a file with the exact body; default: the standard input')
-    .option('--at <time>', 'judge its age by this moment (Unix seconds, or a date); default: now', readTime)
-    .option('--tolerance <seconds>', 'how far t may be off', wholeNumber(0, DAY_SECONDS), 300)
+    .option('--at <time>', 'check its age at this time (Unix seconds, or a date); default: now', readTime)
+    .option('--tolerance <seconds>', 'maximum difference between t and that time', wholeNumber(0, DAY_SECONDS), 300)
     .option('--json', 'print the verdict as one line of JSON')
     .addHelpText('after', `\nExample:\n  SIGNING_SECRET=… messaging-webhooks verify --header 't=…,v1=…' < body.json`)
     .action(async (options: VerifyOptions) => {
@@ -44,7 +44,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function readBody(path: string | undefined): Promise<Buffer> {
   if (path !== undefined) return readNamedFile(path, 'The file of the body')
   if (process.stdin.isTTY)
-    throw new CliError('usage', 'No body was given.', 'Give it on the standard input, `< body.json`, or with --body.')
+    throw new CliError('usage', 'No body was given.', 'Pass it on the standard input, `< body.json`, or with --body.')
   return buffer(process.stdin)
 }
 

@@ -46,11 +46,11 @@ describe('--set', () => {
   test.each([
     ['amount', '--set amount has no “=”.'],
     ['=1', '--set =1 has no “=”.'],
-    ['amount=much', '--set amount takes a number.'],
-    ['amount=', '--set amount takes a number.'],
+    ['amount=much', '--set amount expects a number.'],
+    ['amount=', '--set amount expects a number.'],
     ['amount:={', '--set amount:= is not JSON.'],
-    ['__proto__.a=1', '--set __proto__.a: no field can have this name.'],
-    ['a..b=1', '--set a..b: no field can have this name.'],
+    ['__proto__.a=1', '--set __proto__.a: invalid field name.'],
+    ['a..b=1', '--set a..b: invalid field name.'],
     ['\u001b[31m', '--set \\u001b[31m has no “=”.'],
   ])('%j', (setting, message) => {
     expect(mistakeOf(() => readFields([setting], like))).toMatchObject({ exit: 'usage', message })
@@ -94,14 +94,14 @@ describe('--to', () => {
     ['http://127.0.0.1.example.com/', '127.0.0.1.example.com'],
   ])('%s is another one, and has to be allowed', (url, hostname) => {
     expect(mistakeOf(() => checkTarget(url, false))).toMatchObject({
-      message: `${hostname} is not this machine, and each callback carries the Auth Key.`,
-      hint: 'Add --allow-remote if it is a server of yours.',
+      message: `${hostname} is not this machine, and each callback contains the Auth Key.`,
+      hint: 'Pass --allow-remote if it is your server.',
     })
     expect(() => checkTarget(url, true)).not.toThrow()
   })
 
   test.each(['ftp://user:hidden@localhost', 'localhost:3000', '', '/webhooks'])('%j is no URL to post to', (url) => {
-    expect(mistakeOf(() => checkTarget(url, true)).message).toBe('--to is no http or https URL.')
+    expect(mistakeOf(() => checkTarget(url, true)).message).toBe('--to is not an http or https URL.')
   })
 
   test('a URL is shown without its password', () => {

@@ -64,7 +64,7 @@ describe('dead-letters', { timeout: 180_000 }, () => {
 
     const page = await runCli(['dead-letters', 'list', ...store, '--limit', '2', '--json'])
     expect(jsonLines(page.stdout).map(({ id }) => id)).toEqual([first, second])
-    const after = /^There are more: --after (\S+)\n$/.exec(page.stderr)?.[1] ?? ''
+    const after = /^For more, pass --after (\S+)\n$/.exec(page.stderr)?.[1] ?? ''
     const rest = await runCli(['dead-letters', 'list', ...store, '--after', after, '--json'])
     expect(jsonLines(rest.stdout)).toMatchObject([{ id: third, attempts: 1, event: { messageId: 'm-3' } }])
 
@@ -117,7 +117,7 @@ describe('dead-letters', { timeout: 180_000 }, () => {
     const path = join(folder, 'none.db')
     const none = await runCli(['dead-letters', 'list', '--store', path])
     expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(none.stderr).toContain('error: There is no such SQLite file.\n')
+    expect(none.stderr).toContain('error: The SQLite file does not exist.\n')
     expect(existsSync(path)).toBe(false)
     const other = join(folder, 'other.db')
     writeFileSync(other, 'not a database'.repeat(100))
@@ -127,8 +127,12 @@ describe('dead-letters', { timeout: 180_000 }, () => {
   })
 
   test.each([
-    ['no store', ['list'], 'error: No store was named.\n'],
-    ['a store of no kind', ['list', '--store', 'mongodb://me:hidden@db'], 'error: There is no store for “mongodb:”.\n'],
+    ['no store', ['list'], 'error: No store was given.\n'],
+    [
+      'a store of no kind',
+      ['list', '--store', 'mongodb://me:hidden@db'],
+      'error: Unknown kind of store: “mongodb:”.\n',
+    ],
     ['nothing to replay', ['replay', '--store', 'package.json'], 'error: '],
   ])('%s', async (_, args, message) => {
     const { code, stderr } = await runCli(['dead-letters', ...args])

@@ -67,10 +67,10 @@ describe('as a process', { timeout: 120_000 }, () => {
 
   test.each([
     [['http://localhost:1/'], {}, 'No pair was given'],
-    [['ftp://localhost/'], KEYS, 'The URL is no http or https URL'],
+    [['ftp://localhost/'], KEYS, 'The URL is not an http or https URL'],
     [['https://app.example/status'], KEYS, 'app.example is not this machine'],
     [['http://localhost:1/', '--kind', 'nothing'], KEYS, 'status, received, payment, subscription'],
-    [['http://localhost:1/', '--signing-secret', 'a-secret-argument'], KEYS, 'Others can see an argument'],
+    [['http://localhost:1/', '--signing-secret', 'a-secret-argument'], KEYS, 'Other users can see arguments'],
     [[], KEYS, 'url'],
   ])('a mistake: %o', async (args, env, said) => {
     const { code, stdout, stderr } = await runCli(['doctor', ...args], env)

@@ -26,7 +26,7 @@ describe('emulate', { timeout: 120_000 }, () => {
   test('prints where it is and its keys, a line for each send and callback, and a report at the end', async () => {
     const args = ['emulate', '--callbacks', 'http://127.0.0.1:9/hooks/', '--seed', 'mine']
     const { url, printed, child, ended } = await startListening(args)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('Ctrl+C ends it.')
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('Press Ctrl+C to stop.')
     expect(printed.stdout).toContain(
       `The service is at ${url}/api/v1/messaging, its control API at ${url}/control\nMy Shop\n`,
     )
@@ -49,7 +49,7 @@ describe('emulate', { timeout: 120_000 }, () => {
     child.kill('SIGINT')
     const { code, stdout, stderr } = await ended
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^In all\n {2}sends +2 \(200: 1, 400: 1\)\n/m)
+    expect(stdout).toMatch(/^Total\n {2}sends +2 \(200: 1, 400: 1\)\n/m)
     expect(stdout).not.toContain('hidden')
   })
 
@@ -96,25 +96,25 @@ describe('emulate', { timeout: 120_000 }, () => {
     [
       'a file that is no JSON',
       '{ "apiKey": "hidden" ',
-      'error: The configuration is no JSON object with a list of projects.',
+      'error: The configuration is not a JSON object with a list of projects.',
       'usage',
     ],
     [
       'an option that does not exist',
       '{ "project": [] }',
-      'error: The emulator cannot be set up: Invalid option: project. Did you mean projects?',
+      'error: The configuration is invalid: Invalid option: project. Did you mean projects?',
       'usage',
     ],
     [
       'a channel that cannot be renamed',
       '{ "channels": { "sms": "text" } }',
-      'error: The emulator cannot be set up: channels.sms is a string; expected to be left out',
+      'error: The configuration is invalid: channels.sms is a string; expected to be left out',
       'usage',
     ],
     [
       'a value that cannot work',
       '{ "projects": [{ "name": "", "apiKey": "hidden" }] }',
-      'error: The emulator cannot be set up: projects.0.name is an empty string; expected',
+      'error: The configuration is invalid: projects.0.name is an empty string; expected',
       'usage',
     ],
   ] as const)('%s', async (_, text, message, exit) => {

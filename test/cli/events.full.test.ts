@@ -124,7 +124,7 @@ describe('events on an SQLite file', PATIENT, () => {
     await play(sqliteStore(path))
     const newest = await runOn(path)('list', '--limit', '1', '--json')
     expect(jsonLines(newest.stdout)).toMatchObject([{ event: { status: 'delivery_impossible' } }])
-    const after = /^There are more: --after (\S+)\n$/.exec(newest.stderr)?.[1] ?? ''
+    const after = /^For more, pass --after (\S+)\n$/.exec(newest.stderr)?.[1] ?? ''
     const rest = await runOn(path)('list', '--after', after, '--json')
     expect(jsonLines(rest.stdout).map((one) => one['late'])).toEqual([true, false, false])
     expect(jsonLines(rest.stdout).at(-1)).toMatchObject({ type: 'payment' })
@@ -141,7 +141,7 @@ describe('events on an SQLite file', PATIENT, () => {
     // An event whose payload was removed is found by its message alone.
     expect(listed.map(({ type }) => type)).toEqual(['message.failed', 'message.failed', undefined])
     expect((await runOn(path)('show', String(gone?.['id']))).code).toBe(EXIT_CODES.notFound.code)
-    expect((await runOn(path)('state', 'm-1')).stdout).toContain('not readable')
+    expect((await runOn(path)('state', 'm-1')).stdout).toContain('unreadable')
   })
 
   test('a message of a receiver with projects is found by its project, and not without it', async () => {

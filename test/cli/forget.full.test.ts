@@ -63,11 +63,11 @@ describe('forget', { timeout: 180_000 }, () => {
 
     const { code, stdout, stderr } = await runCli(args)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^This was removed:$/m)
-    expect(stdout).toMatch(/^ +2 {2}events, of which 0 were not settled and 1 dead letters$/m)
+    expect(stdout).toMatch(/^Removed:$/m)
+    expect(stdout).toMatch(/^ +2 {2}events \(0 not settled, 1 dead letters\)$/m)
     expect(stdout).toMatch(/^ +1 {2}events in the spool$/m)
     expect(stdout).toMatch(/^ +1 {2}requests in quarantine$/m)
-    expect(stderr).toMatch(/^\d+ records of the store were read\. It took \d+ ms\.$/m)
+    expect(stderr).toMatch(/^Read \d+ records of the store in \d+ ms\.$/m)
     expect(stdout + stderr).not.toContain(PERSON)
     expect(found(folder, PERSON)).toBe(0)
     expect(found(folder, OTHER)).toBeGreaterThan(0)
@@ -94,16 +94,16 @@ describe('forget', { timeout: 180_000 }, () => {
     await expect.poll(() => seen.toSorted()).toEqual(['mine-delivered', 'other-delivered'])
     expect((await receiver.quarantine.list()).items).toHaveLength(2)
     const running = await runCli(['forget', '--store', path, '--recipient', PERSON, '--dry-run'])
-    expect(running.stdout).toMatch(/^This would be removed:$/m)
-    expect(running.stderr).toMatch(/1 running process has a spool or a quarantine there/)
+    expect(running.stdout).toMatch(/^Would be removed:$/m)
+    expect(running.stderr).toMatch(/^Skipped the spool and quarantine of 1 running process\./m)
     await receiver.close()
   })
 
   test.each([
     [[], 'Expected exactly one of --message-id, --recipient and --before.'],
     [['--recipient', 'a', '--message-id', 'b'], 'Expected exactly one of'],
-    [['--before', 'yesterday'], 'Expected a day, or a time with its zone.'],
-    [['--before', '2026-01-01', '--project', 'p'], '--project goes with --message-id or --recipient alone.'],
+    [['--before', 'yesterday'], 'Expected a date, or a time with its zone.'],
+    [['--before', '2026-01-01', '--project', 'p'], '--project requires --message-id or --recipient.'],
   ])('refuses %j', async (args, message) => {
     const { code, stderr } = await runCli(['forget', '--store', 'none.db', ...args])
     expect(code).toBe(EXIT_CODES.usage.code)

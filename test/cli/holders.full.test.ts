@@ -34,7 +34,7 @@ async function checkListing(store: Store, options: readonly string[], id: string
   const who = `${hostname()}:${process.pid}`
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(
-    new RegExp(`^${id} {2}${who} {2}since \\S+Z {2}showed life \\d+\\.\\d s ago {2}holds 1 event\n$`),
+    new RegExp(`^${id} {2}${who} {2}since \\S+Z {2}heartbeat \\d+\\.\\d s ago {2}holds 1 event\n$`),
   )
   const [line, ...none] = jsonLines((await runCli([...command, '--json'])).stdout)
   expect(none).toEqual([])

@@ -53,7 +53,7 @@ describe('listen', { timeout: 120_000 }, () => {
       ['duplicate', 'message.delivered', 'message.read', 'message.sent', 'refused 401'].sort(),
     )
     expect(printed.stdout).toMatch(/ duplicate {10}message\.sent {2}c-1 .* proved by signature$/m)
-    expect(printed.stdout).toMatch(/ message\.read .* came at \d\d:\d\d:\d\d\.\d{3}, held back till now$/m)
+    expect(printed.stdout).toMatch(/ message\.read .* arrived at \d\d:\d\d:\d\d\.\d{3}, held until now$/m)
     const times = lines.map((line) => line.slice(0, 12))
     expect(times).toEqual([...times].sort())
   })
@@ -113,7 +113,7 @@ describe('listen', { timeout: 120_000 }, () => {
       code: 2,
       stdout: '',
       stderr:
-        'error: No key was given to check callbacks with.\nSet SIGNING_SECRET, AUTH_KEY or both, or name files with --signing-secret-file and --auth-key-file.\n',
+        'error: No key was given to verify callbacks.\nSet SIGNING_SECRET, AUTH_KEY or both, or pass files with --signing-secret-file and --auth-key-file.\n',
     })
   })
 
@@ -123,7 +123,7 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(await runCli(['listen', '--port', port], KEYS)).toEqual({
       code: 1,
       stdout: '',
-      stderr: `error: Port ${port} cannot be listened on (EADDRINUSE).\nAnother process has it; --port 0 picks a free one.\n`,
+      stderr: `error: Cannot listen on port ${port} (EADDRINUSE).\nAnother process uses it. Stop that process, or pass --port 0 to pick a free port.\n`,
     })
   })
 })

@@ -29,7 +29,7 @@ describePostgres('migrate', () => {
     const args = ['migrate', '--store', POSTGRES_URL, '--schema', schema]
     expect(await runCli(args)).toEqual({
       code: 0,
-      stdout: `The schema ${schema} has version 1 now; applied: migration 1.\n`,
+      stdout: `The schema ${schema} is at version 1. Applied migration 1.\n`,
       stderr: '',
     })
     expect(await tablesIn(schema)).toEqual([
@@ -43,7 +43,7 @@ describePostgres('migrate', () => {
     expect(await runCli(args)).toEqual({
       code: 0,
       stdout: '',
-      stderr: `The schema ${schema} has version 1; nothing is missing.\n`,
+      stderr: `The schema ${schema} is up to date, at version 1.\n`,
     })
   })
 
@@ -55,7 +55,7 @@ describePostgres('migrate', () => {
     expect(await tablesIn(schema)).toEqual([])
     await onServer((client) => client.query(printed.stdout))
     expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
-    expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('nothing is missing')
+    expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('is up to date')
   })
 
   test('a role that may create nothing is told so, and nothing is made', PATIENT, async () => {
@@ -92,7 +92,7 @@ describePostgres('migrate', () => {
       const args = ['migrate', '--schema', freshSchema()]
       const flag = await runCli([...args, '--store', withPassword('the-password')])
       expect(flag.code).toBe(0)
-      expect(flag.stderr).toMatch(/^warning: the password in --store is seen/)
+      expect(flag.stderr).toMatch(/^warning: the password in --store is visible/)
       const variable = await runCli(args, { STORE_URL: withPassword('the-password') })
       expect(variable).toMatchObject({ code: 0, stdout: '' })
       expect(variable.stderr).not.toContain('warning')
@@ -109,7 +109,7 @@ describe('migrate, without a server', PATIENT, () => {
   test('a server that does not answer: why, and no password', async () => {
     const { code, stdout, stderr } = await runCli(['migrate'], { STORE_URL: 'postgres://me:hidden@127.0.0.1:1/none' })
     expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(stderr).toMatch(/^error: The store cannot be used\. Postgres: .*ECONNREFUSED.*\n.+\n$/)
+    expect(stderr).toMatch(/^error: Cannot use the store\. Postgres: .*ECONNREFUSED.*\n.+\n$/)
     expect(stderr).not.toContain('hidden')
   })
 
@@ -123,13 +123,12 @@ describe('migrate, without a server', PATIENT, () => {
     const { code, stdout, stderr } = await runCli(['migrate', '--store', 'postgres://127.0.0.1/none'], without('pg'))
     expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(stderr).toBe(
-      'error: A Postgres store needs the package pg, which is not installed.\n' +
-        'Install it beside messaging-webhooks: npm install pg\n',
+      'error: A Postgres store requires the package pg, which is not installed.\n' + 'Install it: npm install pg\n',
     )
   })
 
   test.each([
-    ['no store', [], 'error: No store was named.\n'],
+    ['no store', [], 'error: No store was given.\n'],
     ['another store', ['--store', 'redis://me:hidden@127.0.0.1'], 'error: Only a Postgres store has migrations'],
     ['a file', ['--store', 'inbox.db'], 'error: Only a Postgres store has migrations'],
     ['a schema that is none', ['--print', '--schema', ''], 'error: postgresMigrations: schema is an empty string'],

@@ -82,7 +82,9 @@ describePostgres('dead-letters on Postgres', () => {
     const list = ['dead-letters', 'list', '--store', POSTGRES_URL, '--schema', schema]
     const none = await runCli(list)
     expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(none.stderr).toBe('error: That schema has no tables of this package.\nIs it the right one? See --schema.\n')
+    expect(none.stderr).toBe(
+      'error: The schema has no tables of this package.\nCheck --schema, or run: messaging-webhooks migrate\n',
+    )
     expect(await rowsOf(`SELECT 1 FROM pg_namespace WHERE nspname = '${schema}'`)).toEqual([])
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
     expect(await runCli(list)).toEqual({ code: 0, stdout: '', stderr: 'There are no dead letters.\n' })
@@ -120,7 +122,7 @@ describeRedis('dead-letters on Redis', () => {
     const { url: STORE_URL, flags } = shared()
     const none = await runCli(['dead-letters', 'list', ...flags], { STORE_URL })
     expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(none.stderr).toBe('error: There are no keys of this package.\nIs it the right server? See --prefix.\n')
+    expect(none.stderr).toBe('error: The server has no keys of this package.\nCheck the server and --prefix.\n')
     const client = createClient({ url: STORE_URL })
     await client.connect()
     expect(await client.exists(`${flags[1] ?? ''}:layout`)).toBe(0)
@@ -143,7 +145,7 @@ describeRedis('dead-letters on Redis', () => {
 })
 
 describe('a shared store that cannot be had', PATIENT, () => {
-  const CANNOT = 'error: The store cannot be used. '
+  const CANNOT = 'error: Cannot use the store. '
 
   test.each([
     ['Postgres', 'postgres://me:hidden@127.0.0.1:1/none', {}],
@@ -164,8 +166,8 @@ describe('a shared store that cannot be had', PATIENT, () => {
     const { code, stdout, stderr } = await runCli(args, without('redis', 'ioredis'))
     expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(stderr).toBe(
-      'error: A Redis store needs one of the packages redis and ioredis, and neither is installed.\n' +
-        'Install one beside messaging-webhooks: npm install redis\n',
+      'error: A Redis store requires the package redis or ioredis, and neither is installed.\n' +
+        'Install one: npm install redis\n',
     )
   })
 
@@ -173,15 +175,15 @@ describe('a shared store that cannot be had', PATIENT, () => {
     [
       'a schema for Redis',
       ['--store', 'redis://127.0.0.1:1', '--schema', 'a'],
-      'error: --schema is for Postgres alone.',
+      'error: --schema applies only to Postgres.',
     ],
     [
       'a prefix for Postgres',
       ['--store', 'postgres://127.0.0.1:1', '--prefix', 'a'],
-      'error: --prefix is for Redis alone.',
+      'error: --prefix applies only to Redis.',
     ],
-    ['a prefix for a file', ['--store', 'inbox.db', '--prefix', 'a'], 'error: --prefix is for Redis alone.'],
-    ['no URL of Redis', ['--store', 'redis://me:hidden@host:port'], 'error: The URL of the store cannot be read.'],
+    ['a prefix for a file', ['--store', 'inbox.db', '--prefix', 'a'], 'error: --prefix applies only to Redis.'],
+    ['no URL of Redis', ['--store', 'redis://me:hidden@host:port'], 'error: The URL of the store is invalid.'],
   ])('%s is a mistake', async (_, args, message) => {
     const { code, stdout, stderr } = await runCli(['dead-letters', 'list', ...args])
     expect(stderr).toContain(message)

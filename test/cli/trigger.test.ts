@@ -73,9 +73,7 @@ describe('trigger', { timeout: 120_000 }, () => {
   ])('%s --set %s is sent as it is, with a note of what was probably meant', async (event, set, name, meant) => {
     const { url, receiver } = await receivingEvents()
     const { code, stdout, stderr } = await runCli(['trigger', event, '--to', url, '--set', set], ENV)
-    expect(stderr).toBe(
-      `note: ${name} is no known field of ${event} (did you mean ${meant}?); it is sent all the same.\n`,
-    )
+    expect(stderr).toBe(`note: ${name} is not a known field of ${event} (did you mean ${meant}?). Sending it anyway.\n`)
     expect(stdout).toMatch(/^204 /)
     expect(code).toBe(0)
     expect((await receiver.stats()).taken).toBe(1)
@@ -95,7 +93,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     const args = ['trigger', 'payment', '--to', 'http://localhost', '--set', 'authKey=hidden']
     const { code, stderr } = await runCli(args, ENV)
     expect(code).toBe(EXIT_CODES.usage.code)
-    expect(stderr).toBe('error: --set cannot set the authKey.\nSet AUTH_KEY, or name a file with --auth-key-file.\n')
+    expect(stderr).toBe('error: --set cannot set the authKey.\nSet AUTH_KEY, or pass a file with --auth-key-file.\n')
   })
 
   test('sends many, with faults that a seed repeats, and sums up', async () => {
@@ -238,7 +236,7 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test.each([
-    ['no event', ['--to', 'http://localhost'], 'error: No event was named.\n--list prints all.\n'],
+    ['no event', ['--to', 'http://localhost'], 'error: No event was given.\n`trigger --list` prints all events.\n'],
     [
       'half an event',
       ['read', '--to', 'http://localhost'],
@@ -249,7 +247,7 @@ describe('trigger', { timeout: 120_000 }, () => {
       ['recieved', '--to', 'http://localhost'],
       'error: There is no event recieved.\nDid you mean received?\n',
     ],
-    ['no URL', ['payment'], 'error: No receiver was named.\nGive its URL with --to.\n'],
+    ['no URL', ['payment'], 'error: No receiver was given.\nPass its URL with --to.\n'],
   ])('a mistake, %s', async (_, args, message) => {
     expect(await runCli(['trigger', ...args], KEYS)).toEqual({
       code: EXIT_CODES.usage.code,
@@ -261,7 +259,7 @@ describe('trigger', { timeout: 120_000 }, () => {
   test('without a secret there is nothing to sign with', async () => {
     const { code, stderr } = await runCli(['trigger', 'payment', '--to', 'http://localhost'])
     expect(code).toBe(EXIT_CODES.usage.code)
-    expect(stderr).toContain('error: No signing secret was given to sign with.\n')
+    expect(stderr).toContain('error: No signing secret was given.\n')
   })
 
   test.each([
@@ -279,7 +277,9 @@ describe('trigger', { timeout: 120_000 }, () => {
     const args = ['trigger', 'payment', '--to', 'http://localhost', '--fault', 'noSignature=0.5']
     const { code, stderr } = await runCli(args, { SIGNING_SECRET: RECEIVING_SECRET })
     expect(code).toBe(EXIT_CODES.usage.code)
-    expect(stderr).toContain('error: Without a signature the Auth Key is the only proof, and none was given.\n')
+    expect(stderr).toContain(
+      'error: The fault noSignature requires an Auth Key as the only proof, and none was given.\n',
+    )
   })
 
   test('--list prints every event and every fault', async () => {

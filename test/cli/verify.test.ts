@@ -22,9 +22,9 @@ describe('as a process', { timeout: 120_000 }, () => {
     expect(stdout).toBe(
       [
         `✓ header t is ${NOW - 12}, with 1 v1 digest.`,
-        '✓ age    It is 12 seconds old; at most 300 are allowed.',
+        '✓ age    The signature is 12 seconds old; 300 are allowed.',
         `✓ body   ${BODY.length} bytes of JSON.`,
-        `✓ digest HMAC-SHA256, keyed with the secret, over “${NOW - 12}.” and the ${BODY.length} bytes of the body is the one in the header.`,
+        `✓ digest HMAC-SHA256 over “${NOW - 12}.” and the ${BODY.length} bytes of the body, keyed with the secret, matches the header.`,
         'The signature holds.',
         '',
       ].join('\n'),
@@ -60,7 +60,7 @@ describe('as a process', { timeout: 120_000 }, () => {
         code: EXIT_CODES.usage.code,
         stdout: '',
         stderr:
-          "error: unknown option '--signing-secret'\nOthers can see an argument: set SIGNING_SECRET, or name a file with --signing-secret-file. See messaging-webhooks verify --help\n",
+          "error: unknown option '--signing-secret'\nOther users can see arguments. Set SIGNING_SECRET, or pass a file with --signing-secret-file. See messaging-webhooks verify --help\n",
       })
     },
   )
@@ -71,7 +71,7 @@ describe('as a process', { timeout: 120_000 }, () => {
       'an empty file',
       ['--signing-secret-file', '/dev/null'],
       {},
-      'error: The signing secret is empty.\nLook at /dev/null.',
+      'error: The signing secret is empty.\nCheck /dev/null.',
       'usage',
     ],
     [
@@ -113,8 +113,8 @@ describe('the steps', () => {
   }
 
   test.each([
-    ['301 seconds old', NOW + 289, 'It is 301 seconds old, and at most 300 are allowed'],
-    ['301 seconds ahead', NOW - 313, 'It is 301 seconds in the future, and at most 300 are allowed'],
+    ['301 seconds old', NOW + 289, 'The signature is 301 seconds old; 300 are allowed.'],
+    ['301 seconds ahead', NOW - 313, 'The signature is 301 seconds in the future; 300 are allowed.'],
   ])('%s: only the age is wrong', (_, now, text) => {
     const { holds, steps, causes } = check({ nowMs: now * 1_000 })
     expect(holds).toBe(false)
@@ -130,8 +130,8 @@ describe('the steps', () => {
 
   test.each([
     ['v1=aa', 'too short'],
-    [`t=1,v1=${'A'.repeat(64)}`, 'capital letters'],
-    ['a'.repeat(64), 'a digest alone'],
+    [`t=1,v1=${'A'.repeat(64)}`, 'upper-case letters'],
+    ['a'.repeat(64), 'only the digest'],
     ['nonsense', 'Copy the whole value'],
   ])('a header of another form: %s', (given, cause) => {
     const { holds, steps, causes } = check({ header: given })
@@ -161,8 +161,13 @@ describe('the steps', () => {
   })
 
   test.each([
-    ['with a line end', `${SIGNING_SECRET}\n`, SIGNING_SECRET, 'white space at an end'],
-    ['without the line end it was made with', SIGNING_SECRET, `${SIGNING_SECRET}\n`, 'with a line end behind it'],
+    ['with a line end', `${SIGNING_SECRET}\n`, SIGNING_SECRET, 'white space at its start or end'],
+    [
+      'without the line end it was made with',
+      SIGNING_SECRET,
+      `${SIGNING_SECRET}\n`,
+      'with a line end after the secret',
+    ],
     ['in quotation marks', `"${SIGNING_SECRET}"`, SIGNING_SECRET, 'quotation marks'],
   ])('a secret %s is found out', (_, given, signedWith, cause) => {
     const { causes } = check({ secret: given, header: signedOver(BODY, signedWith) })
@@ -178,12 +183,12 @@ describe('the steps', () => {
 
   test('a digest over the body alone is found out', () => {
     const digest = createHmac('sha256', SIGNING_SECRET).update(BODY).digest('hex')
-    expect(check({ header: `t=${NOW},v1=${digest}` }).causes).toEqual([expect.stringContaining('over the body alone')])
+    expect(check({ header: `t=${NOW},v1=${digest}` }).causes).toEqual([expect.stringContaining('covers only the body')])
   })
 
   test('what no usual mistake explains is most likely another secret', () => {
     const { causes } = check({ secret: 'another' })
-    expect(causes[0]).toContain('wrong secret')
+    expect(causes[0]).toContain('The secret is probably wrong')
   })
 
   test('neither a secret, nor a digest that would be right, nor the body is in what is said', () => {
