@@ -1,4 +1,4 @@
-/** Wires the client together: one send with its retries, and the calls that lead to it. */
+/** Assembles the client: a send with its retries, and the calls based on it. */
 import { retryDelayMs } from '../runtime/backoff.ts'
 import { pause } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
@@ -26,49 +26,49 @@ import type { SendingAll } from './sent-all.ts'
 import type { Sent } from './sent.ts'
 
 /**
- * Sends messages. Each call but `sendAll` rejects with a `SendError` where no recipient was accepted, or with an `OptionsError` for what
- * cannot be sent. With the option `receiver`, each send is written down before its request, and it rejects as `receiver.intend` does,
- * too: then nothing was sent; and with a `SendError` (`unrecorded`) where the answer could not be written down.
+ * Sends messages. Each call except `sendAll` rejects with a `SendError` if no recipient was accepted, or with an `OptionsError`
+ * for an invalid message. With the option `receiver`, each send is recorded before its request: then a call also rejects like
+ * `receiver.intend`, and nothing was sent, or with a `SendError` (`unrecorded`) if the answer could not be recorded.
  */
 export interface Client<M = unknown> {
-  /** Sends a text to one number or several, in one request. Contract, service.md#send-a-message. */
+  /** Sends a text to one or more numbers in one request. Contract, service.md#send-a-message. */
   send(message: Message<M>, options?: SendOptions): Promise<Sent>
   /**
-   * Sends a one-time password: the same, with `type` `transactional`, which the service routes with priority. It makes, keeps and checks no
-   * code. Contract, service.md#what-the-service-does.
+   * Sends a one-time password with `type` `transactional`, which the service gives priority. Does not create, store or check
+   * the code. Contract, service.md#what-the-service-does.
    */
   otp(message: OtpMessage<M>, options?: SendOptions): Promise<Sent>
   /**
-   * Sends premium SMS on demand, over the channel that the option `channels` names. How its reports name their message is not shown: no
-   * end of it is awaited, unless the receiver has the option `readReport`, which reads them.
+   * Sends premium SMS on demand, over the channel named in the option `channels`. How its reports name their message is not
+   * shown, so no final report is expected, unless the receiver has the option `readReport`, which reads them.
    */
   premium(message: PremiumMessage<M>, options?: SendOptions): Promise<Sent>
-  /** Sends premium SMS to subscribers, likewise. */
+  /** Sends premium SMS to subscribers. Otherwise like `premium`. */
   premiumSubscription(message: PremiumMessage<M>, options?: SendOptions): Promise<Sent>
-  /** Sends airtime, likewise; its answer has another wrapper. */
+  /** Sends airtime. Otherwise like `premium`, with a different wrapper in the answer. */
   airtime(airtime: Airtime<M>, options?: SendOptions): Promise<Sent>
   /**
-   * Sends one text to many numbers, to `batch` (100) of them in a request, `concurrency` (4) requests at once. Await it, or iterate it: it
-   * says of each number what became of it, and never rejects for what a request meets. No number is sent to twice; with `receiver`, not by
-   * another list with the same `reference` either. It stops where no later request could do better, or when `signal` is aborted:
-   * requests that are under way are waited for. Throws an `OptionsError`, and nothing else.
+   * Sends one text to many numbers: `batch` (100) per request, `concurrency` (4) requests at once. Await or iterate it for the
+   * outcome of each number; a failed request does not reject it. Sends to no number twice; with `receiver`, not even in another
+   * list with the same `reference`. Stops on an error that every later request would meet as well, or when `signal` is aborted,
+   * after pending requests. Throws only an `OptionsError`.
    */
   sendAll(message: Message<M>, options?: SendAllOptions): SendingAll
   /**
-   * Makes a handler for `message.failed`; it needs the option `receiver`. It sends again what the contract recommends to
-   * (`failure.resend`), where the receiver knows the send (`event.sent`): never a transactional send, which the service has tried again
-   * itself; nothing after `notAfter`, nor what has had another report meanwhile. The new send is written down before it is made, under a
-   * reference made of the message's id; so it is made once, however often the event comes, and whatever crashes.
-   * `event.sent.resendOf` of its reports is the id before. The handler rejects where surely nothing was sent, so that the event is tried
-   * again. Throws an `OptionsError` for an option that cannot work. Contract, service.md#cross-channel-mapping.
+   * Creates a handler for `message.failed`. Requires the option `receiver`. It sends a message again if the contract recommends
+   * it (`failure.resend`) and the receiver knows the send (`event.sent`). It never resends a transactional send, which the
+   * service retries itself, a message after `notAfter`, or one with a different report since. Each new send is recorded first,
+   * under a reference derived from the message id, so it is made once even if the event repeats or a process crashes.
+   * `event.sent.resendOf` of its reports is the previous id. The handler rejects only if nothing was sent, so that the event is
+   * retried. Throws an `OptionsError` for an invalid option. Contract, service.md#cross-channel-mapping.
    */
   resend(options: ResendOptions<M>): ResendHandler<M>
 }
 
 /**
- * Makes a client of the send endpoint. It opens nothing until the first send. Only what did not reach the service is sent again by itself:
- * the contract shows no key by which the service would know a repetition. `M` is the type of `meta`: that of the receiver's
- * `schemas.meta`. Throws an `OptionsError` for an option that cannot work.
+ * Creates a client of the send endpoint. Opens no connection before the first send. Retries only requests that did not reach
+ * the service, because the contract shows no idempotency key. `M` is the type of `meta`: that of the receiver's `schemas.meta`.
+ * Throws an `OptionsError` for an invalid option.
  */
 export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> {
   const { retry, logger, clock, channels, receiver, ...settings } = resolveClientOptions(options)
@@ -95,7 +95,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
         attempts,
         recipients,
       })
-      // What is aborted in the turn of the call is so before anything listens.
+      // The signal may have fired before anything listened to it.
       goOnUnlessAborted(attempts - 1)
       const { url, init } = buildRequest(outgoing, { ...settings, apiKey, via })
       const sentAtMs = clock.now()
@@ -123,7 +123,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     }
   }
 
-  /** How a time is written is not shown, so the service may not have understood it: then a message went out at once. */
+  /** The format of the time is not shown. If the service ignored it, it accepted the messages for immediate delivery. */
   function checkSchedule(sent: Sent): Sent {
     const { scheduledFor, recipients } = sent
     const atOnce = recipients.filter(({ code }) => code === 11 || code === 13).length
@@ -177,9 +177,9 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     sendAll(message, given) {
       const outgoing = checked('sendAll', message)
       const { via = settings.via, ...batches } = checkSendAll(given)
-      // What cannot be written in this form is said before anything is sent.
+      // Reports a value that this form cannot express before anything is sent.
       if (typeof settings.apiKey === 'string') buildRequest(outgoing, { ...settings, apiKey: settings.apiKey, via })
-      // One name for the whole list, so that no number of it is sent to twice.
+      // One reference for the whole list, so that it sends to no number twice.
       const { reference = crypto.randomUUID(), ...others } = outgoing.recorded
       const list = { ...outgoing, recorded: { ...others, reference } }
       return sendingAll(recipientsOf(outgoing), batches, (to) => sendBatch(list, to, via))

@@ -1,9 +1,9 @@
-/** The error of a send, and what keeps keys, numbers and texts out of it. */
+/** The error of a send. Masks keys, numbers and texts. */
 import type { SendErrorCode } from '../public/error-table.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Sent } from './sent.ts'
 
-/** The error envelopes of the contract's table, by their fields. Contract, service.md#send-failures. */
+/** The error envelopes of the contract, by their fields. Contract, service.md#send-failures. */
 export const ENVELOPES = [
   'messageData.message',
   'error',
@@ -14,10 +14,10 @@ export const ENVELOPES = [
   'status, errorMessage',
   'message',
 ] as const
-/** The envelope in which a send was refused. `message` alone is that of a request without a key. */
+/** The envelope of a refusal. `message` alone answers a request without a key. */
 export type Envelope = (typeof ENVELOPES)[number]
 
-/** What is known of a send that failed. */
+/** Data about a failed send. */
 export interface SendFailure {
   readonly mayBeSent: boolean
   readonly attempts: number
@@ -34,34 +34,37 @@ export interface SendFailure {
 }
 
 /**
- * A send of which no recipient was accepted. `code` says why, `mayBeSent` whether the messages may go out all the same. Neither it nor
- * its message has the key, a number or a text of the send.
+ * A send that accepted no recipient. `code` is the reason; `mayBeSent` tells whether messages may have been sent nevertheless.
+ * Contains no key, number or text of the send.
  */
 export class SendError extends MessagingWebhooksError {
   override readonly name = 'SendError'
   declare readonly code: SendErrorCode
   /**
-   * Whether the service may have taken the send. Where it is false, sending again sends nothing twice; where it is true, that is for you to
-   * weigh, for the contract shows no key by which the service would know a repetition.
+   * Whether the service may have accepted the send. If false, sending again cannot send twice. If true, it may: the contract
+   * shows no idempotency key.
    */
   readonly mayBeSent: boolean
-  /** How many requests were made; all but the last did not reach the service. */
+  /** Number of requests. All but the last did not reach the service. */
   readonly attempts: number
-  /** How many numbers the send was to. */
+  /** Number of recipients of the send. */
   readonly recipients: number
-  /** When the last request was made; undefined where none was. */
+  /** Time of the last request. Undefined if there was none. */
   readonly sentAt: Date | undefined
-  /** The HTTP status of the answer, where at least its head came. */
+  /** HTTP status of the answer, if its head arrived. */
   readonly status: number | undefined
-  /** What the runtime calls the failure, as in `ECONNREFUSED`; `timeout` where `timeoutMs` passed. */
+  /** The runtime's name for the failure, such as `ECONNREFUSED`; `timeout` after `timeoutMs`. */
   readonly reason: string | undefined
-  /** The form in which the service refused it. */
+  /** The envelope of the refusal. */
   readonly envelope: Envelope | undefined
-  /** The service's own words, with the key, the numbers and the text of the send masked. Not enumerable, so that no log prints it. */
+  /**
+   * The service's own text, with the key, the numbers and the text of the send masked. Not enumerable, so that logs do not
+   * print it.
+   */
   declare readonly said: string | undefined
-  /** Of `invalid`: what the service says of each field, masked likewise. Not enumerable. */
+  /** For `invalid`: the service's errors by field, masked like `said`. Not enumerable. */
   declare readonly errors: Readonly<Record<string, readonly string[]>> | undefined
-  /** What the service answered, where its answer names recipients. Not enumerable: it has numbers. */
+  /** The answer, if it names recipients. Not enumerable, because it contains numbers. */
   declare readonly answer: Sent | undefined
 
   constructor(code: SendErrorCode, failure: SendFailure) {
@@ -81,7 +84,7 @@ export class SendError extends MessagingWebhooksError {
   }
 }
 
-/** What is no error of a send came before it: a key that no header can carry, a store that is away. */
+/** Any other error occurred before the request, such as a key that no header can carry, or an unavailable store. */
 export function asSendError(error: unknown, recipients: number): SendError {
   if (error instanceof SendError) return error
   const detail = error instanceof MessagingWebhooksError ? error.detail : undefined
@@ -89,21 +92,21 @@ export function asSendError(error: unknown, recipients: number): SendError {
 }
 
 const LONGEST_SAID = 500
-/** As much of what the service says is looked at. */
+/** Maximum length of the service's text that is read. */
 const LONGEST_READ = 16_384
-/** Shorter ones would mask letters of any word. */
+/** Masking shorter ones would mask parts of ordinary words. */
 const SHORTEST_SECRET = 3
-/** A one-time password in a text, of which the service may quote only a part. */
+/** A one-time password in the text. The service may quote only this part. */
 const CODE = /\d{4,}/g
 
-/** What must not be repeated. */
+/** Values to mask. */
 interface Secrets {
   readonly apiKey: string
   readonly numbers: readonly string[]
   readonly text: string | undefined
 }
 
-/** Replaces it in texts of the service, in whatever form a request had it. */
+/** Masks the values in any encoding that a request may use. */
 export function maskOf({ apiKey, numbers, text = '' }: Secrets): (said: string) => string {
   const digits = numbers.map((number) => number.replace(/^\+/, ''))
   const secrets = new Set([...formsOf(apiKey), ...formsOf(text), ...digits, ...(text.match(CODE) ?? [])])
@@ -111,13 +114,13 @@ export function maskOf({ apiKey, numbers, text = '' }: Secrets): (said: string) 
   const longest = long[0]?.length ?? 0
   return (said) => {
     const masked = long.reduce((left, secret) => left.replaceAll(secret, '…'), said.slice(0, LONGEST_READ))
-    // Where it is cut, the beginning of a secret may be left.
+    // The cut may split a secret, so drop its possible beginning.
     const whole = said.length > LONGEST_READ ? masked.slice(0, Math.max(0, masked.length - longest)) : masked
     return whole.length > LONGEST_SAID || whole.length < masked.length ? `${whole.slice(0, LONGEST_SAID)}…` : whole
   }
 }
 
-/** As it is, and as URLs, forms and JSON have it. */
+/** The text, and its encodings in URLs, forms and JSON. */
 function formsOf(text: string): readonly string[] {
   const well = text.toWellFormed()
   const form = new URLSearchParams({ text: well }).toString().slice('text='.length)
