@@ -9,33 +9,27 @@ type Side = 'live' | 'ready' | 'working'
 
 /** Every reason: the parts that it makes false, and its text. A reason without parts explains an undefined value. */
 export const HEALTH_REASONS = {
-  closed: [['live', 'ready', 'working'], 'The receiver is closed, and takes and hands over nothing any more.'],
-  closing: [['ready'], 'The receiver is closing: what still comes is taken, and nothing more should be sent here.'],
+  closed: [['live', 'ready', 'working'], 'The receiver is closed. It accepts no callbacks and dispatches no events.'],
+  closing: [['ready'], 'The receiver is closing. It still accepts callbacks, but send new ones elsewhere.'],
   nowhere_to_keep: [
     ['ready', 'working'],
     'The store does not answer, and there is no spool: callbacks are answered 503 and lost.',
   ],
-  spool_failing: [
-    ['ready'],
-    'The spool takes nothing, for it is full or its disk fails, and the store does not stand in for it: callbacks are lost.',
-  ],
-  store_full: [['ready'], 'The store holds as many unsettled events as it may: callbacks are answered 503 and lost.'],
-  store_away: [['working'], 'The store does not answer. Where there is a spool, callbacks wait in it.'],
+  spool_failing: [['ready'], 'The spool is full or its disk fails, and the store does not replace it: callbacks are lost.'],
+  store_full: [['ready'], 'The store has reached its limit of unsettled events: callbacks are answered 503 and lost.'],
+  store_away: [['working'], 'The store does not answer. Callbacks wait in the spool, if there is one.'],
   store_emptied: [
     ['working'],
-    'The Redis server was emptied after this process had opened the store: callbacks that were answered 204 are lost.',
+    'The Redis server was emptied while this process had the store open: callbacks answered 204 are lost.',
   ],
   store_replaced: [
     ['working'],
-    'The database file was removed or replaced while it was open: callbacks go to the spool until the process is restarted.',
+    'The database file was removed or replaced while it was open. Callbacks go to the spool: restart the process.',
   ],
-  claims_stuck: [['working'], 'Nothing has been claimed for a while although something may be due.'],
-  backlog_old: [['working'], 'The longest due event has waited for more than a minute.'],
-  not_started: [[], 'Nothing is handed over yet: neither `start()` nor a request has come, or the store is not open.'],
-  not_dispatching: [
-    [],
-    'With `dispatch: false` another receiver runs the handlers, and this one does not know how it is.',
-  ],
+  claims_stuck: [['working'], 'The receiver has claimed no events for some time, although some may be due.'],
+  backlog_old: [['working'], 'The oldest due event has waited for more than a minute.'],
+  not_started: [[], 'The receiver does not dispatch yet: it awaits `start()`, the first request, or an open store.'],
+  not_dispatching: [[], 'With `dispatch: false` another receiver runs the handlers, and its state is unknown here.'],
 } as const satisfies Readonly<Record<string, readonly [spoils: readonly Side[], text: string]>>
 
 /** Stable codes. */

@@ -38,13 +38,13 @@ export const METRICS = {
     'histogram',
     's',
     [system, operationName, destination, errorType],
-    'How long the handlers of an event ran in an attempt, or until they were given up.',
+    'Duration of the handlers in an attempt, until their end or timeout.',
   ],
   'messaging.client.consumed.messages': [
     'counter',
     '{message}',
     [system, operationName, destination, errorType],
-    'Attempts that are over.',
+    'Ended attempts.',
   ],
   'messaging_webhooks.callbacks': [
     'counter',
@@ -52,32 +52,17 @@ export const METRICS = {
     [kind, outcome, errorType],
     'Callbacks by the kind of their URL and by outcome: new, duplicate, late, or refused with the code of the error.',
   ],
-  'messaging_webhooks.store_up': [
-    'gauge',
-    '1',
-    [],
-    '1 where the store says in time how much it holds, 0 where it does not.',
-  ],
-  'messaging_webhooks.unsettled': [
-    'gauge',
-    '{event}',
-    [],
-    'Events that are not settled, in the store or in the spool.',
-  ],
+  'messaging_webhooks.store_up': ['gauge', '1', [], '1 if the store reports its counts in time, 0 otherwise.'],
+  'messaging_webhooks.unsettled': ['gauge', '{event}', [], 'Unsettled events in the store and the spool.'],
   'messaging_webhooks.dead_letters': ['gauge', '{event}', [], 'Dead letters in the store.'],
   'messaging_webhooks.running': [
     'gauge',
     '{event}',
     [],
-    'Events whose handlers run here, or that wait here for a slot.',
+    'Events in flight in this process: with running handlers, or waiting for a slot.',
   ],
-  'messaging_webhooks.spooled': ['gauge', '{event}', [], 'Events that are on their way to the store by the spool.'],
-  'messaging_webhooks.quarantined': [
-    'gauge',
-    '{request}',
-    [quarantineClass],
-    'Requests without a valid proof that are kept, by class.',
-  ],
+  'messaging_webhooks.spooled': ['gauge', '{event}', [], 'Events in the spool.'],
+  'messaging_webhooks.quarantined': ['gauge', '{request}', [quarantineClass], 'Requests in quarantine, by class.'],
 } as const satisfies Readonly<Record<string, Row>>
 
 /** Arguments for creating the instrument of a metric. */
