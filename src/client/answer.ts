@@ -42,9 +42,10 @@ export function readAnswer(
   sentAtMs: number,
 ): { readonly sent: Sent } | Refusal {
   // The redirect may follow a processed request (303), or come from a proxy before it.
-  if (status >= 300 && status < 400) return unreadable(status, 'It is a redirect.')
+  if (status >= 300 && status < 400) return unreadable(status, 'The answer is a redirect.')
   const body = parse(text)
-  if (body === undefined) return status === 401 ? unauthenticated() : unreadable(status, 'It is no JSON object.')
+  if (body === undefined)
+    return status === 401 ? unauthenticated() : unreadable(status, 'The answer is not a JSON object.')
   const wrapper = wrapperOf(body)
   const given = field(body, 'recipients') ?? field(wrapper, 'recipients')
   const entries: readonly unknown[] = Array.isArray(given) ? given : []
@@ -62,7 +63,9 @@ export function readAnswer(
   }
   const read = envelopeOf(body)
   if (read === undefined)
-    return status === 401 ? unauthenticated() : unreadable(status, 'It has neither recipients nor a known envelope.')
+    return status === 401
+      ? unauthenticated()
+      : unreadable(status, 'The answer has neither recipients nor a known envelope.')
   return refusalOf(status, body, read)
 }
 

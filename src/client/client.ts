@@ -105,7 +105,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
         const delayMs = retryDelayMs(attempts, retry)
         logger.warn(
           { code: 'send_retried', reason: exchanged.reason, attempt: attempts, delayMs },
-          `A send did not reach the service; it is tried again in ${delayMs} ms.`,
+          `A send did not reach the service. Retrying in ${delayMs} ms.`,
         )
         await pause(clock, delayMs, signal)
         continue
@@ -130,7 +130,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     if (scheduledFor !== undefined && scheduledFor.getTime() > clock.now() && atOnce > 0)
       logger.warn(
         { code: 'schedule_ignored', recipients: atOnce },
-        'The service accepted messages for a future time as if for now: see the option schedule.',
+        'The service accepted scheduled messages for immediate delivery. Check the option schedule.',
       )
     return sent
   }
@@ -148,7 +148,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     const outgoing = checkMessage(call, message, defaults[call])
     const [field] = Object.keys(outgoing.recorded)
     if (recording === undefined && field !== undefined)
-      throw new OptionsError(`${call}: ${field} needs the option receiver of createClient, which writes it down.`)
+      throw new OptionsError(`${call}: ${field} requires the option receiver of createClient, which records it.`)
     return outgoing
   }
 
@@ -205,7 +205,7 @@ function readExchanged(
       return 'sent' in read ? read : { ...read, status: exchanged.status }
     }
     case 'too long':
-      return { ...unreadable(exchanged.status, 'It is longer than any answer.'), status: exchanged.status }
+      return { ...unreadable(exchanged.status, 'The answer is too long.'), status: exchanged.status }
     case 'unreached':
       return { code: 'not_sent', mayBeSent: false, reason: exchanged.reason, detail: detailOf(exchanged.reason) }
     case 'unknown':
@@ -216,7 +216,7 @@ function readExchanged(
 }
 
 function detailOf(reason: string | undefined): string | undefined {
-  return reason === undefined ? undefined : `The runtime says ${reason}.`
+  return reason === undefined ? undefined : `The runtime reported ${reason}.`
 }
 
 function maskedErrors(

@@ -49,6 +49,6 @@ export async function liveKey(
   }
 }
 
-const SLOW = 'The function of apiKey took longer than timeoutMs.'
-const EMPTY = 'The function of apiKey returned no text, or an empty one.'
-const THREW = 'The function of apiKey threw what is in cause.'
+const SLOW = 'apiKey() took longer than timeoutMs.'
+const EMPTY = 'apiKey() did not return a text, or returned an empty one.'
+const THREW = 'apiKey() threw the error in `cause`.'

@@ -142,7 +142,8 @@ export function checkMessage(
   const { to, message, from, campaign, scheduledFor, extra = {} } = checked
   const { reference, meta, withinMs, notAfter } = checked
   const twice = OWN_FIELDS.find((field) => Object.hasOwn(extra, field))
-  if (twice !== undefined) throw new OptionsError(`${call}: extra.${twice} is a field of the client’s own.`)
+  if (twice !== undefined)
+    throw new OptionsError(`${call}: extra.${twice} is a field that the client writes itself. Remove it.`)
   return {
     // The caller may modify its list before the request is written.
     to: typeof to === 'string' ? to : [...to],

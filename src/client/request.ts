@@ -35,7 +35,7 @@ export function buildRequest(outgoing: Outgoing, parts: RequestParts): BuiltRequ
   const { baseUrl, apiKey, via, keyIn } = parts
   if (keyIn === 'header' && !HEADER_TEXT.test(apiKey))
     throw new OptionsError(
-      'apiKey has white space or a character that no header can carry (the line end of its file?).',
+      'apiKey contains white space or a character that a header cannot carry. Remove it: it may be the line end of a file.',
     )
   const fields = fieldsOf(outgoing, parts)
   const headers: Record<string, string> = { accept: 'application/json' }
@@ -75,7 +75,7 @@ function planned(at: Date | undefined, { schedule }: RequestParts): readonly (re
   if (at === undefined) return []
   const fields = plannedFields(at, schedule)
   if (fields !== undefined) return Object.entries(fields)
-  throw new OptionsError('The function of schedule threw, or returned no object.')
+  throw new OptionsError('schedule threw, or returned no object with fields. Return the fields for the time.')
 }
 
 /** Without these fields the message would be sent at once, so anything but an object with fields is an error. */
@@ -94,7 +94,7 @@ function jsonOf(fields: ReadonlyMap<string, unknown>): string {
     return JSON.stringify(Object.fromEntries(fields))
   } catch {
     // The error may quote a field.
-    throw new OptionsError('extra has a value that cannot be written as JSON.')
+    throw new OptionsError('extra contains a value that cannot be written as JSON.')
   }
 }
 
@@ -110,5 +110,5 @@ function parametersOf(fields: ReadonlyMap<string, unknown>): URLSearchParams {
 function plainText(name: string, value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
-  throw new OptionsError(`${name} is no text, number, true or false; expected one, or via: 'json'.`)
+  throw new OptionsError(`${name} is not a text, a number, true or false. Expected one of these, or via: 'json'.`)
 }

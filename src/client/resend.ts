@@ -63,7 +63,7 @@ export function createResend({
 }: ResendParts): <M>(options: ResendOptions<M>) => ResendHandler<M> {
   return (options) => {
     const { attempts, delayMs } = checkOptions(optionsSchema, options, 'resend')
-    if (recording === undefined) throw new OptionsError('resend: it needs the option receiver of createClient.')
+    if (recording === undefined) throw new OptionsError('resend requires the option receiver of createClient.')
     const { receiver, one } = recording
     return async (event, { signal }) => {
       const { messageId, sent, project, failure } = event

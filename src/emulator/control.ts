@@ -214,7 +214,7 @@ function decode(part: string | undefined): OfProject {
   try {
     return part === undefined || part === '' ? {} : { project: decodeURIComponent(part) }
   } catch {
-    throw new Refused(400, 'invalid_request', 'The path is not percent-encoded as it should be.')
+    throw new Refused(400, 'invalid_request', 'The path has an invalid percent encoding.')
   }
 }
 
@@ -226,7 +226,7 @@ async function bodyOf(request: IncomingMessage): Promise<object> {
     throw new Refused(415, 'invalid_request', 'The body must be JSON, with the content-type application/json.')
   const body = 'parsed' in read ? (read.parsed ?? {}) : text === '' ? {} : parseJson(text)
   if (isRecord(body)) return body
-  throw new Refused(400, 'invalid_request', 'The body is no JSON object.')
+  throw new Refused(400, 'invalid_request', 'The body is not a JSON object.')
 }
 
 function parseJson(text: string): unknown {
@@ -245,5 +245,5 @@ function asRefusal(error: unknown): { readonly status: number; readonly code: st
   }
   if (error instanceof MessagingWebhooksError)
     return { status: error.code === 'emulator_project_unknown' ? 404 : 400, code: error.code, message: error.message }
-  return { status: 500, code: 'internal', message: 'The emulator met an error of its own.' }
+  return { status: 500, code: 'internal', message: 'Internal error of the emulator.' }
 }

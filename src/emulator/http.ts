@@ -72,7 +72,7 @@ export function webUrl(text: string): URL | undefined {
 /** A URL for display, without user and password. */
 export function withoutCredentials(text: string): string {
   const url = webUrl(text)
-  if (url === undefined) return '(no http or https URL)'
+  if (url === undefined) return '(not an http or https URL)'
   url.username = ''
   url.password = ''
   return url.href

@@ -206,7 +206,7 @@ export function resolveEmulatorOptions(options: EmulatorOptions) {
   const { clock, channels, proof, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)
   const { permanentShare, transientShare, unreachableShare } = checked.network
   if (permanentShare + transientShare + unreachableShare > 1)
-    throw new OptionsError('network: the shares of failures are more than 1 together.')
+    throw new OptionsError('network: the sum of the shares of failures exceeds 1.')
   return {
     ...checked,
     channels: resolveChannelNames(channels),

@@ -80,7 +80,7 @@ export const TRIGGERS = {
     status: 'success',
   })),
   'subscription.billing': premium('billed', 'A customer is billed.', () => ({ amount: 10, currency: CURRENCY })),
-  'subscription.other': premium('renewal_reminder', 'A premium event of a word that nobody documents.'),
+  'subscription.other': premium('renewal_reminder', 'A premium event with an undocumented word.'),
 } as const satisfies Readonly<Record<string, TriggerRow>>
 
 export type TriggerName = keyof typeof TRIGGERS

@@ -89,7 +89,7 @@ export function createSender({ seed, faults: rates, nowMs, timeoutMs, ca, onDeli
     made += 1
     const problem =
       target === undefined
-        ? 'the callback URL is no http or https URL'
+        ? 'the callback URL is not an http or https URL'
         : outgoing.enforceHttps === true && target.protocol !== 'https:'
           ? 'enforceHttps is on and the callback URL is plain http'
           : undefined

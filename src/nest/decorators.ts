@@ -41,7 +41,9 @@ export function createOnWebhook<S extends Schemas = {}, X extends object = {}>()
     const { value: method } = descriptor
     const where = `${typeof target === 'function' ? target.name : target.constructor.name}.${String(key)}`
     if (typeof target === 'function' || typeof method !== 'function')
-      throw new OptionsError(`@OnWebhook: ${where} is no method of an instance, which is what a handler has to be.`)
+      throw new OptionsError(
+        `@OnWebhook: ${where} is not an instance method. Decorate a method that is neither static nor a property.`,
+      )
     const mark: HandlerMark = { pattern, receiver: options?.receiver }
     SetMetadata(HANDLER_METADATA, [mark, ...marksOf(new Reflector(), method)])(target, key, descriptor)
   }

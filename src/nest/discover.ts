@@ -86,7 +86,7 @@ function callOf(wrapper: Wrapper, name: string): Handler<WebhookEvent> {
 /** Looks up the method at each call, so that a test can replace it. */
 function callMethod(instance: unknown, name: string, event: WebhookEvent, context: Context): unknown {
   const method: unknown = typeof instance === 'object' && instance !== null ? Reflect.get(instance, name) : undefined
-  if (!isMethod(method)) throw new TypeError(`${name} is no method of what was resolved.`)
+  if (!isMethod(method)) throw new TypeError(`The resolved instance has no method ${name}.`)
   const result = method.call(instance, event, context)
   return isSubscribable(result) ? endOf(result) : result
 }
@@ -97,7 +97,7 @@ const contextIds = new WeakMap<WebhookEvent, ContextId>()
 /** Resolves in the providing module. `REQUEST` is the event. */
 async function instanceFor(wrapper: Wrapper, event: WebhookEvent): Promise<unknown> {
   const moduleRef: unknown = wrapper.host?.getProviderByKey<ModuleRef>(ModuleRef).instance
-  if (!(moduleRef instanceof ModuleRef)) throw new TypeError(`${String(wrapper.name)} is in no module.`)
+  if (!(moduleRef instanceof ModuleRef)) throw new TypeError(`${String(wrapper.name)} belongs to no module.`)
   let contextId = contextIds.get(event)
   if (contextId === undefined) {
     contextId = ContextIdFactory.create()

@@ -78,7 +78,7 @@ export function createLifecycle(parts: Parts): Lifecycle {
       if (!tokens.includes(getReceiverToken(other)))
         throw new OptionsError(
           other === undefined
-            ? `@OnWebhook of ${where} names no receiver, and every receiver of this app has a name: add { receiver }.`
+            ? `@OnWebhook of ${where} names no receiver, but every receiver of this app has a name. Add { receiver }.`
             : `@OnWebhook of ${where}: no receiver has the name ${other}.`,
         )
   }
@@ -102,8 +102,8 @@ export function createLifecycle(parts: Parts): Lifecycle {
     async onApplicationBootstrap() {
       const handlers = findHandlers(parts, (className, modules) => {
         logger.warn(
-          `${className} is a provider of ${modules.join(' and of ')}, and so there are several of it. Its handlers run once, ` +
-            'on the first. Provide it in one module, and export it from there.',
+          `${className} is a provider of ${modules.join(' and of ')}. Its handlers run only on the first instance. ` +
+            'Provide it in one module, and export it from there.',
         )
       })
       checkReceivers(handlers)

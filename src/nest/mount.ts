@@ -17,7 +17,7 @@ const mounted = new WeakMap<HttpAdapter, Map<string, Middleware>>()
 export function mount(adapter: HttpAdapter, path: string, middleware: Middleware): void {
   const paths = mounted.get(adapter) ?? mountOn(adapter)
   if (paths.has(normalPath(path)))
-    throw new OptionsError(`WebhooksModule: two receivers have the path ${path}; each needs its own.`)
+    throw new OptionsError(`WebhooksModule: two receivers have the path ${path}. Give each its own path.`)
   paths.set(normalPath(path), middleware)
 }
 
@@ -34,8 +34,8 @@ function mountOn(adapter: HttpAdapter): Map<string, Middleware> {
   else if (type === 'fastify') mountOnFastify(adapter, receive, find)
   else
     throw new OptionsError(
-      `WebhooksModule: the app runs on ${type}. It is mounted on Express and on Fastify; elsewhere inject the receiver, and ` +
-        'use receiver.receive() where a request still has its bytes.',
+      `WebhooksModule: the app runs on ${type}, which is not supported. Use Express or Fastify, or inject the receiver and ` +
+        'call receiver.receive() with the bytes of a request.',
     )
   mounted.set(adapter, paths)
   return paths

@@ -108,7 +108,7 @@ export function readOptions(options: UnnamedOptions): ReadOptions {
   })
   const twice = mounts.find((one, at) => mounts.findIndex((other) => isSamePath(one.path, other.path)) < at)
   if (twice !== undefined)
-    throw new OptionsError(`WebhooksModule: two kinds of callback have the path ${twice.path}; each needs its own.`)
+    throw new OptionsError(`WebhooksModule: two kinds of callback have the path ${twice.path}. Give each its own path.`)
   return { receiver, mounts, closeDeadlineMs: paths.closeDeadlineMs }
 }
 

@@ -11,7 +11,7 @@ export function healthMiddleware({ health, isLive }: Pick<HealthWatch, 'health' 
   return (request, response, next) => {
     const path = pathOf(request)
     if (path !== '/livez' && path !== '/readyz') {
-      if (next === undefined) write(request, response, 404, { error: 'There is /livez and /readyz.' })
+      if (next === undefined) write(request, response, 404, { error: 'Not found. The paths are /livez and /readyz.' })
       else next()
     } else if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')

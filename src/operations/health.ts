@@ -15,7 +15,10 @@ export const HEALTH_REASONS = {
     ['ready', 'working'],
     'The store does not answer, and there is no spool: callbacks are answered 503 and lost.',
   ],
-  spool_failing: [['ready'], 'The spool is full or its disk fails, and the store does not replace it: callbacks are lost.'],
+  spool_failing: [
+    ['ready'],
+    'The spool is full or its disk fails, and the store does not replace it: callbacks are lost.',
+  ],
   store_full: [['ready'], 'The store has reached its limit of unsettled events: callbacks are answered 503 and lost.'],
   store_away: [['working'], 'The store does not answer. Callbacks wait in the spool, if there is one.'],
   store_emptied: [

@@ -40,7 +40,7 @@ export function harmless<T extends readonly unknown[]>(listen: (...told: T) => v
     try {
       listen(...told)
     } catch (error) {
-      diag.error('messaging-webhooks: what was to be measured could not be.', error)
+      diag.error('messaging-webhooks: telemetry failed. Events are not affected.', error)
     }
   }
 }

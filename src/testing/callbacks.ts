@@ -143,10 +143,7 @@ export function callbackFor<const T extends CallbackEvent>(type: T, fields?: Cal
 }
 
 const HINTS: ReadonlyMap<string, string> = new Map([
-  ['late', 'No one callback is `late`: deliver that of a later report, then that of an earlier one.'],
-  [
-    'send.overdue',
-    'No callback brings `send.overdue`: expect a message, and let the time pass in which its end should come.',
-  ],
-  ['send.unknown', 'No callback brings `send.unknown`: call `receiver.intend`, and `unknown` of what it returns.'],
+  ['late', 'No single callback produces `late`. Deliver a later report, then an earlier one.'],
+  ['send.overdue', 'No callback produces `send.overdue`. Expect a message, and let its time pass.'],
+  ['send.unknown', 'No callback produces `send.unknown`. Call `receiver.intend`, then `unknown` on the result.'],
 ])

@@ -112,8 +112,8 @@ export function checkFields(given: unknown, where: string, known: KnownFields = 
   const [misspelt] = misspeltFields({ ...given }, known)
   if (misspelt !== undefined)
     throw new OptionsError(
-      `${where}: ${misspelt.name} is no field of this callback (did you mean ${misspelt.meant}?); if it is meant so, add it to what ` +
-        'this returns.',
+      `${where}: ${misspelt.name} is not a field of this callback. Did you mean ${misspelt.meant}? If not, add it to the ` +
+        'returned body.',
     )
 }
 

@@ -14,7 +14,7 @@ const KEEP_ALIVE_MS = 75_000
 export function checkApp(app: unknown): void {
   if (hasMethods(app, ['middleware', 'onAny', 'start']))
     throw new OptionsError(
-      "deliver: got a receiver; give your app, or what is mounted in it, such as receiver.middleware('status').",
+      "deliver: got a receiver. Pass your app, or its middleware, such as receiver.middleware('status').",
     )
   if (typeof app !== 'function' && !hasMethods(app, ['listen', 'address', 'close']))
     throw new OptionsError(`deliver: the app is ${describe(app)}; expected an app, a listener or a server.`)

@@ -108,14 +108,14 @@ function hasValue(payload: unknown, value: string): boolean {
 }
 
 function whatCame(handedOver: readonly HandedOver[]): string {
-  if (handedOver.length === 0) return 'Nothing was handed over.'
+  if (handedOver.length === 0) return 'No event was dispatched.'
   const listed = handedOver.slice(-MOST_LISTED).map(({ event, succeeded }) => {
     const messageId = messageIdOf(event)
     const name = messageId === undefined ? event.type : `${event.type} of ${messageId}`
     return succeeded ? name : `${name} (a handler failed)`
   })
   const more = handedOver.length - listed.length
-  return `What came: ${more > 0 ? `${more} others, ` : ''}${listed.join(', ')}.`
+  return `Dispatched: ${more > 0 ? `${more} others, ` : ''}${listed.join(', ')}.`
 }
 
 /** The events that a receiver has dispatched since this kit was imported. */

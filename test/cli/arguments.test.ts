@@ -106,7 +106,7 @@ describe('--to', () => {
 
   test('a URL is shown without its password', () => {
     expect(withoutCredentials('https://user:hidden@example.com/x?y')).toBe('https://example.com/x?y')
-    expect(withoutCredentials('user:hidden@')).toBe('(no http or https URL)')
+    expect(withoutCredentials('user:hidden@')).toBe('(not an http or https URL)')
   })
 })
 

@@ -46,7 +46,7 @@ describe('a send', () => {
     [{ scheduledFor: '2030-01-01' }, 'send: scheduledFor is a string'],
     [{ recipient: '999100000000' }, 'Invalid option for send: recipient'],
     [{ chanel: 'sms' }, 'Invalid option for send: chanel. Did you mean channel?'],
-    [{ extra: { to: '999200000000' } }, 'send: extra.to is a field of the client’s own'],
+    [{ extra: { to: '999200000000' } }, 'send: extra.to is a field that the client writes itself'],
     [{ extra: 'x' }, 'send: extra is a string; expected an object'],
   ])('with %j', async (wrong, says) => {
     const sending = client.send({ ...HELLO, ...wrong } as unknown as Message)
@@ -81,8 +81,10 @@ describe('a send', () => {
   })
 
   test('in a form that cannot say it', async () => {
-    await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is no text')
+    await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is not a text')
     expect(() => client.sendAll({ ...HELLO, extra: { a: {} } }, { via: 'query' })).toThrow("via: 'json'")
-    await expect(createClient({ ...RIGHT, apiKey: 'key\n' }).send(HELLO)).rejects.toThrow('the line end of its file?')
+    await expect(createClient({ ...RIGHT, apiKey: 'key\n' }).send(HELLO)).rejects.toThrow(
+      'may be the line end of a file',
+    )
   })
 })

@@ -143,7 +143,7 @@ describe('a send that fails', () => {
     const misspelt = { ...HELLO, reference, witinMs: 1 }
     await expect(send(misspelt)).rejects.toThrow(/Did you mean withinMs/)
     const form = clientOf(endpoint, { receiver, via: 'form' })
-    await expect(form.send({ ...HELLO, reference, extra: { list: {} } })).rejects.toThrow(/list is no text/)
+    await expect(form.send({ ...HELLO, reference, extra: { list: {} } })).rejects.toThrow(/list is not a text/)
     expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
     await send({ ...HELLO, reference })
   })
@@ -301,7 +301,7 @@ test('refuses what cannot work', async () => {
   )
   expect(() => createClient({ ...options, receiver, recordWithinMs: 0 })).toThrow(/recordWithinMs is 0/)
   const named = { ...HELLO, reference }
-  await expect(client.send(named)).rejects.toThrow('send: reference needs the option receiver of createClient')
-  expect(() => client.sendAll({ ...HELLO, withinMs: 1 })).toThrow('sendAll: withinMs needs the option receiver')
+  await expect(client.send(named)).rejects.toThrow('send: reference requires the option receiver of createClient')
+  expect(() => client.sendAll({ ...HELLO, withinMs: 1 })).toThrow('sendAll: withinMs requires the option receiver')
   expect(new SendError('aborted', { mayBeSent: false, attempts: 0, recipients: 1 }).answer).toBeUndefined()
 })

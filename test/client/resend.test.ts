@@ -367,6 +367,6 @@ test('refuses what cannot work', async () => {
   expect(() => resend({ compose, delayMs: -1 })).toThrow(/delayMs is -1/)
   const misspelt = { compose, atempts: 2 }
   expect(() => resend(misspelt)).toThrow(/Did you mean attempts/)
-  expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/it needs the option receiver/)
+  expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/requires the option receiver/)
   await expect(receiver.intend({ resendOf: 'nobody knows it' })).rejects.toThrow(/nothing is kept of the message/)
 })

@@ -65,7 +65,7 @@ test('a closed port, a broken URL and a URL of another kind are recorded', async
   ])
   for (const url of ['nonsense', 'ftp://127.0.0.1/'])
     expect(await sender.send(outgoing(url, payload))).toMatchObject([
-      { sent: false, intact: false, error: 'the callback URL is no http or https URL' },
+      { sent: false, intact: false, error: 'the callback URL is not an http or https URL' },
     ])
 })
 

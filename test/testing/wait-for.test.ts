@@ -87,7 +87,7 @@ describe('what does not come', () => {
   test('is said to be alone, where nothing came', async () => {
     await expect(waitFor(receiver, 'message.read', 'm-1', SOON)).rejects.toMatchObject({
       code: 'wait_timed_out',
-      detail: 'No message.read of m-1 was handled within 100 ms. Nothing was handed over.',
+      detail: 'No message.read of m-1 was handled within 100 ms. No event was dispatched.',
     })
   })
 
@@ -100,7 +100,7 @@ describe('what does not come', () => {
     await waitFor(other, 'message.delivered', 'm-1', ENOUGH)
     await other.close()
     await expect(waitFor(receiver, 'message.delivered', 'm-1', SOON)).rejects.toThrow(
-      'No message.delivered of m-1 was handled within 100 ms. What came: message.delivered of m-2, payment.',
+      'No message.delivered of m-1 was handled within 100 ms. Dispatched: message.delivered of m-2, payment.',
     )
   })
 
@@ -113,7 +113,7 @@ describe('what does not come', () => {
     await post('status', callback.smsDelivery({ messageId: 'm-1' }))
     await expect.poll(() => calls, { timeout: 30_000 }).toBe(3)
     await expect(waitFor(receiver, 'message.delivered', 'm-1', SOON)).rejects.toThrow(
-      /What came: (message\.delivered of m-1 \(a handler failed\)(, )?){3}\./,
+      /Dispatched: (message\.delivered of m-1 \(a handler failed\)(, )?){3}\./,
     )
   })
 
