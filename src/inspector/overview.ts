@@ -96,7 +96,7 @@ export async function overview(range: Range, rights: Rights, parts: OverviewPart
   }
 }
 
-/** Projects that have sent something. */
+/** Carriers and channels with events, and the last report of each. */
 function carriersOf({ counts }: Inside, watcher: Watcher) {
   const all = new Map<string, number>()
   for (const carriers of Object.values(counts.events))

@@ -33,7 +33,7 @@ export const HEALTH_REASONS = {
   backlog_old: [['working'], 'The oldest due event has waited for more than a minute.'],
   not_started: [[], 'The receiver does not dispatch yet: it awaits `start()`, the first request, or an open store.'],
   not_dispatching: [[], 'With `dispatch: false` another receiver runs the handlers, and its state is unknown here.'],
-} as const satisfies Readonly<Record<string, readonly [spoils: readonly Side[], text: string]>>
+} as const satisfies Readonly<Record<string, readonly [affects: readonly Side[], text: string]>>
 
 /** Stable codes. */
 export type HealthCode = keyof typeof HEALTH_REASONS
@@ -161,12 +161,12 @@ export function createHealth(options: HealthOptions) {
     },
     async health(): Promise<Health> {
       const codes = await codesNow()
-      const spoils = (side: Side): boolean => codes.some((code) => isAmong(HEALTH_REASONS[code][0], side))
+      const affects = (side: Side): boolean => codes.some((code) => isAmong(HEALTH_REASONS[code][0], side))
       const isKnown = !codes.includes('not_started') && !codes.includes('not_dispatching') && !codes.includes('closed')
       return {
-        live: !spoils('live'),
-        ready: !spoils('ready'),
-        working: spoils('working') ? false : isKnown ? true : undefined,
+        live: !affects('live'),
+        ready: !affects('ready'),
+        working: affects('working') ? false : isKnown ? true : undefined,
         oldestDueMs: isKnown ? progress().oldestDueMs : undefined,
         reasons: codes.map((code) => ({ code, text: HEALTH_REASONS[code][1] })),
       }

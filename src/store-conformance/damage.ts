@@ -20,17 +20,17 @@ const MOST_ROUNDS = 12
 const SECRET = 'what-no-report-may-quote'
 
 /** The first of three reports of one message, among other messages. */
-const TARGET = sample({ message: 'spoilt', at: 1, raw: Buffer.from(JSON.stringify({ text: SECRET })) })
+const TARGET = sample({ message: 'corrupt', at: 1, raw: Buffer.from(JSON.stringify({ text: SECRET })) })
 
 /** Plays the life of 200 events, one of which is corrupted at that moment, and of 100 later ones. */
 export async function checkDamage(fixture: Fixture, { name, leaves, scatters }: Damage, moment: DamageMoment) {
   const isWaiting = moment === 'while it waits' || moment === 'before a restart'
   let { open } = fixture
-  const followers = [2, 3].map((at) => sample({ message: 'spoilt', at }))
+  const followers = [2, 3].map((at) => sample({ message: 'corrupt', at }))
   const others = Array.from({ length: OTHERS }, (_, at) =>
     at % 10 === 0 ? loneSample(`lone ${at}`) : sample({ message: `other ${at}` }),
   )
-  const last = sample({ message: 'spoilt', at: 4 })
+  const last = sample({ message: 'corrupt', at: 4 })
   const later = Array.from({ length: LATER - 1 }, (_, at) => sample({ message: `later ${at}` }))
   const run: string[] = []
   /** Runs of the target, under whatever identity is left. */

@@ -81,7 +81,7 @@ export function createModel() {
 
   function takeOver(claim: Claim, possible: readonly { readonly head: ModelEvent }[], leaseUntilMs: number): void {
     const found = possible.find(({ head }) => head.event.id === claim.id)?.head
-    assert.ok(found, 'only the first event of a message may be claimed, when it is due and nobody holds the message')
+    assert.ok(found, 'only the first event of a message may be claimed, when it is due and its message is not leased')
     const { late, replay } = found
     assert.deepEqual(
       { late: claim.late, replay: claim.replay, attempt: claim.attempt },

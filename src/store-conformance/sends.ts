@@ -108,7 +108,7 @@ const CASES: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'a message without an end becomes overdue once, whoever asks, also after a restart, and its reports know of it',
+    name: 'a message without a final report becomes overdue once, in any process and after a restart, and its reports tell',
     async run({ open: opened, openAnother, reopen, capabilities }) {
       await admit(opened, [openReport('known')])
       await handOverAll(opened)
@@ -171,7 +171,7 @@ const CASES: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'what was sent to somebody is found, newest first and each once, though a look is bounded',
+    name: 'sends to a recipient are found, newest first and without duplicates, by bounded searches',
     async run({ open }) {
       if (open.sentTo === undefined) return
       const to = ['25470é\u0000', '+25470é\u0000']

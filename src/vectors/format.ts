@@ -164,8 +164,8 @@ export const identityVector = z
 
 const handed = z.strictObject({
   arrival,
-  at: clock.describe('When it is handed over, in Unix seconds; up to a tenth of a second later will do'),
-  late: z.boolean().describe('Whether a later report was handed over before'),
+  at: clock.describe('When it is dispatched, in Unix seconds; up to a tenth of a second later is accepted'),
+  late: z.boolean().describe('Whether a later report was dispatched before'),
 })
 
 const state = z.strictObject({

@@ -36,7 +36,7 @@ for (const engine of [POSTGRES, REDIS]) {
         // Three reports of each message, and some of them twice: more callbacks than events, and every one was taken.
         const [, sent] = /60 messages sent, (\d+) callbacks/.exec(stdout) ?? []
         expect(Number(sent)).toBeGreaterThan(180)
-        expect(stdout).toContain(`answered 204: ${sent} callbacks, 180 events`)
+        expect(stdout).toContain(`answered 204: ${sent} callbacks, 180 distinct events`)
         expect(stdout).toContain('missing: 0, out of order: 0')
       },
     )

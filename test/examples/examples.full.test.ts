@@ -132,8 +132,8 @@ test('npm start -- --keep goes on with the inspector on what came, until it is i
   await expect.poll(address).not.toBe('')
   const page = await fetch(address())
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-  const overview = (await (await fetch(`${address()}api/overview`)).json()) as { readonly counts: object }
-  expect(overview.counts).toMatchObject({ taken: 65, duplicates: 1, late: 1, refused: 3 })
+  const overview = (await (await fetch(`${address()}api/overview`)).json()) as { readonly stats: object }
+  expect(overview.stats).toMatchObject({ taken: 65, duplicates: 1, late: 1, refused: 3 })
   child.kill('SIGINT')
   expect(await ended).toMatchObject({ code: 0, stderr: '' })
 })
