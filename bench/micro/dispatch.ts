@@ -43,7 +43,7 @@ export const dispatch: Step = {
       store: openedMemoryStore(),
       settle: () => true,
       hold: undefined,
-      settleLazily: () => true,
+      settleDeferrable: () => true,
     }
     const next = freshEvents()
     return async () => {

@@ -14,7 +14,7 @@ import type { Parts } from './parts.ts'
 import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work.ts'
 
 /** The outcome as subscribers of the attempt channel see it. */
-const OUTCOMES = { done: 'succeeded', unbegun: 'put off', retry: 'failed', dead: 'failed' } as const
+const OUTCOMES = { done: 'succeeded', release: 'put off', retry: 'failed', dead: 'failed' } as const
 
 /** Checked before any message is built, because usually nothing subscribes. */
 export const handedOverChannel = channel(HANDED_OVER_CHANNEL)
@@ -205,7 +205,7 @@ function conclude(attempt: Attempt): Settlement | undefined {
   if (isDone ? work.isLost : parts.leases.isLost(work)) return lost(attempt)
   if (putOffMs !== undefined && thrown.length === 0) {
     if (work.extras === undefined) parts.succeeded.set(id, done)
-    return { id, messageKey, token, outcome: 'unbegun', dueMs: parts.clock.now() + putOffMs }
+    return { id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() + putOffMs }
   }
   if (parts.observers.watch !== undefined) tell(attempt, isDone ? 'succeeded' : 'failed')
   if (handedOverChannel.hasSubscribers) parts.handedOver(event, isDone)

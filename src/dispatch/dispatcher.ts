@@ -56,7 +56,7 @@ export interface Dispatcher {
   /** Reports durations to this meter from now on. */
   measure(meter: Meter): void
   /** Reports each attempt to this watch from now on. Undefined ends it. */
-  lookOn(watch: AttemptWatch | undefined): void
+  observe(watch: AttemptWatch | undefined): void
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
@@ -98,7 +98,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     measure(meter) {
       observers.meter = meter
     },
-    lookOn(watch) {
+    observe(watch) {
       observers.watch = watch
     },
   }

@@ -15,7 +15,7 @@ export function begin(parts: Parts, work: Work): void {
     // Handlers became slow suddenly, or the process was suspended: the lease could expire while they run. Release the event,
     // and let it be leased again.
     parts.slots.leave(work)
-    void giveBack(parts, work)
+    void releaseLease(parts, work)
     return
   }
   work.isBegun = true
@@ -38,11 +38,11 @@ export function begin(parts: Parts, work: Work): void {
 }
 
 /** Releases the lease of an event that has not started. Never rejects. */
-export async function giveBack(parts: Parts, work: Work): Promise<void> {
+export async function releaseLease(parts: Parts, work: Work): Promise<void> {
   const { claim, from, leaseUntilMs } = work
   const { id, messageKey, token } = claim
   try {
-    await from.settle({ id, messageKey, token, outcome: 'unbegun', dueMs: parts.clock.now() })
+    await from.settle({ id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() })
     parts.slots.untrack(work)
     parts.loop.wake()
   } catch (error) {
@@ -53,7 +53,7 @@ export async function giveBack(parts: Parts, work: Work): Promise<void> {
 }
 
 /** Releases the lease of an event whose handlers did not end in time, so that another process need not wait for its expiry. */
-export async function leaveToOthers(parts: Parts, work: Work): Promise<void> {
+export async function makeDueAgain(parts: Parts, work: Work): Promise<void> {
   try {
     await work.from.settle(againOf(parts, work))
   } catch {
@@ -78,7 +78,7 @@ function finish(parts: Parts, work: Work, isDone: boolean): void {
   const { store } = work.from
   slots.untrack(work)
   if (!isDone || work.hasSuccessor || !isCaughtUp(parts, store)) loop.wake()
-  else if (store.tellsOfRest !== true) loop.deferClaim()
+  else if (store.notifiesRemaining !== true) loop.deferClaim()
 }
 
 /**
@@ -105,10 +105,10 @@ function conclude(parts: Parts, work: Work, made: Settlement | undefined): void 
   if (!isGivenBack) slots.learnPace(clock.now() - work.begunAtMs)
   // Defer the settlement if nothing waits for it: no answer, no later event of the message, no drain and no close.
   const isAwaited = work.hasSuccessor || waiting.isAnyone || settlements.isHurried || phase.isStopped
-  const isLazy = !isGivenBack && extras === undefined && !isAwaited && isCaughtUp(parts, from.store)
+  const isDeferrable = !isGivenBack && extras === undefined && !isAwaited && isCaughtUp(parts, from.store)
   const { found } = parts.absence
   try {
-    const answer = isLazy ? from.settleLazily(settlement) : from.settle(settlement)
+    const answer = isDeferrable ? from.settleDeferrable(settlement) : from.settle(settlement)
     if (typeof answer === 'boolean') {
       settled(parts, work, settlement, answer, found)
       return

@@ -39,21 +39,21 @@ export function createSettlements(options: SettlementsOptions): Settlements {
   const settlements = {
     isHurried: false,
     into(store: OpenStore<object>): Opened {
-      const { settleHoldMs = 0 } = store
-      const settling = (lazily: boolean, hold?: Hold): Opened['settle'] =>
+      const { settleLingerMs = 0 } = store
+      const settling = (deferrable: boolean, hold?: Hold): Opened['settle'] =>
         inBatches(
           clock,
           storeTimeoutMs,
           (batch: readonly Settlement[], patience) => {
-            const settled = (observers.meter?.measured(store) ?? store).settle(batch, clock.now(), lazily)
+            const settled = (observers.meter?.measured(store) ?? store).settle(batch, clock.now(), deferrable)
             return settled instanceof Promise ? waitFor(patience, settled) : settled
           },
           hold,
         )
       // Held settlements have no slot but count as in flight, whose limit is several times the number of slots.
-      const hold = settleHoldMs > 0 ? { holdMs: settleHoldMs, most: concurrency, writeNow() {} } : undefined
+      const hold = settleLingerMs > 0 ? { holdMs: settleLingerMs, most: concurrency, writeNow() {} } : undefined
       if (hold !== undefined) holds.push(hold)
-      return { store, hold, settle: settling(false), settleLazily: settling(true, hold) }
+      return { store, hold, settle: settling(false), settleDeferrable: settling(true, hold) }
     },
     writeHeld() {
       for (const hold of holds) hold.writeNow()

@@ -2,7 +2,7 @@
 import { withDeadline } from '../runtime/clock.ts'
 import { HandlerError, MessagingWebhooksError } from '../public/errors.ts'
 import type { Parts } from './parts.ts'
-import { giveBack, leaveToOthers } from './run.ts'
+import { releaseLease, makeDueAgain } from './run.ts'
 import { nameOf, type Phase, type Work } from './work.ts'
 
 /** How long a closing receiver waits, after its deadline, for the store to release leases. */
@@ -34,7 +34,7 @@ export async function stop(
   const backMs = clock.now() + GIVE_BACK_MS
   const left = works
     .filter((work) => !isEnding(work))
-    .map((work) => (work.isBegun ? leaveToOthers : giveBack)(parts, work))
+    .map((work) => (work.isBegun ? makeDueAgain : releaseLease)(parts, work))
   // If the store does not answer, the leases expire.
   await withDeadline(clock, GIVE_BACK_MS, Promise.all(left), () => [])
   while (works.some(isEnding) && clock.now() < backMs) await waiting.nextChange(backMs - clock.now())

@@ -89,7 +89,7 @@ export interface Opened {
   readonly store: OpenStore<object>
   settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
   /** The same for settlements that nothing waits for. */
-  settleLazily(settlement: Settlement): Awaitable<boolean | SettleFailed>
+  settleDeferrable(settlement: Settlement): Awaitable<boolean | SettleFailed>
   /** The batch of those, if the store holds them back. */
   readonly hold: Hold | undefined
 }

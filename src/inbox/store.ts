@@ -94,7 +94,7 @@ export type Settlement = {
   | { readonly outcome: 'done' }
   | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
   /** None of its handlers started. The attempt does not count. */
-  | { readonly outcome: 'unbegun'; readonly dueMs: number }
+  | { readonly outcome: 'release'; readonly dueMs: number }
   | { readonly outcome: 'dead'; readonly error: string }
 )
 
@@ -361,23 +361,23 @@ export interface OpenStore<X extends object = {}> {
    * handlers through the context could not be committed and were rolled back; settle the event again, as failed.
    *
    * Idempotent: repeat it after a lost response. A repeated `retry` returns the same result until the event is claimed again.
-   * `unbegun` ends the caller's part in the event.
+   * `release` ends the caller's part in the event.
    *
-   * `lazily`: the caller does not wait for the result. A store may delay it by some milliseconds, to send it with the next
+   * `deferrable`: the caller does not wait for the result. A store may delay it by some milliseconds, to send it with the next
    * request.
    */
   settle(
     settlements: readonly Settlement[],
     nowMs: number,
-    lazily?: boolean,
+    deferrable?: boolean,
   ): Awaitable<readonly (boolean | SettleFailed)[]>
   /**
    * The store calls `onWork` after a settlement that ends an event while others of its message wait. Without it, the caller
    * claims again after settling.
    */
-  readonly tellsOfRest?: boolean
-  /** Maximum delay of a `lazily` settlement, which lets several share a round trip. Default 0. */
-  readonly settleHoldMs?: number
+  readonly notifiesRemaining?: boolean
+  /** Maximum delay of a `deferrable` settlement, which lets several share a round trip. Default 0. */
+  readonly settleLingerMs?: number
   /** The latest state of a message. Undefined if it is unknown. */
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */

@@ -166,7 +166,7 @@ type Outcome =
   | { readonly outcome: 'done' }
   | { readonly outcome: 'retry'; readonly dueMs: number }
   /** No handler started, so the attempt does not count. */
-  | { readonly outcome: 'unbegun'; readonly dueMs: number }
+  | { readonly outcome: 'release'; readonly dueMs: number }
   | { readonly outcome: 'dead'; readonly error: string }
 
 /**
@@ -194,7 +194,7 @@ export function settle(
           waiting: replaced(record, entry, { ...entry, dueMs: settlement.dueMs }),
         },
       }
-    case 'unbegun': {
+    case 'release': {
       const { dueMs } = settlement
       const returned = { ...entry, dueMs, attempts: entry.attempts - 1, token: 0, awaits: 0 }
       return { answer: true, record: { ...record, lease: others, waiting: replaced(record, entry, returned) } }

@@ -65,7 +65,7 @@ export function createMeter() {
           admitAndClaim: (events, request) => timed('admitAndClaim', () => admitAndClaim(events, request)),
         }),
         claim: (request) => timed('claim', () => store.claim(request)),
-        settle: (settlements, nowMs, lazily) => timed('settle', () => store.settle(settlements, nowMs, lazily)),
+        settle: (settlements, nowMs, deferrable) => timed('settle', () => store.settle(settlements, nowMs, deferrable)),
       }
       stores.set(store, made)
       return made

@@ -67,7 +67,7 @@ const quarantine = {
    */
   folder: folder.optional(),
 }
-const QUARANTINE = '{ maxBytes, maxAgeHours, folder }, or false'
+const QUARANTINE = `{ ${Object.keys(quarantine).join(', ')} }, or false`
 
 /** Credentials are checked further when they are prepared, with errors that contain no secret. */
 export const receiverOptions = {

@@ -159,9 +159,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     sentTo: async (page) => (await inbox.open()).sentTo?.(page),
     watch(given) {
       counter.watch(given)
-      dispatcher.lookOn(given)
+      dispatcher.observe(given)
       return () => {
-        if (counter.unwatch(given)) dispatcher.lookOn(undefined)
+        if (counter.unwatch(given)) dispatcher.observe(undefined)
       }
     },
     onClosing: lifecycle.onClosing,

@@ -65,7 +65,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
       await admit(open, [sample({ at: 2 })])
       const before = timesTold()
       assert.deepEqual(await settleAll(open, [first]), [true])
-      if (open.tellsOfRest === true) await until('onWork is called', () => timesTold() > before)
+      if (open.notifiesRemaining === true) await until('onWork is called', () => timesTold() > before)
       assert.deepEqual(await claimNames(open), ['m-2'])
     },
   },

@@ -140,7 +140,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
         const outcomes: readonly Outcome[] = [
           DONE,
           { outcome: 'retry', dueMs, error },
-          { outcome: 'unbegun', dueMs },
+          { outcome: 'release', dueMs },
           { outcome: 'dead', error },
         ]
         await settle(claim, pick(outcomes, second) ?? DONE, second % 3 === 0)
@@ -187,11 +187,11 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
     await check()
   }
 
-  async function settle(claim: Claim, outcome: Outcome, isLazy = false): Promise<void> {
+  async function settle(claim: Claim, outcome: Outcome, isDeferrable = false): Promise<void> {
     const settlement = settlementOf(claim, outcome)
     settled = [...settled, settlement].slice(-4)
     toldMs = nowMs
-    assert.deepEqual(await open.settle([settlement], nowMs, isLazy), [model.settle(settlement, nowMs)])
+    assert.deepEqual(await open.settle([settlement], nowMs, isDeferrable), [model.settle(settlement, nowMs)])
   }
 
   async function check(): Promise<void> {

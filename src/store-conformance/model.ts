@@ -123,7 +123,7 @@ export function createModel() {
       const found = events.find(({ event, state }) => event.id === id && state === 'waiting')
       if (found?.token !== token || token === 0) return false
       if (settlement.outcome === 'retry') found.dueMs = settlement.dueMs
-      else if (settlement.outcome === 'unbegun')
+      else if (settlement.outcome === 'release')
         Object.assign(found, { dueMs: settlement.dueMs, attempts: found.attempts - 1, token: 0 })
       else if (settlement.outcome === 'dead')
         Object.assign(found, { state: 'dead', error: settlement.error, diedAtMs: nowMs })

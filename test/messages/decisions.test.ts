@@ -140,7 +140,7 @@ describe('delivery', () => {
     fc.record({ kind: fc.constant('lease' as const) }),
     fc.record({ kind: fc.constant('pass' as const) }),
     fc.record({
-      kind: fc.constantFrom('done' as const, 'retry' as const, 'unbegun' as const, 'dead' as const),
+      kind: fc.constantFrom('done' as const, 'retry' as const, 'release' as const, 'dead' as const),
       which: fc.nat(5),
     }),
     fc.record({ kind: fc.constant('release' as const) }),
@@ -261,7 +261,7 @@ describe('delivery', () => {
     expect(one.done('event-1', 0)).toBe(false)
     const first = one.lease()
     if (first === undefined) throw new Error('It was due.')
-    one.apply((known) => settle(known, { ...first, outcome: 'unbegun', dueMs: NOW_MS }, NOW_MS))
+    one.apply((known) => settle(known, { ...first, outcome: 'release', dueMs: NOW_MS }, NOW_MS))
     expect(one.done(first.id, first.token)).toBe(false)
     expect(one.lease()?.attempts).toBe(1)
   })
@@ -277,7 +277,7 @@ describe('delivery', () => {
       one.admit(2, { step: 2, awaits: 1 })
       const leased = one.lease()
       if (leased === undefined) throw new Error('It was due.')
-      one.apply((known) => settle(known, { ...leased, outcome: 'unbegun', dueMs: NOW_MS + 500 }, NOW_MS))
+      one.apply((known) => settle(known, { ...leased, outcome: 'release', dueMs: NOW_MS + 500 }, NOW_MS))
       if (what === 'comes') one.admit(1, { step: 1 })
       else one.apply((known) => resolve(known, 'event-1', 'replay', NOW_MS))
       const step = one.lease()
@@ -393,7 +393,7 @@ test('erasing one event leaves the lease and the reports of the others; the sett
     { outcome: 'done' },
     { outcome: 'dead', error: 'no' },
     { outcome: 'retry', dueMs: NOW_MS },
-    { outcome: 'unbegun', dueMs: NOW_MS },
+    { outcome: 'release', dueMs: NOW_MS },
   ] as const
   for (const outcome of outcomes)
     expect(one.apply((known) => settle(known, { ...leased, ...outcome }, NOW_MS))).toBe(false)

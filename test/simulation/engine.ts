@@ -22,7 +22,7 @@ export interface Engine {
 /** Memory is asked as a server is, though it forgets with its process: what it decides is decided alike. */
 export async function memoryEngine(): Promise<Engine> {
   // Those that ask it hear nothing of it.
-  const store = { ...(await memoryStore().open({ onWork: () => {} })), tellsOfRest: false }
+  const store = { ...(await memoryStore().open({ onWork: () => {} })), notifiesRemaining: false }
   return { name: 'memory', store, isInOrder: true, async restart() {}, async remove() {} }
 }
 

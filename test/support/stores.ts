@@ -9,7 +9,7 @@ interface Leasing {
   /** Events that were leased as they were admitted. */
   leased: number
   /** Of each settlement, whether it might wait. */
-  readonly lazily: boolean[]
+  readonly deferrable: boolean[]
   /** How many settlements each call brought. */
   readonly together: number[]
   /** What the settlements said. */
@@ -27,7 +27,7 @@ export function newLeasing(): Leasing {
   return {
     calls: { admit: 0, admitAndClaim: 0, claim: 0 },
     leased: 0,
-    lazily: [],
+    deferrable: [],
     together: [],
     outcomes: [],
     seen: [],
@@ -52,8 +52,8 @@ export function leasingStore(leasing: Leasing, { durable = false, gives = false,
       const known = new Set<string>()
       return {
         ...memory,
-        tellsOfRest: false,
-        settleHoldMs: holdMs,
+        notifiesRemaining: false,
+        settleLingerMs: holdMs,
         admit(events, nowMs) {
           leasing.calls.admit += 1
           for (const { messageKey } of events) known.add(messageKey)
@@ -75,10 +75,10 @@ export function leasingStore(leasing: Leasing, { durable = false, gives = false,
           leasing.calls.claim += 1
           return memory.claim(request)
         },
-        settle(settlements, nowMs, lazily = false) {
+        settle(settlements, nowMs, deferrable = false) {
           leasing.together.push(settlements.length)
           leasing.outcomes.push(...settlements.map(({ outcome }) => outcome))
-          for (const _ of settlements) leasing.lazily.push(lazily)
+          for (const _ of settlements) leasing.deferrable.push(deferrable)
           return memory.settle(settlements, nowMs)
         },
         ...(gives ? { contextFor: () => ({}) } : {}),
@@ -93,7 +93,7 @@ export async function lastingStore(): Promise<Store> {
   return {
     capabilities: { name: 'lasting memory', durable: true, shared: true },
     // None of them hears of the rest.
-    open: () => ({ ...lasting, tellsOfRest: false, close: () => {} }),
+    open: () => ({ ...lasting, notifiesRemaining: false, close: () => {} }),
   }
 }
 

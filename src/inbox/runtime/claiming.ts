@@ -64,7 +64,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
             const back = isUsable ? overtaking?.waiting(one.key, one) : undefined
             if (back !== undefined) later.push(back)
             else if (isUsable) claims.push(claimOf(one.key, one, payload))
-            else later.push(setAside(one.key, one.entry, payload?.corrupt, request.nowMs))
+            else later.push(deadLetterCommand(one.key, one.entry, payload?.corrupt, request.nowMs))
           }
           return later.length === 0 ? claims : andThen(runner.run(later), () => claims)
         }),
@@ -91,7 +91,12 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
   /**
    * An event with an unreadable payload becomes a dead letter. One without a payload is settled, since nothing is left to keep.
    */
-  function setAside(key: string, { id, token }: Entry, corrupt: string | undefined, nowMs: number): Command<boolean> {
+  function deadLetterCommand(
+    key: string,
+    { id, token }: Entry,
+    corrupt: string | undefined,
+    nowMs: number,
+  ): Command<boolean> {
     const error = new MessagingWebhooksError('event_damaged', `Event ${id}: ${corrupt ?? 'payloads'}.`)
     report(error)
     const outcome =

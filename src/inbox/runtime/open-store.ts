@@ -15,7 +15,8 @@ interface OpenStoreOptions extends Omit<ClaimingOptions, 'askOvertaking'> {
 
 /** Everything that an engine need not add. */
 export type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Exclude<Added, 'contextFor'>>
-type Added = 'latestNowMs' | 'tellsOfRest' | 'settleHoldMs' | 'eraseTraces' | 'isHeld' | 'holders' | 'contextFor'
+type Added =
+  'latestNowMs' | 'notifiesRemaining' | 'settleLingerMs' | 'eraseTraces' | 'isHeld' | 'holders' | 'contextFor'
 
 export function createOpenStore({ awaitsAnswers = true, ...options }: OpenStoreOptions): Verbs {
   const { runner, indexes, retention } = options

@@ -58,8 +58,8 @@ export function inStoreTime(verbs: Verbs, clock: Pick<StoreClock, 'nowMs'>): Ver
         const { claims, nextDueMs } = await verbs.claim(later(request, by))
         return { claims, nextDueMs: nextDueMs === undefined ? undefined : nextDueMs - by }
       }),
-    settle: (settlements, nowMs, lazily) =>
-      shifted(nowMs, (by) => verbs.settle(settlements.map(settlementIn(by)), nowMs + by, lazily)),
+    settle: (settlements, nowMs, deferrable) =>
+      shifted(nowMs, (by) => verbs.settle(settlements.map(settlementIn(by)), nowMs + by, deferrable)),
     resolve: (id, resolution, nowMs) => shifted(nowMs, (by) => verbs.resolve(id, resolution, nowMs + by)),
     prune: (nowMs) => shifted(nowMs, (by) => verbs.prune(nowMs + by)),
     forget: (request, nowMs) => shifted(nowMs, (by) => verbs.forget(request, nowMs + by)),

@@ -71,7 +71,7 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, onWork: () => vo
   })
   return {
     ...verbs,
-    tellsOfRest: true,
+    notifiesRemaining: true,
     expect(messages, nowMs) {
       const added = messages.filter(({ messageKey }) => !tables.sends.byKey.has(messageKey)).length
       if (tables.sends.byKey.size + added > bounds.maxExpected)

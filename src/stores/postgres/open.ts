@@ -153,7 +153,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     holders: workers.holders,
     ...announced,
     // With handler transactions, a claim opens one for each event.
-    ...(transactions === undefined ? { admitAndClaim, tellsOfRest: true, settleHoldMs: SETTLE_HOLD_MS } : {}),
+    ...(transactions === undefined ? { admitAndClaim, notifiesRemaining: true, settleLingerMs: SETTLE_HOLD_MS } : {}),
     claim: transactions?.claim ?? plainClaim,
     settle: transactions?.settle ?? settle,
     close() {

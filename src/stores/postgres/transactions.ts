@@ -122,7 +122,7 @@ export function createTransactions(options: {
         // No handler has them. If this fails too, their leases expire.
         const { nowMs } = request
         const back = others.map(({ id, messageKey, token }): Settlement => {
-          return { id, messageKey, token, outcome: 'unbegun', dueMs: nowMs + RUN_AGAIN_MS }
+          return { id, messageKey, token, outcome: 'release', dueMs: nowMs + RUN_AGAIN_MS }
         })
         await settle(back, nowMs).catch(() => [])
         return { claims: ready, nextDueMs: others.length === 0 ? nextDueMs : nowMs + RUN_AGAIN_MS }

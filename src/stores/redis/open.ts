@@ -118,8 +118,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const announced = announcing(verbs, { announce, announceAdmitted: announce, onWork: host.onWork })
     return {
       ...verbs,
-      tellsOfRest: true,
-      settleHoldMs: SETTLE_HOLD_MS,
+      notifiesRemaining: true,
+      settleLingerMs: SETTLE_HOLD_MS,
       isHeld: workers.isHeld,
       holders: workers.holders,
       ...announced,

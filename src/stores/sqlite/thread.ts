@@ -7,7 +7,7 @@ import type { StoreHost } from '../../inbox/store.ts'
 import { OPENED, receiveError, type Request, type Said, type Verb, type WorkerSettings } from './protocol.ts'
 
 /** How long a deferred call waits for another one to share its message. */
-const LAZY_MS = 5
+const DEFER_MS = 5
 /** The system clock: nothing here waits for a test clock. */
 const clock = systemClock()
 
@@ -92,7 +92,7 @@ export function startThread(
         waiting.set(number, { resolve, reject })
         toSend.push({ number, verb, args })
         // A deferred settlement goes with the next call: a message and a transaction cost more than most calls.
-        if (verb === 'settle' && args[2] === true) cancelSending ??= clock.setTimer(send, LAZY_MS, true)
+        if (verb === 'settle' && args[2] === true) cancelSending ??= clock.setTimer(send, DEFER_MS, true)
         else send()
       })
     },

@@ -66,9 +66,9 @@ export function createCrash(crash: Crash | undefined, write: (line: string) => v
             if (result.claims.length > 0) pass('after-claim')
             return result
           },
-          async settle(settlements, nowMs, lazily) {
+          async settle(settlements, nowMs, deferrable) {
             pass('after-handler-before-settle')
-            const held = await store.settle(settlements, nowMs, lazily)
+            const held = await store.settle(settlements, nowMs, deferrable)
             pass('after-settle')
             return held
           },

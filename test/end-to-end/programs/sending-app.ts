@@ -81,9 +81,9 @@ function watched(inner: Store): Store {
           if (answer.includes(true)) pass('after-admission')
           return answer
         },
-        async settle(settlements, nowMs, lazily) {
+        async settle(settlements, nowMs, deferrable) {
           pass('before-settlement')
-          const answer = await store.settle(settlements, nowMs, lazily)
+          const answer = await store.settle(settlements, nowMs, deferrable)
           pass('after-settlement')
           return answer
         },

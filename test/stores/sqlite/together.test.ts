@@ -64,7 +64,7 @@ test('answers come in the order of what was asked, and each is its own', async (
   expect(answers).toEqual([['new'], ['duplicate'], 1, 0, ['new', 'duplicate'], { unsettled: 2, deadLetters: 0 }])
 })
 
-test('a lazy settlement goes with what is asked next, and alone where nothing is', async () => {
+test('a deferrable settlement shares the next request, and goes alone without one', async () => {
   const { path, open } = await opened()
   await admit(open, [sample({ message: 'a' }), sample({ message: 'b' })])
   const [a, b] = (await claim(open)).claims.map((claimed) => settlementOf(claimed, { outcome: 'done' }))

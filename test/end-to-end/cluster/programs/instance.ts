@@ -40,8 +40,8 @@ function watched(inner: Store): Store {
       opened = store
       return {
         ...store,
-        async settle(settlements, nowMs, lazily) {
-          const held = await store.settle(settlements, nowMs, lazily)
+        async settle(settlements, nowMs, deferrable) {
+          const held = await store.settle(settlements, nowMs, deferrable)
           for (const [index, { id, outcome }] of settlements.entries())
             if (held[index] === true) write(`settled ${id} ${outcome}`)
           return held

@@ -11,14 +11,14 @@ test('nobody waits for the settlement of an event that came alone', async () => 
   receiver.on('message.*', () => {})
   await send('a')
   await send('b')
-  await expect.poll(() => leasing.lazily).toEqual([true, true])
+  await expect.poll(() => leasing.deferrable).toEqual([true, true])
 })
 
 test('an answer waits for it with answer: handled', async () => {
   const { receiver, leasing, send } = await leasingReceiver({ answer: 'handled' })
   receiver.on('message.*', () => {})
   expect(await send('a')).toMatchObject({ status: 204 })
-  expect(leasing.lazily).toEqual([false])
+  expect(leasing.deferrable).toEqual([false])
 })
 
 test('the next event of its message waits for it', async () => {
@@ -28,7 +28,7 @@ test('the next event of its message waits for it', async () => {
   await expect.poll(() => handled).toHaveLength(1)
   await post(url, report('a', 'success'))
   letGo()
-  await expect.poll(() => leasing.lazily.slice(0, 1)).toEqual([false])
+  await expect.poll(() => leasing.deferrable.slice(0, 1)).toEqual([false])
   await expect.poll(() => handled).toHaveLength(2)
 })
 
@@ -40,7 +40,7 @@ test('who drains waits for it', async () => {
   await expect.poll(() => handled).toHaveLength(1)
   const drained = receiver.drain()
   letGo()
-  await expect.poll(() => leasing.lazily).toEqual([false])
+  await expect.poll(() => leasing.deferrable).toEqual([false])
   expect(await drained).toBe(true)
 })
 
@@ -49,7 +49,7 @@ test('what the store gave to the handlers is in use until it is settled', async 
   const { receiver, url } = await receiving({ store: leasingStore(leasing, { gives: true }) })
   receiver.on('message.*', () => {})
   await post(url, callback.smsDelivery())
-  await expect.poll(() => leasing.lazily).toEqual([false])
+  await expect.poll(() => leasing.deferrable).toEqual([false])
 })
 
 const HOLD_MS = 25
