@@ -41,22 +41,24 @@ export function encodeState(record: MessageRecord): string {
   return JSON.stringify(stateValues(record, distinctReports(record.latest)))
 }
 
-/** The reports behind the latest state, newest first, so that an engine logs less for a write that adds one. */
+/**
+ * The reports behind the latest state, newest first, so that an engine logs less for a write that adds one. Each is one flat list: a
+ * nested list costs as much as ten values. Rare values come last and are omitted.
+ */
 function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
   const finals = latest?.finals.length ?? 0
-  return reports.map((report, place) => encodeReport(report, place < finals)).reverse()
-}
-
-/** One flat list: each nested list costs as much as its ten values. Rare values come last and are omitted. */
-function encodeReport({ order, record }: FinalReport, isFinal: boolean): Values {
-  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem } = record
-  const { type, shape, messageId, channel, network, carrier, recipient, status } = record.report ?? NO_REPORT
-  const { statusCode, scheduled, failure } = record.report ?? NO_REPORT
-  const values: unknown[] = [order, isFinal ? 1 : 0, project, kind, timestamp, timestampSource, receivedAtMs, proof]
-  values.push(type, shape, messageId, channel, network, carrier, status)
-  values.push(recipient, statusCode, failure, scheduled, oddities, problem, record.traceparent, record.tracestate)
-  while (values.at(-1) === undefined) values.pop()
-  return values
+  const lists = reports.map(({ order, record }, place) => {
+    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem } = record
+    const { type, shape, messageId, channel, network, carrier, recipient, status } = record.report ?? NO_REPORT
+    const { statusCode, scheduled, failure } = record.report ?? NO_REPORT
+    const isFinal = place < finals ? 1 : 0
+    const values: unknown[] = [order, isFinal, project, kind, timestamp, timestampSource, receivedAtMs, proof]
+    values.push(type, shape, messageId, channel, network, carrier, status)
+    values.push(recipient, statusCode, failure, scheduled, oddities, problem, record.traceparent, record.tracestate)
+    while (values.at(-1) === undefined) values.pop()
+    return values
+  })
+  return lists.reverse()
 }
 
 const NO_REPORT: Partial<Report> = {}
