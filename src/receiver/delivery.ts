@@ -1,4 +1,6 @@
-/** Composes what keeps events and hands them over: the store with its inbox, the handlers with their dispatcher, and the sweep. */
+/**
+ * Composes storage and dispatch: the store with its inbox, the handlers with their dispatcher, and the sweep for overdue sends.
+ */
 import type { SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { OptionsError, type MessagingWebhooksError } from '../public/errors.ts'
@@ -25,9 +27,9 @@ interface DeliveryOptions {
   readonly absence: Absence
   readonly report: (error: MessagingWebhooksError) => void
   readonly secrets: () => readonly string[]
-  /** What `createReceiver` returns, as followers of a channel see it. */
+  /** The result of `createReceiver`, for subscribers of a channel. */
   readonly self: () => object
-  /** Something may be due, perhaps before anybody has started the receiver. */
+  /** Something may be due, possibly before the receiver was started. */
   readonly onWork: () => void
 }
 
@@ -39,16 +41,16 @@ export interface Delivery {
   readonly reviving: ReviveOptions
   readonly unhandled: { readonly count: number }
   readonly sends: Pick<ReturnType<typeof createOrphanWatch>, 'orphans' | 'begun'>
-  /** The longest that an event may wait for another word about its message. */
+  /** The longest time that an event may wait for another event or record of its message. */
   readonly longestWaitMs: number
-  /** Durable, and nothing stands behind it while it is away. */
+  /** The store is durable, and no spool replaces it while it is unavailable. */
   readonly lacksSpool: boolean
   readonly hasSpool: boolean
-  /** Opens the store and begins to dispatch. */
+  /** Opens the store and starts dispatching. */
   open(): Promise<void>
-  /** Something was expected: its reports may be due, and something is overdue then. */
+  /** A send was recorded: its reports may be due, and it becomes overdue at that time. */
   expected(overdueAtMs: number): void
-  /** No event is made of what is overdue any more. */
+  /** Stops creating events for overdue sends. */
   stopSweep(): void
 }
 
@@ -128,7 +130,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async open() {
       if (lacksSpool && !isSpoolMissed) warnOfNoSpool(logger, capabilities)
       isSpoolMissed = true
-      // A receiver that only takes needs its store all the same.
+      // A receiver that only accepts callbacks needs its store too.
       const opened = await inbox.open()
       if (!resolved.dispatch) return
       dispatcher.start(opened)
