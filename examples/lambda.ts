@@ -30,6 +30,7 @@ async function invoke(handler: typeof status, fields: Record<string, unknown>, s
   console.log(`  answered ${statusCode}`)
 }
 
-await invoke(status, callback.smsDelivery({ messageId: 'sms-1' }), signingSecret)
-await invoke(status, callback.smsDelivery({ messageId: 'sms-1' }), signingSecret) // the same again
+const report = callback.smsDelivery({ messageId: 'sms-1' })
+await invoke(status, report, signingSecret)
+await invoke(status, report, signingSecret) // a duplicate
 await invoke(payment, callback.payment({ id: 'pay-1' }), 'a guess')

@@ -23,11 +23,13 @@ interface RouteInput {
   readonly body: object
 }
 
+/** One route of the control API. */
 export interface ControlRoute {
   readonly method: 'GET' | 'POST' | 'PATCH'
   /** `:project` is a percent-encoded display name. */
   readonly path: string
   readonly what: string
+  /** Answers a request. */
   readonly run: (emulator: Controlled, input: RouteInput) => unknown
 }
 

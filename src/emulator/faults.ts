@@ -98,6 +98,7 @@ export const FAULTS = {
   badUtf8: { what: 'A free text holds bytes that are not UTF-8.', taken: 'yes' },
 } as const satisfies Readonly<Record<string, FaultRow>>
 
+/** The name of a fault of callbacks. */
 export type FaultName = keyof typeof FAULTS
 
 /** The names in order. A constant object has no other keys. */
@@ -244,6 +245,7 @@ export const SEND_FAULTS = {
   },
 } as const satisfies Readonly<Record<string, SendFaultRow>>
 
+/** The name of a fault of answers. */
 export type SendFaultName = keyof typeof SEND_FAULTS
 
 /** The names in order. A constant object has no other keys. */

@@ -83,6 +83,7 @@ export const TRIGGERS = {
   'subscription.other': premium('renewal_reminder', 'A premium event with an undocumented word.'),
 } as const satisfies Readonly<Record<string, TriggerRow>>
 
+/** The first argument of `emulator.trigger`. */
 export type TriggerName = keyof typeof TRIGGERS
 
 /** The names in order. A constant object has no other keys. */

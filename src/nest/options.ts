@@ -41,6 +41,7 @@ export type UnnamedOptions = Options<Schemas> & WebhooksPaths & CloseOption
 export interface WebhooksModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'>, ModuleNameOption {
   /** Providers passed to `useFactory`. */
   readonly inject?: FactoryProvider['inject']
+  /** Returns the options, or a promise of them. */
   readonly useFactory: (...dependencies: never[]) => UnnamedOptions | Promise<UnnamedOptions>
 }
 

@@ -38,6 +38,7 @@ export const HEALTH_REASONS = {
 /** Stable codes. */
 export type HealthCode = keyof typeof HEALTH_REASONS
 
+/** A reason: a code for programs and a sentence for people. */
 export interface HealthReason {
   readonly code: HealthCode
   readonly text: string

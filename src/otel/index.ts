@@ -24,6 +24,7 @@ export interface OpenTelemetryOptions {
 /** The part of a receiver that telemetry uses. */
 export type ObservedReceiver = Pick<Receiver, 'onError' | 'stats' | 'quarantine'>
 
+/** The result of `openTelemetry`. */
 export interface Telemetry {
   /**
    * Pass it to the receiver as the option `traceContext`. Returns the active span: that of the HTTP request, if

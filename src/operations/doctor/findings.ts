@@ -227,6 +227,7 @@ export const FINDINGS = {
 /** A stable code. */
 export type FindingCode = keyof typeof FINDINGS
 
+/** One finding of the doctor. */
 export interface Finding {
   readonly code: FindingCode
   readonly level: FindingLevel

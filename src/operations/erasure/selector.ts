@@ -30,6 +30,7 @@ export type ForgetSelector =
       readonly project?: string | undefined
     }>
 
+/** Options of `receiver.forget`. */
 export interface ForgetOptions {
   /** Counts, and removes nothing. Default false. */
   readonly dryRun?: boolean | undefined
