@@ -328,7 +328,7 @@ export const OF_SENDING = {
   not_sent: ['The send did not reach the service. Nothing was sent.', 'Send it again. `reason` is the error.'],
   unknown_outcome: [
     'The send may have reached the service, but no complete response came.',
-    'The service has no query for its outcome. Send again only if a duplicate is better than no message.',
+    'The contract shows no query for its outcome. Send again only if a duplicate is better than no message.',
   ],
   aborted: ['The send was aborted by its signal.', '`mayBeSent` says whether the message may have been sent.'],
   unrecorded: [
