@@ -238,8 +238,19 @@ function decodeLatest(reports: Values): MessageLatest | undefined {
 }
 
 const RECORD_FIELDS = ['project', 'kind', 'timestamp', 'timestampSource', 'receivedAtMs', 'proof']
-const REPORT_FIELDS = ['type', 'shape', 'messageId', 'channel', 'network', 'carrier', 'status']
-const RARE_REPORT_FIELDS = ['recipient', 'statusCode', 'failure', 'scheduled']
+const REPORT_FIELDS = [
+  'type',
+  'shape',
+  'messageId',
+  'channel',
+  'network',
+  'carrier',
+  'status',
+  'recipient',
+  'statusCode',
+  'failure',
+  'scheduled',
+]
 const RARE_FIELDS = ['oddities', 'problem', 'traceparent', 'tracestate']
 
 function decodeReport(values: Values): FinalReport {
@@ -254,7 +265,6 @@ function decodeReport(values: Values): FinalReport {
   }
   read(RECORD_FIELDS, record)
   read(REPORT_FIELDS, report)
-  read(RARE_REPORT_FIELDS, report)
   if (report['type'] !== undefined) record['report'] = report
   read(RARE_FIELDS, record)
   if (!isEventRecord(record)) throw new TypeError('Not an event record.')
