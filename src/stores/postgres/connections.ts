@@ -4,6 +4,7 @@ import type { ClientBase, Pool, PoolClient } from 'pg'
 import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Row } from './encoding.ts'
+import { createPlans, writtenOut } from './plans.ts'
 import { createFailures, isPassing, secretsOf, type Failures } from './failures.ts'
 import { isError } from '../../runtime/values.ts'
 
@@ -13,14 +14,16 @@ export interface TimeLimits {
   readonly lockTimeoutMs: number
 }
 
+/**
+ * Runs settings and statements in one round trip and one transaction. Returns the rows of each statement.
+ */
+export type Batch = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
+
 export interface Connections {
   readonly limits: TimeLimits
   /** Runs one statement with parameters. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  /**
-   * Runs several statements without parameters in one round trip and one transaction. Returns the rows of each that has any.
-   */
-  batch(sql: string): Promise<readonly (readonly Row[])[]>
+  batch: Batch
   /** Takes a connection for a transaction. The caller must release it. */
   checkOut(): Promise<Session>
   close(): Promise<void>
@@ -29,7 +32,7 @@ export interface Connections {
 /** A connection taken from the pool. */
 export interface Session {
   readonly client: ClientBase
-  batch(sql: string): Promise<readonly (readonly Row[])[]>
+  batch: Batch
   /** With an error the connection is closed; otherwise it returns to the pool. */
   release(error?: Error): void
 }
@@ -52,6 +55,7 @@ function createConnections(options: {
   const { pool, owned, clock, limits, failures } = options
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
+  const plans = createPlans()
   pool.on('error', ignore)
 
   function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
@@ -91,7 +95,8 @@ function createConnections(options: {
     client.on('error', ignore)
     return {
       client,
-      batch: (sql) => ask(client, sql),
+      batch: async (statements, settings = []) =>
+        (await ask(client, settings.join('') + writtenOut(statements))).slice(settings.length),
       release(error) {
         client.off('error', ignore)
         client.release(error)
@@ -99,12 +104,12 @@ function createConnections(options: {
     }
   }
 
-  async function once(sql: string, values: readonly unknown[] | undefined): Promise<readonly (readonly Row[])[]> {
+  async function once<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const session = await checkOut()
     try {
-      const rows = await ask(session.client, sql, values)
+      const answer = await work(session)
       session.release()
-      return rows
+      return answer
     } catch (error) {
       // A refused statement was rolled back, so the connection is still usable.
       const isRefusal = isError(error) && 'severity' in error && error.severity === 'ERROR'
@@ -113,13 +118,13 @@ function createConnections(options: {
     }
   }
 
-  async function run(sql: string, values?: readonly unknown[]): Promise<readonly (readonly Row[])[]> {
+  async function run<T>(work: (session: Session) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await once(sql, values)
+        return await once(work)
       } catch (error) {
         // The whole transaction was rolled back, so it may be repeated.
-        if (attempt < ATTEMPTS && isPassing(error)) continue
+        if (attempt < ATTEMPTS && (isPassing(error) || plans.isLost(error))) continue
         throw failures.asThrown(error)
       }
     }
@@ -127,8 +132,12 @@ function createConnections(options: {
 
   return {
     limits,
-    query: async (sql, values = []) => (await run(sql, values))[0] ?? [],
-    batch: (sql) => run(sql),
+    query: async (sql, values = []) => (await run(({ client }) => ask(client, sql, values)))[0] ?? [],
+    batch: (statements, settings = []) =>
+      run(async ({ client, batch }) => {
+        const planned = await plans.forConnection(client, statements, batch)
+        return batch(planned.statements, [...settings, ...planned.settings])
+      }),
     checkOut,
     async close() {
       if (!owned) {

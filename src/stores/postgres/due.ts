@@ -5,6 +5,7 @@ import type { Payload, SharedStore, Versioned, VersionedChange } from '../../inb
 import { isNewerRecord } from '../../inbox/runtime/codec.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { integer, integerOrNone, isNull, numberValue, text, textOf, type Row } from './encoding.ts'
+import { parameter } from './plans.ts'
 import type { Engine } from './engine.ts'
 import { isOneOf, PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS, type Records } from './records.ts'
 import { SERVER_NOW } from './sql-text.ts'
@@ -63,24 +64,29 @@ FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE 
         ? ''
         : `AND NOT EXISTS (SELECT FROM ${schema}.records x WHERE x.number = d.record AND x.key ${isOneOf([...exclude])})`
     const reserved = numberValue(now + RESERVED_MS)
+    const nowValue = parameter(numberValue(now), 'bigint')
+    const most = parameter(String(limit), 'bigint')
     const sentMs = monotonicMs()
-    const [, all = []] = await together(`${SOON_ON_DISK}
+    const [all = []] = await together(
+      `
 WITH found AS MATERIALIZED (
   SELECT d.at, d.record, d.first FROM ${schema}.due d
-  WHERE d.at <= ${now} AND d.held_until <= ${now} AND ${isTime(nowMs)} ${others}
-  ORDER BY d.at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+  WHERE d.at <= ${nowValue} AND d.held_until <= ${nowValue} AND ${isTime(nowMs)} ${others}
+  ORDER BY d.at LIMIT ${most} FOR UPDATE SKIP LOCKED
 ), reserved AS (
-  UPDATE ${schema}.due d SET held_until = ${reserved} WHERE d.record = ANY (ARRAY(SELECT record FROM found))
+  UPDATE ${schema}.due d SET held_until = ${parameter(reserved, 'bigint')} WHERE d.record = ANY (ARRAY(SELECT record FROM found))
 )
 SELECT times.now, times.next, found.at AS due_at, found.record AS due_record, ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}
-FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${limit} THEN least(
-    (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${now} ${others}),
-    (SELECT min(d.held_until) FROM ${schema}.due d WHERE d.at <= ${now} AND d.held_until > ${now} ${others})
+FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${most} THEN least(
+    (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${nowValue} ${others}),
+    (SELECT min(d.held_until) FROM ${schema}.due d WHERE d.at <= ${nowValue} AND d.held_until > ${nowValue} ${others})
   ) END AS next) AS times
   LEFT JOIN (
     found LEFT JOIN ${schema}.records r ON r.number = found.record
     LEFT JOIN ${schema}.payloads p ON p.record = found.record AND p.id = found.first
-  ) ON true ORDER BY found.at;`)
+  ) ON true ORDER BY found.at;`,
+      [SOON_ON_DISK],
+    )
     const [times] = all
     noteTime(times, nowMs, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all

@@ -4,6 +4,8 @@
  * NUL, and bytea accepts anything. Answers are read as the server's text, whatever parsers the application has set; digests as
  * hexadecimal digits, other bytes in the format `escape`.
  */
+import { parameter } from './plans.ts'
+
 export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex')
 }
@@ -69,7 +71,7 @@ export function rowsOf(
 }
 
 function valueIn({ type, values: [value] }: Column): string {
-  return `${orNull(value, VALUE_OF[type])}::${SQL_TYPE[type]}`
+  return parameter(orNull(value, VALUE_OF[type]), SQL_TYPE[type])
 }
 
 /** A query for rows of values. The server parses one array per column twice as fast as a list of rows. */
@@ -84,16 +86,19 @@ export function rowsQuery(columns: readonly Column[]): string {
 /** An array literal, and the expression for its elements. */
 function arrayOf({ name, type, values }: Column): { readonly array: string; readonly value: string } {
   if (type === 'integer' || type === 'bigint')
-    return { array: `'{${values.map((value) => value ?? 'NULL').join(',')}}'::${type}[]`, value: `x.${name}` }
+    return {
+      array: parameter(`'{${values.map((value) => value ?? 'NULL').join(',')}}'`, `${type}[]`),
+      value: `x.${name}`,
+    }
   const none = values.includes(undefined) ? `, ''` : ''
   if (type === 'bytes' && values.every((value) => value === undefined || PLAIN.test(value)))
     return {
-      array: `string_to_array(${quoted(values.join('\n'))}, E'\\n'${none})`,
+      array: `string_to_array(${parameter(quoted(values.join('\n')), 'text')}, E'\\n'${none})`,
       value: `x.${name}::bytea AS ${name}`,
     }
   const digits =
     type === 'digest' ? values : values.map((value) => value && Buffer.from(value, 'latin1').toString('hex'))
-  const array = `string_to_array('${digits.join(',')}', ','${none})`
+  const array = `string_to_array(${parameter(quoted(digits.join(',')), 'text')}, ','${none})`
   return { array, value: `decode(x.${name}, 'hex') AS ${name}` }
 }
 

@@ -4,6 +4,7 @@ import { ClockJump } from '../../inbox/record-store.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Connections } from './connections.ts'
 import { integer, truth, type Row } from './encoding.ts'
+import { parameter } from './plans.ts'
 import { fill, quoteName, SERVER_NOW } from './sql-text.ts'
 
 /**
@@ -13,7 +14,7 @@ import { fill, quoteName, SERVER_NOW } from './sql-text.ts'
 const READ_COMMITTED = /* sql */ 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED;'
 
 /** Time limits :lockMs and :queryMs, as digits in quotes. They end with the transaction. */
-const LIMITS = /* sql */ 'SET LOCAL lock_timeout = :lockMs; SET LOCAL statement_timeout = :queryMs;'
+const LIMITS = [/* sql */ 'SET LOCAL lock_timeout = :lockMs;', /* sql */ 'SET LOCAL statement_timeout = :queryMs;']
 
 /** Makes the commit durable before the answer. */
 const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
@@ -21,8 +22,11 @@ const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
 /** Tolerance between the server's clock and a process's estimate of it. */
 const MOST_APART_MS = 2_000
 
-/** Runs statements in one transaction, within the time limits. Answers the rows of each. */
-export type Together = (statements: string) => Promise<readonly (readonly Row[])[]>
+/**
+ * Runs statements in one transaction, within the time limits. Answers the rows of each. With a `parameter` in it, it is one
+ * statement. The settings are for this transaction.
+ */
+export type Together = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
 
 export interface Engine {
   readonly connections: Connections
@@ -48,20 +52,19 @@ export function createEngine(options: {
 }): Engine {
   const { connections, clock, commitsEarly } = options
   const { lockTimeoutMs, queryTimeoutMs } = connections.limits
-  const limits = fill(LIMITS, { lockMs: String(Math.ceil(lockTimeoutMs)), queryMs: String(Math.ceil(queryTimeoutMs)) })
-  const settings = READ_COMMITTED + limits + (commitsEarly ? ON_DISK : '')
-  const count = commitsEarly ? 4 : 3
+  const limits = { lockMs: String(Math.ceil(lockTimeoutMs)), queryMs: String(Math.ceil(queryTimeoutMs)) }
+  const setLimits = LIMITS.map((statement) => fill(statement, limits))
+  const always = [READ_COMMITTED, ...setLimits, ...(commitsEarly ? [ON_DISK] : [])]
   return {
     connections,
     clock,
     schema: quoteName(options.schema),
-    // The results of the settings come first.
-    together: async (statements) => (await connections.batch(settings + statements)).slice(count),
-    within: (batch) => async (statements) => (await batch(limits + statements)).slice(2),
+    together: (statements, settings = []) => connections.batch(statements, [...always, ...settings]),
+    within: (batch) => (statements) => batch(statements, setLimits),
     isTime: (nowMs) =>
       clock === undefined || nowMs === undefined
         ? 'true'
-        : `abs(${SERVER_NOW} - ${Math.round(nowMs)}) <= ${MOST_APART_MS}`,
+        : `abs(${SERVER_NOW} - ${parameter(String(Math.round(nowMs)), 'bigint')}) <= ${MOST_APART_MS}`,
     noteTime(row, nowMs, sentMs) {
       if (clock === undefined || row === undefined) return
       const storeMs = integer(row, 'now')

@@ -15,6 +15,7 @@ import {
   textOf,
   type Row,
 } from './encoding.ts'
+import { parameter } from './plans.ts'
 import type { Engine, Together } from './engine.ts'
 import { createWriting } from './writing.ts'
 
@@ -173,5 +174,7 @@ export function payloadIn(row: Row): StoredPayload {
 
 export function isOneOf(digests: readonly string[]): string {
   const values = digests.map(digestValue)
-  return values.length === 1 ? `= ${values.join()}` : `= ANY (ARRAY[${values.join(', ')}]::bytea[])`
+  return values.length === 1
+    ? `= ${parameter(values.join(), 'bytea')}`
+    : `= ANY (${parameter(`ARRAY[${values.join(', ')}]`, 'bytea[]')})`
 }

@@ -9,6 +9,7 @@ import { dueMark, overdueMark, pendingMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { bytesOf, integerOrNone, numberValue, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
+import { parameter, writtenOut } from './plans.ts'
 import { newNumber } from './numbers.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
@@ -57,9 +58,12 @@ export function createWriting({ schema, isTime, noteTime }: Engine, together: To
     const first = firstVersion()
     const written = changes.flatMap(writtenOf)
     const steps = written.length === 0 ? removal(changes, schema) : writing(written, first, isTime(asOfMs), schema)
+    const statement = `WITH ${steps.join(',\n')}
+SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now${lookOf(pending, schema)} FROM applied;`
+    // Dead letters have no index by record.
+    const readsTable = written.length === 0 || written.some(isRepaired)
     const sentMs = monotonicMs()
-    const [[answer] = []] = await together(`WITH ${steps.join(',\n')}
-SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now${lookOf(pending, schema)} FROM applied;`)
+    const [[answer] = []] = await together(readsTable ? writtenOut(statement) : statement)
     noteTime(answer, asOfMs, sentMs)
     if (pending !== undefined && answer !== undefined) pending.onAnswer(integerOrNone(answer, 'pending'))
     const applied = new Set(answer && text(answer, 'places').split(' '))
@@ -74,7 +78,7 @@ SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS no
 function lookOf(pending: PendingLook | undefined, schema: string): string {
   if (pending === undefined) return ''
   return `, (SELECT r.pending_since FROM ${schema}.records r
-  WHERE r.pending_since > ${numberValue(Math.floor(pending.afterMs))} ORDER BY r.pending_since LIMIT 1) AS pending`
+  WHERE r.pending_since > ${parameter(numberValue(Math.floor(pending.afterMs)), 'bigint')} ORDER BY r.pending_since LIMIT 1) AS pending`
 }
 
 /** The first version of a new record: a number that an erased record of the same key did not have. */
@@ -86,6 +90,7 @@ function writtenOf(change: Change, index: number): readonly Written[] {
 }
 
 const isNew = ({ change }: Written): boolean => change.expected === undefined
+const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
 
 /** Puts these records, with everything that changes beside them. */
 function writing(written: readonly Written[], first: number, isTime: string, schema: string): readonly string[] {
@@ -104,7 +109,7 @@ function writing(written: readonly Written[], first: number, isTime: string, sch
   const values = ({ name }: Column): string => rows.value(name)
   const next = due.map((column) => `${values(column)} AS ${column.name}`).join(', ')
   const made = `INSERT INTO ${schema}.records (number, key, version, ${columns.map(({ name }) => name).join(', ')})
-  SELECT ${rows.value('number')}, ${rows.value('key')}, ${first}, ${columns.map(values).join(', ')}
+  SELECT ${rows.value('number')}, ${rows.value('key')}, ${parameter(String(first), 'bigint')}, ${columns.map(values).join(', ')}
   ${rows.from} WHERE ${hasKnown ? `${rows.value('expected')} IS NULL AND ` : ''}${isTime} ON CONFLICT DO NOTHING`
   const changed = `UPDATE ${schema}.records r
   SET version = r.version + 1, ${columns.map((column) => `${column.name} = ${values(column)}`).join(', ')}
@@ -195,7 +200,6 @@ const isQueued = ({ due }: Written): boolean => due !== undefined
 
 /** A new record has no row yet, and most others have one. A lost row is restored with the next event. */
 function stepsOfDue(written: readonly Written[], schema: string): readonly string[] {
-  const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
   const hadRow = ({ change: { before } }: Written): boolean => before !== undefined && dueMark(before) !== undefined
   const queued = written.filter(isQueued)
   const columns = Object.keys(DUE)
@@ -279,7 +283,7 @@ function stepsBeside(written: readonly Written[], schema: string): readonly stri
   DELETE FROM ${schema}.${table} t USING applied a JOIN (${rowsQuery(columnsOf(gone, BESIDE))}) AS x ON x.place = a.place
   WHERE t.record = a.number AND t.id = x.id
 )`)
-  if (written.some(({ change }) => change.repairs === 'state'))
+  if (written.some(isRepaired))
     steps.push(`dropped AS (DELETE FROM ${schema}.dead_letters d USING applied a WHERE d.record = a.number)`)
   return steps
 }

@@ -1,0 +1,98 @@
+/**
+ * Statements that a connection keeps planned, by SQL's PREPARE and EXECUTE, which fit into the round trip of the settings. To
+ * plan a statement for one message takes the server longer than to run it.
+ *
+ * A plan may outlive the sizes of the tables that it was made for, so none may read a whole table. Behind a pooler that shares
+ * its connections among sessions, a plan can be missing or made by another session; then the statements go unplanned for good.
+ * A name is a digest of its statement, so a plan of that name is of the same statement, whichever session made it.
+ */
+import { createHash } from 'node:crypto'
+import type { ClientBase } from 'pg'
+import { hasState, isOfTheStatement } from './failures.ts'
+
+/** Separates values and their types from the text of a statement. No value contains it. */
+const MARK = '\0'
+/** Uses of a statement on a connection before it is planned. */
+const USES_BEFORE = 3
+const MOST_PLANS = 100
+const NO_SCANS = 'SET LOCAL enable_seqscan = off;'
+/** No such plan; there is one already; the tables have changed since. */
+const LOST = ['26000', '42P05', '0A000'] as const
+
+/** A value in a statement. A planned statement has a parameter in its place. */
+export function parameter(literal: string, type: string): string {
+  return `${MARK}${literal}${MARK}${type}${MARK}`
+}
+
+/** The statements with their values written out. */
+export function writtenOut(statements: string): string {
+  if (!statements.includes(MARK)) return statements
+  const parts = statements.split(MARK)
+  return parts.map((part, index) => (index % 3 === 1 ? `${part}::` : part)).join('')
+}
+
+export interface Plans {
+  /** What to send on this connection for these statements: the settings to add, and the statements. */
+  forConnection(client: ClientBase, statements: string, run: (statement: string) => Promise<unknown>): Promise<Sent>
+  /** Whether this error says that a plan is missing. Then the statements may be run again, without plans. */
+  isLost(error: unknown): boolean
+}
+
+interface Sent {
+  readonly settings: readonly string[]
+  readonly statements: string
+}
+
+export function createPlans(): Plans {
+  /** For each connection and statement, the name of its plan, or the uses until it gets one. */
+  const connections = new WeakMap<ClientBase, Map<string, string | number>>()
+  let areKept = true
+
+  function of(client: ClientBase): Map<string, string | number> {
+    const plans = connections.get(client) ?? new Map<string, string | number>()
+    connections.set(client, plans)
+    return plans
+  }
+
+  return {
+    async forConnection(client, statements, run) {
+      const unplanned = { settings: [], statements: writtenOut(statements) }
+      if (!areKept || !statements.includes(MARK)) return unplanned
+      const plans = of(client)
+      const { text, types, values } = partsOf(statements)
+      let plan = plans.get(text) ?? 0
+      if (typeof plan === 'number' && plan < USES_BEFORE) {
+        if (plans.size < MOST_PLANS) plans.set(text, plan + 1)
+        return unplanned
+      }
+      if (typeof plan === 'number') {
+        plan = `mw_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+        try {
+          await run(`PREPARE ${plan} (${types.join(', ')}) AS ${text}`)
+        } catch (error) {
+          if (!isOfTheStatement(error)) throw error
+          areKept = false
+          return unplanned
+        }
+        plans.set(text, plan)
+      }
+      return { settings: [NO_SCANS], statements: `EXECUTE ${plan} (${values.join(', ')});` }
+    },
+    isLost(error) {
+      const isLost = areKept && LOST.some((state) => hasState(error, state))
+      if (isLost) areKept = false
+      return isLost
+    },
+  }
+}
+
+function partsOf(statement: string): Readonly<{ text: string; types: readonly string[]; values: readonly string[] }> {
+  const texts: string[] = []
+  const [values, types]: [string[], string[]] = [[], []]
+  for (const [index, part] of statement.split(MARK).entries()) {
+    if (index % 3 === 1) values.push(part)
+    else if (index % 3 === 2) texts.push(`$${types.push(part)}`)
+    else texts.push(part)
+  }
+  return { text: texts.join(''), types, values }
+}
