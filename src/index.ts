@@ -4,15 +4,15 @@
  * @module messaging-webhooks
  */
 export { createReceiver } from './receiver/receiver.ts'
-export type { Handler, Receiver, Stats } from './receiver/surface.ts'
-export type { Options, OrderingOptions, QuarantineOptions, RetryOptions } from './receiver/options.ts'
+export type { EventHandler, Receiver, ReceiverStats } from './receiver/surface.ts'
+export type { ReceiverOptions, OrderingOptions, QuarantineOptions, RetryOptions } from './receiver/options.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
 export type { CredentialPair } from './verify/pair.ts'
 export type { CredentialsAnswer, CredentialsFunction, CredentialsOption, ProjectsOption } from './verify/credentials.ts'
 export type { ProofPolicy } from './public/callback.ts'
 export type { QuarantineClass } from './quarantine/request.ts'
 export type {
-  ListOptions,
+  QuarantineListOptions,
   Quarantine,
   QuarantineCounts,
   QuarantinePage,
@@ -24,21 +24,26 @@ export type { Clock } from './runtime/clock.ts'
 export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './public/channels.ts'
 export type { CloseOnSignalOptions } from './receiver/close-on-signal.ts'
 export type { Logger } from './runtime/logger.ts'
-export type { Diagnosis, Finding, FindingCode, FindingLevel } from './operations/doctor/findings.ts'
+export type {
+  DoctorReport,
+  DoctorFinding,
+  DoctorFindingCode,
+  DoctorFindingLevel,
+} from './operations/doctor/findings.ts'
 export type { DoctorOptions } from './operations/doctor/own-receiver.ts'
-export type { Context } from './dispatch/handlers.ts'
+export type { HandlerContext } from './dispatch/handlers.ts'
 export type { DeadLetter, DeadLetters, DeadLettersPage } from './dispatch/dead-letters.ts'
 export type { Events, EventsListed, ListedEvent, ListEventsOptions } from './dispatch/listed-events.ts'
 export type { ErrorHandler } from './runtime/reporter.ts'
-export type { Health, HealthCode, HealthReason } from './operations/health.ts'
+export type { ReceiverHealth, HealthCode, HealthReason } from './operations/health.ts'
 export type { Middleware } from './http/node.ts'
 export type { CallbackAnswer, CallbackRequest, RequestBody, RequestHeaders } from './http/request.ts'
 export type { DedupeKeyInput } from './inbox/new-event.ts'
 export type { ReadUsersReport, UsersReport } from './carriers/users-report.ts'
-export type { Holder } from './inbox/known.ts'
-export type { Forgotten } from './operations/erasure/forget.ts'
+export type { StoreWorker } from './inbox/known.ts'
+export type { ErasureCounts } from './operations/erasure/forget.ts'
 export type { AccountPeriod, Outstanding, OutstandingMessage, OutstandingPage } from './sends/account.ts'
-export type { Account } from './sends/balance.ts'
+export type { SendAccount } from './sends/balance.ts'
 export type { ExpectOptions } from './sends/expect.ts'
 export type {
   EachIntention,
@@ -52,7 +57,7 @@ export type {
 } from './public/intention.ts'
 export type { ForgetOptions, ForgetSelector } from './operations/erasure/selector.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'
-export type { EventState, Page, Store } from './inbox/store.ts'
+export type { EventState, StorePage, Store } from './inbox/store.ts'
 export type { TraceContext } from './public/trace-context.ts'
 export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './public/error-table.ts'
 export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError, RetryLater } from './public/errors.ts'
@@ -70,27 +75,34 @@ export {
   type EventMap,
   type EventType,
   type FailedEvent,
-  type Failure,
+  type DeliveryFailure,
   type FailureCause,
   HANDED_OVER_CHANNEL,
   type HandedOver,
   type LateEvent,
-  type Oddity,
-  type OtherSubscriptionEvent,
+  type CallbackAnomaly,
   type OverdueEvent,
-  type Pattern,
-  type Problem,
-  type Proof,
+  type PaymentEvent,
+  type EventPattern,
+  type CallbackProblem,
+  type EventProof,
   type QueuedEvent,
   type ReadEvent,
+  type ReceivedEvent,
   type ReportEvent,
   type ReportFields,
   type ReportType,
-  type Schemas,
+  type CallbackSchemas,
   type SentDetails,
   type SentEvent,
   type SmsReportFields,
   type StatusCode,
+  type SubscriptionActivateEvent,
+  type SubscriptionBillingEvent,
+  type SubscriptionConsentEvent,
+  type SubscriptionDeactivateEvent,
+  type SubscriptionDeliveryEvent,
+  type SubscriptionOtherEvent,
   type SubscriptionWord,
   type TimestampSource,
   type UnknownSendEvent,

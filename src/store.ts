@@ -42,7 +42,7 @@ export type {
   NewExpectation,
   OpenStore,
   Overdue,
-  Page,
+  StorePage,
   Resolution,
   SentToAnswer,
   SentToPage,

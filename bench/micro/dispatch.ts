@@ -27,7 +27,7 @@ export const dispatch: Step = {
         report: (error) => {
           throw error
         },
-        absence: { foundBy: new Set(), isAway: false, found: 0, begin() {}, end() {}, endAnswered() {} },
+        availability: { foundBy: new Set(), isUnavailable: false, found: 0, begin() {}, end() {}, endAnswered() {} },
         handedOver: () => {},
         attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
         unhandled: () => {},
@@ -42,7 +42,7 @@ export const dispatch: Step = {
     const from = {
       store: openedMemoryStore(),
       settle: () => true,
-      hold: undefined,
+      window: undefined,
       settleDeferrable: () => true,
     }
     const next = freshEvents()

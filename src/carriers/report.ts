@@ -3,9 +3,9 @@ import {
   CARRIERS,
   type CallbackKind,
   type Carrier,
-  type Failure,
-  type Oddity,
-  type Problem,
+  type DeliveryFailure,
+  type CallbackAnomaly,
+  type CallbackProblem,
   type ReportType,
   type StatusCode,
 } from '../public/events.ts'
@@ -29,7 +29,7 @@ export interface ReportPayload {
   readonly reasonCode: string | undefined
   /** The payload's time in Unix seconds, if there is a plausible one. */
   readonly timestamp: number | undefined
-  readonly oddities: readonly Oddity[]
+  readonly oddities: readonly CallbackAnomaly[]
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -40,13 +40,13 @@ export function readReport(
   kind: Extract<CallbackKind, 'status'> | undefined,
   nowMs: number,
   bodyText: () => string,
-): ReportPayload | Problem {
+): ReportPayload | CallbackProblem {
   if (Object.hasOwn(fields, 'statuses')) return readChatApp(fields, nowMs, bodyText)
   if (kind === undefined && !Object.hasOwn(fields, 'messageId')) return 'unknown_shape'
   return readSms(fields, nowMs, bodyText)
 }
 
-function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportPayload | Problem {
+function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportPayload | CallbackProblem {
   const parsed = smsDeliverySchema.safeParse(fields)
   if (!parsed.success) return 'no_message_id'
   const { messageId: id, channel = '', status = '', statusCode, network, description, status_code } = parsed.data
@@ -69,7 +69,7 @@ function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportP
   }
 }
 
-function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): ReportPayload | Problem {
+function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): ReportPayload | CallbackProblem {
   // One callback with several states: taking the first would lose the rest.
   if (Array.isArray(fields['statuses'])) return 'several_statuses'
   const parsed = chatAppDeliverySchema.safeParse(fields)
@@ -95,10 +95,10 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
   }
 }
 
-const NONE_ODD: readonly Oddity[] = []
+const NONE_ODD: readonly CallbackAnomaly[] = []
 
-export function odditiesOf(exact: boolean, timestamp: Oddity | undefined): readonly Oddity[] {
-  const oddities: Oddity[] = timestamp === undefined ? [] : [timestamp]
+export function odditiesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): readonly CallbackAnomaly[] {
+  const oddities: CallbackAnomaly[] = timestamp === undefined ? [] : [timestamp]
   if (!exact) oddities.push('inexact_id')
   return oddities
 }
@@ -146,7 +146,7 @@ const LATEST_AHEAD_SECONDS = 86_400
 interface ReadTimestamp {
   /** Present if it is plausible. */
   readonly seconds?: number
-  readonly oddity?: Oddity
+  readonly oddity?: CallbackAnomaly
 }
 
 /**
@@ -190,7 +190,7 @@ export interface NormalisedStatus {
   /** For `message.queued`: scheduled for later. */
   readonly scheduled?: boolean
   /** For `message.failed`. */
-  readonly failure?: Failure
+  readonly failure?: DeliveryFailure
 }
 
 /**
@@ -251,7 +251,7 @@ function meaningOfUnknown(shape: ReportShape, word: string, carrier: Carrier | u
   return VOCABULARIES[carrier].isOpen ? CARRIER_WORD : undefined
 }
 
-function explained(failure: Failure, { status, reason, reasonCode }: StatusInput): Failure {
+function explained(failure: DeliveryFailure, { status, reason, reasonCode }: StatusInput): DeliveryFailure {
   const code = reasonCode === '' ? undefined : reasonCode
   const words = reason === '' ? undefined : reason
   const said = words ?? code ?? (failure.cause === 'carrier_word' ? status : undefined)

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander'
 import { preparePair, unknownField, type CredentialPair, type LivePair } from '../verify/pair.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { examine } from '../operations/doctor/doctor.ts'
-import type { Diagnosis, Finding } from '../operations/doctor/findings.ts'
+import type { DoctorReport, DoctorFinding } from '../operations/doctor/findings.ts'
 import { ANSWER_TIMEOUT_MS } from '../operations/doctor/own-receiver.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { checkTarget } from './addresses.ts'
@@ -71,7 +71,7 @@ function prepared(pair: CredentialPair): LivePair {
 
 const SIGNS = { problem: '✗', warning: '!', ok: '✓', unknown: '?' } as const
 
-function printDiagnosis({ ok, url, findings }: Diagnosis, { print, colours }: Terminal): void {
+function printDiagnosis({ ok, url, findings }: DoctorReport, { print, colours }: Terminal): void {
   const { bold, green, red, yellow, dim } = colours
   const colour = { problem: red, warning: yellow, ok: green, unknown: dim }
   print(bold(shown(url)))
@@ -82,7 +82,7 @@ function printDiagnosis({ ok, url, findings }: Diagnosis, { print, colours }: Te
   print(ok ? green('No problems found.') : red(summaryOf(findings)))
 }
 
-function summaryOf(findings: readonly Finding[]): string {
+function summaryOf(findings: readonly DoctorFinding[]): string {
   const count = (level: 'problem' | 'warning'): string => {
     const { length } = findings.filter((found) => found.level === level)
     return `${length} ${level}${length === 1 ? '' : 's'}`

@@ -1,6 +1,6 @@
 /** Formats an event as one line. Escapes all external text. */
 import type { Clock } from '../runtime/clock.ts'
-import type { Failure, WebhookEvent } from '../public/events.ts'
+import type { DeliveryFailure, WebhookEvent } from '../public/events.ts'
 import type { Report } from '../messages/event-record.ts'
 import { shown, type Colours } from './terminal.ts'
 
@@ -53,7 +53,7 @@ export function reportWords({ messageId, network, channel, status, statusCode }:
   return [messageId, network ?? channel, status ?? code].filter((word) => word !== undefined)
 }
 
-export function failureWords({ kind, resend }: Pick<Failure, 'kind' | 'resend'>): string {
+export function failureWords({ kind, resend }: Pick<DeliveryFailure, 'kind' | 'resend'>): string {
   return `${kind}, ${resend ? 'send again' : 'do not send again'}`
 }
 

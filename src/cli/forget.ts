@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { systemClock } from '../runtime/clock.ts'
-import { isMeantRequest, type Forgotten } from '../operations/erasure/forget.ts'
+import { isMeantRequest, type ErasureCounts } from '../operations/erasure/forget.ts'
 import { forgetInStore } from '../operations/erasure/in-store.ts'
 import { forgetInQuarantine, forgetInSpool } from '../operations/erasure/left-behind.ts'
 import { checkSelector, type ForgetSelector } from '../operations/erasure/selector.ts'
@@ -115,7 +115,7 @@ async function forget(
 
 const NONE = { count: 0, running: 0 } as const
 
-function tell(forgotten: Forgotten, json: true | undefined, terminal: Terminal): void {
+function tell(forgotten: ErasureCounts, json: true | undefined, terminal: Terminal): void {
   if (json) {
     terminal.printJson(forgotten)
     return

@@ -1,6 +1,6 @@
 /** `holders`: lists the processes that have a store open, with their leases. */
 import type { Command } from 'commander'
-import { holdersOf, type Holder } from '../inbox/known.ts'
+import { holdersOf, type StoreWorker } from '../inbox/known.ts'
 import { CliError } from './exit-codes.ts'
 import { onStore } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
@@ -22,7 +22,7 @@ export function define(command: Command, terminal: Terminal): void {
   })
 }
 
-function cells({ id, name, since, silentMs, held }: Holder, { colours: { dim, yellow } }: Terminal): string[] {
+function cells({ id, name, since, silentMs, held }: StoreWorker, { colours: { dim, yellow } }: Terminal): string[] {
   const life = `heartbeat ${(silentMs / 1_000).toFixed(1)} s ago`
   return [
     id,

@@ -4,7 +4,7 @@ import { checkOptions, functionLike, numberFrom, wholeNumberFrom } from '../runt
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
 import { defined } from '../runtime/defined.ts'
 import { MessagingWebhooksError, OptionsError, RetryLater } from '../public/errors.ts'
-import type { FailedEvent, Failure, SentDetails } from '../public/events.ts'
+import type { FailedEvent, DeliveryFailure, SentDetails } from '../public/events.ts'
 import { checkMessage, type Message, type Outgoing } from './message.ts'
 import type { Recording } from './recording.ts'
 import { SendError } from './send-error.ts'
@@ -89,7 +89,7 @@ export function createResend({
 
 function isToBeSentAgain(
   { type, attempt = 1 }: SentDetails,
-  { resend: isRecommended }: Failure,
+  { resend: isRecommended }: DeliveryFailure,
   attempts: number,
 ): boolean {
   return isRecommended && type !== 'transactional' && attempt < attempts

@@ -57,7 +57,7 @@ export interface ClaimLoop {
   stop(): void
 }
 
-interface ClaimLoopOptions extends Pick<DispatchOptions, 'clock' | 'absence' | 'concurrency' | 'storeTimeoutMs'> {
+interface ClaimLoopOptions extends Pick<DispatchOptions, 'clock' | 'availability' | 'concurrency' | 'storeTimeoutMs'> {
   readonly slots: Slots
   readonly waiting: Waiting
   readonly observers: Observers
@@ -65,7 +65,7 @@ interface ClaimLoopOptions extends Pick<DispatchOptions, 'clock' | 'absence' | '
 }
 
 export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
-  const { clock, absence, concurrency, storeTimeoutMs, slots, waiting, observers, phase } = options
+  const { clock, availability, concurrency, storeTimeoutMs, slots, waiting, observers, phase } = options
   let isWoken = false
   /** When the timer fires. */
   let timerMs = Infinity
@@ -123,7 +123,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     } catch (error) {
       // The claim failed, so assume a backlog.
       filled(BACKLOG)
-      absence.begin('dispatch', asOurs(error, 'store_failed'))
+      availability.begin('dispatch', asOurs(error, 'store_failed'))
       isWoken = false
       setTimer(clock.now() + STORE_PAUSE_MS)
     } finally {
@@ -154,12 +154,12 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
       filled(BACKLOG)
       return undefined
     }
-    const { found } = absence
+    const { found } = availability
     const answer = (observers.meter?.measured(opened.store) ?? opened.store).claim(request)
     const { claims, nextDueMs } = answer instanceof Promise ? await claimInTime(opened, request, answer) : answer
     // The store may be closed by now. Let the leases expire.
     if (phase.isOver) return undefined
-    if (absence.foundBy.size > 0) absence.endAnswered('dispatch', found)
+    if (availability.foundBy.size > 0) availability.endAnswered('dispatch', found)
     filled(claims.length < request.limit ? 0 : fullClaims + 1)
     loop.foundNothing = claims.length === 0
     turns += 1

@@ -1,11 +1,11 @@
 /** The public surface for dead letters. */
-import type { Schemas, WebhookEvent } from '../public/events.ts'
+import type { CallbackSchemas, WebhookEvent } from '../public/events.ts'
 import { everyPage } from '../inbox/pages.ts'
-import type { Awaitable, OpenStore, Page, Resolution } from '../inbox/store.ts'
+import type { Awaitable, OpenStore, StorePage, Resolution } from '../inbox/store.ts'
 import type { Kept } from './revive.ts'
 
 /** An event whose handlers failed in every attempt. */
-export interface DeadLetter<S extends Schemas = {}> {
+export interface DeadLetter<S extends CallbackSchemas = {}> {
   /** The event's id; the argument of `deadLetters.replay`. */
   readonly id: string
   readonly attempts: number
@@ -24,9 +24,9 @@ export interface DeadLettersPage {
 }
 
 /** Events whose handlers failed in every attempt. They are kept until they are replayed, discarded or expired. */
-export interface DeadLetters<S extends Schemas = {}> {
+export interface DeadLetters<S extends CallbackSchemas = {}> {
   /** One page, oldest first. */
-  list(page?: DeadLettersPage): Promise<Page<DeadLetter<S>>>
+  list(page?: DeadLettersPage): Promise<StorePage<DeadLetter<S>>>
   /** The dead letter with this id, or undefined. Searches page by page. */
   get(id: string): Promise<DeadLetter<S> | undefined>
   /**
@@ -47,7 +47,7 @@ async function readDeadLetters(
   store: OpenStore<object>,
   revive: Reviver,
   { after, limit = A_PAGE }: DeadLettersPage,
-): Promise<Page<DeadLetter>> {
+): Promise<StorePage<DeadLetter>> {
   const { items: stored, next } = await store.deadLetters({ after, limit })
   const items: DeadLetter[] = []
   for (const { id, attempts, error, diedAtMs, record, raw, expected } of stored) {

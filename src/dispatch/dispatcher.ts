@@ -110,7 +110,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
  */
 function createAdmit(parts: Parts): AdmitBatch {
   const { clock, phase, observers, waiting, slots, loop } = parts
-  return ({ store, events, nowMs, patience, mayLease }) => {
+  return ({ store, events, nowMs, deadline, mayLease }) => {
     // Drain the backlog before leasing new events.
     const isTurn = mayLease && loop.opened !== undefined && !phase.isStopped && !loop.hasBacklog
     const mayClaim = isTurn && store.admitAndClaim !== undefined
@@ -120,7 +120,7 @@ function createAdmit(parts: Parts): AdmitBatch {
       const answer = asked.admit(events, nowMs)
       if (!(answer instanceof Promise)) return admitted(parts, store, events, answer)
       const kept = answer.then((admissions) => admitted(parts, store, events, admissions))
-      return waitFor(patience, kept)
+      return waitFor(deadline, kept)
     }
     const failed = (error: unknown): never => {
       release(parts, request)
@@ -145,7 +145,7 @@ function createAdmit(parts: Parts): AdmitBatch {
       if (phase.isStopped) waiting.changed()
       return admissions
     }, failed)
-    return waitFor(patience, taken, () => release(parts, request))
+    return waitFor(deadline, taken, () => release(parts, request))
   }
 }
 
@@ -191,7 +191,7 @@ function leaveToClaim({ slots, loop }: Parts, { messageKey, awaits, gapUntilMs }
   const before = slots.ofMessage(messageKey)
   if (before !== undefined) {
     before.hasSuccessor = true
-    before.from.hold?.writeNow()
+    before.from.window?.writeNow()
     return
   }
   if (awaits !== 0) loop.sawGap(gapUntilMs)

@@ -4,7 +4,7 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import { EVENT_FAMILIES, EVENT_TYPES, type EventType, type WebhookEvent } from '../public/events.ts'
 
 /** The second argument of a handler. */
-export interface Context {
+export interface HandlerContext {
   /** 1 for the first attempt. */
   readonly attempt: number
   /** Aborted when the handler exceeds `handlerTimeoutMs`, when the lease expires, or at the deadline of `close()`. */
@@ -14,7 +14,7 @@ export interface Context {
 }
 
 /** A handler as the dispatcher sees it. The receiver has the public, narrower types. */
-export type AnyHandler = (event: WebhookEvent, context: Context) => unknown
+export type AnyHandler = (event: WebhookEvent, context: HandlerContext) => unknown
 
 export interface Registration {
   /** Display name: that of the function, or the pattern that it was registered for. */

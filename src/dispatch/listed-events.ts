@@ -2,7 +2,7 @@
  * The public surface for listing events: what the store still knows of each, and the event itself while its payload is kept.
  */
 import { defined } from '../runtime/defined.ts'
-import type { Carrier, EventType, Schemas, WebhookEvent } from '../public/events.ts'
+import type { Carrier, EventType, CallbackSchemas, WebhookEvent } from '../public/events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
 import { placeOf } from '../messages/order.ts'
 import { filledPage } from '../inbox/pages.ts'
@@ -13,14 +13,14 @@ import type {
   EventsPage,
   EventState,
   OpenStore,
-  Page,
+  StorePage,
   StoredEvent,
 } from '../inbox/store.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import { typeOf, type Kept, type ReviveOptions } from './revive.ts'
 
 /** An event as `receiver.events` returns it. Fields that the store does not keep are undefined. */
-export interface ListedEvent<S extends Schemas = {}> {
+export interface ListedEvent<S extends CallbackSchemas = {}> {
   /** The event's id. */
   readonly id: string
   /**
@@ -76,13 +76,13 @@ export interface ListEventsOptions {
 }
 
 /** A page of events. A filtered page may be short or empty and still have a `next`. */
-export interface EventsListed<S extends Schemas = {}> extends Page<ListedEvent<S>> {
+export interface EventsListed<S extends CallbackSchemas = {}> extends StorePage<ListedEvent<S>> {
   /** Set if the search stopped early: it has covered everything back to this time and continues with `next`. */
   readonly lookedBackTo?: Date
 }
 
 /** All events that the store keeps, in any state. */
-export interface Events<S extends Schemas = {}> {
+export interface Events<S extends CallbackSchemas = {}> {
   /**
    * One page, newest first. A filtered call examines about 20,000 events at most, so that it does not occupy the store; the
    * page says how far back it searched.

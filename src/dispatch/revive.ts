@@ -7,13 +7,13 @@ import {
   SUBSCRIPTION_WORDS,
   type CommonFields,
   type EventType,
-  type Failure,
+  type DeliveryFailure,
   type LateEvent,
   type OverdueEvent,
-  type Problem,
+  type CallbackProblem,
   type ReportEvent,
   type ReportFields,
-  type Schemas,
+  type CallbackSchemas,
   type SentDetails,
   type SubscriptionWord,
   type UnknownSendEvent,
@@ -37,7 +37,7 @@ export interface Kept {
 }
 
 export interface ReviveOptions {
-  readonly schemas: Schemas
+  readonly schemas: CallbackSchemas
   /** The `readSubscription` option: which premium callback this is. Undefined leaves it to the payload. */
   readonly subscriptionType: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
   /** Whether a late report is dispatched as `late` or as its own type. */
@@ -126,7 +126,7 @@ function reviveData(
   return result instanceof Promise ? result.then(build) : build(result)
 }
 
-function schemaFor(type: DataType, schemas: Schemas): Schemas[keyof Schemas] {
+function schemaFor(type: DataType, schemas: CallbackSchemas): CallbackSchemas[keyof CallbackSchemas] {
   return schemas[type] ?? (type === 'received' || type === 'payment' ? undefined : schemas.subscription)
 }
 
@@ -143,7 +143,7 @@ function subscriptionOf(payload: Record<string, unknown>, { subscriptionType }: 
   }
 }
 
-const NOT_PARSED: ReadonlySet<Problem | undefined> = new Set<Problem>([
+const NOT_PARSED: ReadonlySet<CallbackProblem | undefined> = new Set<CallbackProblem>([
   'empty_body',
   'content_encoding',
   'not_json',
@@ -163,7 +163,7 @@ function fieldsOf(kept: Kept): Record<string, unknown> {
 
 type ReportInTheMaking = InTheMaking<CommonFields & Partial<Omit<ReportFields, keyof CommonFields>>> & {
   scheduled?: boolean
-  failure?: Failure
+  failure?: DeliveryFailure
   sent?: SentDetails
   wasOverdue?: true
 }
@@ -217,7 +217,7 @@ function lateEvent(kept: Kept, report: ReportEvent): LateEvent {
   return channel === undefined ? event : Object.assign(event, { channel })
 }
 
-function unrecognized(kept: Kept, data: unknown, problem: Problem): UnrecognizedEvent {
+function unrecognized(kept: Kept, data: unknown, problem: CallbackProblem): UnrecognizedEvent {
   const { kind } = kept.record
   const event = begin('unrecognized', kept, data)
   return Object.assign(event, defined({ kind }), { data, problem })

@@ -46,7 +46,7 @@ export async function releaseLease(parts: Parts, work: Work): Promise<void> {
     parts.slots.untrack(work)
     parts.loop.wake()
   } catch (error) {
-    if (!parts.phase.isStopped) parts.absence.begin('dispatch', asOurs(error, 'store_failed'))
+    if (!parts.phase.isStopped) parts.availability.begin('dispatch', asOurs(error, 'store_failed'))
     parts.slots.untrack(work)
     parts.loop.scheduleClaim(leaseUntilMs)
   }
@@ -106,7 +106,7 @@ function conclude(parts: Parts, work: Work, made: Settlement | undefined): void 
   // Defer the settlement if nothing waits for it: no answer, no later event of the message, no drain and no close.
   const isAwaited = work.hasSuccessor || waiting.isAnyone || settlements.isHurried || phase.isStopped
   const isDeferrable = !isGivenBack && extras === undefined && !isAwaited && isCaughtUp(parts, from.store)
-  const { found } = parts.absence
+  const { found } = parts.availability
   try {
     const answer = isDeferrable ? from.settleDeferrable(settlement) : from.settle(settlement)
     if (typeof answer === 'boolean') {
@@ -130,7 +130,7 @@ function conclude(parts: Parts, work: Work, made: Settlement | undefined): void 
 /** Settles the attempt again, as failed: its transaction was rolled back. */
 async function settleUndone(parts: Parts, work: Work, { failed: cause }: SettleFailed): Promise<void> {
   const settlement = undone(parts, work.claim, cause)
-  const { found } = parts.absence
+  const { found } = parts.availability
   try {
     const held = await work.from.settle(settlement)
     if (typeof held === 'boolean') settled(parts, work, settlement, held, found)
@@ -147,9 +147,9 @@ async function settleLater(parts: Parts, work: Work, settlement: Settlement, err
 }
 
 function settled(parts: Parts, work: Work, { outcome }: Settlement, held: boolean, foundBefore: number): void {
-  const { observers, clock, absence } = parts
+  const { observers, clock, availability } = parts
   const { claim, isLost, isForgotten } = work
-  if (absence.foundBy.size > 0) absence.endAnswered('dispatch', foundBefore)
+  if (availability.foundBy.size > 0) availability.endAnswered('dispatch', foundBefore)
   if (!held && !isLost && !isForgotten) parts.report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
   if (observers.meter !== undefined && held && (outcome === 'done' || outcome === 'dead'))
     observers.meter.settled(outcome, clock.now() - claim.record.receivedAtMs)

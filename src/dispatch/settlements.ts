@@ -3,7 +3,7 @@
  * are held back to fill batches, except during a drain or close.
  */
 import { asOurs } from '../public/errors.ts'
-import { inBatches, waitFor, type Hold } from '../inbox/in-store-time.ts'
+import { inBatches, waitFor, type BatchWindow } from '../inbox/in-store-time.ts'
 import type { OpenStore, Settlement } from '../inbox/store.ts'
 import type { DispatchOptions, Observers, Opened, Phase, Work } from './work.ts'
 
@@ -23,7 +23,7 @@ export interface Settlements {
   settleLater(work: Work, settlement: Settlement, error: unknown): Promise<false>
 }
 
-type SettlementsOptions = Pick<DispatchOptions, 'clock' | 'concurrency' | 'storeTimeoutMs' | 'absence'> & {
+type SettlementsOptions = Pick<DispatchOptions, 'clock' | 'concurrency' | 'storeTimeoutMs' | 'availability'> & {
   readonly observers: Observers
   readonly phase: Phase
 }
@@ -32,31 +32,31 @@ type SettlementsOptions = Pick<DispatchOptions, 'clock' | 'concurrency' | 'store
 const AGAIN_MS = 1_000
 
 export function createSettlements(options: SettlementsOptions): Settlements {
-  const { clock, concurrency, storeTimeoutMs, absence, observers, phase } = options
-  const holds: Hold[] = []
+  const { clock, concurrency, storeTimeoutMs, availability, observers, phase } = options
+  const windows: BatchWindow[] = []
   let hurried = 0
 
   const settlements = {
     isHurried: false,
     into(store: OpenStore<object>): Opened {
       const { settleLingerMs = 0 } = store
-      const settling = (deferrable: boolean, hold?: Hold): Opened['settle'] =>
+      const settling = (deferrable: boolean, window?: BatchWindow): Opened['settle'] =>
         inBatches(
           clock,
           storeTimeoutMs,
-          (batch: readonly Settlement[], patience) => {
+          (batch: readonly Settlement[], deadline) => {
             const settled = (observers.meter?.measured(store) ?? store).settle(batch, clock.now(), deferrable)
-            return settled instanceof Promise ? waitFor(patience, settled) : settled
+            return settled instanceof Promise ? waitFor(deadline, settled) : settled
           },
-          hold,
+          window,
         )
       // Held settlements have no slot but count as in flight, whose limit is several times the number of slots.
-      const hold = settleLingerMs > 0 ? { holdMs: settleLingerMs, most: concurrency, writeNow() {} } : undefined
-      if (hold !== undefined) holds.push(hold)
-      return { store, hold, settle: settling(false), settleDeferrable: settling(true, hold) }
+      const window = settleLingerMs > 0 ? { lingerMs: settleLingerMs, most: concurrency, writeNow() {} } : undefined
+      if (window !== undefined) windows.push(window)
+      return { store, window, settle: settling(false), settleDeferrable: settling(true, window) }
     },
     writeHeld() {
-      for (const hold of holds) hold.writeNow()
+      for (const window of windows) window.writeNow()
     },
     hurry() {
       hurried += 1
@@ -68,7 +68,7 @@ export function createSettlements(options: SettlementsOptions): Settlements {
       }
     },
     async settleLater({ from, leaseUntilMs }: Work, settlement: Settlement, error: unknown): Promise<false> {
-      if (!phase.isStopped) absence.begin('dispatch', asOurs(error, 'store_failed'))
+      if (!phase.isStopped) availability.begin('dispatch', asOurs(error, 'store_failed'))
       while (!phase.isStopped && clock.now() + AGAIN_MS < leaseUntilMs) {
         await new Promise<void>((resolve) => void clock.setTimer(resolve, AGAIN_MS))
         try {

@@ -1,7 +1,13 @@
 /**
  * Counts events without a handler and logs them with the probable cause, because they are settled and would disappear silently.
  */
-import { PROBLEMS, type CallbackKind, type EventType, type Problem, type WebhookEvent } from '../public/events.ts'
+import {
+  PROBLEMS,
+  type CallbackKind,
+  type EventType,
+  type CallbackProblem,
+  type WebhookEvent,
+} from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readSubscription } from '../carriers/subscription.ts'
@@ -67,7 +73,7 @@ const FROM_FIELD = /^(from|sender|msisdn|phone|phone_?number)$/i
 /** Such a text is a word or a name, never a secret: masked keys contain other characters. */
 const SAFE_WORD = /^[\p{L}\p{N}_ .:-]{1,40}$/u
 
-const CAUSES: Readonly<Record<Problem, string>> = {
+const CAUSES: Readonly<Record<CallbackProblem, string>> = {
   empty_body: 'Perhaps a redirect or a proxy on the way took the body off.',
   content_encoding: 'A proxy on the way compresses requests: let it leave them as they are.',
   not_json: 'Perhaps a proxy on the way changed it, or the sender uses a form that is not documented.',
@@ -128,7 +134,7 @@ function kindOf(fields: Readonly<Record<string, unknown>>): CallbackKind | undef
 }
 
 /** For an SMS only carrier A's words are closed. Other networks may use any word. */
-function unknownWord(problem: Problem, data: unknown): string | undefined {
+function unknownWord(problem: CallbackProblem, data: unknown): string | undefined {
   if (problem !== 'unknown_status' || !isRecord(data)) return undefined
   const { statuses, status, network } = data
   if (isRecord(statuses))

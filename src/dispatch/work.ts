@@ -3,8 +3,8 @@ import type { AttemptMessage } from '../public/channels.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { MessagingWebhooksError, NamedEvent } from '../public/errors.ts'
 import type { EventType, WebhookEvent } from '../public/events.ts'
-import type { Absence } from '../inbox/absence.ts'
-import type { Hold } from '../inbox/in-store-time.ts'
+import type { StoreAvailability } from '../inbox/availability.ts'
+import type { BatchWindow } from '../inbox/in-store-time.ts'
 import type { Awaitable, Claim, NewEvent, OpenStore, PAYLOAD, SettleFailed, Settlement } from '../inbox/store.ts'
 import type { RetryPolicy } from '../runtime/backoff.ts'
 import type { HandlerRegistry, Registration } from './handlers.ts'
@@ -22,7 +22,7 @@ export interface DispatchOptions {
   /** Other processes may share the store. If none does, leases cannot be lost. */
   readonly shared: boolean
   readonly reviving: ReviveOptions
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt has ended and its channel has subscribers. `succeeded` if no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
@@ -91,7 +91,7 @@ export interface Opened {
   /** The same for settlements that nothing waits for. */
   settleDeferrable(settlement: Settlement): Awaitable<boolean | SettleFailed>
   /** The batch of those, if the store holds them back. */
-  readonly hold: Hold | undefined
+  readonly window: BatchWindow | undefined
 }
 
 /**

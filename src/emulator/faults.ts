@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { numberFrom } from '../runtime/check-options.ts'
 import { recordOf } from '../runtime/record-of.ts'
-import type { Proof } from '../public/events.ts'
+import type { EventProof } from '../public/events.ts'
 import type { Delivery } from './outgoing.ts'
 import { drawsOf, type Draw, type Seed } from './random.ts'
 
@@ -119,7 +119,7 @@ function isForPolicy(faults: readonly string[]): boolean {
 }
 
 /** Whether the fault applies to a callback with these proofs. */
-function canMeet(name: FaultName, proof: Proof): boolean {
+function canMeet(name: FaultName, proof: EventProof): boolean {
   const { needs } = faultRow(name)
   return needs === undefined || proof === 'both' || proof === needs
 }
@@ -149,7 +149,7 @@ const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.some((other) 
  * Plans the faults of a callback. Depends only on the seed and the callback's `key`, not on earlier callbacks. `proof`: the
  * proofs that it carries.
  */
-export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: Proof): PlannedCallback {
+export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: EventProof): PlannedCallback {
   const isDrawn = (name: FaultName, draw: Draw): boolean => {
     const rate = rates[name] ?? 0
     return rate > 0 && canMeet(name, proof) && draw(name) < rate
@@ -200,7 +200,7 @@ export function isJudgedByTheSecond(faults: ReadonlySet<FaultName>): boolean {
 }
 
 /** Whether a correct receiver accepts a request with these faults if either proof suffices, as in the contract. */
-export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: Proof): boolean {
+export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: EventProof): boolean {
   return [...faults].every((name) => {
     const { taken } = faultRow(name)
     if (taken === 'by its authKey') return proof !== 'signature'

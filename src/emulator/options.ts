@@ -3,7 +3,7 @@
  * tables derive from them. Errors state what was expected and never show a key.
  */
 import { z } from 'zod'
-import { CALLBACK_KINDS, CARRIERS, type CallbackKind, type Proof } from '../public/events.ts'
+import { CALLBACK_KINDS, CARRIERS, type CallbackKind, type EventProof } from '../public/events.ts'
 import { OptionsError } from '../public/errors.ts'
 import {
   checkOptions,
@@ -132,14 +132,14 @@ function kebabCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-const PROOFS = ['both', 'authKey', 'signature'] as const satisfies readonly Proof[]
+const PROOFS = ['both', 'authKey', 'signature'] as const satisfies readonly EventProof[]
 const PROOF_SUBJECTS = ['sms', 'chat-app', 'received', 'payment', 'subscription'] as const
 
 /** The kinds of callback in the contract. A Message Status callback is `sms` or `chat-app`, by its fields. */
 type ProofSubject = (typeof PROOF_SUBJECTS)[number]
 
 /** One proof for all callbacks, or one for each kind named. Others carry both. */
-export type CallbackProof = Proof | Readonly<Partial<Record<ProofSubject, Proof | undefined>>>
+export type CallbackProof = EventProof | Readonly<Partial<Record<ProofSubject, EventProof | undefined>>>
 
 const proofSchema = z.strictObject(recordOf(PROOF_SUBJECTS, () => z.enum(PROOFS).default('both')))
 
@@ -224,7 +224,7 @@ function readCallbackProof(given: unknown = 'both') {
   if (typeof given !== 'object' || given === null) checkName('proof', 'proof', given, PROOFS)
   const all = PROOFS.find((one) => one === given)
   const proofs = checkOptions(proofSchema, all === undefined ? given : recordOf(PROOF_SUBJECTS, () => all), 'proof')
-  return (kind: CallbackKind, { statuses }: Readonly<Record<string, unknown>>): Proof =>
+  return (kind: CallbackKind, { statuses }: Readonly<Record<string, unknown>>): EventProof =>
     proofs[kind !== 'status' ? kind : isRecord(statuses) ? 'chat-app' : 'sms']
 }
 

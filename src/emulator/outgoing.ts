@@ -1,5 +1,5 @@
 /** A callback to post, and the results of its requests. */
-import type { CallbackKind, Proof } from '../public/events.ts'
+import type { CallbackKind, EventProof } from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
 
 /** The webhook security pair. */
@@ -17,7 +17,7 @@ export interface Outgoing extends KeyPair {
   /** The project's display name. */
   readonly project: string
   /** Proofs that the callback carries: the authKey in the body, the signature under the secret. */
-  readonly proof: Proof
+  readonly proof: EventProof
   /** The pair before the last rotation, for the fault that uses an old key. Absent if none was rotated. */
   readonly previous?: KeyPair | undefined
   /** Posts to https URLs only. Contract, service.md#webhook-security-pair, Enforce HTTPS. */

@@ -1,6 +1,6 @@
 /** Posts callbacks like the service, with faults drawn from the seed. Contract, service.md#delivery-rules. */
 import { setMaxListeners } from 'node:events'
-import type { Proof } from '../public/events.ts'
+import type { EventProof } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
 import {
   isJudgedByTheSecond,
@@ -141,7 +141,12 @@ function unsent(
 }
 
 /** If the second changed during the request, either answer is correct, so the answer decides. */
-function isIntact({ faults }: PlannedRequest, proof: Proof, { whole, status }: Posted, secondTurned: boolean): boolean {
+function isIntact(
+  { faults }: PlannedRequest,
+  proof: EventProof,
+  { whole, status }: Posted,
+  secondTurned: boolean,
+): boolean {
   if (!whole) return false
   if (secondTurned && isJudgedByTheSecond(faults)) return status !== undefined && status >= 200 && status < 300
   return isToBeTaken(faults, proof)

@@ -15,7 +15,7 @@ export function inStoreTime<T>(clock: Clock, timeoutMs: number, answer: Promise<
 }
 
 /** One deadline for several calls to the store and for the wait before them. One call at a time waits on it. */
-export interface Patience {
+export interface Deadline {
   readonly clock: Clock
   readonly timeoutMs: number
   /** The deadline has passed. */
@@ -26,29 +26,29 @@ export interface Patience {
   cancel: (() => void) | undefined
 }
 
-/** The timer starts with the first wait, or earlier with `beginPatience`. */
-export function newPatience(clock: Clock, timeoutMs: number): Patience {
+/** The timer starts with the first wait, or earlier with `beginDeadline`. */
+export function newDeadline(clock: Clock, timeoutMs: number): Deadline {
   return { clock, timeoutMs, isOver: false, giveUp: NOTHING, cancel: undefined }
 }
 
-function beginPatience(patience: Patience): void {
-  patience.cancel = patience.clock.setTimer(() => {
-    patience.isOver = true
-    patience.giveUp()
-  }, patience.timeoutMs)
+function beginDeadline(deadline: Deadline): void {
+  deadline.cancel = deadline.clock.setTimer(() => {
+    deadline.isOver = true
+    deadline.giveUp()
+  }, deadline.timeoutMs)
 }
 
 /** Settles like the answer, or calls `onTimeout` and rejects with `store_slow` at the deadline. */
-export function waitFor<T>(patience: Patience, answer: Promise<T>, onTimeout = NOTHING): Promise<T> {
-  if (patience.cancel === undefined) beginPatience(patience)
+export function waitFor<T>(deadline: Deadline, answer: Promise<T>, onTimeout = NOTHING): Promise<T> {
+  if (deadline.cancel === undefined) beginDeadline(deadline)
   return new Promise((resolve, reject) => {
-    patience.giveUp = () => {
+    deadline.giveUp = () => {
       onTimeout()
       reject(new MessagingWebhooksError('store_slow'))
     }
     // After the answer, the timer cannot fire before the next wait or the cancellation.
     answer.then(resolve, reject)
-    if (patience.isOver) patience.giveUp()
+    if (deadline.isOver) deadline.giveUp()
   })
 }
 
@@ -58,35 +58,35 @@ interface Batch<T, R> {
   readonly items: T[]
   readonly waiting: { readonly resolve: (result: R) => void; readonly reject: (error: unknown) => void }[]
   /** Starts with its first item. Later items have waited less. */
-  readonly patience: Patience
+  readonly deadline: Deadline
 }
 
 /** A write waits this long for others, or until there are `most`. */
-export interface Hold {
-  readonly holdMs: number
+export interface BatchWindow {
+  readonly lingerMs: number
   readonly most: number
   /** Ends the wait, because a caller needs the result. Set by the user of this window. */
   writeNow: () => void
 }
 
 /**
- * Combines items into batches: items that arrive during a write form the next one. Waits on a timer only with `hold`. A
+ * Combines items into batches: items that arrive during a write form the next one. Waits on a timer only with `window`. A
  * synchronous result (memory) is passed through. An error among later results rejects that item only. The deadline of a batch
  * starts with its first item and lasts `usualMs` unless that item gives another; `write` must not exceed it.
  */
 export function inBatches<T, R>(
   clock: Clock,
   usualMs: number,
-  write: (items: readonly T[], patience: Patience) => readonly R[] | Promise<readonly (R | Error)[]>,
-  hold?: Hold,
+  write: (items: readonly T[], deadline: Deadline) => readonly R[] | Promise<readonly (R | Error)[]>,
+  window?: BatchWindow,
 ): (item: T, timeoutMs?: number) => Awaitable<R> {
   const queue: Batch<T, R>[] = []
   let isWriting = false
-  let cancelHold: (() => void) | undefined
+  let cancelLinger: (() => void) | undefined
   /** For items written immediately, one at a time. A synchronous store never starts its timer. */
-  const own = newPatience(clock, usualMs)
+  const own = newDeadline(clock, usualMs)
 
-  async function finish({ waiting, patience }: Batch<T, R>, written: Promise<readonly (R | Error)[]>): Promise<void> {
+  async function finish({ waiting, deadline }: Batch<T, R>, written: Promise<readonly (R | Error)[]>): Promise<void> {
     try {
       const results = await written
       for (const [index, { resolve, reject }] of waiting.entries()) {
@@ -97,10 +97,10 @@ export function inBatches<T, R>(
     } catch (error) {
       for (const { reject } of waiting) reject(error)
     }
-    patience.cancel?.()
+    deadline.cancel?.()
     // Reset for reuse.
-    patience.cancel = undefined
-    patience.isOver = false
+    deadline.cancel = undefined
+    deadline.isOver = false
     isWriting = false
     if (queue.length > 0) goOn()
   }
@@ -108,18 +108,18 @@ export function inBatches<T, R>(
   function goOn(): void {
     const next = queue[0]
     if (next === undefined || isWriting) return
-    if (hold === undefined || next.items.length >= hold.most) writeNext()
+    if (window === undefined || next.items.length >= window.most) writeNext()
     // `close` waits for held items.
-    else cancelHold ??= clock.setTimer(writeNext, hold.holdMs, true)
+    else cancelLinger ??= clock.setTimer(writeNext, window.lingerMs, true)
   }
 
   function writeNext(): void {
-    cancelHold?.()
-    cancelHold = undefined
+    cancelLinger?.()
+    cancelLinger = undefined
     const batch = queue.shift()
     if (batch === undefined) return
     isWriting = true
-    const begin = async (): Promise<readonly (R | Error)[]> => write(batch.items, batch.patience)
+    const begin = async (): Promise<readonly (R | Error)[]> => write(batch.items, batch.deadline)
     void finish(batch, begin())
   }
 
@@ -127,31 +127,31 @@ export function inBatches<T, R>(
   function nextBatch(timeoutMs: number): Batch<T, R> {
     const last = queue.at(-1)
     if (last !== undefined && last.items.length < MOST_A_BATCH) return last
-    const batch = { items: [], waiting: [], patience: newPatience(clock, timeoutMs) }
-    beginPatience(batch.patience)
+    const batch = { items: [], waiting: [], deadline: newDeadline(clock, timeoutMs) }
+    beginDeadline(batch.deadline)
     queue.push(batch)
     return batch
   }
 
-  if (hold !== undefined)
-    hold.writeNow = () => {
-      if (cancelHold !== undefined) writeNext()
+  if (window !== undefined)
+    window.writeNow = () => {
+      if (cancelLinger !== undefined) writeNext()
     }
 
   return (item, timeoutMs = usualMs) => {
-    if (isWriting || hold !== undefined)
+    if (isWriting || window !== undefined)
       return new Promise<R>((resolve, reject) => {
         const { items, waiting } = nextBatch(timeoutMs)
         items.push(item)
         waiting.push({ resolve, reject })
-        if (hold !== undefined) goOn()
+        if (window !== undefined) goOn()
       })
-    const patience = timeoutMs === usualMs ? own : newPatience(clock, timeoutMs)
-    const results = write([item], patience)
+    const deadline = timeoutMs === usualMs ? own : newDeadline(clock, timeoutMs)
+    const results = write([item], deadline)
     if (results instanceof Promise) {
       isWriting = true
       return new Promise<R>((resolve, reject) => {
-        void finish({ items: [item], waiting: [{ resolve, reject }], patience }, results)
+        void finish({ items: [item], waiting: [{ resolve, reject }], deadline }, results)
       })
     }
     const [result] = results

@@ -1,10 +1,10 @@
 /** Admission: every verified event passes through here once, before the response. */
 import { withDeadline, type SteadyClock } from '../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
-import type { Absence } from './absence.ts'
+import type { StoreAvailability } from './availability.ts'
 import { isForgotten } from './forgotten.ts'
 import { keepingOf, type Keeping } from './keeping.ts'
-import { inBatches, newPatience, waitFor, type Patience } from './in-store-time.ts'
+import { inBatches, newDeadline, waitFor, type Deadline } from './in-store-time.ts'
 import { knownOf, type Known } from './known.ts'
 import type { Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
@@ -21,7 +21,7 @@ export type AdmitBatch = (batch: {
   readonly store: OpenStore<object>
   readonly events: readonly NewEvent[]
   readonly nowMs: number
-  readonly patience: Patience
+  readonly deadline: Deadline
   readonly mayLease: boolean
 }) => Awaitable<readonly Admission[]>
 
@@ -31,7 +31,7 @@ interface InboxOptions {
   /** Maximum wait of an event for a step of its message. */
   readonly gapTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   /** Notifies that an event may be due: another process has admitted one, or an outage is over. */
   readonly onWork: () => void
   /** Notifies that the leases of these messages may be lost. */
@@ -69,7 +69,7 @@ export interface Inbox<X extends object> {
 const UNTIL_FORGOTTEN_MS = 600_000
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
-  const { clock, storeTimeoutMs, gapTimeoutMs, report, absence, admitBatch, onWork, onLost } = options
+  const { clock, storeTimeoutMs, gapTimeoutMs, report, availability, admitBatch, onWork, onLost } = options
   const pruning = createPruning(clock)
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
@@ -82,11 +82,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     spooling ??= openSpooling({
       clock,
       storeTimeoutMs,
-      absence,
+      availability,
       report,
       openSpools,
       openStore: open,
-      write: (events, patience) => write(events, patience, false),
+      write: (events, deadline) => write(events, deadline, false),
       admit,
       onWork,
     })
@@ -142,32 +142,32 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   /** Writes one batch into the store, within the deadline. */
   function write(
     events: readonly NewEvent[],
-    patience: Patience,
+    deadline: Deadline,
     mayLease: boolean,
   ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
-    if (patience.isOver) throw new MessagingWebhooksError('store_slow')
+    if (deadline.isOver) throw new MessagingWebhooksError('store_slow')
     const nowMs = clock.now()
     const haveGaps = events.some(({ awaits }) => awaits !== 0)
     const timed = haveGaps ? events.map((event) => onSteadyClock(event, nowMs)) : events
-    const admissions = admitBatch({ store: opened, events: timed, nowMs, patience, mayLease })
+    const admissions = admitBatch({ store: opened, events: timed, nowMs, deadline, mayLease })
     return admissions instanceof Promise ? admissions.then(withErrors) : admissions
   }
 
   /** The same, but a batch behind a failed one is not written before it. */
   function writeInOrder(
     events: readonly NewEvent[],
-    patience: Patience,
+    deadline: Deadline,
   ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
     const recover = (error: unknown): Promise<readonly (Admission | Error)[]> => {
       // Without a spool, find the events that the store can admit on their own.
-      if (outage === undefined) return admitAroundPoison((some) => write(some, patience, false), events)
+      if (outage === undefined) return admitAroundPoison((some) => write(some, deadline, false), events)
       outage.begin(error)
       throw error
     }
     try {
-      const admissions = write(events, patience, true)
+      const admissions = write(events, deadline, true)
       return admissions instanceof Promise ? admissions.catch(recover) : admissions
     } catch (error) {
       return recover(error)
@@ -176,7 +176,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   /** Without a spool, only callbacks detect that the store is unavailable or back. */
   function failed(error: unknown): MessagingWebhooksError {
-    if (!closed) absence.begin('admission')
+    if (!closed) availability.begin('admission')
     return asOurs(error, 'store_failed')
   }
 
@@ -191,18 +191,18 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   /** Opening and admission share one deadline. */
   async function admitWhenOpen(event: NewEvent): Promise<Admission> {
-    const patience = newPatience(clock, storeTimeoutMs)
+    const deadline = newDeadline(clock, storeTimeoutMs)
     async function openAndAdmit(): Promise<Admission> {
       await open()
-      if (patience.isOver) throw new MessagingWebhooksError('store_slow')
+      if (deadline.isOver) throw new MessagingWebhooksError('store_slow')
       return admit(event)
     }
     try {
-      return await waitFor(patience, openAndAdmit())
+      return await waitFor(deadline, openAndAdmit())
     } catch (error) {
       return await takeInstead(event, error)
     } finally {
-      patience.cancel?.()
+      deadline.cancel?.()
     }
   }
 
@@ -214,12 +214,12 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       if (admission instanceof Promise)
         return admission.then(
           (settled) => {
-            if (absence.foundBy.size > 0) absence.end('admission')
+            if (availability.foundBy.size > 0) availability.end('admission')
             return settled
           },
           (error: unknown) => takeInstead(event, error),
         )
-      if (absence.foundBy.size > 0) absence.end('admission')
+      if (availability.foundBy.size > 0) availability.end('admission')
       return admission
     } catch (error) {
       return takeInstead(event, error)

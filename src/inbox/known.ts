@@ -2,7 +2,7 @@
 import type { OpenStore, StoreCounts } from './store.ts'
 
 /** A worker: a process that has the store open and keeps its leases by sending heartbeats. */
-export interface Holder {
+export interface StoreWorker {
   /** Random. A process that was declared dead continues under another id. */
   readonly id: string
   /** Host name and process id, as the process reported them. */
@@ -17,7 +17,7 @@ export interface Holder {
 }
 
 /** Undefined if the store does not record its workers. */
-export async function holdersOf(store: OpenStore<object>): Promise<readonly Holder[] | undefined> {
+export async function holdersOf(store: OpenStore<object>): Promise<readonly StoreWorker[] | undefined> {
   const holders = await store.holders?.()
   return holders?.map(({ sinceMs, ...holder }) => {
     return { ...holder, since: sinceMs === undefined ? undefined : new Date(sinceMs) }
@@ -26,7 +26,7 @@ export async function holdersOf(store: OpenStore<object>): Promise<readonly Hold
 
 export interface Known extends StoreCounts {
   /** Undefined if the store does not record its workers. */
-  readonly holders: readonly Holder[] | undefined
+  readonly holders: readonly StoreWorker[] | undefined
 }
 
 export async function knownOf(store: OpenStore<object>): Promise<Known> {

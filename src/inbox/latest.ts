@@ -1,5 +1,5 @@
 /** The latest state of a message, as the API returns it. */
-import type { Failure, SentDetails, TimestampSource } from '../public/events.ts'
+import type { DeliveryFailure, SentDetails, TimestampSource } from '../public/events.ts'
 import { sentDetails } from '../messages/expected.ts'
 import { knownTime } from '../messages/order.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
@@ -33,7 +33,7 @@ export type ReportState = StateFields &
         /** True for code 14: delivery is planned for later. */
         readonly scheduled: boolean
       }
-    | { readonly type: 'message.failed'; readonly failure: Failure }
+    | { readonly type: 'message.failed'; readonly failure: DeliveryFailure }
   )
 
 /** The latest state of a message. Contract, service.md#cross-channel-mapping: keep the latest `statusCode` per `messageId`. */

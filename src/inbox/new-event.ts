@@ -1,7 +1,7 @@
 /** From a verified body to the event that the inbox admits: reads, normalises, identifies and orders it. */
 import { textOf } from '../runtime/values.ts'
 import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
-import type { CallbackKind, Carrier, Oddity, Problem, Proof } from '../public/events.ts'
+import type { CallbackKind, Carrier, CallbackAnomaly, CallbackProblem, EventProof } from '../public/events.ts'
 import {
   isExactText,
   normaliseStatus,
@@ -23,7 +23,7 @@ export interface ProvenCallback {
   readonly masked: Buffer
   /** The bytes as parsed JSON, if known. */
   readonly payload?: Readonly<Record<string, unknown>> | undefined
-  readonly proof: Proof
+  readonly proof: EventProof
   /** Separates the messages of projects. Undefined with a single project, whatever its name. */
   readonly scope: string | undefined
   readonly project: string | undefined
@@ -130,7 +130,7 @@ function reportEvent(
 }
 
 /** An event that belongs to no message: a payment, a received message, a subscription, or an unreadable callback. */
-function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: Problem | undefined): NewEvent {
+function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: CallbackProblem | undefined): NewEvent {
   const { kind, body, scope, project, masked, arrivedAtMs } = callback
   const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
   const chosen = options.dedupeKey?.({
@@ -167,7 +167,7 @@ type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 function recordOf(
   callback: ProvenCallback,
   ownSeconds: number | undefined,
-  odd: readonly Oddity[],
+  odd: readonly CallbackAnomaly[],
 ): InTheMaking<EventRecord> {
   const { project, kind, arrivedAtMs, proof, body, signedAt, trace } = callback
   const known = ownSeconds ?? signedAt
@@ -179,7 +179,7 @@ function recordOf(
     receivedAtMs: arrivedAtMs,
     proof,
   }
-  const oddities: readonly Oddity[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
+  const oddities: readonly CallbackAnomaly[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
   if (oddities.length > 0) record.oddities = oddities
   if (trace !== undefined) keepTrace(record, trace)
   return record

@@ -5,7 +5,7 @@
 import { pause, systemClock, withDeadline } from '../runtime/clock.ts'
 import type { ErrorCode } from '../public/error-table.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
-import type { Absence } from './absence.ts'
+import type { StoreAvailability } from './availability.ts'
 
 /** Errors that only a change of the setup can fix. */
 const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -35,7 +35,7 @@ interface OpeningOptions {
   readonly open: () => Promise<void>
   /** The spool keeps callbacks while the store is unavailable. */
   readonly hasSpool: boolean
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   readonly isClosing: () => boolean
 }
 
@@ -44,7 +44,7 @@ interface OpeningOptions {
  * continues. Without a spool it waits for the store. Rejects if retrying cannot help.
  */
 export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
-  const { storeTimeoutMs, open, hasSpool, absence } = options
+  const { storeTimeoutMs, open, hasSpool, availability } = options
   const opened = open()
   try {
     // If the connection hangs, this attempt continues as the first of `keepTrying`.
@@ -55,7 +55,7 @@ export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
     const error = asOurs(given, 'store_failed')
     if (isPermanent(error)) throw error
     // With a spool, its outage has reported the error.
-    if (!hasSpool) absence.begin('dispatch', error)
+    if (!hasSpool) availability.begin('dispatch', error)
     const trying = keepTrying(opened, options)
     if (!hasSpool) return trying
     // The caller has its answer, and the error was reported.
@@ -63,12 +63,12 @@ export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
   }
 }
 
-async function keepTrying(first: Promise<void>, { open, isClosing, absence }: OpeningOptions): Promise<void> {
+async function keepTrying(first: Promise<void>, { open, isClosing, availability }: OpeningOptions): Promise<void> {
   let attempt = first
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     try {
       await attempt
-      absence.end('dispatch')
+      availability.end('dispatch')
       return
     } catch (error) {
       if (isClosing()) throw new MessagingWebhooksError('receiver_closed')

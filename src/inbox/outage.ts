@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { Absence } from './absence.ts'
+import type { StoreAvailability } from './availability.ts'
 import type { Spool } from './spool/spool.ts'
 import type { Admission, NewEvent } from './store.ts'
 
@@ -52,11 +52,11 @@ export function createOutage(options: {
   readonly takeFromSpool: (events: readonly NewEvent[]) => Promise<void>
   /** The usual admission, for events that have waited up to `waitMs`. Returns to this outage if the store fails. */
   readonly admit: (event: NewEvent) => Promise<Admission>
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   /** The store has all events again. */
   readonly onOver: () => void
 }): Outage {
-  const { clock, spool, waitMs, takeFromSpool, admit, absence, onOver } = options
+  const { clock, spool, waitMs, takeFromSpool, admit, availability, onOver } = options
   let fromSpool = 0
   const appends = new Set<Promise<unknown>>()
   let lookMs = FIRST_LOOK_MS
@@ -69,7 +69,7 @@ export function createOutage(options: {
 
   function begin(cause: unknown): void {
     // Also if an earlier process left events in the spool and the store turns out to be unavailable.
-    absence.begin('spool', new MessagingWebhooksError('store_outage', undefined, { cause }))
+    availability.begin('spool', new MessagingWebhooksError('store_outage', undefined, { cause }))
     if (outage.active) return
     outage.active = true
     lookMs = FIRST_LOOK_MS
@@ -144,7 +144,7 @@ export function createOutage(options: {
     }
     if (stopped) return
     outage.active = false
-    absence.end('spool', fromSpool)
+    availability.end('spool', fromSpool)
     fromSpool = 0
     endWaiting(admit)
     onOver()

@@ -1,5 +1,5 @@
 /** Reads paged lists. */
-import type { Page } from './store.ts'
+import type { StorePage } from './store.ts'
 
 /** All pages, until one has no `next`. */
 export async function* everyPage<P extends { readonly next?: string | undefined }>(
@@ -17,8 +17,8 @@ export async function* everyPage<P extends { readonly next?: string | undefined 
 export async function filledPage<
   T,
   Q extends { readonly after: string | undefined; readonly limit: number },
-  P extends Page<T>,
->(query: Q, ask: (query: Q) => PromiseLike<P & Page<T>>, mostCalls = Infinity): Promise<P> {
+  P extends StorePage<T>,
+>(query: Q, ask: (query: Q) => PromiseLike<P & StorePage<T>>, mostCalls = Infinity): Promise<P> {
   let page = await ask(query)
   let items: readonly T[] = page.items
   for (let calls = 1; calls < mostCalls && page.next !== undefined && items.length < query.limit; calls += 1) {

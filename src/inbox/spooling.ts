@@ -1,9 +1,9 @@
 /** The spools behind the inbox: one for outages of the store, with the way back, and one for events that the store refuses. */
 import type { Clock } from '../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
-import type { Absence } from './absence.ts'
+import type { StoreAvailability } from './availability.ts'
 import { isForgotten } from './forgotten.ts'
-import { inStoreTime, newPatience, type Patience } from './in-store-time.ts'
+import { inStoreTime, newDeadline, type Deadline } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import type { Spools } from './spool/spool.ts'
@@ -19,12 +19,12 @@ const PART_FOR_WAITING = 1 / 2
 interface SpoolingOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
   readonly openSpools: () => Promise<Spools>
   readonly openStore: () => Promise<OpenStore<object>>
   /** Writes one batch into the store within the deadline. No caller waits for it. */
-  readonly write: (events: readonly NewEvent[], patience: Patience) => Awaitable<readonly (Admission | Error)[]>
+  readonly write: (events: readonly NewEvent[], deadline: Deadline) => Awaitable<readonly (Admission | Error)[]>
   /** The usual admission, for events that waited in memory. */
   readonly admit: (event: NewEvent, timeoutMs: number) => Awaitable<Admission>
   /** Events left the spool, or the outage is over. */
@@ -43,7 +43,7 @@ export interface Spooling {
 }
 
 export async function openSpooling(options: SpoolingOptions): Promise<Spooling> {
-  const { clock, storeTimeoutMs, absence, report, openSpools, openStore, write, admit, onWork } = options
+  const { clock, storeTimeoutMs, availability, report, openSpools, openStore, write, admit, onWork } = options
   const spools = await openSpools()
   // Once per start, refused events move to the outage spool and are tried again; those refused again come back. If that spool
   // is full, the rest waits for the next start, and new events are not blocked.
@@ -53,11 +53,11 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
 
   /** No caller waits, so each write has its own deadline. */
   async function writePlainly(events: readonly NewEvent[]): Promise<readonly (Admission | Error)[]> {
-    const patience = newPatience(clock, storeTimeoutMs)
+    const deadline = newDeadline(clock, storeTimeoutMs)
     try {
-      return await write(events, patience)
+      return await write(events, deadline)
     } finally {
-      patience.cancel?.()
+      deadline.cancel?.()
     }
   }
 
@@ -91,10 +91,10 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
     waitMs,
     takeFromSpool,
     admit: async (event) => admit(event, storeTimeoutMs - waitMs),
-    absence,
+    availability,
     onOver() {
       // `admission` may have found the store unavailable before the spool was open.
-      absence.end('admission')
+      availability.end('admission')
       onWork()
     },
   })

@@ -191,7 +191,7 @@ export interface EventsPage extends EventFilter {
  * A page of events. With a filter it may be short or empty and still have a `next`, because each call searches a bounded number
  * of events.
  */
-export interface EventsAnswer extends Page<StoredEvent> {
+export interface EventsAnswer extends StorePage<StoredEvent> {
   /** Set if the search ended before the page was full: it skipped no event younger than this. */
   readonly lookedBackToMs?: number
 }
@@ -203,7 +203,7 @@ export interface EventsAnswer extends Page<StoredEvent> {
 export type Resolution = 'replay' | 'force' | 'discard'
 
 /** A page of a list. */
-export interface Page<T> {
+export interface StorePage<T> {
   readonly items: readonly T[]
   /** Pass it as `after` to get the next page. Undefined on the last page. */
   readonly next?: string
@@ -283,7 +283,7 @@ export interface SentToPage {
   readonly toMs?: number | undefined
 }
 
-export interface SentToAnswer extends Page<StoredExpectation> {
+export interface SentToAnswer extends StorePage<StoredExpectation> {
   /** Set with `next` if the bounded search ended: how far back it searched. */
   readonly lookedBackToMs?: number
 }
@@ -381,7 +381,10 @@ export interface OpenStore<X extends object = {}> {
   /** The latest state of a message. Undefined if it is unknown. */
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */
-  deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<StoredDeadLetter>>
+  deadLetters(page: {
+    readonly after: string | undefined
+    readonly limit: number
+  }): Awaitable<StorePage<StoredDeadLetter>>
   /**
    * Lists stored events, newest first: by admission, or by the latest known time if the store has no index of admissions. For
    * observers: it may scan everything, and an event that changes between two pages may be on both or on neither. It must not
@@ -399,7 +402,7 @@ export interface OpenStore<X extends object = {}> {
    * order. `limit` bounds what it examines, so a page may be empty and have a `next`. Items stored during the walk may be
    * missing.
    */
-  kept(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<KeptEvent>>
+  kept(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<StorePage<KeptEvent>>
   /**
    * Erases records, bytes, errors, dead letters and the latest state of the targets. The identity of each event stays, so that
    * a repetition is a duplicate, as do the values that order a message. Unsettled events become settled: a worker that settles
@@ -439,7 +442,7 @@ export interface OpenStore<X extends object = {}> {
     readonly toMs: number
     /** Restricts the page to this message, whenever it was sent. */
     readonly messageKey?: string | undefined
-  }): Awaitable<Page<StoredExpectation>>
+  }): Awaitable<StorePage<StoredExpectation>>
   /**
    * Sends to one of these recipients, newest first. For observers: as with a filter of `events`, each call searches a bounded
    * number, so a page may be short and have a `next`.

@@ -2,8 +2,8 @@
  * The state of the receiver in one answer, problems first: from counts that are kept anyway, and from the receiver's health.
  */
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
-import type { Receiver, Stats } from '../receiver/surface.ts'
-import { HEALTH_REASONS, type Health } from '../operations/health.ts'
+import type { Receiver, ReceiverStats } from '../receiver/surface.ts'
+import { HEALTH_REASONS, type ReceiverHealth } from '../operations/health.ts'
 import type { Letters } from './dead-letters.ts'
 import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
@@ -15,8 +15,8 @@ import { createHistory, createWatcher, type History, type Range, type Watcher } 
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters'>
 
 interface Reading {
-  readonly stats: Stats
-  readonly health: Health
+  readonly stats: ReceiverStats
+  readonly health: ReceiverHealth
 }
 
 /** What is remembered of a receiver: once, however many inspectors are mounted on it. */

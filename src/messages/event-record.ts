@@ -8,10 +8,10 @@ import {
   type CallbackKind,
   type Carrier,
   type EventType,
-  type Failure,
-  type Oddity,
-  type Problem,
-  type Proof,
+  type DeliveryFailure,
+  type CallbackAnomaly,
+  type CallbackProblem,
+  type EventProof,
   type ReportType,
   type StatusCode,
   type TimestampSource,
@@ -31,13 +31,13 @@ export interface Report {
   readonly status?: string
   readonly statusCode?: StatusCode
   readonly scheduled?: boolean
-  readonly failure?: Failure
+  readonly failure?: DeliveryFailure
 }
 
 /**
  * Why the message failed. Returns a copy, because users may change what they get. A record from elsewhere may lack the cause.
  */
-export function failureOf({ failure }: Report): Failure {
+export function failureOf({ failure }: Report): DeliveryFailure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
 }
 
@@ -50,10 +50,10 @@ export interface EventRecord {
   readonly timestamp: number
   readonly timestampSource: TimestampSource
   readonly receivedAtMs: number
-  readonly proof: Proof
-  readonly oddities?: readonly Oddity[]
+  readonly proof: EventProof
+  readonly oddities?: readonly CallbackAnomaly[]
   /** Why the body could not be read. Such an event is `unrecognized`. */
-  readonly problem?: Problem
+  readonly problem?: CallbackProblem
   readonly report?: Report
   /** A synthetic event: the message that its body names is overdue. */
   readonly overdue?: true
@@ -105,9 +105,9 @@ export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): Ev
 }
 
 const NOTHING: Readonly<Record<string, unknown>> = {}
-const PROOFS: readonly Proof[] = ['authKey', 'signature', 'both', 'none']
+const PROOFS: readonly EventProof[] = ['authKey', 'signature', 'both', 'none']
 const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival', 'clock']
-const FAILURES: readonly Failure['kind'][] = ['transient', 'permanent', 'unreachable']
+const FAILURES: readonly DeliveryFailure['kind'][] = ['transient', 'permanent', 'unreachable']
 /** The range of a `Date`. */
 const LAST_TIME_MS = 8.64e15
 
@@ -159,7 +159,7 @@ function isReport(value: unknown): value is Report {
   )
 }
 
-function isFailure(value: unknown): value is Failure {
+function isFailure(value: unknown): value is DeliveryFailure {
   return (
     isRecord(value) &&
     isOneOf(FAILURES, value['kind']) &&

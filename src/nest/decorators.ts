@@ -2,7 +2,7 @@
 import { Inject, SetMetadata } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import type { TypesOf } from '../public/events.ts'
-import { OptionsError, type Context, type EventMap, type Pattern, type Schemas } from '../index.ts'
+import { OptionsError, type HandlerContext, type EventMap, type EventPattern, type CallbackSchemas } from '../index.ts'
 
 const HANDLER_METADATA = 'messaging-webhooks:handler'
 const RECEIVER_TOKEN = 'messaging-webhooks:receiver'
@@ -15,7 +15,7 @@ export interface OnWebhookOptions {
 
 /** The arguments of one decorator. */
 export interface HandlerMark {
-  readonly pattern: Pattern | readonly Pattern[]
+  readonly pattern: EventPattern | readonly EventPattern[]
   readonly receiver: string | undefined
 }
 
@@ -23,20 +23,20 @@ export interface HandlerMark {
  * Makes a method of a provider or controller a handler: for one event type, several, or a family (`'message.*'`). Nest calls
  * the method with the typed event and the handler's context. If it throws or rejects, the event is retried.
  */
-export type OnWebhookDecorator<S extends Schemas = {}, X extends object = {}> = <const P extends Pattern>(
+export type OnWebhookDecorator<S extends CallbackSchemas = {}, X extends object = {}> = <const P extends EventPattern>(
   pattern: P | readonly P[],
   options?: OnWebhookOptions,
 ) => (
   target: object,
   key: string | symbol,
-  descriptor: { readonly value?: (event: EventMap<S>[TypesOf<P>], context: Context & X) => unknown },
+  descriptor: { readonly value?: (event: EventMap<S>[TypesOf<P>], context: HandlerContext & X) => unknown },
 ) => void
 
 /**
  * An `OnWebhook` with events typed by your schemas and a context typed by your store: `const OnWebhook = createOnWebhook<typeof
  * schemas>()`.
  */
-export function createOnWebhook<S extends Schemas = {}, X extends object = {}>(): OnWebhookDecorator<S, X> {
+export function createOnWebhook<S extends CallbackSchemas = {}, X extends object = {}>(): OnWebhookDecorator<S, X> {
   return (pattern, options) => (target, key, descriptor) => {
     const { value: method } = descriptor
     const where = `${typeof target === 'function' ? target.name : target.constructor.name}.${String(key)}`

@@ -7,7 +7,7 @@ import {
   type MetadataScanner,
   type Reflector,
 } from '@nestjs/core'
-import type { Context, Handler, WebhookEvent } from '../index.ts'
+import type { HandlerContext, EventHandler, WebhookEvent } from '../index.ts'
 import { marksOf, type HandlerMark } from './decorators.ts'
 
 /** Nest's record of a provider or controller. */
@@ -23,7 +23,7 @@ export interface Discovery {
 export interface FoundHandler extends HandlerMark {
   /** Class and method name. */
   readonly where: string
-  readonly call: Handler<WebhookEvent>
+  readonly call: EventHandler<WebhookEvent>
 }
 
 /** If several modules provide a class, uses only the first: its handlers would run twice. */
@@ -78,13 +78,13 @@ function handlersOf(wrapper: Wrapper, prototype: object, name: string, reflector
   return marksOf(reflector, method).map((mark) => ({ ...mark, where, call: callOf(wrapper, name) }))
 }
 
-function callOf(wrapper: Wrapper, name: string): Handler<WebhookEvent> {
+function callOf(wrapper: Wrapper, name: string): EventHandler<WebhookEvent> {
   if (isShared(wrapper)) return (event, context) => callMethod(wrapper.instance, name, event, context)
   return async (event, context) => callMethod(await instanceFor(wrapper, event), name, event, context)
 }
 
 /** Looks up the method at each call, so that a test can replace it. */
-function callMethod(instance: unknown, name: string, event: WebhookEvent, context: Context): unknown {
+function callMethod(instance: unknown, name: string, event: WebhookEvent, context: HandlerContext): unknown {
   const method: unknown = typeof instance === 'object' && instance !== null ? Reflect.get(instance, name) : undefined
   if (!isMethod(method)) throw new TypeError(`The resolved instance has no method ${name}.`)
   const result = method.call(instance, event, context)
@@ -108,7 +108,7 @@ async function instanceFor(wrapper: Wrapper, event: WebhookEvent): Promise<unkno
   return resolved
 }
 
-type Method = (this: unknown, event: WebhookEvent, context: Context) => unknown
+type Method = (this: unknown, event: WebhookEvent, context: HandlerContext) => unknown
 
 function isMethod(value: unknown): value is Method {
   return typeof value === 'function'

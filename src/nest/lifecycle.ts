@@ -5,7 +5,7 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import type { HttpAdapterHost } from '@nestjs/core'
 import { systemClock, withDeadline } from '../runtime/clock.ts'
-import { MessagingWebhooksError, OptionsError, type Receiver, type Schemas } from '../index.ts'
+import { MessagingWebhooksError, OptionsError, type Receiver, type CallbackSchemas } from '../index.ts'
 import { getReceiverToken, isReceiverToken } from './decorators.ts'
 import { findHandlers, type Discovery, type FoundHandler } from './discover.ts'
 import { mount } from './mount.ts'
@@ -17,7 +17,7 @@ const START_WITHIN_MS = 5_000
 interface Parts extends Discovery {
   readonly name: string | undefined
   readonly options: ReadOptions
-  readonly receiver: Receiver<Schemas>
+  readonly receiver: Receiver<CallbackSchemas>
   readonly host: HttpAdapterHost
 }
 

@@ -2,7 +2,7 @@
 import { Logger as NestLogger, Module, type DynamicModule, type Provider } from '@nestjs/common'
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner, Reflector } from '@nestjs/core'
 import { systemClock } from '../runtime/clock.ts'
-import { createReceiver, type Receiver, type Schemas } from '../index.ts'
+import { createReceiver, type Receiver, type CallbackSchemas } from '../index.ts'
 import { limitedLogger } from '../runtime/logger.ts'
 import { getReceiverToken } from './decorators.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
@@ -58,7 +58,7 @@ function moduleOf(
   imports: NonNullable<DynamicModule['imports']>,
   options: readonly Provider[],
 ): DynamicModule {
-  const receiver: Provider<Receiver<Schemas>> = {
+  const receiver: Provider<Receiver<CallbackSchemas>> = {
     provide: getReceiverToken(name),
     inject: [optionsToken(name)],
     useFactory: ({ receiver: given }: ReadOptions) => createReceiver({ logger: nestLogger(), ...given }),
@@ -68,7 +68,7 @@ function moduleOf(
     inject: [optionsToken(name), receiver.provide, HttpAdapterHost, DiscoveryService, MetadataScanner, Reflector],
     useFactory: (
       read: ReadOptions,
-      made: Receiver<Schemas>,
+      made: Receiver<CallbackSchemas>,
       host: HttpAdapterHost,
       discovery: DiscoveryService,
       scanner: MetadataScanner,

@@ -8,9 +8,9 @@ import {
   CALLBACK_KINDS,
   OptionsError,
   type CallbackKind,
-  type Options,
+  type ReceiverOptions,
   type ProofPolicy,
-  type Schemas,
+  type CallbackSchemas,
 } from '../index.ts'
 
 /** The path of a kind of callback, optionally with the proofs that it requires. */
@@ -35,7 +35,7 @@ export interface WebhooksPaths {
 export type WebhooksModuleOptions = UnnamedOptions & ModuleNameOption
 
 /** Options without the name, which Nest needs before it calls a factory. */
-export type UnnamedOptions = Options<Schemas> & WebhooksPaths & CloseOption
+export type UnnamedOptions = ReceiverOptions<CallbackSchemas> & WebhooksPaths & CloseOption
 
 /** Options of `WebhooksModule.forRootAsync`. */
 export interface WebhooksModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'>, ModuleNameOption {
@@ -63,7 +63,7 @@ export interface Mount {
 
 /** The checked options, by consumer. */
 export interface ReadOptions {
-  readonly receiver: Options<Schemas>
+  readonly receiver: ReceiverOptions<CallbackSchemas>
   readonly mounts: readonly Mount[]
   /** Undefined for the receiver's default. */
   readonly closeDeadlineMs: number | undefined

@@ -1,7 +1,7 @@
 /** Answers `/livez` and `/readyz` in Express, Connect and node:http. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Middleware } from '../http/node.ts'
-import type { Health, HealthWatch } from './health.ts'
+import type { ReceiverHealth, HealthWatch } from './health.ts'
 
 /**
  * `/livez` makes no calls. `/readyz` awaits the health; requests within a second share one call to the store. Other paths pass
@@ -26,7 +26,7 @@ export function healthMiddleware({ health, isLive }: Pick<HealthWatch, 'health' 
 async function answerReady(
   request: IncomingMessage,
   response: ServerResponse,
-  health: () => Promise<Health>,
+  health: () => Promise<ReceiverHealth>,
 ): Promise<void> {
   const { ready, working, reasons } = await health()
   // The client may have disconnected.

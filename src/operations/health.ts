@@ -45,7 +45,7 @@ export interface HealthReason {
 }
 
 /** The health of a receiver. */
-export interface Health {
+export interface ReceiverHealth {
   /** False once the receiver is closed. Create a new receiver or restart the process. */
   readonly live: boolean
   /** New callbacks are kept: in the store or, while it is unavailable, in a working spool. False from `close()` on. */
@@ -71,7 +71,7 @@ interface HealthOptions {
   readonly keeping: () => Promise<Keeping>
   readonly unsettled: () => Awaitable<number>
   /** The claim loop or the spool has found the store unavailable. */
-  readonly isAway: () => boolean
+  readonly isUnavailable: () => boolean
   readonly state: () => 'open' | 'closing' | 'closed'
 }
 
@@ -85,7 +85,7 @@ const OLD_MS = 60_000
 const STUCK_MS = 10_000
 
 export function createHealth(options: HealthOptions) {
-  const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isAway, state } = options
+  const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isUnavailable, state } = options
   let asked: { readonly answer: Promise<Keeping>; answeredAtMs: number | undefined } | undefined
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
@@ -121,8 +121,8 @@ export function createHealth(options: HealthOptions) {
 
   function ofKeeping(kept: Keeping): readonly HealthCode[] {
     if (kept === 'nowhere') return ['nowhere_to_keep']
-    if (kept === 'spool_failing') return isAway() ? ['spool_failing', 'store_away'] : ['spool_failing']
-    return isAway() || kept === 'spool' ? ['store_away'] : []
+    if (kept === 'spool_failing') return isUnavailable() ? ['spool_failing', 'store_away'] : ['spool_failing']
+    return isUnavailable() || kept === 'spool' ? ['store_away'] : []
   }
 
   function ofWork(now: Progress): readonly HealthCode[] {
@@ -137,7 +137,8 @@ export function createHealth(options: HealthOptions) {
   async function codesNow(): Promise<readonly HealthCode[]> {
     if (state() === 'closed') return ['closed']
     // The store is about to close, so do not query it.
-    if (state() === 'closing') return ['closing', ...(isAway() ? (['store_away'] as const) : []), ...ofWork(progress())]
+    if (state() === 'closing')
+      return ['closing', ...(isUnavailable() ? (['store_away'] as const) : []), ...ofWork(progress())]
     // In parallel, so that both share one timeout.
     const [kept, full] = await Promise.all([askedLately(), isFull().catch(() => false)])
     // It may have been closed meanwhile.
@@ -160,7 +161,7 @@ export function createHealth(options: HealthOptions) {
     sawLost(reason: 'store_emptied' | 'store_replaced'): void {
       lost = reason
     },
-    async health(): Promise<Health> {
+    async health(): Promise<ReceiverHealth> {
       const codes = await codesNow()
       const affects = (side: Side): boolean => codes.some((code) => isAmong(HEALTH_REASONS[code][0], side))
       const isKnown = !codes.includes('not_started') && !codes.includes('not_dispatching') && !codes.includes('closed')

@@ -3,7 +3,7 @@
  * without subscribers. Dispatched events have an older channel: see `HANDED_OVER_CHANNEL`.
  */
 import type { RefusalCode } from './error-table.ts'
-import type { CallbackKind, Schemas, WebhookEvent } from './events.ts'
+import type { CallbackKind, CallbackSchemas, WebhookEvent } from './events.ts'
 import type { TraceContext } from './trace-context.ts'
 
 /** The channel of callbacks, published with the response. */
@@ -32,7 +32,7 @@ export interface CallbackMessage {
 export const ATTEMPT_CHANNEL = 'messaging-webhooks:attempt'
 
 /** Its message: one object per attempt, which gets `outcome` and `error` at the end. */
-export interface AttemptMessage<S extends Schemas = {}> {
+export interface AttemptMessage<S extends CallbackSchemas = {}> {
   /** The result of `createReceiver`. */
   readonly receiver: object
   readonly event: WebhookEvent<S>

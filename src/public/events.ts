@@ -68,15 +68,15 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export const EVENT_FAMILIES = ['message.*', 'subscription.*'] as const
 
 /** An argument of `receiver.on`: an event type or a family. */
-export type Pattern = EventType | (typeof EVENT_FAMILIES)[number]
+export type EventPattern = EventType | (typeof EVENT_FAMILIES)[number]
 
 /** The event types that a pattern covers. */
-export type TypesOf<P extends Pattern> = P extends `${infer F}.*`
+export type TypesOf<P extends EventPattern> = P extends `${infer F}.*`
   ? Extract<EventType, `${F}.${string}`>
   : Extract<P, EventType>
 
 /** The proofs that were valid. `none` for `send.overdue` and `send.unknown`, which are not callbacks. */
-export type Proof = 'authKey' | 'signature' | 'both' | 'none'
+export type EventProof = 'authKey' | 'signature' | 'both' | 'none'
 
 /**
  * The source of an event's time: the payload's timestamp, the signature's `t`, or only the arrival of the callback. `clock`,
@@ -117,7 +117,7 @@ export const FAILURE_CAUSES = [
 export type FailureCause = (typeof FAILURE_CAUSES)[number]
 
 /** Why a message failed, and whether to send it again. Contract, service.md#cross-channel-mapping. */
-export interface Failure {
+export interface DeliveryFailure {
   /** `transient` may resolve itself, `permanent` will not, `unreachable` means that the subscriber is absent. */
   readonly kind: 'transient' | 'permanent' | 'unreachable'
   /** The contract's recommendation: true for `network_failure` and `expired` (17) only. */
@@ -130,7 +130,7 @@ export interface Failure {
 }
 
 /** An anomaly of a callback that could still be read. */
-export type Oddity =
+export type CallbackAnomaly =
   | 'duplicate_key'
   | 'timestamp_in_milliseconds'
   | 'timestamp_out_of_range'
@@ -158,7 +158,7 @@ export const PROBLEMS = {
   schema_failed: 'your schema threw or timed out',
 } as const
 /** Why a callback is `unrecognized`. */
-export type Problem = keyof typeof PROBLEMS
+export type CallbackProblem = keyof typeof PROBLEMS
 
 /** Fields of every event. */
 export interface CommonFields {
@@ -173,13 +173,13 @@ export interface CommonFields {
   readonly timestampSource: TimestampSource
   /** When the callback arrived at this process. */
   readonly receivedAt: Date
-  readonly proof: Proof
+  readonly proof: EventProof
   /** The parsed body without its authKey. */
   readonly payload: unknown
   /** The bytes of the body, with the authKey masked at equal length. Not enumerable, so it does not appear in logs or JSON. */
   readonly raw: Buffer
   /** Anomalies of the callback. */
-  readonly oddities?: readonly Oddity[]
+  readonly oddities?: readonly CallbackAnomaly[]
 }
 
 /** Fields of the reports of both shapes. */
@@ -270,7 +270,10 @@ export type DeliveredEvent<M = unknown> = ReportFields<M> & { readonly type: 'me
 /** The recipient opened the message and has read receipts on. */
 export type ReadEvent<M = unknown> = ReportFields<M> & { readonly type: 'message.read' }
 /** The message did not arrive. `failure` says why, and whether to send it again. */
-export type FailedEvent<M = unknown> = ReportFields<M> & { readonly type: 'message.failed'; readonly failure: Failure }
+export type FailedEvent<M = unknown> = ReportFields<M> & {
+  readonly type: 'message.failed'
+  readonly failure: DeliveryFailure
+}
 /** A report about one outbound message. */
 export type ReportEvent<M = unknown> = QueuedEvent<M> | SentEvent<M> | DeliveredEvent<M> | ReadEvent<M> | FailedEvent<M>
 
@@ -321,14 +324,27 @@ export interface LateEvent<M = unknown> extends CommonFields {
   readonly report: ReportEvent<M>
 }
 
+/** A payload without a schema. */
+type Data = Record<string, unknown>
+
+/** An event whose payload the contract does not show. */
 export interface DataEvent<T extends EventType, D> extends CommonFields {
   readonly type: T
   /** The payload after your schema, otherwise unchanged. Contract: "not shown". */
   readonly data: D
 }
 
+/** A message that a user sent to you. */
+export type ReceivedEvent<D = Data> = DataEvent<'received', D>
+export type PaymentEvent<D = Data> = DataEvent<'payment', D>
+export type SubscriptionActivateEvent<D = Data> = DataEvent<'subscription.activate', D>
+export type SubscriptionDeactivateEvent<D = Data> = DataEvent<'subscription.deactivate', D>
+export type SubscriptionConsentEvent<D = Data> = DataEvent<'subscription.consent', D>
+export type SubscriptionDeliveryEvent<D = Data> = DataEvent<'subscription.delivery', D>
+export type SubscriptionBillingEvent<D = Data> = DataEvent<'subscription.billing', D>
+
 /** A premium callback of an unknown type. */
-export interface OtherSubscriptionEvent<D> extends DataEvent<'subscription.other', D> {
+export interface SubscriptionOtherEvent<D = Data> extends DataEvent<'subscription.other', D> {
   /** The sender's own word: the first string among `event`, `type`, `action` and `status`. */
   readonly word?: string
 }
@@ -338,14 +354,14 @@ export interface UnrecognizedEvent extends CommonFields {
   /** The kind of the middleware. */
   readonly kind?: CallbackKind
   readonly data: unknown
-  readonly problem: Problem
+  readonly problem: CallbackProblem
 }
 
 /**
  * Your schemas for payloads that the contract does not show, and for your own `meta`: zod, valibot, arktype, any Standard
  * Schema.
  */
-export interface Schemas extends Readonly<Partial<Record<SubscriptionType, StandardSchemaV1 | undefined>>> {
+export interface CallbackSchemas extends Readonly<Partial<Record<SubscriptionType, StandardSchemaV1 | undefined>>> {
   readonly received?: StandardSchemaV1 | undefined
   readonly payment?: StandardSchemaV1 | undefined
   /** For premium callbacks without a schema of their own, such as `subscription.billing`. */
@@ -358,24 +374,28 @@ export interface Schemas extends Readonly<Partial<Record<SubscriptionType, Stand
 }
 
 /** The type of `meta`: the input of `schemas.meta`, otherwise unknown. */
-export type MetaOf<S extends Schemas> = S['meta'] extends StandardSchemaV1
+export type MetaOf<S extends CallbackSchemas> = S['meta'] extends StandardSchemaV1
   ? StandardSchemaV1.InferInput<S['meta']>
   : unknown
 
-type DataOf<S extends Schemas, K extends keyof Schemas, Else extends keyof Schemas = K> = S[K] extends StandardSchemaV1
+type DataOf<
+  S extends CallbackSchemas,
+  K extends keyof CallbackSchemas,
+  Else extends keyof CallbackSchemas = K,
+> = S[K] extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<S[K]>
   : S[Else] extends StandardSchemaV1
     ? StandardSchemaV1.InferOutput<S[Else]>
-    : Record<string, unknown>
+    : Data
 
-type SubscriptionEvents<S extends Schemas> = {
+type SubscriptionEvents<S extends CallbackSchemas> = {
   [T in SubscriptionType]: T extends 'subscription.other'
-    ? OtherSubscriptionEvent<DataOf<S, T, 'subscription'>>
+    ? SubscriptionOtherEvent<DataOf<S, T, 'subscription'>>
     : DataEvent<T, DataOf<S, T, 'subscription'>>
 }
 
 /** The event of each type. Your schemas type the payloads. */
-export interface EventMap<S extends Schemas = {}> extends SubscriptionEvents<S> {
+export interface EventMap<S extends CallbackSchemas = {}> extends SubscriptionEvents<S> {
   'message.queued': QueuedEvent<MetaOf<S>>
   'message.sent': SentEvent<MetaOf<S>>
   'message.delivered': DeliveredEvent<MetaOf<S>>
@@ -384,19 +404,19 @@ export interface EventMap<S extends Schemas = {}> extends SubscriptionEvents<S> 
   'send.overdue': OverdueEvent<MetaOf<S>>
   'send.unknown': UnknownSendEvent<MetaOf<S>>
   late: LateEvent<MetaOf<S>>
-  received: DataEvent<'received', DataOf<S, 'received'>>
-  payment: DataEvent<'payment', DataOf<S, 'payment'>>
+  received: ReceivedEvent<DataOf<S, 'received'>>
+  payment: PaymentEvent<DataOf<S, 'payment'>>
   unrecognized: UnrecognizedEvent
 }
 
 /** Any event. */
-export type WebhookEvent<S extends Schemas = {}> = EventMap<S>[EventType]
+export type WebhookEvent<S extends CallbackSchemas = {}> = EventMap<S>[EventType]
 
 /** The `node:diagnostics_channel` of attempts at events. Costs nothing without subscribers. */
 export const HANDED_OVER_CHANNEL = 'messaging-webhooks:handed-over'
 
 /** Published after each attempt at an event. `S` are the schemas of the receiver, which type the event. */
-export interface HandedOver<S extends Schemas = {}> {
+export interface HandedOver<S extends CallbackSchemas = {}> {
   /** The result of `createReceiver`. */
   readonly receiver: object
   readonly event: WebhookEvent<S>

@@ -1,5 +1,5 @@
 /** What an app tells the receiver about a send, before and after its request. Types only. */
-import type { Failure, ReportType } from './events.ts'
+import type { DeliveryFailure, ReportType } from './events.ts'
 
 /** A send that was made: the result of a client, or written by hand. Contract, service.md#send-a-message. */
 export interface SentMessages {
@@ -126,7 +126,7 @@ export interface SendRecorder<M = unknown> {
   ): Promise<
     | {
         readonly type: ReportType
-        readonly failure?: Failure
+        readonly failure?: DeliveryFailure
         readonly reports: readonly { readonly type: ReportType }[]
       }
     | undefined

@@ -18,7 +18,7 @@ import {
   checkList,
   checkReverify,
   show,
-  type ListOptions,
+  type QuarantineListOptions,
   type Quarantine,
   type QuarantinePage,
   type ReverifyOptions,
@@ -107,7 +107,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     })
   }
 
-  async function list(options?: ListOptions): Promise<QuarantinePage> {
+  async function list(options?: QuarantineListOptions): Promise<QuarantinePage> {
     const { after, limit = ITEMS_A_PAGE, reveal = false } = checkList(options)
     await open()
     expire()

@@ -41,7 +41,7 @@ export interface QuarantineCounts extends Readonly<Record<QuarantineClass, numbe
 }
 
 /** Options of `quarantine.list`. */
-export interface ListOptions {
+export interface QuarantineListOptions {
   /** The `next` of the previous page. */
   readonly after?: string | undefined
   /** Requests per page. Default 100. */
@@ -104,7 +104,7 @@ export interface Quarantine {
    */
   reverify(options?: ReverifyOptions): Promise<ReverifyCounts>
   /** The kept requests in order of arrival, one page at a time. Keys are masked by name at every depth. */
-  list(page?: ListOptions): Promise<QuarantinePage>
+  list(page?: QuarantineListOptions): Promise<QuarantinePage>
   /** Number of kept requests. Includes those of an earlier process once they are loaded, soon after the start. */
   readonly size: number
   /** The number by class, for metrics. */
@@ -142,7 +142,7 @@ export function checkReverify(options: ReverifyOptions | undefined) {
   return checkOptions(reverifyOptions, options, 'quarantine.reverify')
 }
 
-export function checkList(options: ListOptions | undefined) {
+export function checkList(options: QuarantineListOptions | undefined) {
   return checkOptions(listOptions, options, 'quarantine.list')
 }
 

@@ -17,7 +17,7 @@ import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import type { Events } from '../dispatch/listed-events.ts'
 import { OptionsError } from '../public/errors.ts'
-import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type Schemas } from '../public/events.ts'
+import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type CallbackSchemas } from '../public/events.ts'
 import { checkKind, checkMount } from '../http/mount-options.ts'
 import type { CallbackRequest } from '../http/request.ts'
 import { EVENT_STATES } from '../inbox/store.ts'
@@ -65,7 +65,7 @@ const closeOnSignalOptions = z.strictObject({
  * Wraps the receiver, so that its methods throw an `OptionsError`, or reject with one, for invalid arguments. Lifecycle methods
  * check their own.
  */
-export function checkedCalls<S extends Schemas, X extends object>(receiver: Receiver<S, X>): Receiver<S, X> {
+export function checkedCalls<S extends CallbackSchemas, X extends object>(receiver: Receiver<S, X>): Receiver<S, X> {
   return {
     ...receiver,
     middleware(kind, options) {
@@ -100,7 +100,7 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
   }
 }
 
-function checkedEvents<S extends Schemas>(events: Events<S>): Events<S> {
+function checkedEvents<S extends CallbackSchemas>(events: Events<S>): Events<S> {
   return {
     ...events,
     async list(options) {
@@ -114,7 +114,7 @@ function checkedEvents<S extends Schemas>(events: Events<S>): Events<S> {
   }
 }
 
-function checkedDeadLetters<S extends Schemas>(deadLetters: DeadLetters<S>): DeadLetters<S> {
+function checkedDeadLetters<S extends CallbackSchemas>(deadLetters: DeadLetters<S>): DeadLetters<S> {
   return {
     ...deadLetters,
     async list(page) {

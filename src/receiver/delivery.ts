@@ -5,7 +5,7 @@ import type { SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { OptionsError, type MessagingWebhooksError } from '../public/errors.ts'
 import { traceContextOf } from '../public/trace-context.ts'
-import type { Absence } from '../inbox/absence.ts'
+import type { StoreAvailability } from '../inbox/availability.ts'
 import { createInbox, type Inbox } from '../inbox/inbox.ts'
 import { openSpools } from '../inbox/spool/spool.ts'
 import type { Store, StoreCapabilities } from '../inbox/store.ts'
@@ -24,7 +24,7 @@ interface DeliveryOptions {
   readonly store: Store<object>
   readonly clock: SteadyClock
   readonly logger: Logger
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
   readonly secrets: () => readonly string[]
   /** The result of `createReceiver`, for subscribers of a channel. */
@@ -55,7 +55,7 @@ export interface Delivery {
 }
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { resolved, store, clock, logger, absence, report, secrets, self } = options
+  const { resolved, store, clock, logger, availability, report, secrets, self } = options
   const { handlerTimeoutMs, storeTimeoutMs, retry, concurrency } = resolved
   const { capabilities } = store
   if (!resolved.dispatch && !capabilities.shared)
@@ -84,7 +84,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     storeTimeoutMs,
     reviving,
     report,
-    absence,
+    availability,
     handedOver: (event, succeeded) => handedOverChannel.publish({ receiver: self(), event, succeeded }),
     attemptMessage(event, { attempt, replay, record }) {
       const trace = traceContextOf(record)
@@ -112,7 +112,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     onLost: dispatcher.lose,
     admitBatch: dispatcher.admit,
-    absence,
+    availability,
     openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
   })
 

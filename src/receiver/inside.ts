@@ -9,7 +9,7 @@ import type {
   EventsAnswer,
   EventsPage,
   NewEvent,
-  Page,
+  StorePage,
   SentToAnswer,
   SentToPage,
   StoreCapabilities,
@@ -42,7 +42,7 @@ export interface Inside {
   /** The type of the event for handlers. */
   readonly typeOf: (stored: Typed) => EventType | undefined
   /** Lists dead letters as the store does, oldest first. */
-  readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<Page<StoredDeadLetter>>
+  readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<StorePage<StoredDeadLetter>>
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
   /** The expectation of the message. Undefined without one, or if the store records no expectations. */
   readonly expected: (messageKey: string) => Promise<StoredExpectation | undefined>

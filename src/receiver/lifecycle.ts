@@ -4,7 +4,7 @@ import { checkOptions, numberFrom } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock, withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import type { Absence } from '../inbox/absence.ts'
+import type { StoreAvailability } from '../inbox/availability.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { openOrKeepTrying } from '../inbox/opening.ts'
 import type { Closed } from './shut-down.ts'
@@ -29,7 +29,7 @@ export interface Lifecycle {
 
 interface LifecycleOptions {
   readonly clock: Clock
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   readonly storeTimeoutMs: number
   readonly hasSpool: boolean
   /** Whether a durable store has its backlog dispatched here until `close()`. */
@@ -50,7 +50,7 @@ const deadlineOptions = z.strictObject({
 })
 
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
-  const { clock, absence, storeTimeoutMs, hasSpool, staysOpen } = options
+  const { clock, availability, storeTimeoutMs, hasSpool, staysOpen } = options
   let starting: Promise<void> | undefined
   let hasStarted = false
   let closing: Promise<Closed> | undefined
@@ -64,7 +64,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       storeTimeoutMs,
       open: options.open,
       hasSpool,
-      absence,
+      availability,
       isClosing: () => closing !== undefined,
     }).then(
       () => {

@@ -4,7 +4,7 @@ import type { SteadyClock } from '../runtime/clock.ts'
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
 import { createEvents } from '../dispatch/listed-events.ts'
 import { revive } from '../dispatch/revive.ts'
-import type { Absence } from '../inbox/absence.ts'
+import type { StoreAvailability } from '../inbox/availability.ts'
 import { messageState } from '../inbox/latest.ts'
 import { createForget } from '../operations/erasure/forget.ts'
 import { createHealth } from '../operations/health.ts'
@@ -24,7 +24,7 @@ import type { Receiver } from './surface.ts'
 interface OperationsOptions {
   readonly resolved: ResolvedOptions
   readonly clock: SteadyClock
-  readonly absence: Absence
+  readonly availability: StoreAvailability
   readonly keys: ProjectKeys
   readonly delivery: Delivery
   readonly intake: Intake
@@ -41,7 +41,7 @@ interface Operations {
 }
 
 export function createOperations(options: OperationsOptions): Operations {
-  const { resolved, clock, absence, keys, delivery, intake, lifecycle } = options
+  const { resolved, clock, availability, keys, delivery, intake, lifecycle } = options
   const { storeTimeoutMs } = resolved
   const { dispatcher, inbox, reviving, unhandled } = delivery
   const { counter, quarantine } = intake
@@ -69,7 +69,7 @@ export function createOperations(options: OperationsOptions): Operations {
     progress: dispatcher.progress,
     keeping: inbox.keeping,
     unsettled: inbox.unsettled,
-    isAway: () => absence.isAway,
+    isUnavailable: () => availability.isUnavailable,
     state: () => lifecycle.state,
   })
   const isClosed = (): boolean => lifecycle.state === 'closed'

@@ -8,7 +8,7 @@ import type { CredentialsOption, ProjectsOption } from '../verify/credentials.ts
 import { PROOF_POLICIES } from '../public/callback.ts'
 import { expected, functionOf, hasMethods, numberFrom, wholeNumberFrom, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
-import { CARRIERS, SUBSCRIPTION_TYPES, type Schemas, type SubscriptionWord } from '../public/events.ts'
+import { CARRIERS, SUBSCRIPTION_TYPES, type CallbackSchemas, type SubscriptionWord } from '../public/events.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import type { DedupeKeyInput } from '../inbox/new-event.ts'
 import type { Store } from '../inbox/store.ts'
@@ -177,7 +177,7 @@ export const receiverOptions = {
       subscription: standardSchema,
       meta: standardSchema,
       ...recordOf(SUBSCRIPTION_TYPES, () => standardSchema),
-    } satisfies Record<keyof Schemas, z.ZodType>)
+    } satisfies Record<keyof CallbackSchemas, z.ZodType>)
     .prefault({}),
   /** Keeps requests without a valid proof for `receiver.quarantine.reverify()`. `false` keeps none. Default: `{}`. */
   // Not a union: its error could only say that no alternative matches. `resolveOptions` handles `false`.
@@ -207,19 +207,19 @@ export interface RetryOptions extends Given<typeof retry> {}
 export interface QuarantineOptions extends Given<typeof quarantine> {}
 
 /** Types that no schema can express: those of groups, with their comments, and that of the schemas, which type the events. */
-interface ExplicitTypes<S extends Schemas> {
+interface ExplicitTypes<S extends CallbackSchemas> {
   readonly ordering: OrderingOptions | undefined
   readonly retry: RetryOptions | undefined
   readonly quarantine: QuarantineOptions | false | undefined
   readonly schemas: S | undefined
 }
 
-type AllOptions<S extends Schemas> = Given<typeof receiverOptions, ExplicitTypes<S>>
+type AllOptions<S extends CallbackSchemas> = Given<typeof receiverOptions, ExplicitTypes<S>>
 
 type Present<T, Name extends keyof T> = { readonly [Each in Name]-?: Exclude<T[Each], undefined> }
 
 /** All options except the credentials. */
-export interface OtherOptions<S extends Schemas = {}> extends Omit<AllOptions<S>, 'credentials' | 'projects'> {}
+export interface OtherOptions<S extends CallbackSchemas = {}> extends Omit<AllOptions<S>, 'credentials' | 'projects'> {}
 
 /** The pairs of one project, or a function that looks them up. */
 export interface OptionsOfOneProject extends Present<Given<typeof receiverOptions>, 'credentials'> {
@@ -232,4 +232,5 @@ export interface OptionsOfProjects extends Present<Given<typeof receiverOptions>
 }
 
 /** The options of `createReceiver`: either `credentials` or `projects`, and others that all have a default. */
-export type Options<S extends Schemas = {}> = OtherOptions<S> & (OptionsOfProjects | OptionsOfOneProject)
+export type ReceiverOptions<S extends CallbackSchemas = {}> = OtherOptions<S> &
+  (OptionsOfProjects | OptionsOfOneProject)

@@ -1,5 +1,5 @@
 /** Wires intake, delivery and operations together. The resulting object is described in surface.ts. */
-import { createAbsence } from '../inbox/absence.ts'
+import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
 import { guardClock, steadyClock, systemClock } from '../runtime/clock.ts'
 import { consoleLogger, flushLogger, guardLogger, silentLogger } from '../runtime/logger.ts'
@@ -9,7 +9,7 @@ import { storedType } from '../dispatch/listed-events.ts'
 import { expectationOf } from '../sends/expectation-of.ts'
 import type { Store } from '../inbox/store.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { Schemas } from '../public/events.ts'
+import type { CallbackSchemas } from '../public/events.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import { checkedCalls } from './checked-calls.ts'
 import { closeOnSignal } from './close-on-signal.ts'
@@ -18,7 +18,7 @@ import { showInside } from './inside.ts'
 import { createIntake } from './intake.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createOperations } from './operations.ts'
-import type { Options } from './options.ts'
+import type { ReceiverOptions } from './options.ts'
 import { createProjectKeys } from './projects.ts'
 import { resolveOptions } from './resolve-options.ts'
 import { createShutDown } from './shut-down.ts'
@@ -29,8 +29,8 @@ import { warnOfOptions } from './warnings.ts'
  * Creates a receiver. Opens nothing and sets no timer before `start()` or the first request. Throws an `OptionsError` for an
  * invalid option.
  */
-export function createReceiver<const S extends Schemas = {}, X extends object = {}>(
-  options: Options<S> & { readonly store?: Store<X> | undefined },
+export function createReceiver<const S extends CallbackSchemas = {}, X extends object = {}>(
+  options: ReceiverOptions<S> & { readonly store?: Store<X> | undefined },
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
   const { storeTimeoutMs } = resolved
@@ -44,7 +44,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const reporter = createReporter(logger, () => secrets())
   const credentials = credentialsSource({ ...resolved, clock: steady })
   secrets = credentials.secrets
-  const absence = createAbsence({ clock: steady, logger, report })
+  const availability = trackStoreAvailability({ clock: steady, logger, report })
   const store: Store<object> = options.store ?? memoryStore()
   const self = (): object => receiver
 
@@ -53,7 +53,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     store,
     clock: steady,
     logger,
-    absence,
+    availability,
     report,
     secrets: credentials.secrets,
     self,
@@ -62,7 +62,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const { dispatcher, handlers, inbox, reviving } = delivery
   const lifecycle = createLifecycle({
     clock: steady,
-    absence,
+    availability,
     storeTimeoutMs,
     hasSpool: delivery.hasSpool,
     staysOpen: resolved.dispatch && store.capabilities.durable,
@@ -94,7 +94,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   })
   const { counter, servers } = intake
   const keys = createProjectKeys(credentials, Object.keys(resolved.projects ?? {}))
-  const operations = createOperations({ resolved, clock: steady, absence, keys, delivery, intake, lifecycle })
+  const operations = createOperations({ resolved, clock: steady, availability, keys, delivery, intake, lifecycle })
   const shutDown = createShutDown({
     clock: steady,
     logger,

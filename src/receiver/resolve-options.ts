@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
-import type { Carrier, Schemas } from '../public/events.ts'
-import { receiverOptions, type Options } from './options.ts'
+import type { Carrier, CallbackSchemas } from '../public/events.ts'
+import { receiverOptions, type ReceiverOptions } from './options.ts'
 
 const optionsSchema = z.strictObject(receiverOptions)
 
@@ -15,7 +15,7 @@ export type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'networks' | 
 }
 
 /** Throws an `OptionsError` that names the mistakes and contains no secret. */
-export function resolveOptions<S extends Schemas>(options: Options<S>): ResolvedOptions {
+export function resolveOptions<S extends CallbackSchemas>(options: ReceiverOptions<S>): ResolvedOptions {
   const checked = checkOptions(optionsSchema, options)
   if (checked.credentials === undefined && checked.projects === undefined)
     throw new OptionsError(

@@ -5,17 +5,25 @@ import type { Quarantine } from '../quarantine/surface.ts'
 import type { CloseOnSignalOptions } from './close-on-signal.ts'
 import type { Counts } from '../operations/counts.ts'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
-import type { Diagnosis } from '../operations/doctor/findings.ts'
+import type { DoctorReport } from '../operations/doctor/findings.ts'
 import type { DoctorOptions } from '../operations/doctor/own-receiver.ts'
-import type { Context } from '../dispatch/handlers.ts'
+import type { HandlerContext } from '../dispatch/handlers.ts'
 import type { Events } from '../dispatch/listed-events.ts'
-import type { CallbackKind, EventMap, MetaOf, Pattern, Schemas, TypesOf, WebhookEvent } from '../public/events.ts'
+import type {
+  CallbackKind,
+  EventMap,
+  MetaOf,
+  EventPattern,
+  CallbackSchemas,
+  TypesOf,
+  WebhookEvent,
+} from '../public/events.ts'
 import type { Middleware } from '../http/node.ts'
 import type { CallbackAnswer, CallbackRequest } from '../http/request.ts'
 import type { AccountPeriod, Outstanding, OutstandingPage } from '../sends/account.ts'
-import type { Account } from '../sends/balance.ts'
+import type { SendAccount } from '../sends/balance.ts'
 import type { ExpectOptions } from '../sends/expect.ts'
-import type { Holder } from '../inbox/known.ts'
+import type { StoreWorker } from '../inbox/known.ts'
 import type {
   EachIntention,
   ExpectCounts,
@@ -25,19 +33,19 @@ import type {
   SentMessages,
 } from '../public/intention.ts'
 import type { ForgetOptions, ForgetSelector } from '../operations/erasure/selector.ts'
-import type { Forgotten } from '../operations/erasure/forget.ts'
+import type { ErasureCounts } from '../operations/erasure/forget.ts'
 import type { MessageState } from '../inbox/latest.ts'
 import type { ErrorHandler } from '../runtime/reporter.ts'
-import type { Health } from '../operations/health.ts'
+import type { ReceiverHealth } from '../operations/health.ts'
 
 /**
  * A handler. The event is settled when it returns, or when the promise that it returns resolves, with any value. An error or
  * rejection causes a retry.
  */
-export type Handler<E, X extends object = {}> = (event: E, context: Context & X) => unknown
+export type EventHandler<E, X extends object = {}> = (event: E, context: HandlerContext & X) => unknown
 
 /** Counts since the receiver was created, and current totals of the store. */
-export interface Stats extends Counts {
+export interface ReceiverStats extends Counts {
   /** Events dispatched without a handler for their type. They are settled. */
   readonly unhandled: number
   /** Events with running handlers, or waiting for a slot, in this process. */
@@ -51,19 +59,22 @@ export interface Stats extends Counts {
   /** Dead letters in the store. Undefined if unknown. */
   readonly deadLetters: number | undefined
   /** The processes that have the store open, and their leases. Undefined if unknown. */
-  readonly holders: readonly Holder[] | undefined
+  readonly holders: readonly StoreWorker[] | undefined
 }
 
 /** A receiver. `S` types the payloads, `X` is what the store adds to a handler's context. */
-export interface Receiver<S extends Schemas = {}, X extends object = {}> {
+export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}> {
   /**
    * Adds a handler for one event type, several, or a family (`'message.*'`), with the event typed accordingly. The handlers of
    * an event run in the order in which they were added. Returns a function that removes this one. Throws a
    * `MessagingWebhooksError` (`pattern_unknown`) for an unknown type.
    */
-  on<const P extends Pattern>(pattern: P | readonly P[], handler: Handler<EventMap<S>[TypesOf<P>], X>): () => void
+  on<const P extends EventPattern>(
+    pattern: P | readonly P[],
+    handler: EventHandler<EventMap<S>[TypesOf<P>], X>,
+  ): () => void
   /** Adds a handler for every event. */
-  onAny(handler: Handler<WebhookEvent<S>, X>): () => void
+  onAny(handler: EventHandler<WebhookEvent<S>, X>): () => void
   /**
    * Adds a handler for errors: refused requests, failing handlers, dead letters, a failing store. The reference lists the
    * codes.
@@ -131,7 +142,7 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    */
   outstanding(page?: OutstandingPage): Outstanding<MetaOf<S>>
   /** The balance of everything sent in a period, as recorded with `expect`. Reads all of it. Rejects like `expect`. */
-  account(period: AccountPeriod): Promise<Account>
+  account(period: AccountPeriod): Promise<SendAccount>
   /**
    * Erases what may identify a person, selected by message, recipient, time or your own criteria, from everything that this
    * receiver writes: payloads, bytes, errors, latest states and dead letters in the store, the spool and the quarantine of this
@@ -140,22 +151,22 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * Rejects with a `MessagingWebhooksError`: `project_required` for a message id without `project` if there are several, or the
    * error of the store; then call it again.
    */
-  forget(selector: ForgetSelector, options?: ForgetOptions): Promise<Forgotten>
+  forget(selector: ForgetSelector, options?: ForgetOptions): Promise<ErasureCounts>
   /**
    * Sends signed probes to `url` as the service would, through any proxy in front, and returns what is wrong there and in this
    * app, and how to fix it. Probes reach no handler and are not stored or counted. `project` selects the credential for signing
    * if there are several. Takes a second or two. Rejects with an `OptionsError` for an invalid URL or a project without
    * credentials, never for a finding. Contract, service.md#callback-receiver.
    */
-  doctor(options: DoctorOptions): Promise<Diagnosis>
+  doctor(options: DoctorOptions): Promise<DoctorReport>
   /** Counts, for metrics. Never rejects, and waits at most `storeTimeoutMs` for the store. */
-  stats(): Promise<Stats>
+  stats(): Promise<ReceiverStats>
   /**
    * The health of this receiver, for probes and people: `live`, `ready` to keep callbacks, `working` through its events, and
    * reasons if not. Never rejects. Asks the store only without a spool, at most once a second, and waits at most
    * `storeTimeoutMs` (5,000).
    */
-  health(): Promise<Health>
+  health(): Promise<ReceiverHealth>
   /**
    * Health for Kubernetes and load balancers, in Express, Connect or node:http: answers `GET /livez` and `GET /readyz`, below
    * its mount path, with 200 or 503 and a little JSON. Other requests go to `next`, or are answered 404.

@@ -1,12 +1,12 @@
 /** Runs a user's schema, which may throw, reject, or never settle. */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { Problem } from '../public/events.ts'
+import type { CallbackProblem } from '../public/events.ts'
 import { withDeadline, type Clock } from './clock.ts'
 import { isPromiseLike } from './values.ts'
 
 export type SchemaResult =
   | { readonly data: unknown; readonly problem?: undefined }
-  | { readonly problem: Extract<Problem, 'schema_refused' | 'schema_failed'> }
+  | { readonly problem: Extract<CallbackProblem, 'schema_refused' | 'schema_failed'> }
 
 const SCHEMA_FAILED: SchemaResult = { problem: 'schema_failed' }
 

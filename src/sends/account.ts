@@ -5,8 +5,8 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import type { SentDetails } from '../public/events.ts'
 import { isBegun, sentDetails } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
-import type { OpenStore, Page, StoredExpectation } from '../inbox/store.ts'
-import { createBalance, type Account } from './balance.ts'
+import type { OpenStore, StorePage, StoredExpectation } from '../inbox/store.ts'
+import { createBalance, type SendAccount } from './balance.ts'
 import { expectationOf } from './expectation-of.ts'
 
 /** A sent message without a final report. */
@@ -47,10 +47,10 @@ const outstandingOptions = z.strictObject({
 })
 
 /** A page if awaited; all messages, page by page, if iterated. */
-export type Outstanding<M = unknown> = Promise<Page<OutstandingMessage<M>>> & AsyncIterable<OutstandingMessage<M>>
+export type Outstanding<M = unknown> = Promise<StorePage<OutstandingMessage<M>>> & AsyncIterable<OutstandingMessage<M>>
 
 export function createAccounts(open: () => Promise<OpenStore<object>>) {
-  async function pageOf(asked: OutstandingPage): Promise<Page<OutstandingMessage>> {
+  async function pageOf(asked: OutstandingPage): Promise<StorePage<OutstandingMessage>> {
     checkOptions(outstandingOptions, asked, 'outstanding')
     const { before, after, limit = A_PAGE } = asked
     const toMs = before?.getTime() ?? LATEST_MS
@@ -78,7 +78,7 @@ export function createAccounts(open: () => Promise<OpenStore<object>>) {
       }
       return Object.assign(first, { [Symbol.asyncIterator]: all })
     },
-    async account({ from, to }: AccountPeriod): Promise<Account> {
+    async account({ from, to }: AccountPeriod): Promise<SendAccount> {
       const balance = createBalance(async (messageKey) => expectationOf(await open(), messageKey))
       let after: string | undefined
       do {
@@ -98,7 +98,7 @@ export function createAccounts(open: () => Promise<OpenStore<object>>) {
 async function step(
   store: OpenStore<object>,
   page: Parameters<NonNullable<OpenStore<object>['expectations']>>[0],
-): Promise<Page<StoredExpectation>> {
+): Promise<StorePage<StoredExpectation>> {
   if (store.expectations === undefined) throw new MessagingWebhooksError('expect_unsupported')
   return store.expectations(page)
 }

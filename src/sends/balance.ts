@@ -10,7 +10,7 @@ import { sendOf } from './begun.ts'
  * The outcomes of the sends of a period, by `messageState`. Each message is counted in exactly one number beside `sent`. A
  * message that was sent again counts once, by its last send, unless an earlier one was delivered after all.
  */
-export interface Account {
+export interface SendAccount {
   /** All messages, including refused ones. */
   readonly sent: number
   readonly delivered: number
@@ -43,7 +43,7 @@ interface Balance {
   isBehind(found: StoredExpectation): boolean
   see(found: StoredExpectation): void
   catchUp(): Promise<void>
-  drawn(): Account
+  drawn(): SendAccount
 }
 
 /**

@@ -9,7 +9,7 @@ import type {
   EventsPage,
   NewEvent,
   OpenStore,
-  Page,
+  StorePage,
   Settlement,
   StoredEvent,
 } from '../inbox/store.ts'
@@ -99,7 +99,7 @@ export async function admitAndClaim(
 }
 
 /** A page of events. Default: the first, with up to 100. */
-export async function list(open: OpenStore<object>, page: Partial<EventsPage> = {}): Promise<Page<StoredEvent>> {
+export async function list(open: OpenStore<object>, page: Partial<EventsPage> = {}): Promise<StorePage<StoredEvent>> {
   assert.ok(open.events, 'the store says that it has events')
   return open.events({ after: undefined, limit: 100, ...page })
 }
@@ -107,7 +107,9 @@ export async function list(open: OpenStore<object>, page: Partial<EventsPage> = 
 /** Bounds a test with a list that never ends. */
 const MOST_PAGES = 10_000
 
-export async function allOf<T>(pageAfter: (after: string | undefined) => Awaitable<Page<T>>): Promise<readonly T[]> {
+export async function allOf<T>(
+  pageAfter: (after: string | undefined) => Awaitable<StorePage<T>>,
+): Promise<readonly T[]> {
   const all: T[] = []
   let after: string | undefined
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {

@@ -5,7 +5,14 @@
 import { z } from 'zod'
 import { PROOF_POLICIES } from '../public/callback.ts'
 import type { RefusalCode } from '../public/error-table.ts'
-import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, FAILURE_CAUSES, type Oddity, type Problem } from '../public/events.ts'
+import {
+  CALLBACK_KINDS,
+  CARRIERS,
+  EVENT_TYPES,
+  FAILURE_CAUSES,
+  type CallbackAnomaly,
+  type CallbackProblem,
+} from '../public/events.ts'
 
 /** Version of the format. Increased when a reader of the previous version would misinterpret something. */
 const VECTORS_VERSION = 1
@@ -36,7 +43,7 @@ const UNREADABLE = [
   'unknown_status',
   'several_statuses',
   'unknown_shape',
-] as const satisfies readonly Problem[]
+] as const satisfies readonly CallbackProblem[]
 
 const ODD = [
   'duplicate_key',
@@ -45,7 +52,7 @@ const ODD = [
   'timestamp_unreadable',
   'inexact_id',
   'unknown_word',
-] as const satisfies readonly Oddity[]
+] as const satisfies readonly CallbackAnomaly[]
 
 const unixSeconds = z.int().min(0)
 const name = z.string().min(1).describe('What is tried; no two of a family share a name')

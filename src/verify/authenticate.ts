@@ -6,7 +6,7 @@
  */
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { ArrivedCallback, ProofPolicy } from '../public/callback.ts'
-import type { Proof } from '../public/events.ts'
+import type { EventProof } from '../public/events.ts'
 import type { ReadBody } from './body.ts'
 import { MOST_PAIRS, type CredentialsSource, type Pairs } from './credentials.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
@@ -14,7 +14,7 @@ import type { LivePair } from './pair.ts'
 
 export interface Proved {
   readonly proved: true
-  readonly proof: Exclude<Proof, 'none'>
+  readonly proof: Exclude<EventProof, 'none'>
   readonly project: string | undefined
   /** The pairs that were tried. */
   readonly pairs: readonly LivePair[]

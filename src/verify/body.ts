@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import type { Problem } from '../public/events.ts'
+import type { CallbackProblem } from '../public/events.ts'
 import { isRecord, textOf } from '../runtime/values.ts'
 import { scanJson, type Span } from './json-scan.ts'
 
@@ -29,7 +29,7 @@ export interface ReadBody {
   readonly bytes: Buffer
   /** The parsed object with its authKey, or why it could not be read. */
   readonly fields: Readonly<Record<string, unknown>> | undefined
-  readonly problem: Problem | undefined
+  readonly problem: CallbackProblem | undefined
   /** The project name in the body. */
   readonly project: string | undefined
   /** Positions of authKeys in the bytes. */
@@ -54,7 +54,7 @@ export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody 
   return captured.bytes.includes(PROBE_PREFIX) ? { ...body, probeId: readBody(captured.bytes).probeId } : body
 }
 
-function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {
+function unreadable(bytes: Buffer, problem: CallbackProblem, authKeys: readonly Span[] = []): ReadBody {
   return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false, probeId: undefined }
 }
 

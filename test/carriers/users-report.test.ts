@@ -1,13 +1,17 @@
 /** Reports in a shape of the user's: they go the way of every report, and what goes wrong in the function costs no callback. */
-import type { CallbackKind, Options, WebhookEvent } from 'messaging-webhooks'
+import type { CallbackKind, ReceiverOptions, WebhookEvent } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
-type ReadReport = NonNullable<Options['readReport']>
+type ReadReport = NonNullable<ReceiverOptions['readReport']>
 
 const START = 1_760_000_000
 
-async function reading(readReport: ReadReport, kind: CallbackKind = 'subscription', options: Partial<Options> = {}) {
+async function reading(
+  readReport: ReadReport,
+  kind: CallbackKind = 'subscription',
+  options: Partial<ReceiverOptions> = {},
+) {
   const { receiver, url, errors } = await receiving({ ...options, readReport }, { kind })
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))

@@ -1,4 +1,4 @@
-import type { Options, WebhookEvent } from 'messaging-webhooks'
+import type { ReceiverOptions, WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { post, receiving } from '../support/receiving.ts'
 async function eventsOf(
   kind: 'received' | 'payment' | 'subscription',
   body: object,
-  options: Partial<Options> = {},
+  options: Partial<ReceiverOptions> = {},
 ): Promise<readonly WebhookEvent[]> {
   const { receiver, url } = await receiving(options, { kind })
   const events: WebhookEvent[] = []
@@ -73,7 +73,7 @@ describe('a premium callback', () => {
   })
 
   test('is what subscriptionType says, and else what it says itself', async () => {
-    const subscriptionType: Options['subscriptionType'] = ({ code }) =>
+    const subscriptionType: ReceiverOptions['subscriptionType'] = ({ code }) =>
       code === 7 ? 'consent' : code === 8 ? 'other' : undefined
     expect(await eventsOf('subscription', { code: 7, event: 'activate' }, { subscriptionType })).toMatchObject([
       { type: 'subscription.consent' },
@@ -96,7 +96,7 @@ describe('a premium callback', () => {
     ['says something else', () => 'renew' as 'activate'],
   ])(
     'is what it says itself where subscriptionType %s',
-    async (_what, subscriptionType: Options['subscriptionType']) => {
+    async (_what, subscriptionType: ReceiverOptions['subscriptionType']) => {
       expect(await eventsOf('subscription', { event: 'activate' }, { subscriptionType })).toMatchObject([
         { type: 'subscription.activate' },
       ])

@@ -1,5 +1,5 @@
 /** The option `proof`: which of the two proofs callbacks carry, and what becomes of faults that need the other one. */
-import type { Proof, ProofPolicy, WebhookEvent } from 'messaging-webhooks'
+import type { EventProof, ProofPolicy, WebhookEvent } from 'messaging-webhooks'
 import { createEmulator, type EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
 import { receiving } from '../support/receiving.ts'
@@ -12,7 +12,7 @@ const DELIVERED = '999100000000'
 async function playing(options: Omit<EmulatorOptions, 'projects'>, policy: ProofPolicy = 'either') {
   const status = await receiving({ credentials: CREDENTIALS }, { kind: 'status', proof: policy })
   const received = await receiving({ credentials: CREDENTIALS }, { kind: 'received', proof: policy })
-  const proofs = new Map<string, Proof>()
+  const proofs = new Map<string, EventProof>()
   const hear = (event: WebhookEvent): void =>
     void proofs.set('channel' in event ? event.channel : event.type, event.proof)
   for (const { receiver } of [status, received]) receiver.onAny(hear)

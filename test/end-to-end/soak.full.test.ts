@@ -7,7 +7,7 @@
 import {
   createReceiver,
   RefusedError,
-  type Account,
+  type SendAccount,
   type AccountPeriod,
   type OutstandingMessage,
   type Receiver,
@@ -67,7 +67,7 @@ function openOf(
   )
 }
 
-function line(account: Account): string {
+function line(account: SendAccount): string {
   const causes = (counts: Readonly<Record<string, number>>): string =>
     `${Object.values(counts).reduce((sum, count) => sum + count, 0)} (${Object.entries(counts)
       .map(([cause, count]) => `${cause} ${count}`)

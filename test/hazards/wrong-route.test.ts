@@ -1,11 +1,11 @@
 /** Callbacks at the wrong URL, and schemas that refuse them. The numbers are those of the project's list of hazards. */
 import { callback } from 'messaging-webhooks/testing'
-import type { Schemas } from 'messaging-webhooks'
+import type { CallbackSchemas } from 'messaging-webhooks'
 import { expect } from 'vitest'
 import { hazards, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { keyedText, postSigned, reportText } from '../support/wire.ts'
 
-type Validate = NonNullable<Schemas['payment']>['~standard']['validate']
+type Validate = NonNullable<CallbackSchemas['payment']>['~standard']['validate']
 
 /** A signed body at the URL of a kind. */
 function at(

@@ -1,9 +1,9 @@
-import type { DedupeKeyInput, Options } from 'messaging-webhooks'
+import type { DedupeKeyInput, ReceiverOptions } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
-async function handedOver(dedupeKey: NonNullable<Options['dedupeKey']>, bodies: readonly object[]) {
+async function handedOver(dedupeKey: NonNullable<ReceiverOptions['dedupeKey']>, bodies: readonly object[]) {
   const { receiver, url, errors } = await receiving({ dedupeKey })
   const ids: string[] = []
   receiver.onAny(({ id }) => void ids.push(id))

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createOutage } from '../../src/inbox/outage.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock } from '../support/fake-clock.ts'
-import { quietAbsence } from '../support/inbox.ts'
+import { quietAvailability } from '../support/inbox.ts'
 
 /** A spool in memory whose append can be made to fail. */
 function memorySpool(held: NewEvent[] = []) {
@@ -39,7 +39,7 @@ function outageOver(held: NewEvent[]) {
       if (state.away) throw new Error('away')
     },
     admit: () => Promise.resolve('new'),
-    absence: quietAbsence((error) => void errors.push(error)),
+    availability: quietAvailability((error) => void errors.push(error)),
     onOver: () => (state.over += 1),
   })
   return { clock, spool, state, errors, outage }

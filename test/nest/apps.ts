@@ -6,7 +6,7 @@ import { Module, type INestApplication, type ModuleMetadata, type LoggerService,
 import { NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
-import type { Pattern } from 'messaging-webhooks'
+import type { EventPattern } from 'messaging-webhooks'
 import { OnWebhook, type OnWebhookOptions, type WebhooksModuleOptions } from 'messaging-webhooks/nest'
 import { onTestFinished } from 'vitest'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
@@ -78,7 +78,7 @@ export async function close(app: App): Promise<void> {
 export function mark(
   type: { readonly prototype: object },
   method: string,
-  pattern: Pattern | readonly Pattern[],
+  pattern: EventPattern | readonly EventPattern[],
   options?: OnWebhookOptions,
 ): void {
   const descriptor = Object.getOwnPropertyDescriptor(type.prototype, method)

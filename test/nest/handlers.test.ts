@@ -1,7 +1,7 @@
 /** Which methods are handlers, on which instance they are called, and what their outcome means. */
 import { Controller, Inject, Injectable, Scope, type Type } from '@nestjs/common'
 import { ModuleRef, REQUEST } from '@nestjs/core'
-import { EVENT_TYPES, type Context, type Receiver, type WebhookEvent } from 'messaging-webhooks'
+import { EVENT_TYPES, type HandlerContext, type Receiver, type WebhookEvent } from 'messaging-webhooks'
 import { createOnWebhook, getReceiverToken, InjectReceiver, OnWebhook, WebhooksModule } from 'messaging-webhooks/nest'
 import { concat, of, throwError } from 'rxjs'
 import { expect, test } from 'vitest'
@@ -30,7 +30,7 @@ test('a method is called on its provider, with the event and the context, for it
   const calls: unknown[] = []
   class Reports {
     readonly name = 'of this instance'
-    delivered(event: WebhookEvent, context: Context): void {
+    delivered(event: WebhookEvent, context: HandlerContext): void {
       calls.push(['delivered', this.name, event.type, context.attempt, context.signal instanceof AbortSignal])
     }
     several({ type }: WebhookEvent): void {
@@ -226,16 +226,16 @@ test('whose dependency is request-scoped is so itself, and finds the event as RE
 
 test('what a handler throws, rejects with, or an Observable of it ends with, is tried again', async () => {
   const attempts: Record<string, number[]> = { thrown: [], rejected: [], observed: [], made: [] }
-  const fails = (name: string, { attempt }: Context): boolean => (attempts[name]?.push(attempt), attempt < 3)
+  const fails = (name: string, { attempt }: HandlerContext): boolean => (attempts[name]?.push(attempt), attempt < 3)
   class Failing {
-    thrown(_event: WebhookEvent, context: Context): void {
+    thrown(_event: WebhookEvent, context: HandlerContext): void {
       if (fails('thrown', context)) throw new Error('not now')
     }
-    async rejected(_event: WebhookEvent, context: Context): Promise<void> {
+    async rejected(_event: WebhookEvent, context: HandlerContext): Promise<void> {
       await Promise.resolve()
       if (fails('rejected', context)) throw new Error('not now')
     }
-    observed(_event: WebhookEvent, context: Context): unknown {
+    observed(_event: WebhookEvent, context: HandlerContext): unknown {
       return fails('observed', context)
         ? concat(
             of(1),
@@ -250,7 +250,7 @@ test('what a handler throws, rejects with, or an Observable of it ends with, is 
       made += 1
       if (made < 3) throw new Error('cannot be made now')
     }
-    on(_event: WebhookEvent, { attempt }: Context): void {
+    on(_event: WebhookEvent, { attempt }: HandlerContext): void {
       attempts['made']?.push(attempt)
     }
   }

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import http from 'node:http'
 import express from 'express'
-import { createReceiver, memoryStore, type Health, type Receiver } from 'messaging-webhooks'
+import { createReceiver, memoryStore, type ReceiverHealth, type Receiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
@@ -15,7 +15,7 @@ const STORE_TIMEOUT_MS = 3_000
 
 /** A callback that is proved. */
 /** What is told apart here, in a line. */
-function told({ live, ready, working, reasons }: Health): string {
+function told({ live, ready, working, reasons }: ReceiverHealth): string {
   const sides = Object.entries({ live, ready, working }).map(([side, is]) => `${side}: ${String(is)}`)
   return [...sides, ...reasons.map(({ code }) => code)].join(', ')
 }

@@ -1,4 +1,4 @@
-import { createReceiver, memoryStore, OptionsError, type Options } from 'messaging-webhooks'
+import { createReceiver, memoryStore, OptionsError, type ReceiverOptions } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
 import { OPTIONS } from '../../docs/options.ts'
 import { receiverOptions } from '../../src/receiver/options.ts'
@@ -143,7 +143,7 @@ describe('a number outside its range is refused with the range', () => {
     const range = `from ${least.toLocaleString('en')} to ${most.toLocaleString('en')}.`
     for (const wrong of [least - 1, most * 2, NaN, Infinity])
       expect(refusalOf(given(wrong))).toMatch(new RegExp(`${name} is ${wrong}; expected a .* ${range}`))
-    for (const right of [least, most]) expect(() => resolveOptions(given(right) as Options)).not.toThrow()
+    for (const right of [least, most]) expect(() => resolveOptions(given(right) as ReceiverOptions)).not.toThrow()
   })
 })
 

@@ -7,7 +7,7 @@ import { createInbox, type Inbox } from '../../src/inbox/inbox.ts'
 import { openSpools } from '../../src/inbox/spool/spool.ts'
 import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
-import { quietAbsence } from '../support/inbox.ts'
+import { quietAvailability } from '../support/inbox.ts'
 
 interface ProcessOptions {
   readonly clock: Clock
@@ -93,7 +93,7 @@ export function createProcess(options: ProcessOptions): Process {
     }
   }
 
-  const absence = quietAbsence(report)
+  const availability = quietAvailability(report)
   const dispatcher = createDispatcher({
     clock: steady,
     handlers,
@@ -110,7 +110,7 @@ export function createProcess(options: ProcessOptions): Process {
       schemaTimeoutMs: handlerTimeoutMs,
     },
     report,
-    absence,
+    availability,
     handedOver: () => {},
     attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
     unhandled: () => {},
@@ -123,7 +123,7 @@ export function createProcess(options: ProcessOptions): Process {
       storeTimeoutMs,
       gapTimeoutMs,
       report,
-      absence,
+      availability,
       claims: true,
       openSpools:
         fs === undefined

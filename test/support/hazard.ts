@@ -7,7 +7,7 @@ import {
   type ErrorCode,
   type MessagingWebhooksError,
   type Middleware,
-  type Problem,
+  type CallbackProblem,
   type ProofPolicy,
   type WebhookEvent,
 } from 'messaging-webhooks'
@@ -52,7 +52,7 @@ export function taken(...events: readonly object[]): Outcome {
 }
 
 /** Taken as authentic, though it cannot be read. */
-export function unreadable(problem: Problem, fields: object = {}): Outcome {
+export function unreadable(problem: CallbackProblem, fields: object = {}): Outcome {
   return taken({ type: 'unrecognized', problem, ...fields })
 }
 

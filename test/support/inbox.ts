@@ -1,14 +1,14 @@
 /** What an inbox is handed by the parts around it, for tests of it alone. */
 import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import { steadyClock, systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { createAbsence, type Absence } from '../../src/inbox/absence.ts'
+import { trackStoreAvailability, type StoreAvailability } from '../../src/inbox/availability.ts'
 import { waitFor } from '../../src/inbox/in-store-time.ts'
 import { createInbox, type AdmitBatch } from '../../src/inbox/inbox.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 
 /** Reports that the store is away, and logs nothing. */
-export function quietAbsence(report: (error: MessagingWebhooksError) => void = () => {}): Absence {
-  return createAbsence({ clock: systemClock(), logger: silentLogger, report })
+export function quietAvailability(report: (error: MessagingWebhooksError) => void = () => {}): StoreAvailability {
+  return trackStoreAvailability({ clock: systemClock(), logger: silentLogger, report })
 }
 
 /** An inbox over this store, with nobody who runs what is admitted. */
@@ -22,7 +22,7 @@ export function inboxOver(
     storeTimeoutMs: 5_000,
     gapTimeoutMs: 1_000,
     report,
-    absence: quietAbsence(report),
+    availability: quietAvailability(report),
     onWork: () => {},
     claims: true,
     admitBatch: admitOnly,
@@ -31,7 +31,7 @@ export function inboxOver(
   })
 }
 
-const admitOnly: AdmitBatch = ({ store, events, nowMs, patience }) => {
+const admitOnly: AdmitBatch = ({ store, events, nowMs, deadline }) => {
   const answer = store.admit(events, nowMs)
-  return answer instanceof Promise ? waitFor(patience, answer) : answer
+  return answer instanceof Promise ? waitFor(deadline, answer) : answer
 }

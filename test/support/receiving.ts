@@ -7,7 +7,7 @@ import {
   type MessagingWebhooksError,
   type ProofPolicy,
   type Receiver,
-  type Schemas,
+  type CallbackSchemas,
   type Store,
 } from 'messaging-webhooks'
 import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/receiver/options.ts'
@@ -19,7 +19,7 @@ export const AUTH_KEY = 'auth-key-of-the-tests'
 export const SIGNING_SECRET = 'signing-secret-of-the-tests'
 
 /** A receiver's options, of which those of the tests may be left out. */
-export type SomeOptions = OtherOptions<Schemas> & {
+export type SomeOptions = OtherOptions<CallbackSchemas> & {
   readonly store?: Store<object> | undefined
 } & (Partial<OptionsOfOneProject> | OptionsOfProjects)
 

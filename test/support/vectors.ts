@@ -1,6 +1,6 @@
 /** Known answers: worked out by hand from the contract, and never with the code that they are held against. */
 import { readFileSync } from 'node:fs'
-import { createReceiver, type CallbackKind, type Schemas, type WebhookEvent } from 'messaging-webhooks'
+import { createReceiver, type CallbackKind, type CallbackSchemas, type WebhookEvent } from 'messaging-webhooks'
 import { signCallback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished } from 'vitest'
 import type { z } from 'zod'
@@ -23,7 +23,7 @@ interface ProvedCallback {
 }
 
 /** A receiver until the test ends, that takes such callbacks, with what it hands over. */
-export function taking(options: OtherOptions<Schemas>) {
+export function taking(options: OtherOptions<CallbackSchemas>) {
   const receiver = createReceiver({ logger: false, ...options, credentials: PAIR })
   const handed: WebhookEvent[] = []
   receiver.onAny((event) => void handed.push(event))

@@ -1,11 +1,11 @@
 /** What `forget` takes is said in exactly one way. */
-import { createReceiver, type Forgotten } from 'messaging-webhooks'
+import { createReceiver, type ErasureCounts } from 'messaging-webhooks'
 import { expectTypeOf, test } from 'vitest'
 
 const receiver = createReceiver({ credentials: { authKey: 'a', signingSecret: 's' } })
 
 test('one selector is taken, and says how much it removed', () => {
-  expectTypeOf(receiver.forget({ messageId: 'm', project: 'p' })).resolves.toEqualTypeOf<Forgotten>()
+  expectTypeOf(receiver.forget({ messageId: 'm', project: 'p' })).resolves.toEqualTypeOf<ErasureCounts>()
   expectTypeOf(receiver.forget).toBeCallableWith({ recipient: '+254700123456' }, { dryRun: true, compact: false })
   expectTypeOf(receiver.forget).toBeCallableWith({ before: new Date() })
   expectTypeOf(receiver.forget).toBeCallableWith({ where: (payload) => payload['account'] === 'a' })

@@ -1,18 +1,29 @@
 import {
   createReceiver,
   type ChatAppReportPayload,
-  type Context,
   type DeliveredEvent,
+  type DeliveryFailure,
   type EventMap,
   type EventType,
   type FailedEvent,
-  type Failure,
+  type HandlerContext,
   type LateEvent,
+  type OverdueEvent,
+  type PaymentEvent,
+  type QueuedEvent,
   type ReadEvent,
+  type ReceivedEvent,
   type ReportEvent,
   type ReportShape,
   type SentEvent,
   type SmsReportPayload,
+  type SubscriptionActivateEvent,
+  type SubscriptionBillingEvent,
+  type SubscriptionConsentEvent,
+  type SubscriptionDeactivateEvent,
+  type SubscriptionDeliveryEvent,
+  type SubscriptionOtherEvent,
+  type UnknownSendEvent,
   type UnrecognizedEvent,
   type WebhookEvent,
 } from 'messaging-webhooks'
@@ -23,7 +34,7 @@ const receiver = createReceiver({ credentials: { authKey: 'key' } })
 test('each event type has its own fields', () => {
   receiver.on('message.failed', (event) => {
     expectTypeOf(event).toEqualTypeOf<FailedEvent>()
-    expectTypeOf(event.failure).toEqualTypeOf<Failure>()
+    expectTypeOf(event.failure).toEqualTypeOf<DeliveryFailure>()
     expectTypeOf(event.failure.kind).toEqualTypeOf<'transient' | 'permanent' | 'unreachable'>()
   })
   receiver.on('message.delivered', (event) => {
@@ -47,6 +58,28 @@ test('each event type has its own fields', () => {
   })
 })
 
+test('each event type has an exported type of its own', () => {
+  expectTypeOf<EventMap>().toEqualTypeOf<{
+    'message.queued': QueuedEvent
+    'message.sent': SentEvent
+    'message.delivered': DeliveredEvent
+    'message.read': ReadEvent
+    'message.failed': FailedEvent
+    'send.overdue': OverdueEvent
+    'send.unknown': UnknownSendEvent
+    late: LateEvent
+    received: ReceivedEvent
+    payment: PaymentEvent
+    'subscription.activate': SubscriptionActivateEvent
+    'subscription.deactivate': SubscriptionDeactivateEvent
+    'subscription.consent': SubscriptionConsentEvent
+    'subscription.delivery': SubscriptionDeliveryEvent
+    'subscription.billing': SubscriptionBillingEvent
+    'subscription.other': SubscriptionOtherEvent
+    unrecognized: UnrecognizedEvent
+  }>()
+})
+
 test('a list of types is the union of their events, narrowed by `type`', () => {
   receiver.on(['message.sent', 'message.read'], (event) => {
     expectTypeOf(event).toEqualTypeOf<SentEvent | ReadEvent>()
@@ -54,7 +87,7 @@ test('a list of types is the union of their events, narrowed by `type`', () => {
   })
   receiver.on(['message.failed', 'payment'], (event) => {
     if (event.type === 'payment') expectTypeOf(event.data).toEqualTypeOf<Record<string, unknown>>()
-    else expectTypeOf(event.failure).toEqualTypeOf<Failure>()
+    else expectTypeOf(event.failure).toEqualTypeOf<DeliveryFailure>()
   })
 })
 
@@ -110,7 +143,7 @@ test('the shape of a report tells the fields of its payload', () => {
   })
   receiver.onAny((event) => {
     if (event.type === 'message.failed' && event.shape === 'chat-app') {
-      expectTypeOf(event.failure).toEqualTypeOf<Failure>()
+      expectTypeOf(event.failure).toEqualTypeOf<DeliveryFailure>()
       expectTypeOf(event.payload.statuses?.error).toEqualTypeOf<string | undefined>()
     }
   })
@@ -118,7 +151,7 @@ test('the shape of a report tells the fields of its payload', () => {
 
 test('handlers get a context, may be asynchronous, and `on` returns what takes them off', () => {
   receiver.on('message.sent', (_event, context) => {
-    expectTypeOf(context).toExtend<Context>()
+    expectTypeOf(context).toExtend<HandlerContext>()
     expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>()
   })
   expectTypeOf(receiver.on('message.sent', async () => {})).toEqualTypeOf<() => void>()

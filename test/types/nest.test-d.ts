@@ -1,4 +1,4 @@
-import type { Context, DeliveredEvent, FailedEvent, ReportEvent, WebhookEvent } from 'messaging-webhooks'
+import type { HandlerContext, DeliveredEvent, FailedEvent, ReportEvent, WebhookEvent } from 'messaging-webhooks'
 import { createOnWebhook, OnWebhook, WebhooksModule } from 'messaging-webhooks/nest'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
@@ -6,7 +6,7 @@ import { z } from 'zod'
 /** What a decorator is handed of a method. */
 declare const of: <H>(method: H) => TypedPropertyDescriptor<H>
 
-const takesFailed = of((_event: FailedEvent, _context: Context) => {})
+const takesFailed = of((_event: FailedEvent, _context: HandlerContext) => {})
 const takesDelivered = of((_event: DeliveredEvent) => Promise.resolve())
 const takesReports = of((_event: ReportEvent) => {})
 

@@ -3,14 +3,14 @@ import type https from 'node:https'
 import {
   createReceiver,
   memoryStore,
-  type Context,
-  type Failure,
+  type HandlerContext,
+  type DeliveryFailure,
   type HandedOver,
   type MessageState,
-  type Options,
+  type ReceiverOptions,
   type Receiver,
   type ReportType,
-  type Schemas,
+  type CallbackSchemas,
   type Store,
   type WebhookEvent,
 } from 'messaging-webhooks'
@@ -20,7 +20,7 @@ import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
 /** As somebody subscribed would get it. */
-declare function publishedBy<S extends Schemas>(receiver: Receiver<S>, schemas: S): HandedOver<S>
+declare function publishedBy<S extends CallbackSchemas>(receiver: Receiver<S>, schemas: S): HandedOver<S>
 
 const credentials = { authKey: 'key', signingSecret: 'secret' }
 
@@ -111,13 +111,13 @@ test('what a store adds to the context reaches the handlers', () => {
     expectTypeOf(context.transaction).toEqualTypeOf<Transaction>()
   })
   createReceiver({ credentials, store: memoryStore() }).onAny((_event, context) => {
-    expectTypeOf(context).toExtend<Context>()
+    expectTypeOf(context).toExtend<HandlerContext>()
     expectTypeOf(context).not.toHaveProperty('transaction')
   })
 })
 
 test('credentials are pairs, or a function of the project', () => {
-  expectTypeOf<typeof credentials>().toExtend<Options['credentials']>()
+  expectTypeOf<typeof credentials>().toExtend<ReceiverOptions['credentials']>()
   createReceiver({ credentials: [credentials, { signingSecret: 'old', notAfter: new Date() }] })
   createReceiver({
     credentials: (project) => {
@@ -128,7 +128,7 @@ test('credentials are pairs, or a function of the project', () => {
   createReceiver({ credentials: async () => [credentials] })
   createReceiver({ projects: { 'My Shop': credentials } })
   // An environment variable may be unset: that is found out when the receiver is created.
-  expectTypeOf<{ authKey: string | undefined }>().toExtend<Options['credentials']>()
+  expectTypeOf<{ authKey: string | undefined }>().toExtend<ReceiverOptions['credentials']>()
 })
 
 test('misspelt options and kinds do not compile', () => {
@@ -178,11 +178,11 @@ test('without credentials, or with both forms of them, nothing compiles', () => 
 
 test('what is left out of the options and what is given can be put together', () => {
   const others: OtherOptions = { logger: false }
-  const mine: Options = { ...others, credentials }
+  const mine: ReceiverOptions = { ...others, credentials }
   expectTypeOf(createReceiver(mine)).toEqualTypeOf<Receiver>()
-  expectTypeOf<OptionsOfOneProject>().toExtend<Options>()
-  expectTypeOf<OptionsOfProjects>().toExtend<Options>()
-  expectTypeOf<OtherOptions>().not.toExtend<Options>()
+  expectTypeOf<OptionsOfOneProject>().toExtend<ReceiverOptions>()
+  expectTypeOf<OptionsOfProjects>().toExtend<ReceiverOptions>()
+  expectTypeOf<OtherOptions>().not.toExtend<ReceiverOptions>()
 })
 
 test('with several projects, schemas and the store type the handlers all the same', () => {
@@ -213,7 +213,7 @@ test('the state of a message, and each of its reports, is told by its type', asy
   if (state === undefined) return
   for (const each of [state, ...state.reports]) {
     expectTypeOf(each.type).toEqualTypeOf<ReportType>()
-    if (each.type === 'message.failed') expectTypeOf(each.failure).toEqualTypeOf<Failure>()
+    if (each.type === 'message.failed') expectTypeOf(each.failure).toEqualTypeOf<DeliveryFailure>()
     if (each.type === 'message.queued') expectTypeOf(each.scheduled).toEqualTypeOf<boolean>()
     // @ts-expect-error -- only what was queued may be scheduled
     if (each.type === 'message.delivered') expectTypeOf(each.scheduled).toBeAny()

@@ -1,4 +1,4 @@
-import { createReceiver, type Context, type DeliveredEvent, type Store } from 'messaging-webhooks'
+import { createReceiver, type HandlerContext, type DeliveredEvent, type Store } from 'messaging-webhooks'
 import { postgresStore, type PostgresContext } from 'messaging-webhooks/postgres'
 import type { ClientBase } from 'pg'
 import { expectTypeOf, test } from 'vitest'
@@ -10,7 +10,7 @@ test('handlers of a transactional store get the transaction', () => {
   const receiver = createReceiver({ credentials, store: postgresStore({ connectionString, transactional: true }) })
   receiver.on('message.delivered', (event, context) => {
     expectTypeOf(event).toEqualTypeOf<DeliveredEvent>()
-    expectTypeOf(context).toEqualTypeOf<Context & PostgresContext>()
+    expectTypeOf(context).toEqualTypeOf<HandlerContext & PostgresContext>()
     expectTypeOf(context.transaction).toEqualTypeOf<ClientBase>()
   })
 })

@@ -7,7 +7,7 @@ import type { NotProved } from '../../verify/explain.ts'
 import type { LivePair } from '../../verify/pair.ts'
 import type { ArrivedCallback } from '../../public/callback.ts'
 import type { RefusalCode } from '../../public/error-table.ts'
-import type { Proof } from '../../public/events.ts'
+import type { EventProof } from '../../public/events.ts'
 import { ANSWER_HEADER, arrivalOf, markingKeys, readMark, seal, type Arrival, type Mark } from './protocol.ts'
 
 /** Why a probe was refused in this process. */
@@ -30,7 +30,7 @@ export interface MarkedProbe {
 interface ProvedProbe {
   readonly callback: ArrivedCallback
   readonly body: ReadBody
-  readonly proof: Exclude<Proof, 'none'>
+  readonly proof: Exclude<EventProof, 'none'>
   readonly marked: MarkedProbe
 }
 

@@ -1,7 +1,7 @@
 /** Sends a probe and reads its answer: a receiver's report, a receiver's refusal, or something else. */
 import { z } from 'zod'
 import type { Clock } from '../../runtime/clock.ts'
-import { finding, type Finding } from './findings.ts'
+import { finding, type DoctorFinding } from './findings.ts'
 import {
   createSender,
   makeProbe,
@@ -37,7 +37,7 @@ export type Reply =
   /** A receiver's 401: the pair, the time or the bytes are wrong. */
   | { readonly kind: 'notAuthentic' }
   /** Another refusal, no answer, or not a receiver's. */
-  | { readonly kind: 'other'; readonly finding: Finding }
+  | { readonly kind: 'other'; readonly finding: DoctorFinding }
 
 /** A report and its probe. */
 export interface Heard {
@@ -89,7 +89,7 @@ function refusalCodeIn(text: string): string | undefined {
 }
 
 /** Undefined if a receiver has no such code. */
-function explainRefusal(code: string | undefined, { body }: Probe): Finding | undefined {
+function explainRefusal(code: string | undefined, { body }: Probe): DoctorFinding | undefined {
   switch (code) {
     case 'content_encoding':
       return finding('body_compressed')
@@ -119,7 +119,7 @@ const CERTIFICATE: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'It is for another host name.',
 }
 
-function explainSilence(url: URL, code: string): Finding {
+function explainSilence(url: URL, code: string): DoctorFinding {
   const certificate = CERTIFICATE[code]
   if (certificate !== undefined) return finding('tls_untrusted', `${certificate} (${code})`)
   if (code === 'ECONNREFUSED') return finding('nothing_listens', `(${code})`)
@@ -130,7 +130,7 @@ function explainSilence(url: URL, code: string): Finding {
   return finding('no_answer', `The connection failed (${code}).${hint}`)
 }
 
-function explainOther(url: URL, probe: Probe, { status, headers, text }: Answered): Finding {
+function explainOther(url: URL, probe: Probe, { status, headers, text }: Answered): DoctorFinding {
   if (status >= 300 && status < 400 && headers.location !== undefined)
     return explainRedirect(url, status, headers.location)
   const what = `It answered ${status}${saidOf(probe, text)}.`
@@ -149,7 +149,7 @@ function explainOther(url: URL, probe: Probe, { status, headers, text }: Answere
 }
 
 /** Describes the target without its user, password and query. */
-function explainRedirect(url: URL, status: number, location: string): Finding {
+function explainRedirect(url: URL, status: number, location: string): DoctorFinding {
   const target = URL.parse(location, url.href)
   if (target === null) return finding('redirect', `It answered ${status}.`)
   const what = `It answered ${status} and points to ${shownUrl(target)}.`

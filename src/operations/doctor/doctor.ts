@@ -6,7 +6,7 @@
 import type { CallbackKind } from '../../public/events.ts'
 import type { ProbeWatch, RefusedProbe } from './answering.ts'
 import { createExchange, shownUrl, type Exchange, type Heard, type Target } from './asking.ts'
-import { finding, isWell, type Diagnosis, type Finding } from './findings.ts'
+import { finding, isWell, type DoctorReport, type DoctorFinding } from './findings.ts'
 import {
   describeOffset,
   judgeArrival,
@@ -30,14 +30,14 @@ interface Examination extends Target {
     | {
         readonly watch: ProbeWatch
         /** Checks of the app itself. */
-        readonly app: () => Promise<readonly Finding[]>
+        readonly app: () => Promise<readonly DoctorFinding[]>
         readonly keepAliveMs: () => number | undefined
       }
     | undefined
 }
 
 /** Never rejects because of an app or a network. */
-export async function examine(examination: Examination): Promise<Diagnosis> {
+export async function examine(examination: Examination): Promise<DoctorReport> {
   const { url, kind, own } = examination
   const exchange = await createExchange(examination)
   try {
@@ -53,7 +53,7 @@ export async function examine(examination: Examination): Promise<Diagnosis> {
   }
 }
 
-async function examineWay(examination: Examination, exchange: Exchange): Promise<readonly Finding[]> {
+async function examineWay(examination: Examination, exchange: Exchange): Promise<readonly DoctorFinding[]> {
   const { findings, heard } = await explain(examination, exchange)
   if (heard === undefined) return findings
   const { facts, probe } = heard
@@ -69,7 +69,7 @@ async function examineWay(examination: Examination, exchange: Exchange): Promise
 }
 
 interface Explained {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly DoctorFinding[]
   /** An answered probe. Later probes use its form. */
   readonly heard?: Heard
 }
@@ -96,13 +96,13 @@ async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promi
 }
 
 /** The receiver's own reason, if it identifies one cause. */
-function explainRefused(probe: Probe, { arrival, offsetSeconds }: RefusedProbe): readonly Finding[] {
+function explainRefused(probe: Probe, { arrival, offsetSeconds }: RefusedProbe): readonly DoctorFinding[] {
   const changed = judgeArrival(probe, arrival).filter(({ level }) => level !== 'ok')
   if (changed.length > 0) return changed
   return offsetSeconds === undefined ? [] : [finding('clock_off', `${describeOffset(offsetSeconds)}.`)]
 }
 
-function judgeUrl({ protocol, hostname }: URL): readonly Finding[] {
+function judgeUrl({ protocol, hostname }: URL): readonly DoctorFinding[] {
   const isLoopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
   return protocol === 'http:' && !isLoopback ? [finding('https_missing')] : []
 }

@@ -5,9 +5,9 @@ import type { CallbackKind } from '../../public/events.ts'
  * `problem`: callbacks are lost, or will be. `warning`: callbacks may be lost later. `unknown`: the doctor could not measure
  * it.
  */
-export type FindingLevel = 'problem' | 'warning' | 'ok' | 'unknown'
+export type DoctorFindingLevel = 'problem' | 'warning' | 'ok' | 'unknown'
 
-type Row = readonly [level: FindingLevel, what: string, fix: string]
+type Row = readonly [level: DoctorFindingLevel, what: string, fix: string]
 
 const NOTHING_TO_DO = 'No action needed.'
 
@@ -225,12 +225,12 @@ export const FINDINGS = {
 } as const satisfies Readonly<Record<string, Row>>
 
 /** A stable code. */
-export type FindingCode = keyof typeof FINDINGS
+export type DoctorFindingCode = keyof typeof FINDINGS
 
 /** One finding of the doctor. */
-export interface Finding {
-  readonly code: FindingCode
-  readonly level: FindingLevel
+export interface DoctorFinding {
+  readonly code: DoctorFindingCode
+  readonly level: DoctorFindingLevel
   /** One or two sentences, with the measured value. Never a secret or a body. */
   readonly what: string
   /** The next action. */
@@ -238,22 +238,22 @@ export interface Finding {
 }
 
 /** The result of a doctor. Plain data. */
-export interface Diagnosis {
+export interface DoctorReport {
   /** True if no finding is a problem or a warning. */
   readonly ok: boolean
   /** The probed URL, without user and password. */
   readonly url: string
   /** The requested kind. Undefined if none was given. */
   readonly kind: CallbackKind | undefined
-  readonly findings: readonly Finding[]
+  readonly findings: readonly DoctorFinding[]
 }
 
 /** `detail` holds the measured value. */
-export function finding(code: FindingCode, detail?: string): Finding {
+export function finding(code: DoctorFindingCode, detail?: string): DoctorFinding {
   const [level, what, fix] = FINDINGS[code]
   return { code, level, what: detail === undefined ? what : `${what} ${detail}`, fix }
 }
 
-export function isWell(findings: readonly Finding[]): boolean {
+export function isWell(findings: readonly DoctorFinding[]): boolean {
   return findings.every(({ level }) => level !== 'problem' && level !== 'warning')
 }

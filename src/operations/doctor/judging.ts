@@ -2,7 +2,7 @@
 import type { CallbackKind } from '../../public/events.ts'
 import type { Heard } from './asking.ts'
 import { HEADER_CHANGES, PROBE_CHANGES } from './changes.ts'
-import { finding, type Finding } from './findings.ts'
+import { finding, type DoctorFinding } from './findings.ts'
 import type { Probe } from './probe.ts'
 import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.ts'
 
@@ -10,9 +10,9 @@ import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.t
 const SHORT_KEEP_ALIVE_MS = 5_000
 
 /** Compares the received probe with the sent one. */
-export function judgeArrival({ body, signature }: Probe, arrival: Arrival): readonly Finding[] {
+export function judgeArrival({ body, signature }: Probe, arrival: Arrival): readonly DoctorFinding[] {
   if (arrival.isParsed) return [finding('parsed_before')]
-  const found: Finding[] = []
+  const found: DoctorFinding[] = []
   if (arrival.digest !== digestOf(body)) found.push(finding('bytes_changed', describeBody(body, arrival)))
   if (signature !== undefined) {
     if (arrival.headers === 0) found.push(finding('header_missing'))
@@ -34,20 +34,23 @@ function describeHeader(signature: string, { headers, headerDigest }: Arrival): 
   return headers > 1 ? `It arrived ${headers} times.` : 'Unknown change.'
 }
 
-export function judgeKind(asked: CallbackKind | undefined, { kind }: Facts): readonly Finding[] {
+export function judgeKind(asked: CallbackKind | undefined, { kind }: Facts): readonly DoctorFinding[] {
   // Without a kind, a mount reads delivery reports by their shape.
   if (asked === undefined || asked === kind || (asked === 'status' && kind === undefined)) return []
   const mounted = kind === undefined ? 'without a kind, which accepts only delivery reports' : `for \`${kind}\``
   return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was requested.`)]
 }
 
-export function judgeProject({ lacksProject }: Facts): readonly Finding[] {
+export function judgeProject({ lacksProject }: Facts): readonly DoctorFinding[] {
   return lacksProject ? [finding('project_missing')] : []
 }
 
 /** Both halves of the pair must prove the probe, unless the app has only one. */
-export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isIntact: boolean): readonly Finding[] {
-  const found: Finding[] = []
+export function judgePair(
+  { probe, facts: { proof, pair, arrival } }: Heard,
+  isIntact: boolean,
+): readonly DoctorFinding[] {
+  const found: DoctorFinding[] = []
   if (pair.endsAtMs !== undefined)
     found.push(finding('pair_ends', `The app accepts it until ${new Date(pair.endsAtMs).toISOString()}.`))
   if (probe.pair.authKey !== undefined && pair.hasAuthKey && proof === 'signature')
@@ -61,14 +64,14 @@ export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isI
 }
 
 /** The receiver has another signing secret. */
-export function judgeOnlyAuthKey(): Finding {
+export function judgeOnlyAuthKey(): DoctorFinding {
   return finding(
     'pair_half',
     'The Auth Key matches; the signing secret does not. The app accepts callbacks by their Auth Key alone.',
   )
 }
 
-export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): readonly Finding[] {
+export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): readonly DoctorFinding[] {
   const { arrivedAtMs, toleranceSeconds } = facts
   // Differences below the probe's round trip cannot be measured.
   const offMs = arrivedAtMs < sentAtMs ? arrivedAtMs - sentAtMs : Math.max(0, arrivedAtMs - sentAtMs - tookMs)
@@ -84,7 +87,7 @@ export function describeOffset(seconds: number): string {
   return `The app’s clock is ${Math.abs(seconds)} s ${direction} this machine’s`
 }
 
-export function judgeKeepAlive(keepAliveMs: number | undefined, proxyIdleMs: number | undefined): Finding {
+export function judgeKeepAlive(keepAliveMs: number | undefined, proxyIdleMs: number | undefined): DoctorFinding {
   if (keepAliveMs === undefined) return finding('keep_alive_unknown')
   const least = proxyIdleMs ?? SHORT_KEEP_ALIVE_MS
   if (keepAliveMs > least) return finding('keep_alive_long')

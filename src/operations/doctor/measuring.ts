@@ -1,7 +1,7 @@
 /** Measurements that need more than one probe: response time, body limit and idle timeout. */
 import { pause } from '../../runtime/clock.ts'
 import { createExchange, type Asked, type Exchange, type Target } from './asking.ts'
-import { finding, type Finding } from './findings.ts'
+import { finding, type DoctorFinding } from './findings.ts'
 import { judgeKeepAlive } from './judging.ts'
 import type { ProbeForm } from './probe.ts'
 
@@ -10,7 +10,7 @@ const PROBES = 5
 const PROMPT_MS = 1_000
 
 /** The median of five answers: a single one may be slow, for example while the store opens. */
-export async function measureTime({ ask }: Exchange, form: ProbeForm): Promise<readonly Finding[]> {
+export async function measureTime({ ask }: Exchange, form: ProbeForm): Promise<readonly DoctorFinding[]> {
   const tookMs: number[] = []
   for (let time = 0; time < PROBES; time += 1) {
     const { reply } = await ask(form)
@@ -32,7 +32,7 @@ export async function measureBodyLimit(
   { ask }: Exchange,
   form: ProbeForm,
   maxBodyBytes: number,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const largest = Math.floor(Math.min(maxBodyBytes, LARGEST_BYTES) * (1 - SLACK_SHARE))
   let refused: string | undefined
   for (let length = largest; length >= SMALLEST_BYTES; length = Math.floor(length / 2)) {
@@ -55,7 +55,7 @@ export async function measureIdle(
   target: Target & { readonly keepAliveMs: number | undefined },
   form: ProbeForm,
   saidMs: number | undefined,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const { clock, keepAliveMs } = target
   if (keepAliveMs === undefined && saidMs !== undefined) return [judgeKeepAlive(saidMs, undefined)]
   const { ask, close } = await createExchange(target, { keepAlive: true })

@@ -7,7 +7,7 @@ import { isOurs, OptionsError } from '../../public/errors.ts'
 import { EVENT_TYPES, REPORT_TYPES, type CallbackKind, type EventType } from '../../public/events.ts'
 import type { NewEvent, StoreCapabilities } from '../../inbox/store.ts'
 import type { Probes } from './answering.ts'
-import { finding, type Diagnosis, type Finding } from './findings.ts'
+import { finding, type DoctorReport, type DoctorFinding } from './findings.ts'
 
 /** Where a doctor sends its probes, and what it expects there. */
 export interface DoctorOptions {
@@ -29,14 +29,14 @@ export interface DoctorOptions {
 interface OwnReceiver {
   readonly credentials: CredentialsSource
   readonly probes: Pick<Probes, 'watch'>
-  readonly examineApp: (kind: CallbackKind | undefined) => Promise<readonly Finding[]>
+  readonly examineApp: (kind: CallbackKind | undefined) => Promise<readonly DoctorFinding[]>
   /** The shortest `keepAliveTimeout` of the servers that received requests; `Infinity` if they close no connection. */
   readonly keepAliveMs: () => number | undefined
 }
 
 export const ANSWER_TIMEOUT_MS = 10_000
 
-export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions) => Promise<Diagnosis> {
+export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions) => Promise<DoctorReport> {
   const { credentials, probes, examineApp } = receiver
   // Probes go over a real network and compare this machine's clock with the one that the receiver was given.
   const clock = systemClock()
@@ -84,11 +84,13 @@ interface AppOptions {
 }
 
 /** Checks of the app around the receiver, independent of the network. */
-export function createExamineApp(options: AppOptions): (kind: CallbackKind | undefined) => Promise<readonly Finding[]> {
+export function createExamineApp(
+  options: AppOptions,
+): (kind: CallbackKind | undefined) => Promise<readonly DoctorFinding[]> {
   const { clock, storeTimeoutMs, capabilities, lacksSpool, dispatch, isHandled, networks } = options
   const itIs = `Store: ${capabilities.name}`
 
-  async function findStore(): Promise<Finding> {
+  async function findStore(): Promise<DoctorFinding> {
     try {
       const asked = options.askStore().then(() => finding('store_answers'))
       return await withDeadline(clock, storeTimeoutMs, asked, () => finding('store_away', `${itIs} (store_slow).`))
@@ -98,7 +100,7 @@ export function createExamineApp(options: AppOptions): (kind: CallbackKind | und
     }
   }
 
-  function findHandlers(kind: CallbackKind | undefined): Finding {
+  function findHandlers(kind: CallbackKind | undefined): DoctorFinding {
     const types = typesOf(kind)
     const unhandled = dispatch ? types.filter((type) => !isHandled(type)) : []
     if (unhandled.length === 0) return finding('handlers_listen')

@@ -8,7 +8,7 @@ import { forgetInStore } from './in-store.ts'
 import { checkForgetOptions, checkSelector, type ForgetOptions, type ForgetSelector, type Wanted } from './selector.ts'
 
 /** Counts of what `forget` removed, by place. With `dryRun`, of what it would remove. */
-export interface Forgotten {
+export interface ErasureCounts {
   /** Events with a record or a body in the store. */
   readonly events: number
   /** Those that were not settled. Their handlers no longer start. */
@@ -43,7 +43,7 @@ interface Places {
 
 export function createForget(
   places: Places,
-): (selector: ForgetSelector, options?: ForgetOptions) => Promise<Forgotten> {
+): (selector: ForgetSelector, options?: ForgetOptions) => Promise<ErasureCounts> {
   const { clock, keyOf, inbox, quarantine, dispatcher } = places
   return async (selector, given) => {
     const wanted = checkSelector(selector)

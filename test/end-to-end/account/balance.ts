@@ -1,5 +1,5 @@
 /** The account as the emulator's journal has it, by hand from the contract: it shares no code with the receiver. */
-import type { Account } from 'messaging-webhooks'
+import type { SendAccount } from 'messaging-webhooks'
 import type { Delivery, SendRecord } from 'messaging-webhooks/emulator'
 import { PATIENT } from './sending.ts'
 
@@ -106,7 +106,7 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
 export function accountOf(
   messages: readonly Balanced[],
   { unknown = 0, repetitions = new Map() }: { unknown?: number; repetitions?: ReadonlyMap<string, string> } = {},
-): Account {
+): SendAccount {
   const failed: Record<string, number> = {}
   const refused: Record<string, number> = {}
   const byId = new Map(messages.map((message) => [message.messageId, message]))

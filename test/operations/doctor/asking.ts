@@ -1,6 +1,6 @@
 /** An app with a receiver behind whatever a test puts in front, and a doctor that comes from outside. */
 import http, { type RequestListener } from 'node:http'
-import type { CredentialPair, Diagnosis, DoctorOptions, FindingCode } from 'messaging-webhooks'
+import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
 import { examine } from '../../../src/operations/doctor/doctor.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
@@ -14,7 +14,7 @@ export function askDoctor(
   url: string,
   pair: CredentialPair = PAIR,
   options: Omit<DoctorOptions, 'url'> & { readonly oldPair?: CredentialPair } = {},
-): Promise<Diagnosis> {
+): Promise<DoctorReport> {
   const { kind, project, timeoutMs = 10_000, keepAliveMs, oldPair } = options
   const prepared = (given: CredentialPair) => preparePair(given, undefined, 'the pair', unknownField)
   return examine({
@@ -27,12 +27,12 @@ export function askDoctor(
 }
 
 /** The codes of what is not well. */
-export function faultsOf({ findings }: Diagnosis): readonly FindingCode[] {
+export function faultsOf({ findings }: DoctorReport): readonly DoctorFindingCode[] {
   return findings.filter(({ level }) => level === 'problem' || level === 'warning').map(({ code }) => code)
 }
 
 /** What it says of one of them. */
-export function textOf({ findings }: Diagnosis, code: FindingCode): string {
+export function textOf({ findings }: DoctorReport, code: DoctorFindingCode): string {
   return findings.find((found) => found.code === code)?.what ?? ''
 }
 

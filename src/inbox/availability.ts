@@ -9,11 +9,11 @@ import type { Logger } from '../runtime/logger.ts'
  */
 type Asker = 'admission' | 'spool' | 'dispatch'
 
-export interface Absence {
+export interface StoreAvailability {
   /** Parts that met a failure and no success since. A field, because every event reads it. */
   readonly foundBy: ReadonlySet<Asker>
   /** Found unavailable by a part that retries on its own. Only another callback can end what `admission` has found. */
-  readonly isAway: boolean
+  readonly isUnavailable: boolean
   /** Number of failures found. Read it before a call: a call that began before a failure says nothing about it. */
   readonly found: number
   /** Reports `error` unless this part has failed before: until its first success, failures belong to one outage. */
@@ -26,36 +26,36 @@ export interface Absence {
   endAnswered(asker: Asker, foundBefore: number): void
 }
 
-interface AbsenceOptions {
+interface AvailabilityOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-export function createAbsence({ clock, logger, report }: AbsenceOptions): Absence {
+export function trackStoreAvailability({ clock, logger, report }: AvailabilityOptions): StoreAvailability {
   const foundBy = new Set<Asker>()
   let sinceMs = 0
   let taken = 0
 
-  const absence = {
+  const availability = {
     foundBy,
     found: 0,
-    get isAway() {
+    get isUnavailable() {
       return foundBy.has('spool') || foundBy.has('dispatch')
     },
     begin(asker: Asker, error?: MessagingWebhooksError) {
       if (foundBy.has(asker)) return
       if (foundBy.size === 0) sinceMs = clock.now()
       foundBy.add(asker)
-      absence.found += 1
+      availability.found += 1
       if (error !== undefined) report(error)
     },
     end,
     endAnswered(asker: Asker, foundBefore: number) {
-      if (foundBefore === absence.found) end(asker)
+      if (foundBefore === availability.found) end(asker)
     },
   }
-  return absence
+  return availability
 
   function end(asker: Asker, fromSpool = 0): void {
     if (foundBy.size === 0) {
