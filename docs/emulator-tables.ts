@@ -73,7 +73,7 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
   },
   {
     page: PAGE,
-    under: 'the-control-api',
+    under: 'control-api',
     header: ['Route', 'What'],
     rows: CONTROL_ROUTES.map(({ method, path, what }) => [code(`${method} ${path}`), what]),
   },

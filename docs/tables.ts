@@ -1,4 +1,4 @@
-/** The tables of the pages that the code's own constants make. `npm run docs:tables` writes them. */
+/** Tables of the documentation that are generated from constants of the code. `npm run docs:tables` writes them. */
 import {
   CARRIER_A_CODES,
   carrierAStatus,
@@ -37,7 +37,7 @@ import { VECTOR_TABLES } from './vector-tables.ts'
 export interface GeneratedTable {
   /** From the project's root. */
   readonly page: string
-  /** The anchor of the heading that it stands under. */
+  /** The anchor of its heading. */
   readonly under: string
   readonly header: readonly string[]
   readonly rows: readonly (readonly string[])[]
@@ -45,25 +45,25 @@ export interface GeneratedTable {
 
 const NONE = '–'
 
-/** What a handler wants to know of each type, and the fields that only it has. */
+/** The meaning of each event type, and the fields that only it has. */
 export const EVENT_PROSE: Readonly<Record<EventType, readonly [tells: string, fields: string]>> = {
-  'message.queued': ['Taken by the service or the carrier, not sent yet.', '`scheduled`'],
-  'message.sent': ['The chat-app has taken it over.', NONE],
-  'message.delivered': ['It reached the device.', NONE],
-  'message.read': ['The recipient opened it, and lets senders know.', NONE],
-  'message.failed': ['It did not arrive.', '`failure`'],
-  'send.overdue': ['No end of a message that you expect was reported in time.', '`messageId`, `channel?`, `sent`'],
+  'message.queued': ['The service or the carrier accepted the message and has not sent it yet.', '`scheduled`'],
+  'message.sent': ['The chat-app accepted the message.', NONE],
+  'message.delivered': ['The message reached the device.', NONE],
+  'message.read': ['The recipient opened the message and has read receipts enabled.', NONE],
+  'message.failed': ['The message failed.', '`failure`'],
+  'send.overdue': ['An expected message has no final report in time.', '`messageId`, `channel?`, `sent`'],
   'send.unknown': ['The outcome of a recorded send is unknown.', '`reference`, `channel?`, `sent`'],
-  late: ['A report older than one already dispatched.', '`messageId`, `channel?`, `report`'],
-  received: ['A customer wrote to you.', '`data`'],
+  late: ['A report older than a dispatched report of its message.', '`messageId`, `channel?`, `report`'],
+  received: ['A customer sent you a message.', '`data`'],
   payment: ['A mobile-money payment completed or failed.', '`data`'],
   'subscription.activate': ['A subscriber opted in.', '`data`'],
   'subscription.deactivate': ['A subscriber opted out.', '`data`'],
   'subscription.consent': ['The carrier recorded a consent.', '`data`'],
-  'subscription.delivery': ['A premium message was reported on.', '`data`'],
+  'subscription.delivery': ['A delivery report of a premium message.', '`data`'],
   'subscription.billing': ['A subscriber was billed.', '`data`'],
-  'subscription.other': ['A premium callback of no type that is known.', '`data`, `word?`'],
-  unrecognized: ['Authentic, but it could not be read.', '`problem`, `kind?`, `data`'],
+  'subscription.other': ['A premium callback of an unknown type.', '`data`, `word?`'],
+  unrecognized: ['An authentic callback that could not be read.', '`problem`, `kind?`, `data`'],
 }
 
 export const GENERATED_TABLES: readonly GeneratedTable[] = [
@@ -136,7 +136,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/events.md',
     under: 'events',
-    header: ['Type', 'What it tells', 'Codes', 'Words', 'Fields of its own'],
+    header: ['Type', 'Meaning', 'Codes', 'Words', 'Own fields'],
     rows: eventRows(),
   },
   {
@@ -186,7 +186,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/guides/observing.md',
     under: 'reasons',
-    header: ['Reason', 'What it makes false', 'What it says'],
+    header: ['Reason', 'Makes false', 'Meaning'],
     rows: Object.entries(HEALTH_REASONS).map(([name, [spoils, text]]) => [
       anchored(name),
       spoils.length === 0 ? 'nothing: `working` is undefined' : list(spoils),
@@ -216,7 +216,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   ...VECTOR_TABLES,
 ]
 
-/** What the table of event types says of each that the status tables decide: its codes, and the channels' words. */
+/** The codes and words of an event type, from the status tables. */
 function statusesOf(type: EventType): { readonly codes: string; readonly words: string } {
   const codes = STATUS_CODES.filter((row) => row.type === type).map((row) => String(row.code))
   const words = SPEAKERS.flatMap((speaker) =>
@@ -233,7 +233,7 @@ function eventRows(): string[][] {
   })
 }
 
-/** A store's numbers stand in the comments of its options, where an editor shows them. */
+/** The numeric options of a store, from the doc comments in its source. */
 function numbersOf(store: 'memory' | 'sqlite' | 'postgres' | 'redis'): string[][] {
   const source = readProjectFile(`src/stores/${store}/store.ts`)
   const numbers = source.matchAll(/\/\*\* (.+) Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
@@ -250,13 +250,13 @@ function carrierACodes(): string[][] {
 
 function errorTables(): GeneratedTable[] {
   return Object.entries({
-    'thrown-at-you': THROWN,
+    thrown: THROWN,
     'refused-callbacks': REFUSED,
     'answered-503': UNAVAILABLE,
-    'of-handlers': OF_HANDLERS,
-    'reported-and-taken': REPORTED,
-    'of-the-quarantine': OF_QUARANTINE,
-    'of-sends': OF_SENDING,
+    handlers: OF_HANDLERS,
+    'reported-for-accepted-callbacks': REPORTED,
+    quarantine: OF_QUARANTINE,
+    sends: OF_SENDING,
   }).map(([under, codes]) => ({
     page: 'docs/reference/errors.md',
     under,
