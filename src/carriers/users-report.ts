@@ -51,7 +51,7 @@ export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Give
   // Read each field once: a getter may return another value the next time.
   const { messageId, status, statusCode, timestamp, network, shape: givenShape = likelyShape } = answer
   if (typeof messageId !== 'string' || messageId.trim() === '')
-    throw new TypeError('readReport returned no messageId that is a text.')
+    throw new TypeError('readReport returned a messageId that is not a string.')
   const hasCode = typeof statusCode === 'number' && Number.isInteger(statusCode)
   const word = typeof status === 'string' ? status : ''
   if (word === '' && !hasCode) throw new TypeError('readReport returned neither a status nor a statusCode.')

@@ -50,5 +50,5 @@ export async function liveKey(
 }
 
 const SLOW = 'apiKey() took longer than timeoutMs.'
-const EMPTY = 'apiKey() did not return a text, or returned an empty one.'
+const EMPTY = 'apiKey() returned an empty string, or no string.'
 const THREW = 'apiKey() threw the error in `cause`.'

@@ -110,5 +110,5 @@ function parametersOf(fields: ReadonlyMap<string, unknown>): URLSearchParams {
 function plainText(name: string, value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
-  throw new OptionsError(`${name} is not a text, a number, true or false. Expected one of these, or via: 'json'.`)
+  throw new OptionsError(`${name} is not a string, a number, true or false. Expected one of these, or via: 'json'.`)
 }

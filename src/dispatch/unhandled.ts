@@ -27,8 +27,8 @@ export function createUnhandled(logger: Logger): Unhandled {
     const { id: eventId, kind, problem } = event
     logger.warn(
       { code: 'unrecognized_unhandled', eventId, ...(kind === undefined ? undefined : { kind }), problem },
-      `A callback came that could not be read (${problem}), and no handler listens to \`unrecognized\`: ` +
-        `${PROBLEMS[problem]}. ${likelyCause(event) ?? ''} \`receiver.on('unrecognized', …)\` gets its bytes. Event ${eventId}.`,
+      `A callback could not be read (${problem}): ${PROBLEMS[problem]}. ${likelyCause(event) ?? ''} ` +
+        `No handler listens to \`unrecognized\`: attach one with \`receiver.on('unrecognized', …)\` to get its bytes. Event ${eventId}.`,
     )
   }
 
@@ -39,9 +39,9 @@ export function createUnhandled(logger: Logger): Unhandled {
     const cause = likelyCause(event)
     logger.warn(
       { code: 'event_unhandled', eventType, eventId },
-      `No handler listens to \`${eventType}\`, so such events are settled as soon as they come. ` +
+      `No handler listens to \`${eventType}\`, so its events are settled without one. ` +
         `${cause === undefined ? '' : `${cause} `}Attach one with \`receiver.on('${eventType}', …)\` or ` +
-        `\`receiver.onAny(…)\`. It is said once for each type. Event ${eventId}.`,
+        `\`receiver.onAny(…)\`. Logged once per type. Event ${eventId}.`,
     )
   }
 
@@ -73,22 +73,25 @@ const FROM_FIELD = /^(from|sender|msisdn|phone|phone_?number)$/i
 /** Such a text is a word or a name, never a secret: masked keys contain other characters. */
 const SAFE_WORD = /^[\p{L}\p{N}_ .:-]{1,40}$/u
 
+const OTHER_KIND =
+  'Another kind of callback may be registered at this URL: mount a middleware for each kind at a URL of its own.'
+
 const CAUSES: Readonly<Record<CallbackProblem, string>> = {
-  empty_body: 'Perhaps a redirect or a proxy on the way took the body off.',
-  content_encoding: 'A proxy on the way compresses requests: let it leave them as they are.',
-  not_json: 'Perhaps a proxy on the way changed it, or the sender uses a form that is not documented.',
-  double_encoded: 'Something on the way wrapped the body in a JSON string: let it pass the bytes on.',
-  not_an_object: 'Perhaps a proxy on the way changed it, or the sender uses a form that is not documented.',
-  too_deep: 'No documented callback is like that.',
-  too_many_values: 'No documented callback is like that.',
-  no_message_id:
-    'Perhaps the URL of another kind of callback is registered here: each kind needs a middleware of its own.',
-  no_status: 'Perhaps the URL of another kind of callback is registered here: each kind needs a middleware of its own.',
-  unknown_status: 'The sender uses a word or a code that is not documented.',
-  several_statuses: 'The sender reports several states at once, which is not documented.',
-  unknown_shape: 'Say what comes to this URL: `receiver.middleware("payment")`, for example.',
-  store_refused: 'The store takes such a text or number in no field: look at what the payload has.',
-  damaged: 'Look at what else writes to the store, and at its disk.',
+  empty_body: 'A redirect or a proxy may have removed the body.',
+  content_encoding: 'A proxy compresses requests: configure it to forward them unchanged.',
+  not_json: 'A proxy may have changed it, or the sender uses an undocumented format.',
+  double_encoded:
+    'A component in front of the receiver wrapped the body in a JSON string: configure it to forward the bytes unchanged.',
+  not_an_object: 'A proxy may have changed it, or the sender uses an undocumented format.',
+  too_deep: 'No documented callback is nested so deeply.',
+  too_many_values: 'No documented callback has so many values.',
+  no_message_id: OTHER_KIND,
+  no_status: OTHER_KIND,
+  unknown_status: 'The sender uses an undocumented word or code.',
+  several_statuses: 'The sender reports several states at once, which is undocumented.',
+  unknown_shape: 'Name the kind of callbacks at this URL, for example with `receiver.middleware("payment")`.',
+  store_refused: 'The store cannot hold a value of the payload: check its strings and numbers.',
+  damaged: 'Check the disk of the store, and other programs that write to it.',
   schema_refused: 'Compare the payload with your schema: the contract does not show its fields.',
   schema_failed: 'Fix the schema: it threw or took too long.',
 }
@@ -102,12 +105,12 @@ function likelyCause(event: WebhookEvent): string | undefined {
     case 'unrecognized':
       return wrongUrl(event.kind, event.data) ?? unknownWord(event.problem, event.data) ?? CAUSES[event.problem]
     case 'late':
-      return 'It came after a later state of its message, and is one of these in place of a report for that.'
+      return 'A report is late if a later state of its message was dispatched before.'
     case 'received':
     case 'payment':
       return wrongUrl(event.type, event.payload)
     case 'subscription.other':
-      return wrongUrl('subscription', event.payload) ?? 'Let `subscriptionType` say which of the types it is.'
+      return wrongUrl('subscription', event.payload) ?? 'Set `subscriptionType` to map it to a type.'
     default:
       return undefined
   }
@@ -116,9 +119,9 @@ function likelyCause(event: WebhookEvent): string | undefined {
 function wrongUrl(kind: CallbackKind | undefined, data: unknown): string | undefined {
   const looksLike = isRecord(data) ? kindOf(data) : undefined
   if (looksLike === undefined || looksLike === kind) return undefined
-  const seen = `By its fields it is ${CALLED[looksLike]}, and`
+  const seen = `Its fields are those of ${CALLED[looksLike]}, but`
   if (kind !== undefined)
-    return `${seen} this URL is mounted for ${kind === 'status' ? 'delivery reports' : `\`${kind}\``}: register another for it, with \`receiver.middleware('${looksLike}')\`.`
+    return `${seen} this URL is mounted for ${kind === 'status' ? 'delivery reports' : `\`${kind}\``}: register another URL, with \`receiver.middleware('${looksLike}')\`.`
   // Without a kind, reports are read anyway.
   if (looksLike === 'status') return undefined
   return `${seen} this URL is mounted without a kind, which reads delivery reports only: mount \`receiver.middleware('${looksLike}')\`.`
@@ -141,7 +144,7 @@ function unknownWord(problem: CallbackProblem, data: unknown): string | undefine
     return isSafe(statuses['status']) ? `The word is ${JSON.stringify(statuses['status'])}.` : undefined
   if (!isSafe(network)) return undefined
   const word = isSafe(status) ? `The word is ${JSON.stringify(status)}. ` : ''
-  return `${word}By \`networks\`, ${JSON.stringify(network)} is carrier A, which has no such word: is it carrier B?`
+  return `${word}\`networks\` assigns ${JSON.stringify(network)} to carrier A, which has no such word. Assign it to carrier B if that is correct.`
 }
 
 function isSafe(text: unknown): text is string {

@@ -2,7 +2,7 @@
 
 /** Maximum number of wrong letters, and their maximum share of the longer name, so that short names do not all match. */
 const MOST_EDITS = 3
-const MOST_EDITED = 0.4
+const MOST_EDITED = 0.43
 /** A shorter prefix or suffix matches too many names. */
 const SHORTEST_PART = 4
 

@@ -31,7 +31,7 @@ const REFUSALS: ReadonlyMap<number | undefined, FailureCause> = new Map([
   [23, 'volume_limit'],
 ])
 
-const text = z.custom<string>((value) => typeof value === 'string', 'expected a text').optional()
+const text = z.custom<string>((value) => typeof value === 'string', 'expected a string').optional()
 const date = z
   .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
   .optional()

@@ -34,13 +34,13 @@ const optionsSchema = z.strictObject({
   reference: z
     .custom<string>(
       (value) => isText(value) && value.length <= LONGEST_REFERENCE,
-      `expected a text of 1 to ${LONGEST_REFERENCE} characters`,
+      `expected a string of 1 to ${LONGEST_REFERENCE} characters`,
     )
     .optional(),
   to: z
     .union(
       [textOf('a number'), z.array(textOf('a number')).nonempty('expected a list of at least one number')],
-      'expected a number as a text, or a list of at least one',
+      'expected a phone number as a string, or a list of at least one',
     )
     .optional(),
   recipients: wholeNumberFrom(1, MOST_RECIPIENTS).optional(),

@@ -81,7 +81,7 @@ describe('a send', () => {
   })
 
   test('in a form that cannot say it', async () => {
-    await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is not a text')
+    await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is not a string')
     expect(() => client.sendAll({ ...HELLO, extra: { a: {} } }, { via: 'query' })).toThrow("via: 'json'")
     await expect(createClient({ ...RIGHT, apiKey: 'key\n' }).send(HELLO)).rejects.toThrow(
       'may be the line end of a file',

@@ -143,7 +143,7 @@ describe('a send that fails', () => {
     const misspelt = { ...HELLO, reference, witinMs: 1 }
     await expect(send(misspelt)).rejects.toThrow(/Did you mean withinMs/)
     const form = clientOf(endpoint, { receiver, via: 'form' })
-    await expect(form.send({ ...HELLO, reference, extra: { list: {} } })).rejects.toThrow(/list is not a text/)
+    await expect(form.send({ ...HELLO, reference, extra: { list: {} } })).rejects.toThrow(/list is not a string/)
     expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
     await send({ ...HELLO, reference })
   })

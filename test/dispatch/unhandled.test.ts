@@ -81,31 +81,31 @@ describe('the likely cause', () => {
       'a payment at the URL of reports',
       'status',
       callback.payment(),
-      "a payment, and this URL is mounted for delivery reports: register another for it, with `receiver.middleware('payment')`",
+      "a payment, but this URL is mounted for delivery reports: register another URL, with `receiver.middleware('payment')`",
     ],
     [
       'a received message at the URL of reports',
       'status',
       callback.received(),
-      "a received message, and this URL is mounted for delivery reports: register another for it, with `receiver.middleware('received')`",
+      "a received message, but this URL is mounted for delivery reports: register another URL, with `receiver.middleware('received')`",
     ],
     [
       'a premium callback at the URL of reports',
       'status',
       callback.subscription(),
-      "a premium callback, and this URL is mounted for delivery reports: register another for it, with `receiver.middleware('subscription')`",
+      "a premium callback, but this URL is mounted for delivery reports: register another URL, with `receiver.middleware('subscription')`",
     ],
     [
       'a report at the URL of received messages',
       'received',
       REPORT,
-      'a delivery report, and this URL is mounted for `received`',
+      'a delivery report, but this URL is mounted for `received`',
     ],
     [
       'a report at the URL of payments',
       'payment',
       callback.chatApp(),
-      'a delivery report, and this URL is mounted for `payment`',
+      'a delivery report, but this URL is mounted for `payment`',
     ],
     [
       'a payment at a URL without a kind',
@@ -113,12 +113,12 @@ describe('the likely cause', () => {
       callback.payment(),
       "mounted without a kind, which reads delivery reports only: mount `receiver.middleware('payment')`",
     ],
-    ['something unknown at a URL without a kind', NO_KIND, { a: 1 }, 'Say what comes to this URL'],
+    ['something unknown at a URL without a kind', NO_KIND, { a: 1 }, 'Name the kind of callbacks at this URL'],
     [
       'a word that carrier A does not have',
       'status',
       { ...REPORT, status: 'HELD_BACK', network: 'carrier-x' },
-      `The word is "HELD_BACK". By \`networks\`, "carrier-x" is carrier A, which has no such word: is it carrier B?`,
+      `The word is "HELD_BACK". \`networks\` assigns "carrier-x" to carrier A, which has no such word.`,
     ],
     [
       'a chat-app word in no table',
@@ -126,12 +126,12 @@ describe('the likely cause', () => {
       callback.chatApp({ statuses: { status: 'warned' } }),
       'The word is "warned".',
     ],
-    ['no JSON', 'status', '<a/>', 'Perhaps a proxy on the way changed it'],
+    ['no JSON', 'status', '<a/>', 'A proxy may have changed it'],
     [
       'a body without any field that is known',
       'status',
       { a: 1 },
-      'Perhaps the URL of another kind of callback is registered here',
+      'Another kind of callback may be registered at this URL',
     ],
   ])('%s', async (_what, kind, body, says) => {
     const { send, unhandled } = await listening(kind, { networks: { 'carrier-x': 'carrierA' } })
@@ -176,7 +176,7 @@ test('a late report without a handler says what late is', async () => {
   await send(callback.smsDelivery({ messageId: 'm', timestamp }))
   await send(callback.smsDelivery({ messageId: 'm', status: 'sent', statusCode: 13, timestamp: timestamp - 60 }))
   expect(unhandled()).toMatchObject([{ fields: { eventType: 'late' } }])
-  expect(unhandled()[0]?.text).toContain('It came after a later state of its message')
+  expect(unhandled()[0]?.text).toContain('A report is late if a later state of its message was dispatched')
   expect((await receiver.stats()).byType).toMatchObject({ late: 1, 'message.delivered': 1, 'message.sent': 0 })
 })
 

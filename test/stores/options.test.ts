@@ -52,7 +52,7 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [redisStore, { client, prefx: 'x' }, 'Invalid option for redisStore: prefx. Did you mean prefix?'],
   [redisStore, { client, partition: 4 }, 'Did you mean partitions?'],
   [redisStore, { client, partitions: 1.5 }, 'partitions is 1.5; expected a whole number from 1 to 16,384'],
-  [redisStore, { client, prefix: `{${PASSWORD}}` }, 'prefix is a string; expected a text without braces'],
+  [redisStore, { client, prefix: `{${PASSWORD}}` }, 'prefix is a string; expected a string without braces'],
   [redisStore, { client, prefix: '' }, 'prefix'],
   [redisStore, { client, partitions: 20_000 }, 'partitions'],
   [redisStore, { client, retentionDays: -1 }, 'retentionDays'],

@@ -47,7 +47,7 @@ const settingsSchema = z.strictObject({
   subscriber: z.unknown().optional(),
   prefix: z
     .string()
-    .regex(/^[^{}]+$/, 'expected a text without braces, which would decide over the slot')
+    .regex(/^[^{}]+$/, 'expected a string without braces, because they determine the slot')
     .default('messaging-webhooks'),
   partitions: wholeNumberFrom(1, SLOTS).default(16),
   retentionDays: numberFrom(0, LONGEST_DAYS, 'days').default(1),
