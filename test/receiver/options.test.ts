@@ -107,6 +107,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
     { credentials, retry: { attempt: 3 } },
     ['Invalid option: retry.attempt', 'Did you mean retry.attempts?'],
   ],
+  ['a plural', { credentials, retries: 3 }, ['Invalid option: retries. Did you mean retry?']],
   ['a letter left out', { credentials, concurency: 4 }, ['Invalid option: concurency. Did you mean concurrency?']],
   [
     'letters that are swapped',
