@@ -21,7 +21,14 @@ export type {
   ReverifyOptions,
 } from './quarantine/surface.ts'
 export type { Clock } from './runtime/clock.ts'
-export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './public/channels.ts'
+export {
+  ATTEMPT_CHANNEL,
+  CALLBACK_CHANNEL,
+  DISPATCH_CHANNEL,
+  type AttemptMessage,
+  type CallbackMessage,
+  type DispatchMessage,
+} from './public/channels.ts'
 export type { CloseOnSignalOptions } from './receiver/close-on-signal.ts'
 export type { Logger } from './runtime/logger.ts'
 export type {
@@ -62,7 +69,7 @@ export type { TraceContext } from './public/trace-context.ts'
 export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './public/error-table.ts'
 export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError, RetryLater } from './public/errors.ts'
 export {
-  type BegunSend,
+  type PendingSend,
   CALLBACK_KINDS,
   EVENT_TYPES,
   PROBLEMS,
@@ -77,8 +84,6 @@ export {
   type FailedEvent,
   type DeliveryFailure,
   type FailureCause,
-  HANDED_OVER_CHANNEL,
-  type HandedOver,
   type LateEvent,
   type CallbackAnomaly,
   type OverdueEvent,

@@ -10,7 +10,7 @@ export type DispatchQuestion =
   /** Admits so many events to a store of their own. */
   | { readonly admit: number }
   /** Hands all of them over. */
-  | { readonly handOver: true }
+  | { readonly dispatch: true }
   /** Takes the store away, if there is one. */
   | { readonly remove: true }
 
@@ -22,7 +22,7 @@ export interface Removed {
   readonly removed: true
 }
 
-export interface HandedOver {
+export interface Dispatched {
   /** From the start to the last handler; for one event. */
   readonly microseconds: number
   /** Until the last one was settled, too. */
@@ -43,7 +43,7 @@ const SETTLE_MS = 300_000
 const [storeName, concurrency] = process.argv.slice(2)
 let backlog: Backlog | undefined
 
-answerQuestions(async (asked): Promise<Admitted | HandedOver | Removed> => {
+answerQuestions(async (asked): Promise<Admitted | Dispatched | Removed> => {
   // Only the program `dispatch` asks.
   const question = asked as DispatchQuestion
   if ('admit' in question) {
@@ -57,7 +57,7 @@ answerQuestions(async (asked): Promise<Admitted | HandedOver | Removed> => {
     return { removed: true }
   }
   if (backlog === undefined) throw new Error('Nothing was admitted.')
-  return handOver(backlog)
+  return dispatch(backlog)
 })
 
 async function admitted(count: number): Promise<Backlog> {
@@ -75,7 +75,7 @@ async function admitted(count: number): Promise<Backlog> {
   return result
 }
 
-async function handOver(from: Backlog): Promise<HandedOver> {
+async function dispatch(from: Backlog): Promise<Dispatched> {
   const { opened, made, count } = from
   let handled = 0
   let lastAtMs = 0

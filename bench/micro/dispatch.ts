@@ -28,7 +28,7 @@ export const dispatch: Step = {
           throw error
         },
         availability: { foundBy: new Set(), isUnavailable: false, found: 0, begin() {}, end() {}, endAnswered() {} },
-        handedOver: () => {},
+        dispatched: () => {},
         attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
         unhandled: () => {},
         secrets: () => [],

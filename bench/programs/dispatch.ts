@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { createDatabases } from '../database/databases.ts'
-import type { Admitted, DispatchQuestion, HandedOver, Removed } from '../dispatcher/process.ts'
+import type { Admitted, DispatchQuestion, Dispatched, Removed } from '../dispatcher/process.ts'
 import { ratioOf, spreadOf } from '../measure/ratios.ts'
 import { ask } from '../processes/asking.ts'
 import { CORES, startPinned } from '../processes/pinned.ts'
@@ -13,7 +13,7 @@ import { roundsOf } from './program.ts'
 
 const CONCURRENCY = [16, 128] as const
 
-interface Sample extends HandedOver {
+interface Sample extends Dispatched {
   readonly databaseMicroseconds: number | undefined
 }
 
@@ -47,12 +47,12 @@ export async function runDispatch(settings: Settings): Promise<Report> {
         await ask<Admitted>(child, { admit: events } satisfies DispatchQuestion)
         const database = await databases.of(store)
         const beforeMs = await database?.readMs()
-        const handedOver = await ask<HandedOver>(child, { handOver: true } satisfies DispatchQuestion)
+        const dispatched = await ask<Dispatched>(child, { dispatch: true } satisfies DispatchQuestion)
         const afterMs = await database?.readMs()
         await remove(child)
         const databaseMicroseconds =
           beforeMs === undefined || afterMs === undefined ? undefined : ((afterMs - beforeMs) * 1_000) / events
-        if (round >= warmUps) samples.push({ ...handedOver, databaseMicroseconds })
+        if (round >= warmUps) samples.push({ ...dispatched, databaseMicroseconds })
       }
     }
   } finally {

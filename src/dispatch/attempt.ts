@@ -1,10 +1,10 @@
 /** One attempt at an event: calls each handler that has not succeeded yet, in the order of registration, under a lease. */
 import { channel, tracingChannel } from 'node:diagnostics_channel'
-import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
+import { ATTEMPT_CHANNEL, DISPATCH_CHANNEL, type AttemptMessage } from '../public/channels.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { asRetryLater, HandlerError, MessagingWebhooksError, type NamedEvent } from '../public/errors.ts'
 import type { HandlerErrorCode } from '../public/error-table.ts'
-import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../public/events.ts'
+import type { EventType, WebhookEvent } from '../public/events.ts'
 import { failureLine, failureText } from '../runtime/failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../runtime/values.ts'
@@ -17,7 +17,7 @@ import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work
 const OUTCOMES = { done: 'succeeded', release: 'put off', retry: 'failed', dead: 'failed' } as const
 
 /** Checked before any message is built, because usually nothing subscribes. */
-export const handedOverChannel = channel(HANDED_OVER_CHANNEL)
+export const dispatchChannel = channel(DISPATCH_CHANNEL)
 
 const attemptChannel = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
 
@@ -208,7 +208,7 @@ function conclude(attempt: Attempt): Settlement | undefined {
     return { id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() + putOffMs }
   }
   if (parts.observers.watch !== undefined) tell(attempt, isDone ? 'succeeded' : 'failed')
-  if (handedOverChannel.hasSubscribers) parts.handedOver(event, isDone)
+  if (dispatchChannel.hasSubscribers) parts.dispatched(event, isDone)
   // An attempt that ran past its time was counted then.
   if (parts.observers.meter !== undefined && !work.isHung)
     parts.observers.meter.attempted(type, isDone ? 'succeeded' : 'failed', parts.clock.now() - work.begunAtMs)

@@ -20,7 +20,13 @@ import {
   type UnrecognizedEvent,
   type WebhookEvent,
 } from '../public/events.ts'
-import { begunSend, isExpectation, sentDetails, type Expectation, type KnownExpectation } from '../messages/expected.ts'
+import {
+  pendingSend,
+  isExpectation,
+  sentDetails,
+  type Expectation,
+  type KnownExpectation,
+} from '../messages/expected.ts'
 import { knownTime } from '../messages/order.ts'
 import { failureOf, typeOfRecord, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { Awaitable } from '../inbox/store.ts'
@@ -203,7 +209,7 @@ function overdueEvent(kept: Kept, expectation: Expectation): OverdueEvent {
 function unknownSendEvent(kept: Kept, expectation: Expectation): UnknownSendEvent {
   const { channel } = expectation
   const event = begin('send.unknown', kept, { ...expectation })
-  const sent = begunSend(expectation)
+  const sent = pendingSend(expectation)
   return Object.assign(event, defined({ channel }), {
     reference: sent.reference,
     proof: 'none' as const,

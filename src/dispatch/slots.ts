@@ -101,11 +101,11 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
     if (work !== undefined) queue.push(work)
     if (isHandingOut) return
     isHandingOut = true
-    clock.soon(handOut)
+    clock.soon(startNext)
   }
 
   /** An event that ends at once frees its slot for the next iteration. */
-  function handOut(): void {
+  function startNext(): void {
     try {
       while (used < concurrency) {
         const next = queue.shift()
@@ -174,7 +174,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
     has: (id: string) => slots.all().some(({ claim }) => claim.id === id),
     enter(work: Work) {
       const isNext = queue.push(work) === 1
-      if (isNext && used < concurrency) handOut()
+      if (isNext && used < concurrency) startNext()
       else enterSoon()
     },
     enterSoon,

@@ -25,7 +25,7 @@ export interface DispatchOptions {
   readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt has ended and its channel has subscribers. `succeeded` if no handler is left to run. */
-  readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
+  readonly dispatched: (event: WebhookEvent, succeeded: boolean) => void
   /** The message about an attempt for the subscribers of its channel. */
   readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay' | 'record'>) => AttemptMessage
   /** No handler is registered for this event. */

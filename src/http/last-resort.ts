@@ -2,7 +2,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
 /**
- * Wraps a listener. If it throws or rejects, the request is answered 500, or its connection is cut once an answer has begun.
+ * Wraps a listener. If it throws or rejects, the request is answered 500, or its connection is cut once a response has started.
  */
 export function withLastResort(
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,

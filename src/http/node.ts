@@ -33,7 +33,7 @@ interface NodeOptions {
   /** Called when a request begins. Must not throw. */
   readonly traceContext: (() => TraceContext | undefined) | undefined
   /** Called for every request, before it is read. */
-  readonly begun: () => void
+  readonly onRequest: () => void
   /** Reports an unexpected error. The request is answered anyway. */
   readonly failed: (error: unknown) => void
 }
@@ -65,7 +65,7 @@ const LINGER_BYTES = 8 * 1024 * 1024
 
 /** Creates the middleware of one receiver. It counts pending requests and writes answers in batches. */
 export function createNodeIntake(options: NodeOptions): NodeIntake {
-  const { bodies, clock, servers, receive, traceContext, begun, failed } = options
+  const { bodies, clock, servers, receive, traceContext, onRequest, failed } = options
   let underWay = 0
   /** When the last request was answered. Recorded while servers are watched. */
   let lastMs = -Infinity
@@ -184,7 +184,7 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
         const { socket } = request
         const of: unknown = 'server' in socket ? socket.server : undefined
         const server = servers.open.get(of) ?? servers.see(of)
-        begun()
+        onRequest()
         if (request.method === 'POST') receiveAndAnswer({ request, response, server }, kind, policy)
         else finish({ request, response, server, isTooLarge: false }, REPLIES.method_not_allowed)
       } catch (error) {

@@ -54,12 +54,12 @@ const LEAST_READS = 1_024
 
 export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: Bounds): Bodies {
   const mostReads = Math.max(LEAST_READS, Math.ceil(maxBodyBytes / SMALL_PIECE_BYTES))
-  /** Bodies that have begun. Most arrive before a deadline is needed, so deadlines are set after pending I/O, for the rest. */
-  let begun: Reading[] = []
+  /** Bodies that have started to arrive. Most arrive before a deadline is needed, so deadlines are set after pending I/O, for the rest. */
+  let started: Reading[] = []
 
   function setDeadlines(): void {
-    const late = begun
-    begun = []
+    const late = started
+    started = []
     for (const reading of late) if (!reading.isFinished) setDeadline(reading, bodyTimeoutMs)
   }
 
@@ -116,7 +116,7 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
         cancelDeadline: undefined,
       }
       if (announced !== undefined && announced > inflight.smallBytes) enter(reading)
-      if (begun.push(reading) === 1) clock.soon(setDeadlines)
+      if (started.push(reading) === 1) clock.soon(setDeadlines)
       return reading
     },
     add(reading, piece) {

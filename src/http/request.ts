@@ -168,7 +168,7 @@ function readPieces(
     function finished(captured: Captured): void {
       gate.resume()
       // Tell the sender that no one reads the rest.
-      if (captured.kind === 'failed') letGo(pieces)
+      if (captured.kind === 'failed') abandon(pieces)
       resolve(captured)
     }
     const reading = bodies.begin(() => gate, announced, finished)
@@ -231,7 +231,7 @@ function createGate(): Gate {
 }
 
 /** An iterator may lack `return`, and the result may reject. */
-function letGo(pieces: AsyncIterator<Uint8Array>): void {
+function abandon(pieces: AsyncIterator<Uint8Array>): void {
   try {
     void pieces.return?.().catch(() => {})
   } catch {

@@ -21,20 +21,20 @@ export interface Deadline {
   /** The deadline has passed. */
   isOver: boolean
   /** Ends the current wait. */
-  giveUp: () => void
+  abandon: () => void
   /** Stops the timer. Undefined until it runs. */
   cancel: (() => void) | undefined
 }
 
 /** The timer starts with the first wait, or earlier with `beginDeadline`. */
 export function newDeadline(clock: Clock, timeoutMs: number): Deadline {
-  return { clock, timeoutMs, isOver: false, giveUp: NOTHING, cancel: undefined }
+  return { clock, timeoutMs, isOver: false, abandon: NOTHING, cancel: undefined }
 }
 
 function beginDeadline(deadline: Deadline): void {
   deadline.cancel = deadline.clock.setTimer(() => {
     deadline.isOver = true
-    deadline.giveUp()
+    deadline.abandon()
   }, deadline.timeoutMs)
 }
 
@@ -42,13 +42,13 @@ function beginDeadline(deadline: Deadline): void {
 export function waitFor<T>(deadline: Deadline, answer: Promise<T>, onTimeout = NOTHING): Promise<T> {
   if (deadline.cancel === undefined) beginDeadline(deadline)
   return new Promise((resolve, reject) => {
-    deadline.giveUp = () => {
+    deadline.abandon = () => {
       onTimeout()
       reject(new MessagingWebhooksError('store_slow'))
     }
     // After the answer, the timer cannot fire before the next wait or the cancellation.
     answer.then(resolve, reject)
-    if (deadline.isOver) deadline.giveUp()
+    if (deadline.isOver) deadline.abandon()
   })
 }
 

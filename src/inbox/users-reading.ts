@@ -49,14 +49,14 @@ export function guardReading(given: UsersFunctions): GuardedFunctions {
 
   function askTrace(ask: () => unknown): TraceContext | undefined {
     try {
-      const told = ask()
-      if (told === undefined) return undefined
-      if (typeof told !== 'object' || told === null) {
+      const context = ask()
+      if (context === undefined) return undefined
+      if (typeof context !== 'object' || context === null) {
         report(new MessagingWebhooksError('trace_context_failed'))
         return undefined
       }
-      letReject(told)
-      const { traceparent, tracestate }: { readonly traceparent?: unknown; readonly tracestate?: unknown } = told
+      letReject(context)
+      const { traceparent, tracestate }: { readonly traceparent?: unknown; readonly tracestate?: unknown } = context
       const read = traceContextOf({ traceparent, tracestate })
       const isWhole = read !== undefined && (tracestate === undefined || isTracestate(tracestate))
       if (!isWhole) report(new MessagingWebhooksError('trace_context_failed'))

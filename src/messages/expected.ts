@@ -1,5 +1,5 @@
 /** What a store keeps of a sent message: it lets reports carry what was sent, and reveals messages without a final report. */
-import { FAILURE_CAUSES, type BegunSend, type FailureCause, type SentDetails } from '../public/events.ts'
+import { FAILURE_CAUSES, type PendingSend, type FailureCause, type SentDetails } from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
 import { isTextOrNone, isTime } from './event-record.ts'
 
@@ -131,7 +131,7 @@ function isCount(value: unknown): boolean {
 }
 
 /** Optional fields, while the object is built. */
-type InTheMaking = { -readonly [K in keyof SentDetails & keyof BegunSend]?: SentDetails[K] }
+type InTheMaking = { -readonly [K in keyof SentDetails & keyof PendingSend]?: SentDetails[K] }
 
 /** A sent message as handlers see it. `meta` is a copy, because handlers may change it. */
 export function sentDetails(expectation: Expectation): SentDetails {
@@ -147,7 +147,7 @@ export function sentDetails(expectation: Expectation): SentDetails {
 }
 
 /** The same for a pending send. */
-export function begunSend(expectation: Expectation): BegunSend {
+export function pendingSend(expectation: Expectation): PendingSend {
   const { reference = '', recipients = 0, sentAtMs } = expectation
   return withFields({ reference, recipients, sentAt: new Date(sentAtMs) }, expectation)
 }

@@ -38,14 +38,14 @@ export function createMetrics(sources: Sources): () => Promise<string> {
   const { counts, dispatcher, quarantined } = sources
   let meter: ReturnType<typeof createMeter> | undefined
 
-  function begun(): ReturnType<typeof createMeter> {
+  function start(): ReturnType<typeof createMeter> {
     const made = createMeter()
     dispatcher.measure(made)
     return made
   }
 
   return async () => {
-    meter ??= begun()
+    meter ??= start()
     const inQuarantine = quarantined()
     const samples: Partial<Record<MetricName, readonly Sample[]>> = {
       ...(await gauges(sources)),

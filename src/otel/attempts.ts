@@ -35,10 +35,10 @@ interface Attempt {
 const LONGEST_ID = 256
 
 /** An error thrown by a subscriber would end the process, so log it instead. */
-export function harmless<T extends readonly unknown[]>(listen: (...told: T) => void): (...told: T) => void {
-  return (...told) => {
+export function harmless<T extends readonly unknown[]>(listen: (...args: T) => void): (...args: T) => void {
+  return (...args) => {
     try {
-      listen(...told)
+      listen(...args)
     } catch (error) {
       diag.error('messaging-webhooks: telemetry failed. Events are not affected.', error)
     }
@@ -93,9 +93,9 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
     if (open.get(attempt.eventId) !== attempt) return
     open.delete(attempt.eventId)
     const { span, labels, beganMs } = attempt
-    const told = code === undefined ? labels : { ...labels, [ATTRIBUTES.errorType]: code }
-    durations.record((monotonicMs() - beganMs) / 1_000, told)
-    consumed.add(1, told)
+    const attributes = code === undefined ? labels : { ...labels, [ATTRIBUTES.errorType]: code }
+    durations.record((monotonicMs() - beganMs) / 1_000, attributes)
+    consumed.add(1, attributes)
     if (code !== undefined) {
       span.setAttribute(ATTRIBUTES.errorType, code)
       // Without a message: a handler's error may quote a number or a text.

@@ -10,9 +10,9 @@ import { ATTRIBUTES, instrument } from './names.ts'
 /** Returns a function that unsubscribes. */
 export function countCallbacks(receiver: object, meter: Meter): () => void {
   const callbacks = meter.createCounter(...instrument('messaging_webhooks.callbacks'))
-  const count = harmless((told: unknown) => {
+  const count = harmless((message: unknown) => {
     // Only receivers publish to this channel.
-    const { receiver: whose, kind, outcome, code } = told as CallbackMessage
+    const { receiver: whose, kind, outcome, code } = message as CallbackMessage
     if (whose !== receiver) return
     callbacks.add(1, {
       [ATTRIBUTES.kind]: kind ?? 'any',

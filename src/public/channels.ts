@@ -1,6 +1,6 @@
 /**
  * The channels of `node:diagnostics_channel` on which a receiver reports what it does, and their messages. Nothing is published
- * without subscribers. Dispatched events have an older channel: see `HANDED_OVER_CHANNEL`.
+ * without subscribers.
  */
 import type { RefusalCode } from './error-table.ts'
 import type { CallbackKind, CallbackSchemas, WebhookEvent } from './events.ts'
@@ -54,4 +54,16 @@ export interface AttemptMessage<S extends CallbackSchemas = {}> {
   outcome?: 'succeeded' | 'failed' | 'lost' | 'put off'
   /** The error of the first handler that failed. */
   error?: unknown
+}
+
+/** The `node:diagnostics_channel` of attempts at events. Costs nothing without subscribers. */
+export const DISPATCH_CHANNEL = 'messaging-webhooks:dispatch'
+
+/** Published after each attempt at an event. `S` are the schemas of the receiver, which type the event. */
+export interface DispatchMessage<S extends CallbackSchemas = {}> {
+  /** The result of `createReceiver`. */
+  readonly receiver: object
+  readonly event: WebhookEvent<S>
+  /** Whether all handlers have succeeded, in this attempt or earlier. */
+  readonly succeeded: boolean
 }

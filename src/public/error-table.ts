@@ -27,7 +27,7 @@ export const THROWN = {
     'Implement both, or use a store of this package.',
   ],
   send_repeated: [
-    'A send with this `reference` was begun before. Nothing was sent now.',
+    'A send with this `reference` exists already. Nothing was sent now.',
     'Look up its outcome with `receiver.account` or `send.unknown`. Use a new reference for another send.',
   ],
   wait_timed_out: [

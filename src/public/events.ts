@@ -9,7 +9,7 @@
  * - gap: an earlier chat-app state has not arrived, while a later one has. The later one waits, which is the reorder wait.
  * - expected: a sent message that has not reached an end yet.
  * - overdue: expected for longer than allowed.
- * - begun: a send that was recorded before its request; it is unknown if its outcome is.
+ * - pending send: a send that was recorded before its request. It becomes unknown if its outcome is.
  * - late: a report older than a dispatched report of the same message.
  * - dispatched: given to handlers for the first time.
  * - settled: finished, because every handler succeeded or the event became a dead letter. To settle is to record the outcome of
@@ -203,14 +203,14 @@ interface FieldsOfBothShapes<M> extends CommonFields {
 
 /** What the app recorded about a send. */
 interface SendFields<M> {
-  /** The recipient. A send that was begun has it only if there is one recipient. */
+  /** The recipient. A pending send has it only if there is one recipient. */
   readonly to?: string
   readonly type?: string
   readonly channel?: string
   readonly campaign?: string
   /** Your own data, after a round trip through JSON. Typed by `schemas.meta`. */
   readonly meta?: M
-  /** For a send that was begun: the time just before its request. */
+  /** For a pending send: the time just before its request. */
   readonly sentAt: Date
   readonly scheduledFor?: Date
   /** Do not send again after this time. */
@@ -224,7 +224,7 @@ interface SendFields<M> {
 /** What `receiver.expect` recorded about a message. Contract, service.md#send-request-fields. */
 export interface SentDetails<M = unknown> extends SendFields<M> {
   readonly messageId: string
-  /** The reference of the send, if it was begun with `receiver.intend` or a `sender`. */
+  /** The reference of the send, if it was recorded with `receiver.intend`. */
   readonly reference?: string
   /** Number of parts, if the response to the send listed several. Reports do not say which part they are about. */
   readonly parts?: number
@@ -233,7 +233,7 @@ export interface SentDetails<M = unknown> extends SendFields<M> {
 }
 
 /** What `receiver.intend` recorded about a send. Contract, service.md#send-request-fields. */
-export interface BegunSend<M = unknown> extends SendFields<M> {
+export interface PendingSend<M = unknown> extends SendFields<M> {
   /** Yours, or a generated one. */
   readonly reference: string
   /** Number of recipients. */
@@ -306,7 +306,7 @@ export interface UnknownSendEvent<M = unknown> extends CommonFields {
   readonly proof: 'none'
   /** What the receiver stores about the send. */
   readonly payload: Readonly<Record<string, unknown>>
-  readonly sent: BegunSend<M>
+  readonly sent: PendingSend<M>
 }
 
 /**
@@ -411,15 +411,3 @@ export interface EventMap<S extends CallbackSchemas = {}> extends SubscriptionEv
 
 /** Any event. */
 export type WebhookEvent<S extends CallbackSchemas = {}> = EventMap<S>[EventType]
-
-/** The `node:diagnostics_channel` of attempts at events. Costs nothing without subscribers. */
-export const HANDED_OVER_CHANNEL = 'messaging-webhooks:handed-over'
-
-/** Published after each attempt at an event. `S` are the schemas of the receiver, which type the event. */
-export interface HandedOver<S extends CallbackSchemas = {}> {
-  /** The result of `createReceiver`. */
-  readonly receiver: object
-  readonly event: WebhookEvent<S>
-  /** Whether all handlers have succeeded, in this attempt or earlier. */
-  readonly succeeded: boolean
-}

@@ -4,7 +4,7 @@ import type { DeliveryFailure, ReportType } from './events.ts'
 /** A send that was made: the result of a client, or written by hand. Contract, service.md#send-a-message. */
 export interface SentMessages {
   /**
-   * The reference of a send begun with `receiver.intend`: its messages are recorded as part of that send, and keep its `meta`.
+   * The reference of a send recorded with `receiver.intend`: its messages are recorded as part of that send, and keep its `meta`.
    */
   readonly reference?: string | undefined
   /** Default: now. */

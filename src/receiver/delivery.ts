@@ -9,7 +9,7 @@ import type { StoreAvailability } from '../inbox/availability.ts'
 import { createInbox, type Inbox } from '../inbox/inbox.ts'
 import { openSpools } from '../inbox/spool/spool.ts'
 import type { Store, StoreCapabilities } from '../inbox/store.ts'
-import { handedOverChannel } from '../dispatch/attempt.ts'
+import { dispatchChannel } from '../dispatch/attempt.ts'
 import { createDispatcher, type Dispatcher } from '../dispatch/dispatcher.ts'
 import { createHandlerRegistry, type HandlerRegistry } from '../dispatch/handlers.ts'
 import type { ReviveOptions } from '../dispatch/revive.ts'
@@ -85,7 +85,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     reviving,
     report,
     availability,
-    handedOver: (event, succeeded) => handedOverChannel.publish({ receiver: self(), event, succeeded }),
+    dispatched: (event, succeeded) => dispatchChannel.publish({ receiver: self(), event, succeeded }),
     attemptMessage(event, { attempt, replay, record }) {
       const trace = traceContextOf(record)
       return { receiver: self(), event, attempt, replay, ...(trace && { trace }) }

@@ -126,7 +126,7 @@ export function createIntake(options: IntakeOptions): Intake {
     traceContext: traceOfRequest,
   }
 
-  const node = createNodeIntake({ ...intake, clock: steady, servers, begun: startUnasked })
+  const node = createNodeIntake({ ...intake, clock: steady, servers, onRequest: startUnasked })
 
   return {
     servers,

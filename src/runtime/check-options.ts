@@ -39,9 +39,9 @@ function calling(where: string | undefined): string {
 
 function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[], where: string | undefined): string {
   const mistakes = issues.flatMap((issue) => explain(schema, issue, where))
-  const told = mistakes.slice(0, MOST_LISTED).join(' ')
+  const listed = mistakes.slice(0, MOST_LISTED).join(' ')
   const more = mistakes.length - MOST_LISTED
-  return more > 0 ? `${told} And ${more} more.` : told
+  return more > 0 ? `${listed} And ${more} more.` : listed
 }
 
 /** One mistake, or one for each unknown name. */

@@ -44,7 +44,7 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
   /** Offset of this clock to the machine's, as last known. */
   let aheadMs = 0
 
-  function told(): unknown {
+  function readGiven(): unknown {
     try {
       const given: unknown = clock.now()
       if (typeof given === 'number') return given
@@ -58,7 +58,7 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
 
   return {
     now() {
-      const given = told()
+      const given = readGiven()
       const machineMs = machine.now()
       if (typeof given === 'number' && given >= 0 && given < LATEST_MS) {
         aheadMs = given - machineMs

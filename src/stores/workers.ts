@@ -77,9 +77,9 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
   return {
     /** Starts the heartbeat. */
     async begin(): Promise<void> {
-      const begun = Promise.allSettled(members?.map(async ({ holding }) => holding.sure()) ?? [])
+      const sure = Promise.allSettled(members?.map(async ({ holding }) => holding.sure()) ?? [])
       // If it fails, the next heartbeat tries again.
-      await withDeadline<unknown>(clock, BEGIN_MS, begun, () => undefined)
+      await withDeadline<unknown>(clock, BEGIN_MS, sure, () => undefined)
     },
     /** The worker id for leasing a record. Undefined if this process may have been declared dead. */
     nameFor(recordKey: string): string | undefined {

@@ -4,13 +4,8 @@ import { z } from 'zod'
 import { checkOptions, describe, hasMethods, numberFrom, unknownName } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock } from '../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
-import {
-  EVENT_TYPES,
-  HANDED_OVER_CHANNEL,
-  type EventType,
-  type HandedOver,
-  type WebhookEvent,
-} from '../public/events.ts'
+import { DISPATCH_CHANNEL, type DispatchMessage } from '../public/channels.ts'
+import { EVENT_TYPES, type EventType, type WebhookEvent } from '../public/events.ts'
 
 /** The part of a receiver that determines its event types. */
 interface Watched {
@@ -56,16 +51,16 @@ export async function waitFor<R extends Watched, const T extends EventType>(
       `waitFor: the message id is ${describe(messageId)}; expected a string, or undefined where only options follow.`,
     )
   const { timeoutMs } = checkOptions(optionsSchema, options, 'waitFor')
-  const { handedOver, listeners } = historyOf(receiver)
+  const { dispatched, listeners } = historyOf(receiver)
 
   function find(): WebhookEvent | undefined {
-    return handedOver.findLast(({ event, succeeded }) => succeeded && isWanted(event, type, messageId))?.event
+    return dispatched.findLast(({ event, succeeded }) => succeeded && isWanted(event, type, messageId))?.event
   }
 
   const event = find() ?? (await nextFound(find, listeners, timeoutMs))
   if (event === undefined) {
     const wanted = messageId === undefined ? type : `${type} of ${messageId}`
-    const detail = `No ${wanted} was handled within ${timeoutMs} ms. ${whatCame(handedOver)}`
+    const detail = `No ${wanted} was handled within ${timeoutMs} ms. ${whatCame(dispatched)}`
     throw new MessagingWebhooksError('wait_timed_out', detail)
   }
   // `find` has checked the type, and the type of `onAny` has the receiver's schemas.
@@ -107,21 +102,21 @@ function hasValue(payload: unknown, value: string): boolean {
   return typeof payload === 'object' && payload !== null && Object.values(payload).includes(value)
 }
 
-function whatCame(handedOver: readonly HandedOver[]): string {
-  if (handedOver.length === 0) return 'No event was dispatched.'
-  const listed = handedOver.slice(-MOST_LISTED).map(({ event, succeeded }) => {
+function whatCame(dispatched: readonly DispatchMessage[]): string {
+  if (dispatched.length === 0) return 'No event was dispatched.'
+  const listed = dispatched.slice(-MOST_LISTED).map(({ event, succeeded }) => {
     const messageId = messageIdOf(event)
     const name = messageId === undefined ? event.type : `${event.type} of ${messageId}`
     return succeeded ? name : `${name} (a handler failed)`
   })
-  const more = handedOver.length - listed.length
+  const more = dispatched.length - listed.length
   return `Dispatched: ${more > 0 ? `${more} others, ` : ''}${listed.join(', ')}.`
 }
 
 /** The events that a receiver has dispatched since this kit was imported. */
 interface History {
   /** Newest last. Limited to 1,000, so that a long run does not exhaust memory. */
-  readonly handedOver: HandedOver[]
+  readonly dispatched: DispatchMessage[]
   /** Called for each new event. */
   readonly listeners: Set<() => void>
 }
@@ -133,16 +128,16 @@ const histories = new WeakMap<object, History>()
 function historyOf(receiver: object): History {
   const known = histories.get(receiver)
   if (known !== undefined) return known
-  const history: History = { handedOver: [], listeners: new Set() }
+  const history: History = { dispatched: [], listeners: new Set() }
   histories.set(receiver, history)
   return history
 }
 
-subscribe(HANDED_OVER_CHANNEL, (message) => {
+subscribe(DISPATCH_CHANNEL, (message) => {
   // Only receiver.ts publishes to this channel.
-  const handedOver = message as HandedOver
-  const history = historyOf(handedOver.receiver)
-  history.handedOver.push(handedOver)
-  if (history.handedOver.length > KEPT) history.handedOver.shift()
+  const dispatched = message as DispatchMessage
+  const history = historyOf(dispatched.receiver)
+  history.dispatched.push(dispatched)
+  if (history.dispatched.length > KEPT) history.dispatched.shift()
   for (const listener of history.listeners) listener()
 })

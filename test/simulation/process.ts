@@ -111,7 +111,7 @@ export function createProcess(options: ProcessOptions): Process {
     },
     report,
     availability,
-    handedOver: () => {},
+    dispatched: () => {},
     attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
     unhandled: () => {},
     secrets: () => [],

@@ -5,7 +5,7 @@ import {
   memoryStore,
   type HandlerContext,
   type DeliveryFailure,
-  type HandedOver,
+  type DispatchMessage,
   type MessageState,
   type ReceiverOptions,
   type Receiver,
@@ -20,7 +20,7 @@ import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
 /** As somebody subscribed would get it. */
-declare function publishedBy<S extends CallbackSchemas>(receiver: Receiver<S>, schemas: S): HandedOver<S>
+declare function publishedBy<S extends CallbackSchemas>(receiver: Receiver<S>, schemas: S): DispatchMessage<S>
 
 const credentials = { authKey: 'key', signingSecret: 'secret' }
 
@@ -88,7 +88,7 @@ test('schemas type dead letters and what is published on the channel, too', asyn
     if (event.type === 'payment') expectTypeOf(event.data).toEqualTypeOf<{ amount: number }>()
   if (message.event.type === 'payment') expectTypeOf(message.event.data).toEqualTypeOf<{ amount: number }>()
   if (message.event.type === 'received') expectTypeOf(message.event.data).toEqualTypeOf<Record<string, unknown>>()
-  expectTypeOf<HandedOver['event']>().toEqualTypeOf<WebhookEvent>()
+  expectTypeOf<DispatchMessage['event']>().toEqualTypeOf<WebhookEvent>()
 })
 
 test('what a store adds to the context reaches the handlers', () => {

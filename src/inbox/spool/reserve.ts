@@ -81,7 +81,7 @@ export function createReserve({
       }
     },
     /** Renames the file, to be overwritten in place. Returns whether there was one. */
-    async handOver(to: string): Promise<boolean> {
+    async transferTo(to: string): Promise<boolean> {
       if (!isThere) return false
       await fs.rename(path, to)
       isThere = false

@@ -54,7 +54,7 @@ export function createSegments(options: {
     const name = nextName()
     const path = join(folder, logFileName(name, EVENT_LOG.extension))
     try {
-      if (!(await reserve.handOver(path))) return false
+      if (!(await reserve.transferTo(path))) return false
       overZeros = await openLogFile(fs, path, { salt, end: 0 }, EVENT_LOG)
       await endWriter()
       begin(overZeros)

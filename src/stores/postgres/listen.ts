@@ -166,13 +166,13 @@ export function startListening(options: ListenOptions): Listening {
     ...telling,
     async stop() {
       stopped = true
-      const told = telling.stop()
+      const lastNotice = telling.stop()
       cancelNext()
       cancelPoll()
       const last = client
       client = undefined
       if (last !== undefined) await withDeadline(clock, options.connectTimeoutMs, last.end(), () => undefined)
-      await told
+      await lastNotice
     },
   }
 }

@@ -21,7 +21,7 @@ CREATE TABLE {schema}.records (
   send bytea,
   sent_at bigint,
   overdue_at bigint CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
-  -- When a pending send was begun; see pendingMark.
+  -- The start of a pending send; see pendingMark.
   pending_since bigint CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);

@@ -116,8 +116,8 @@ export function createTransactions(options: {
       beginning += limit
       try {
         const { claims, nextDueMs } = await claim({ ...request, limit })
-        const begun = await Promise.allSettled(claims.map(begin))
-        const ready = claims.filter((_, index) => begun[index]?.status === 'fulfilled')
+        const opened = await Promise.allSettled(claims.map(begin))
+        const ready = claims.filter((_, index) => opened[index]?.status === 'fulfilled')
         const others = claims.filter((claimed) => !ready.includes(claimed))
         // No handler has them. If this fails too, their leases expire.
         const { nowMs } = request

@@ -33,21 +33,21 @@ export function createPending(engine: Engine): Pending {
         onAnswer(first?.score)
       }),
     async mark(changes) {
-      const begun: string[] = []
+      const added: string[] = []
       const ended: string[] = []
       let firstMs = Infinity
       for (const { key, before, after } of changes) {
         const [was, is] = [before && pendingMark(before), after && pendingMark(after)]
         if (is !== undefined) {
-          begun.push(String(is), key)
+          added.push(String(is), key)
           firstMs = Math.min(firstMs, is)
         } else if (was !== undefined) ended.push(key)
       }
-      if (begun.length + ended.length === 0) return
+      if (added.length + ended.length === 0) return
       await inTime(async () => {
         if (ended.length > 0) await ask(engine, home, ['ZREM', PENDING, ...ended])
-        if (begun.length === 0) return
-        await ask(engine, home, ['ZADD', PENDING, ...begun])
+        if (added.length === 0) return
+        await ask(engine, home, ['ZADD', PENDING, ...added])
         // Removes what killed processes left: no one asks for sends this old.
         await ask(engine, home, ['ZREMRANGEBYSCORE', PENDING, '-inf', String(firstMs - MOST_PENDING_MS)])
       })

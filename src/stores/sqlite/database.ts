@@ -190,16 +190,16 @@ const LATEST_MS = 4_102_444_800_000
 
 /** Stores the current time for the next start, because the machine's clock may be set back before then. */
 export function createLatestTime(db: DatabaseSync) {
-  const find = db.prepare(`SELECT ${cut('told')} AS told FROM latest_time`)
-  const update = db.prepare('UPDATE latest_time SET told = ?')
+  const find = db.prepare(`SELECT ${cut('at')} AS at FROM latest_time`)
+  const update = db.prepare('UPDATE latest_time SET at = ?')
   const insert = db.prepare('INSERT INTO latest_time VALUES (?)')
   const atOpening = read()
   let last = atOpening
 
   function read(): number {
     const row = find.get()
-    const told = row === undefined ? 0 : integer(row, 'told')
-    return told > LATEST_MS ? 0 : told
+    const atMs = row === undefined ? 0 : integer(row, 'at')
+    return atMs > LATEST_MS ? 0 : atMs
   }
 
   return {
@@ -209,9 +209,9 @@ export function createLatestTime(db: DatabaseSync) {
     tell(nowMs: number): boolean {
       if (nowMs < last + TELL_EVERY_MS) return false
       // Another process may have stored a later time.
-      const told = Math.floor(Math.max(nowMs, read()))
+      const latestMs = Math.floor(Math.max(nowMs, read()))
       // The row may have been deleted.
-      if (update.run(told).changes === 0) insert.run(told)
+      if (update.run(latestMs).changes === 0) insert.run(latestMs)
       last = nowMs
       return true
     },

@@ -24,7 +24,7 @@ CREATE TABLE records (
   send TEXT,
   sent_at INTEGER,
   overdue_at INTEGER CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
-  -- When a pending send was begun; see pendingMark.
+  -- The start of a pending send; see pendingMark.
   pending_since INTEGER CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
   -- What waits is found by its time.
   CHECK (waiting = 0 OR due IS NOT NULL),
@@ -62,8 +62,8 @@ CREATE INDEX dead_letters_by_time ON dead_letters (died_at, seq);
 -- one worker's leases another's.
 CREATE TABLE workers (worker INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, process TEXT, since INTEGER) STRICT;
 
--- One row: the latest time that the store was told, because the machine's clock may be set back.
-CREATE TABLE latest_time (told INTEGER NOT NULL) STRICT;
+-- One row: the latest time known to the store, because the machine's clock may be set back.
+CREATE TABLE latest_time (at INTEGER NOT NULL) STRICT;
 INSERT INTO latest_time VALUES (0);
 `
 
