@@ -48,17 +48,15 @@ export function admit(
 ): Decision<Admitted> {
   const { id, order, step, awaits, gapUntilMs } = event
   if (record !== undefined && hasEvent(record, id)) return { answer: 'duplicate' }
-  // A message that is never at rest drops its oldest identities here. A full record stays full: an overflow record is only
-  // looked up while this one is full.
-  const isFull = record !== undefined && eventsIn(record) >= mostEvents
+  // A message that is never at rest drops its oldest identities here. A full record stays full while its overflow records keep
+  // identities: they are only looked up while this one is full.
+  const isFull = record !== undefined && (eventsIn(record) >= mostEvents || overflows(record, nowMs - dedupeMs))
   const known =
     record === undefined || isFull ? (record ?? EMPTY_RECORD) : withoutOldIdentities(record, nowMs - dedupeMs)
   const late = isLate(order, known.dispatchedUpTo)
   const latest = order === '' ? known.latest : mergeLatest(known.latest, event)
-  if (isFull) {
-    const answer = late ? 'late overflow' : 'overflow'
-    return latest === known.latest ? { answer } : { answer, record: { ...known, latest } }
-  }
+  if (isFull)
+    return { answer: late ? 'late overflow' : 'overflow', record: { ...known, latest, overflowedAtMs: nowMs } }
   const isWaiting = !late && awaits !== 0 && (known.steps & awaits) === 0
   const entry: Entry = {
     id,
@@ -87,6 +85,11 @@ export function admitOverflow(
   if (decided.record === undefined) return decided
   const waiting = decided.record.waiting.map((entry) => (entry.id === event.id ? { ...entry, late } : entry))
   return { answer: late ? 'late' : 'new', record: { ...decided.record, of, waiting } }
+}
+
+/** Whether overflow records of this record may keep identities since then. */
+export function overflows({ overflowedAtMs }: MessageRecord, sinceMs: number): boolean {
+  return overflowedAtMs !== undefined && overflowedAtMs >= sinceMs
 }
 
 function eventsIn({ waiting, dead, settled }: MessageRecord): number {

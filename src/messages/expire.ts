@@ -1,5 +1,5 @@
 /** Retention: how long dead letters, identities and sends are kept. */
-import { settledEntry } from './events.ts'
+import { overflows, settledEntry } from './events.ts'
 import type { Decision, MessageRecord, PayloadChange } from './record.ts'
 
 export interface Retention {
@@ -43,7 +43,8 @@ export function expire(
   const { send } = record
   const isSendOld = send !== undefined && send.overdueAtMs === undefined && send.sentAtMs + dedupeMs < nowMs
   const isSendKept = send !== undefined && !isSendOld
-  if (record.waiting.length + dead.length + settled.length + oldDead.length === 0 && !isSendKept)
+  const isNeeded = isSendKept || overflows(record, nowMs - dedupeMs)
+  if (record.waiting.length + dead.length + settled.length + oldDead.length === 0 && !isNeeded)
     return { answer: 'gone' }
   const isPayloadKept = (id: string): boolean =>
     [...record.waiting, ...record.dead].some((entry) => entry.id === id) ||

@@ -22,8 +22,8 @@ export function pendingMark({ send }: Pick<MessageRecord, 'send'>): number | und
 }
 
 /** The day of the last change. Writes of one day leave the index unchanged. */
-export function lastDay({ waiting, dead, settled, send }: MessageRecord): number {
-  let lastMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, send?.sentAtMs ?? 0)
+export function lastDay({ waiting, dead, settled, send, overflowedAtMs = 0 }: MessageRecord): number {
+  let lastMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, send?.sentAtMs ?? 0, overflowedAtMs)
   for (const { admittedAtMs } of waiting) lastMs = Math.max(lastMs, admittedAtMs)
   for (const { diedAtMs } of dead) lastMs = Math.max(lastMs, diedAtMs)
   return Math.max(-MOST_DAYS, Math.min(Math.floor(lastMs / DAY_MS), MOST_DAYS))

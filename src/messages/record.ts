@@ -69,6 +69,8 @@ export interface MessageRecord {
   readonly send: SendEntry | undefined
   /** Set on an overflow record: the key of its message. */
   readonly of: string | undefined
+  /** When an event last went to an overflow record, which has an identity that this record does not have. */
+  readonly overflowedAtMs: number | undefined
 }
 
 const NONE: readonly never[] = []
@@ -84,6 +86,7 @@ export const EMPTY_RECORD: MessageRecord = {
   settled: NONE,
   send: undefined,
   of: undefined,
+  overflowedAtMs: undefined,
 }
 
 /** The effect of a decision on the stored payload (record and body) of an event. */

@@ -112,8 +112,14 @@ test('a message that was full stays full, so that an event in a record of its ow
     const leased = one.lease()
     one.done(leased?.id ?? '', leased?.token ?? 0)
   }
-  expect(one.admit(MOST_EVENTS + 1)).toBe('overflow')
-  expect(one.admit(MOST_EVENTS + 1, {}, NOW_MS + LIMITS.dedupeMs + 1)).toBe('overflow')
+  const retention = { payloadMs: DAY_MS, deadLetterMs: DAY_MS, dedupeMs: LIMITS.dedupeMs }
+  const overflowMs = NOW_MS + LIMITS.dedupeMs / 2
+  expect(one.admit(MOST_EVENTS + 1, {}, overflowMs)).toBe('overflow')
+  const expireAt = (nowMs: number) => one.apply((known) => expire(known, { retention, kept: [] }, nowMs))
+  expect(expireAt(NOW_MS + LIMITS.dedupeMs + 1)).toBe('changed')
+  expect(one.record?.settled).toEqual([])
+  expect(expireAt(overflowMs + LIMITS.dedupeMs + 1)).toBe('gone')
+  expect(one.admit(MOST_EVENTS + 1, {}, overflowMs + LIMITS.dedupeMs)).toBe('overflow')
 })
 
 describe('delivery', () => {

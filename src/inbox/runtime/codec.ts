@@ -65,14 +65,14 @@ const NO_REPORT: Partial<Report> = {}
 
 /** Refers to reports by index, oldest first. */
 function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Values {
-  const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled, of } = record
+  const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled, of, overflowedAtMs } = record
   const orders = reports.map(({ order }) => order)
   const ids = orders.map(identityIn)
-  const lastEndedAtMs = settled.at(-1)?.endedAtMs ?? 0
+  const lastEndedAtMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, overflowedAtMs ?? 0)
   const ended: unknown[] = []
   for (const { id, endedAtMs, attempts, late } of settled)
     ended.push(placeOr(id, ids), lastEndedAtMs - endedAtMs, 2 * attempts + (late ? 1 : 0))
-  const hasMore = waiting.length + dead.length > 0 || lease !== undefined || of !== undefined
+  const hasMore = waiting.length + dead.length > 0 || (lease ?? of ?? overflowedAtMs) !== undefined
   return [
     FORMAT,
     lastEndedAtMs,
@@ -87,12 +87,13 @@ function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Va
           dead.map((entry) => encodeDead(entry, orders)),
           lease === undefined ? null : encodeLease(lease),
           of ?? null,
+          overflowedAtMs ?? null,
         ]
       : 0,
   ]
 }
 
-/** When the last event of the record ended. */
+/** When the last event of the record ended, or went to an overflow record. */
 export function endedAtMsIn(text: string): number {
   return Number.parseInt(text.slice(3), 10)
 }
@@ -118,13 +119,14 @@ export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | un
       settled: decodeSettled(list(settled), number(ended), orders),
     }
     if (more === 0) return settledRecord
-    const [waiting, dead, lease, of] = list(more)
+    const [waiting, dead, lease, of, overflowed] = list(more)
     return {
       ...settledRecord,
       waiting: list(waiting).map((each) => decodeEntry(list(each), orders)),
       dead: list(dead).map((each) => decodeDead(list(each), orders)),
       lease: lease === null ? undefined : decodeLease(list(lease)),
       of: of === null ? undefined : text(of),
+      overflowedAtMs: overflowed === null ? undefined : number(overflowed),
     }
   } catch {
     return undefined
