@@ -55,7 +55,7 @@ function createConnections(options: {
   const { pool, owned, clock, limits, failures } = options
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
-  const plans = createPlans()
+  const plans = createPlans(owned)
   pool.on('error', ignore)
 
   function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {

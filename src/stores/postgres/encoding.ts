@@ -12,9 +12,18 @@ export function hexOf(text: string): string {
 
 /** A digest as a value. */
 export function digestValue(digest: string): string {
+  return `E'\\\\x${hexIn(digest)}'`
+}
+
+/** Digests as an array. */
+export function digestsValue(digests: readonly string[]): string {
+  return `E'{${digests.map((digest) => `"\\\\\\\\x${hexIn(digest)}"`).join()}}'`
+}
+
+function hexIn(digest: string): string {
   if (!/^[0-9a-f]*$/.test(digest) || digest.length % 2 !== 0)
     throw new TypeError('A digest has other than hexadecimal digits.')
-  return `E'\\\\x${digest}'`
+  return digest
 }
 
 /**

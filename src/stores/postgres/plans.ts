@@ -13,7 +13,7 @@ import { hasState, isOfTheStatement } from './failures.ts'
 /** Separates values and their types from the text of a statement. No value contains it. */
 const MARK = '\0'
 /** Uses of a statement on a connection before it is planned. */
-const USES_BEFORE = 3
+const USES_BEFORE = 0
 const MOST_PLANS = 100
 const NO_SCANS = 'SET LOCAL enable_seqscan = off;'
 /** No such plan; there is one already; the tables have changed since. */
@@ -31,7 +31,7 @@ export function writtenOut(statements: string): string {
   return parts.map((part, index) => (index % 3 === 1 ? `${part}::` : part)).join('')
 }
 
-export interface Plans {
+interface Plans {
   /** What to send on this connection for these statements: the settings to add, and the statements. */
   forConnection(client: ClientBase, statements: string, run: (statement: string) => Promise<unknown>): Promise<Sent>
   /** Whether this error says that a plan is missing. Then the statements may be run again, without plans. */
@@ -43,10 +43,10 @@ interface Sent {
   readonly statements: string
 }
 
-export function createPlans(): Plans {
+/** `areKept`: false for the application's pool, whose connections are left as they were. */
+export function createPlans(areKept: boolean): Plans {
   /** For each connection and statement, the name of its plan, or the uses until it gets one. */
   const connections = new WeakMap<ClientBase, Map<string, string | number>>()
-  let areKept = true
 
   function of(client: ClientBase): Map<string, string | number> {
     const plans = connections.get(client) ?? new Map<string, string | number>()

@@ -5,6 +5,7 @@ import { isNewerRecord, joinRecord, NEWER } from '../../inbox/runtime/codec.ts'
 import { storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import {
   bytesOrNone,
+  digestsValue,
   digestValue,
   integer,
   integerOrNone,
@@ -173,8 +174,8 @@ export function payloadIn(row: Row): StoredPayload {
 }
 
 export function isOneOf(digests: readonly string[]): string {
-  const values = digests.map(digestValue)
-  return values.length === 1
-    ? `= ${parameter(values.join(), 'bytea')}`
-    : `= ANY (${parameter(`ARRAY[${values.join(', ')}]`, 'bytea[]')})`
+  const [digest] = digests
+  return digest !== undefined && digests.length === 1
+    ? `= ${parameter(digestValue(digest), 'bytea')}`
+    : `= ANY (${parameter(digestsValue(digests), 'bytea[]')})`
 }
