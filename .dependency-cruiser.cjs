@@ -16,7 +16,7 @@ const MAY_IMPORT = {
   'dispatch/': ['carriers/', 'messages/', 'inbox/'],
   // Beside the stages: whoever wires them hands over what was refused, and what is due.
   'quarantine/': ['verify/', 'disk-log/'],
-  'sends/': ['messages/', 'inbox/(store|latest)'],
+  'sends/': ['messages/', 'inbox/(store|latest|pages)'],
   'stores/': [
     'messages/',
     'disk-log/',

@@ -14,15 +14,21 @@ const TABLES: readonly (readonly [
   ['options', 'Option', ['options', 'clientOptions']],
   ['options', 'Of `retry`', ['options', 'clientRetry']],
   ['options', 'Of `channels`', ['options', 'clientChannels']],
-  ['fields-of-a-send', 'Field', ['message', 'Message'], ['message', 'MessageFields'], ['message', 'SchedulableFields']],
-  ['fields-of-a-send', 'Option of a send', ['send-options', 'SendOptions']],
-  ['sending-again', 'Option of `resend`', ['resend', 'ResendOptions']],
+  [
+    'fields-of-a-send',
+    'Field',
+    ['message', 'channelField'],
+    ['message', 'messageFields'],
+    ['message', 'schedulableFields'],
+  ],
+  ['fields-of-a-send', 'Option of a send', ['options', 'sendOptions']],
+  ['sending-again', 'Option of `resend`', ['resend', 'resendOptions']],
   ['answers', 'Of an answer', ['sent', 'Sent']],
   ['answers', 'Of a recipient', ['sent', 'RecipientFields'], ['sent', 'AcceptedRecipient']],
   ['errors', 'Of an error', ['send-error', 'SendError']],
-  ['long-lists', 'Option of `sendAll`', ['send-options', 'SendAllOptions']],
-  ['long-lists', 'Of the list', ['sent-all', 'SentAll']],
-  ['long-lists', 'Of an outcome', ['sent-all', 'NumberOutcome']],
+  ['long-lists', 'Option of `sendAll`', ['options', 'sendAllOptions']],
+  ['long-lists', 'Of the list', ['send-all', 'SentAll']],
+  ['long-lists', 'Of an outcome', ['send-all', 'NumberOutcome']],
 ]
 
 export const CLIENT_TABLES: readonly GeneratedTable[] = TABLES.map(([under, first, ...types]) => ({

@@ -51,7 +51,7 @@ export type { StoreWorker } from './inbox/known.ts'
 export type { ErasureCounts } from './operations/erasure/forget.ts'
 export type { AccountPeriod, Outstanding, OutstandingMessage, OutstandingPage } from './sends/account.ts'
 export type { SendAccount } from './sends/balance.ts'
-export type { ExpectOptions } from './sends/expect.ts'
+export type { ExpectOptions } from './sends/expectations.ts'
 export type {
   EachIntention,
   ExpectCounts,

@@ -1,7 +1,7 @@
 /** Checks a signature step by step. Contract, service.md#callback-authenticity. Never reveals a valid digest. */
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
-import { SIGNED_CHANGES } from '../operations/doctor/changes.ts'
+import { findChange } from '../operations/doctor/changes.ts'
 
 export interface Step {
   readonly step: 'header' | 'age' | 'body' | 'digest'
@@ -133,11 +133,8 @@ function findCauses(signature: ParsedSignature, body: Buffer, secret: string): r
   const holds = (key: string | Buffer, bytes: Buffer): boolean => signatureHolds(signature, keyOf(key), bytes)
   const found: string[] = []
   // The first match wins: re-serialising also removes a trailing newline.
-  const changedBody = SIGNED_CHANGES.find(({ apply }) => {
-    const other = apply(body)
-    return other !== undefined && !other.equals(body) && holds(secret, other)
-  })
-  if (changedBody !== undefined) found.push(`Found: ${changedBody.words}`)
+  const change = findChange('cause', body, (other) => !other.equals(body) && holds(secret, other))
+  if (change !== undefined) found.push(`Found: ${change}`)
   for (const [cause, change] of OTHER_SECRETS) {
     const other = change(secret)
     if (other !== undefined && other.length > 0 && holds(other, body)) found.push(`Found: ${cause}`)

@@ -4,30 +4,12 @@ import { STATUS_CODES } from '../carriers/status-codes.ts'
 import type { SendErrorCode } from '../public/error-table.ts'
 import { recipientsOf, type Outgoing } from './message.ts'
 import { field, readRecipients, textField, wholeField, type Fields } from './recipients.ts'
-import type { Envelope } from './send-error.ts'
+import type { Envelope, SendFailure } from './send-error.ts'
 import type { Recipient, Sent } from './sent.ts'
 
 /** Why an answer accepts no recipients. The texts are the service's own, not masked. */
-export interface Refusal {
-  readonly code: Extract<
-    SendErrorCode,
-    | 'unauthenticated'
-    | 'project_not_found'
-    | 'unknown_project'
-    | 'insufficient_balance'
-    | 'volume_limit'
-    | 'unsupported_number'
-    | 'invalid'
-    | 'refused'
-    | 'unreadable'
-  >
-  readonly mayBeSent: boolean
-  readonly envelope?: Envelope | undefined
-  readonly said?: string | undefined
-  readonly errors?: Readonly<Record<string, readonly string[]>> | undefined
-  readonly detail?: string | undefined
-  /** Present if the answer names recipients, all of them refused. */
-  readonly answer?: Sent | undefined
+export interface Refusal extends Omit<SendFailure, 'attempts' | 'recipients' | 'sentAt'> {
+  readonly code: SendErrorCode
 }
 
 interface ReadEnvelope {

@@ -1,4 +1,5 @@
 /** Assembles the client: a send with its retries, and the calls based on it. */
+import { checkOptions } from '../runtime/check-options.ts'
 import { retryDelayMs } from '../runtime/backoff.ts'
 import { pause } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
@@ -15,14 +16,19 @@ import {
   type PremiumMessage,
   type SendCall,
 } from './message.ts'
-import { resolveClientOptions, type ClientOptions } from './options.ts'
+import {
+  resolveClientOptions,
+  sendAllSchema,
+  sendSchema,
+  type ClientOptions,
+  type SendAllOptions,
+  type SendOptions,
+} from './options.ts'
 import { createRecording } from './recording.ts'
 import { buildRequest } from './request.ts'
 import { createResend, type ResendHandler, type ResendOptions } from './resend.ts'
 import { asSendError, maskOf, SendError } from './send-error.ts'
-import { checkSendAll, checkSendOptions, type SendAllOptions, type SendOptions } from './send-options.ts'
-import { sendingAll, type BatchEnd } from './send-all.ts'
-import type { SendingAll } from './sent-all.ts'
+import { sendingAll, type BatchEnd, type SendingAll } from './send-all.ts'
 import type { Sent } from './sent.ts'
 
 /**
@@ -88,19 +94,12 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     }
     for (let attempts = 1; ; attempts += 1) {
       goOnUnlessAborted(attempts - 1)
-      const apiKey = await liveKey(settings.apiKey, {
-        clock,
-        timeoutMs: settings.timeoutMs,
-        signal,
-        attempts,
-        recipients,
-      })
+      const apiKey = await liveKey(settings.apiKey, { ...settings, clock, signal, attempts, recipients })
       // The signal may have fired before anything listened to it.
       goOnUnlessAborted(attempts - 1)
       const { url, init } = buildRequest(outgoing, { ...settings, apiKey, via })
       const sentAtMs = clock.now()
       const exchanged = await exchange(url, init, { ...settings, clock, signal })
-      const made = { attempts, recipients, sentAt: new Date(sentAtMs) }
       if (exchanged.kind === 'unreached' && attempts < retry.attempts) {
         const delayMs = retryDelayMs(attempts, retry)
         logger.warn(
@@ -115,8 +114,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
       const { code, ...failure } = read
       const mask = maskOf({ apiKey, numbers: recipientsOf(outgoing), text: outgoing.message })
       throw new SendError(code, {
-        ...made,
-        ...failure,
+        ...{ attempts, recipients, sentAt: new Date(sentAtMs), ...failure },
         said: failure.said === undefined ? undefined : mask(failure.said),
         errors: failure.errors === undefined ? undefined : maskedErrors(failure.errors, mask),
       })
@@ -154,7 +152,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
 
   async function one(call: SendCall, message: object, given: SendOptions | undefined): Promise<Sent> {
     const outgoing = checked(call, message)
-    const how = checkSendOptions(call, given)
+    const how = checkOptions(sendSchema, given, call)
     const make = (): Promise<Sent> => sendOnce(outgoing, how)
     return recording === undefined ? make() : recording.one(outgoing, make)
   }
@@ -176,7 +174,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     airtime: (airtime, given) => one('airtime', airtime, given),
     sendAll(message, given) {
       const outgoing = checked('sendAll', message)
-      const { via = settings.via, ...batches } = checkSendAll(given)
+      const { via = settings.via, ...batches } = checkOptions(sendAllSchema, given, 'sendAll')
       // Reports a value that this form cannot express before anything is sent.
       if (typeof settings.apiKey === 'string') buildRequest(outgoing, { ...settings, apiKey: settings.apiKey, via })
       // One reference for the whole list, so that it sends to no number twice.
@@ -188,17 +186,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
   }
 }
 
-function readExchanged(
-  exchanged: Exchanged,
-  outgoing: Outgoing,
-  sentAtMs: number,
-):
-  | { readonly sent: Sent }
-  | (Omit<Refusal, 'code'> & {
-      readonly code: SendError['code']
-      readonly reason?: string | undefined
-      readonly status?: number | undefined
-    }) {
+function readExchanged(exchanged: Exchanged, outgoing: Outgoing, sentAtMs: number): { readonly sent: Sent } | Refusal {
   switch (exchanged.kind) {
     case 'answered': {
       const read = readAnswer(exchanged, outgoing, sentAtMs)

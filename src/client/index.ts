@@ -7,12 +7,18 @@
 export { createClient, type Client } from './client.ts'
 export type { FetchFunction } from './exchange.ts'
 export type { Airtime, Message, OtpMessage, PremiumMessage } from './message.ts'
-export type { ApiKey, ClientChannels, ClientOptions, ClientRetryOptions } from './options.ts'
+export type {
+  ApiKey,
+  ClientChannels,
+  ClientOptions,
+  ClientRetryOptions,
+  SendAllOptions,
+  SendOptions,
+} from './options.ts'
 export type { Form, KeyPlace } from './request.ts'
 export type { ResendHandler, ResendOptions, ResentMessage } from './resend.ts'
 export { SendError, type Envelope } from './send-error.ts'
-export type { NumberOutcome, SendingAll, SendTotals, SentAll } from './sent-all.ts'
-export type { SendAllOptions, SendOptions } from './send-options.ts'
+export type { NumberOutcome, SendingAll, SendTotals, SentAll } from './send-all.ts'
 export type { SendRecorder } from '../public/intention.ts'
 export type {
   AcceptedCode,

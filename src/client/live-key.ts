@@ -2,6 +2,7 @@
  * Reads the current API key. Contract, service.md#authentication: a regenerated key is valid at once, and the old one is not.
  */
 import type { Clock } from '../runtime/clock.ts'
+import { stopAfter } from './exchange.ts'
 import type { ApiKey } from './options.ts'
 import { SendError, type SendFailure } from './send-error.ts'
 
@@ -21,23 +22,14 @@ export async function liveKey(
 ): Promise<string> {
   if (typeof apiKey === 'string') return apiKey
   const failure: SendFailure = { mayBeSent: false, attempts: attempts - 1, recipients }
-  let cancel = (): void => {}
-  const stopped = new Promise<'late' | 'aborted'>((resolve) => {
-    const cancelTimer = clock.setTimer(() => resolve('late'), timeoutMs, true)
-    const abort = (): void => resolve('aborted')
-    signal?.addEventListener('abort', abort, { once: true })
-    cancel = () => {
-      cancelTimer()
-      signal?.removeEventListener('abort', abort)
-    }
-  })
+  const { stopped, cancel } = stopAfter(clock, timeoutMs, signal)
   try {
     // The function may also throw synchronously.
     const asked = Promise.resolve().then(apiKey)
     const given: unknown = await Promise.race([asked.then((key) => ({ key })), stopped])
     // The signal may fire in the same turn.
     if (given === 'aborted' || signal?.aborted === true) throw new SendError('aborted', failure)
-    if (given === 'late') throw new SendError('not_sent', { ...failure, reason: 'timeout', detail: SLOW })
+    if (given === 'timeout') throw new SendError('not_sent', { ...failure, reason: 'timeout', detail: SLOW })
     const key = typeof given === 'object' && given !== null && 'key' in given ? given.key : undefined
     if (typeof key === 'string' && key !== '') return key
     throw new SendError('not_sent', { ...failure, detail: EMPTY })

@@ -1,4 +1,4 @@
-/** Options of `createClient`, and their checks. */
+/** Options of `createClient` and of its calls beside the message, and their checks. */
 import { z } from 'zod'
 import {
   checkOptions,
@@ -27,9 +27,6 @@ const clockSchema = expected<Clock | (() => number)>(
   'a function that returns milliseconds, or a clock with now and setTimer',
   (value) => typeof value === 'function' || hasMethods(value, ['now', 'setTimer']),
 ).optional()
-
-/** The form of requests, also an option of each call. */
-export const viaSchema = z.enum(FORMS)
 
 const clientRetry = {
   /** Maximum number of requests, including the first. Default: 3. */
@@ -80,7 +77,7 @@ const clientOptions = {
    */
   answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(120_000),
   /** The form of requests: `json`, `form`, or `query` for a GET. Default: `json`. */
-  via: viaSchema.default('json'),
+  via: z.enum(FORMS).default('json'),
   /** Position of the key: in the `header`, as the service recommends, or in a `field`. Default: `header`. */
   keyIn: z.enum(KEY_PLACES).default('header'),
   /** The function that makes requests. Default: the runtime's `fetch`. */
@@ -160,3 +157,32 @@ function isBaseUrl(value: unknown): boolean {
   const { protocol, username, password } = new URL(value)
   return /^https?:$/.test(protocol) && username === '' && password === ''
 }
+
+const abortSignal = expected<AbortSignal>('an AbortSignal', (value) => value instanceof AbortSignal)
+
+const sendOptions = {
+  /** Aborts the send: it rejects with `aborted` at once, and `mayBeSent` is true if its request had started. */
+  signal: abortSignal.optional(),
+  /** The form of this request. Default: the client's. */
+  via: z.enum(FORMS).optional(),
+}
+
+const sendAllOptions = {
+  /** Numbers per request, from 1 to 10,000. Default: 100. */
+  batch: wholeNumberFrom(1, 10_000).default(100),
+  /** Maximum number of concurrent requests, from 1 to 100. Default: 4. */
+  concurrency: wholeNumberFrom(1, 100).default(4),
+  /** The form of the requests. Default: the client's. */
+  via: z.enum(FORMS).optional(),
+  /** Stops after the pending requests, so that no outcome stays unknown. */
+  signal: abortSignal.optional(),
+}
+
+/** Options of a send. */
+export interface SendOptions extends Given<typeof sendOptions> {}
+
+/** Options of `sendAll`. */
+export interface SendAllOptions extends Given<typeof sendAllOptions> {}
+
+export const sendSchema = z.strictObject(sendOptions)
+export const sendAllSchema = z.strictObject(sendAllOptions)

@@ -1,6 +1,6 @@
 /** `client.resend`: sends a message again after a transient failure, as the contract recommends, and only once per failure. */
 import { z } from 'zod'
-import { checkOptions, functionLike, numberFrom, wholeNumberFrom } from '../runtime/check-options.ts'
+import { checkOptions, functionLike, numberFrom, wholeNumberFrom, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
 import { defined } from '../runtime/defined.ts'
 import { MessagingWebhooksError, OptionsError, RetryLater } from '../public/errors.ts'
@@ -8,44 +8,42 @@ import type { FailedEvent, DeliveryFailure, SentDetails } from '../public/events
 import { checkMessage, type Message, type Outgoing } from './message.ts'
 import type { Recording } from './recording.ts'
 import { SendError } from './send-error.ts'
-import type { SendOptions } from './send-options.ts'
+import type { SendOptions } from './options.ts'
 import type { Sent } from './sent.ts'
 
 /** The text of the new message, and the fields to change. */
 export type ResentMessage<M = unknown> = Partial<Omit<Message<M>, 'message' | 'reference'>> & Pick<Message, 'message'>
 
-/** Options of `client.resend`. */
-export interface ResendOptions<M = unknown> {
+type Compose<M> = (
+  event: FailedEvent<M>,
+) => string | ResentMessage<M> | undefined | Promise<string | ResentMessage<M> | undefined>
+
+const resendOptions = {
   /**
    * Returns the text, which only you have stored, or a message. Its other fields default to those of `event.sent`: `to`,
    * `channel`, `campaign`, `type`, `meta`, `withinMs` and `notAfter`. Return undefined to send nothing. A text alone does not
    * resend airtime, which needs its `extra`. Called just before the message is sent.
    */
-  readonly compose: (
-    event: FailedEvent<M>,
-  ) => string | ResentMessage<M> | undefined | Promise<string | ResentMessage<M> | undefined>
+  compose: functionLike,
   /** Maximum number of sends of a message, including the first. From 1 to 10. Default: 2. */
-  readonly attempts?: number | undefined
+  attempts: wholeNumberFrom(1, 10).default(2),
   /**
    * Delay after the first failure. Doubles after each. Later reports of the message wait as long. Milliseconds. Default:
    * 60,000.
    */
-  readonly delayMs?: number | undefined
+  delayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(60_000),
 }
+
+const optionsSchema = z.strictObject(resendOptions)
+
+/** Options of `client.resend`. */
+export interface ResendOptions<M = unknown> extends Given<typeof resendOptions, { readonly compose: Compose<M> }> {}
 
 /** A handler of `message.failed`. */
 export type ResendHandler<M = unknown> = (
   event: FailedEvent<M>,
   context: { readonly signal: AbortSignal },
 ) => Promise<void>
-
-const MOST_ATTEMPTS = 10
-
-const optionsSchema = z.strictObject({
-  compose: functionLike,
-  attempts: wholeNumberFrom(1, MOST_ATTEMPTS).default(2),
-  delayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(60_000),
-})
 
 interface ResendParts {
   readonly recording: Recording | undefined

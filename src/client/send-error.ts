@@ -17,19 +17,11 @@ export const ENVELOPES = [
 /** The envelope of a refusal. `message` alone answers a request without a key. */
 export type Envelope = (typeof ENVELOPES)[number]
 
-/** Data about a failed send. */
-export interface SendFailure {
-  readonly mayBeSent: boolean
-  readonly attempts: number
-  readonly recipients: number
-  readonly sentAt?: Date | undefined
-  readonly status?: number | undefined
-  readonly reason?: string | undefined
-  readonly envelope?: Envelope | undefined
-  readonly said?: string | undefined
-  readonly errors?: Readonly<Record<string, readonly string[]>> | undefined
-  readonly answer?: Sent | undefined
-  readonly detail?: string | undefined
+/** Data about a failed send: the fields of its error. */
+export interface SendFailure
+  extends
+    Pick<SendError, 'mayBeSent' | 'attempts' | 'recipients'>,
+    Partial<Pick<SendError, 'sentAt' | 'status' | 'reason' | 'envelope' | 'said' | 'errors' | 'answer' | 'detail'>> {
   readonly cause?: unknown
 }
 

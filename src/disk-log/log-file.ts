@@ -63,8 +63,11 @@ export async function createLogFile<T>(
     await fs.rm(path, { force: true })
     throw error
   }
-  return logFile(file, { path, salt: name.salt, end: 0, synced })
+  return logFile(file, { path, salt: name.salt, end: 0 }, synced)
 }
+
+/** Where a file is, and where its records end. */
+type Located = Pick<LogFile, 'path' | 'salt' | 'end'>
 
 /** Locates a file that another process left. */
 export async function findLogFile<T>(
@@ -72,28 +75,19 @@ export async function findLogFile<T>(
   folder: string,
   name: LogFileName,
   { extension }: LogKind<T>,
-): Promise<Pick<LogFile, 'path' | 'salt' | 'end'>> {
+): Promise<Located> {
   const path = join(folder, logFileName(name, extension))
   const { size: end } = await fs.stat(path)
   return { path, salt: name.salt, end }
 }
 
 /** Opens an existing file, to be written from `end` on. */
-export async function openLogFile<T>(
-  fs: FileSystem,
-  path: string,
-  { salt, end }: { readonly salt: number; readonly end: number },
-  { synced }: LogKind<T>,
-): Promise<LogFile> {
-  return logFile(await fs.open(path, 'r+'), { path, salt, end, synced })
+export async function openLogFile<T>(fs: FileSystem, found: Located, { synced }: LogKind<T>): Promise<LogFile> {
+  return logFile(await fs.open(found.path, 'r+'), found, synced)
 }
 
-function logFile(
-  file: OpenedFile,
-  start: { readonly path: string; readonly salt: number; readonly end: number; readonly synced: boolean },
-): LogFile {
-  const { path, salt, synced } = start
-  let { end } = start
+function logFile(file: OpenedFile, { path, salt, end: start }: Located, synced: boolean): LogFile {
+  let end = start
   let usable = true
 
   async function cutBack(): Promise<boolean> {

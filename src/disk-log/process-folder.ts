@@ -86,14 +86,19 @@ interface Left {
   readonly files: readonly LogFileName[]
 }
 
-/** Whether a process left its folder in `parent`, which may not exist. */
-export async function hasDead(fs: FileSystem, parent: string): Promise<boolean> {
+/** How many processes have a folder in `parent`, which may not exist, and run or have ended. */
+export async function processesIn(
+  fs: FileSystem,
+  parent: string,
+): Promise<{ readonly running: number; readonly dead: number }> {
+  const count = { running: 0, dead: 0 }
   try {
-    for (const name of await processFoldersIn(fs, parent)) if (!(await fs.isHeld(join(parent, name)))) return true
+    for (const name of await processFoldersIn(fs, parent))
+      count[(await fs.isHeld(join(parent, name))) ? 'running' : 'dead'] += 1
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error
   }
-  return false
+  return count
 }
 
 /** Moves the files of dead processes into `own`, renumbered in order. Returns their names there. */

@@ -11,17 +11,7 @@ export interface Flow {
   resume(): void
 }
 
-export interface Inflight {
-  /** `tooSlow` is called if this body is refused. It must call `release`, as must everyone once the bytes are freed. */
-  enter(flow: Flow, announced: number | undefined, tooSlow: () => void): Reader
-  /** Counts received bytes. May pause the source. */
-  add(reader: Reader, bytes: number): void
-  release(reader: Reader): void
-  /** Bodies above this size may have to wait. */
-  readonly smallBytes: number
-  /** How long the body has been paused since the last call, in whole ticks. */
-  waitedMs(reader: Reader): number
-}
+export type Inflight = ReturnType<typeof createInflight>
 
 export interface Reader {
   readonly flow: Flow
@@ -73,7 +63,7 @@ export function createInflight({
   readonly maxBytes: number
   readonly maxBodyBytes: number
   readonly clock: Clock
-}): Inflight {
+}) {
   const smallBytes = Math.min(SMALL_BYTES, maxBytes * SMALL_SHARE)
   /** Bytes of small and of large bodies, and the bytes reserved for large ones. */
   let small = 0
@@ -186,8 +176,10 @@ export function createInflight({
   }
 
   return {
+    /** Bodies above this size may have to wait. */
     smallBytes,
-    enter(flow, announced, tooSlow) {
+    /** `tooSlow` is called if this body is refused. It must call `release`, as must everyone once the bytes are freed. */
+    enter(flow: Flow, announced: number | undefined, tooSlow: () => void): Reader {
       const isLarge = announced !== undefined && announced > smallBytes
       const reader: Reader = {
         flow,
@@ -209,7 +201,8 @@ export function createInflight({
       if (isLarge) append(reading, reader)
       return reader
     },
-    add(reader, bytes) {
+    /** Counts received bytes. May pause the source. */
+    add(reader: Reader, bytes: number): void {
       reader.held += bytes
       reader.sent += bytes
       if (reader.isLarge) large += bytes
@@ -228,7 +221,7 @@ export function createInflight({
       }
       watch()
     },
-    release(reader) {
+    release(reader: Reader): void {
       if (reader.list === undefined && reader.held === 0) return
       unlink(reader)
       if (reader.isGranted) revoke(reader)
@@ -238,12 +231,13 @@ export function createInflight({
       if (reader.isPaused) goOn(reader)
       serve()
     },
-    waitedMs(reader) {
+    /** How long the body has been paused since the last call, in whole ticks. */
+    waitedMs(reader: Reader): number {
       if (reader.isPaused) {
         reader.waitedTicks += ticks - reader.since + 1
         reader.since = ticks
       }
-      const waitedTicks = reader.waitedTicks
+      const { waitedTicks } = reader
       reader.waitedTicks = 0
       return waitedTicks * TICK_MS
     },

@@ -7,12 +7,12 @@ import type { Http2Stream } from 'node:http2'
 import { Socket } from 'node:net'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import type { CallbackKind } from '../public/events.ts'
-import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../public/callback.ts'
-import type { TraceContext } from '../public/trace-context.ts'
+import { SIGNATURE_HEADER, type Captured, type ProofPolicy } from '../public/callback.ts'
 import type { Flow } from './inflight.ts'
 import { leftBefore, unreadRest, type PreParsed } from './left-bodies.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
+import type { Intake } from './request.ts'
 import type { KnownServer, Servers } from './servers.ts'
 
 /** Mount it with `app.use(path, it)`, `app.post(path, it)`, a Router or Connect, or use it as a `node:http` listener. */
@@ -24,24 +24,12 @@ export interface MiddlewareReceiver {
   close(): Promise<void>
 }
 
-interface NodeOptions {
-  readonly bodies: Bodies
+interface NodeOptions extends Intake {
   /** Measures how long servers have been quiet. */
   readonly clock: Clock
   readonly servers: Pick<Servers, 'open' | 'see' | 'areWatched'>
-  readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
-  /** Called when a request begins. Must not throw. */
-  readonly traceContext: (() => TraceContext | undefined) | undefined
   /** Called for every request, before it is read. */
   readonly onRequest: () => void
-  /** Reports an unexpected error. The request is answered anyway. */
-  readonly failed: (error: unknown) => void
-}
-
-interface NodeIntake {
-  middleware(kind: CallbackKind | undefined, policy: ProofPolicy): Middleware
-  /** While the receiver closes: milliseconds since the last request ended. */
-  quietMs(): number
 }
 
 /** The system clock: answers must not wait for a test clock. */
@@ -55,16 +43,11 @@ interface Answerable {
   readonly isTooLarge: boolean
 }
 
-interface Answered {
-  readonly to: Answerable
-  readonly answer: Answer
-}
-
 /** After a refusal the server reads at most this many bytes more, so that a client that is still sending sees the answer. */
 const LINGER_BYTES = 8 * 1024 * 1024
 
 /** Creates the middleware of one receiver. It counts pending requests and writes answers in batches. */
-export function createNodeIntake(options: NodeOptions): NodeIntake {
+export function createNodeIntake(options: NodeOptions) {
   const { bodies, clock, servers, receive, traceContext, onRequest, failed } = options
   let underWay = 0
   /** When the last request was answered. Recorded while servers are watched. */
@@ -74,7 +57,7 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
    * Synchronous answers are written together at the end of the event loop turn, so that reading further requests is not
    * interrupted.
    */
-  let ready: Answered[] = []
+  let ready: { readonly to: Answerable; readonly answer: Answer }[] = []
   let isTurn = false
 
   function writeReady(): void {
@@ -126,16 +109,8 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
         // are already scheduled.
         if (!isTurn) machine.soon(writeReady)
         isTurn = true
-        const given = receive({
-          kind,
-          policy,
-          signatures,
-          contentEncoding,
-          captured,
-          arrivedAtMs,
-          trace,
-          remoteAddress,
-        })
+        const callback = { kind, policy, signatures, contentEncoding, captured, arrivedAtMs, trace, remoteAddress }
+        const given = receive(callback)
         if (given instanceof Promise)
           given.then(
             (answer) => finish(to, answer),
@@ -178,20 +153,23 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
 
   return {
     /** Never calls `next` and never throws into the framework: every request is answered here, synchronously if possible. */
-    middleware: (kind, policy) => (request, response) => {
-      underWay += 1
-      try {
-        const { socket } = request
-        const of: unknown = 'server' in socket ? socket.server : undefined
-        const server = servers.open.get(of) ?? servers.see(of)
-        onRequest()
-        if (request.method === 'POST') receiveAndAnswer({ request, response, server }, kind, policy)
-        else finish({ request, response, server, isTooLarge: false }, REPLIES.method_not_allowed)
-      } catch (error) {
-        answerAnyway({ request, response, server: undefined, isTooLarge: false }, error)
-      }
-    },
-    quietMs: () => (underWay > 0 ? 0 : clock.now() - lastMs),
+    middleware:
+      (kind: CallbackKind | undefined, policy: ProofPolicy): Middleware =>
+      (request, response) => {
+        underWay += 1
+        try {
+          const { socket } = request
+          const of: unknown = 'server' in socket ? socket.server : undefined
+          const server = servers.open.get(of) ?? servers.see(of)
+          onRequest()
+          if (request.method === 'POST') receiveAndAnswer({ request, response, server }, kind, policy)
+          else finish({ request, response, server, isTooLarge: false }, REPLIES.method_not_allowed)
+        } catch (error) {
+          answerAnyway({ request, response, server: undefined, isTooLarge: false }, error)
+        }
+      },
+    /** While the receiver closes: milliseconds since the last request ended. */
+    quietMs: (): number => (underWay > 0 ? 0 : clock.now() - lastMs),
   }
 }
 

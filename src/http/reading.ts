@@ -11,25 +11,10 @@ interface Bounds {
   readonly clock: Clock
 }
 
-export interface Bodies extends Omit<Bounds, 'inflight' | 'maxBodyBytes'> {
-  /**
-   * `finished` is called once: with the body, with a broken limit, or with the argument of `finish`. `flowOf` is called if the
-   * body may have to wait for others.
-   */
-  begin(flowOf: () => Flow, announced: number | undefined, finished: (captured: Captured) => void): Reading
-  add(reading: Reading, piece: Buffer): void
-  /** The body has ended. */
-  end(reading: Reading): void
-  /** The connection ended before the body. */
-  gone(reading: Reading): void
-  /** May be called several times. The first call decides. */
-  finish(reading: Reading, captured: Captured): void
-  /** The refusal of a body of so many bytes. Undefined within `maxBodyBytes`. */
-  tooLarge(bytes: number | undefined, what: string): Captured | undefined
-}
+export type Bodies = ReturnType<typeof createBodies>
 
 /** A body being read. */
-export interface Reading {
+interface Reading {
   readonly flowOf: () => Flow
   readonly announced: number | undefined
   readonly finished: (captured: Captured) => void
@@ -52,7 +37,7 @@ export interface Reading {
 const SMALL_PIECE_BYTES = 128
 const LEAST_READS = 1_024
 
-export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: Bounds): Bodies {
+export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: Bounds) {
   const mostReads = Math.max(LEAST_READS, Math.ceil(maxBodyBytes / SMALL_PIECE_BYTES))
   /** Bodies that have started to arrive. Most arrive before a deadline is needed, so deadlines are set after pending I/O, for the rest. */
   let started: Reading[] = []
@@ -81,16 +66,19 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
     finish(reading, { kind: 'failed', reason: 'body_too_slow', detail: `${arrived(reading)}, and ${why}.` })
   }
 
+  /** The refusal of a body of so many bytes. Undefined within `maxBodyBytes`. */
   function tooLarge(bytes: number | undefined, what: string): Captured | undefined {
     if (bytes === undefined || !(bytes > maxBodyBytes)) return undefined
     const detail = `${bytes} bytes ${what}; \`maxBodyBytes\` is ${maxBodyBytes}.`
     return { kind: 'failed', reason: 'body_too_large', detail }
   }
 
+  /** The connection ended before the body. */
   function gone(reading: Reading): void {
     finish(reading, { kind: 'failed', reason: 'body_incomplete', detail: `${arrived(reading)}.` })
   }
 
+  /** May be called several times. The first call decides. */
   function finish(reading: Reading, captured: Captured): void {
     if (reading.isFinished) return
     reading.isFinished = true
@@ -102,7 +90,11 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
   return {
     bodyTimeoutMs,
     clock,
-    begin(flowOf, announced, finished) {
+    /**
+     * `finished` is called once: with the body, with a broken limit, or with the argument of `finish`. `flowOf` is called if the
+     * body may have to wait for others.
+     */
+    begin(flowOf: () => Flow, announced: number | undefined, finished: (captured: Captured) => void): Reading {
       const reading: Reading = {
         flowOf,
         announced,
@@ -119,7 +111,7 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
       if (started.push(reading) === 1) clock.soon(setDeadlines)
       return reading
     },
-    add(reading, piece) {
+    add(reading: Reading, piece: Buffer): void {
       if (reading.isFinished) return
       reading.length += piece.length
       reading.reads += 1
@@ -138,7 +130,8 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
       if (reading.reader === undefined && reading.length === reading.announced) return
       inflight.add(reading.reader ?? enter(reading), piece.length)
     },
-    end(reading) {
+    /** The body has ended. */
+    end(reading: Reading): void {
       const { announced, length, pieces } = reading
       if (announced !== undefined && announced !== length) {
         gone(reading)

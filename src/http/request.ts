@@ -2,7 +2,6 @@
 import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../public/callback.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { TraceContext } from '../public/trace-context.ts'
-import type { Flow } from './inflight.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
 
@@ -53,16 +52,18 @@ export interface RequestReceiver {
   receive(request: CallbackRequest): Promise<CallbackAnswer>
 }
 
-interface RequestOptions {
+/** What every way of receiving needs. */
+export interface Intake {
   readonly bodies: Bodies
-  /** The default proof policy. */
-  readonly policy: ProofPolicy
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
   /** Called when a request begins. Must not throw. */
   readonly traceContext: (() => TraceContext | undefined) | undefined
   /** Reports an unexpected error. The request is answered anyway. */
   readonly failed: (error: unknown) => void
 }
+
+/** `policy`: the default. */
+type RequestOptions = Intake & { readonly policy: ProofPolicy }
 
 /** Never rejects: every request gets an answer. */
 export async function receiveRequest(request: CallbackRequest, options: RequestOptions): Promise<CallbackAnswer> {
@@ -82,17 +83,8 @@ async function answerTo(request: CallbackRequest, options: RequestOptions): Prom
   const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
   const captured = await readBody(request.body, announced, options.bodies)
   const { kind, proof: policy = options.policy, remoteAddress, waitUntil } = request
-  const answer = await options.receive({
-    kind,
-    policy,
-    signatures,
-    contentEncoding,
-    captured,
-    arrivedAtMs,
-    trace,
-    remoteAddress,
-    waitUntil,
-  })
+  const given = { kind, policy, signatures, contentEncoding, remoteAddress }
+  const answer = await options.receive({ ...given, captured, arrivedAtMs, trace, waitUntil })
   return captured.kind === 'failed' && captured.reason !== 'body_already_read' ? closing(answer) : answer
 }
 
@@ -101,15 +93,8 @@ function closing(answer: Answer): Answer {
   return { ...answer, headers: { ...answer.headers, connection: 'close' } }
 }
 
-/** The headers that matter, read once. */
-interface Described {
-  readonly signatures: readonly string[]
-  readonly contentEncoding: string | undefined
-  readonly announced: number | undefined
-}
-
-/** Matches names case-insensitively and keeps repeated headers. */
-function describeHeaders(headers: RequestHeaders): Described {
+/** The headers that matter. Matches names case-insensitively and keeps repeated headers. */
+function describeHeaders(headers: RequestHeaders) {
   const signatures: string[] = []
   let contentEncoding: string | undefined
   let announced: number | undefined
@@ -207,23 +192,19 @@ function iteratorOf(body: AsyncIterable<Uint8Array>): AsyncIterator<Uint8Array> 
   }
 }
 
-interface Gate extends Flow {
-  /** Undefined while it is open. */
-  readonly opened: Promise<void> | undefined
-}
-
 /** An iterable is paused by not asking for its next piece. */
-function createGate(): Gate {
+function createGate() {
   let opened: Promise<void> | undefined
   let open = (): void => {}
   return {
+    /** Undefined while it is open. */
     get opened() {
       return opened
     },
-    pause() {
+    pause(): void {
       opened ??= new Promise((resolve) => (open = resolve))
     },
-    resume() {
+    resume(): void {
       opened = undefined
       open()
     },

@@ -15,27 +15,7 @@ interface SeenServer extends KnownServer {
   readonly keepAliveTimeout: number
 }
 
-export interface Servers {
-  /** Servers that have been seen and have not closed. A field, because every request reads it. */
-  readonly open: ReadonlyMap<unknown, KnownServer>
-  /** Registers the server of a request, and returns it if there is one. */
-  see(server: unknown): KnownServer | undefined
-  /** True after `watch`: the receiver is closing, so answers close their connections. */
-  readonly areWatched: boolean
-  /** Stops all servers, including those given, which may not have received a request. */
-  stop(given: readonly Server[], times: StopTimes): void
-  /** Starts measuring how long no request has been pending. */
-  watch(quietMs?: () => number): void
-  /** The shortest `keepAliveTimeout` of the servers. Undefined if none is known. */
-  readonly keepAliveMs: number | undefined
-  /** Whether a server still listens that was not told to stop here. */
-  readonly areListening: boolean
-  /**
-   * Resolves to true once all servers have stopped and closed their connections, or once the remaining ones still listen, were
-   * not told to stop here, and received no request for half a second. Resolves to false after `timeoutMs`.
-   */
-  closed(timeoutMs: number): Promise<boolean>
-}
+export type Servers = ReturnType<typeof createServers>
 
 /** Node's default is 5 s, which many clients also use as their idle time. */
 const SHORT_KEEP_ALIVE_MS = 5_000
@@ -43,7 +23,7 @@ const SHORT_KEEP_ALIVE_MS = 5_000
 /** Requests of a busy server come closer together than this. */
 const QUIET_MS = 500
 
-export function createServers({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }): Servers {
+export function createServers({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
   const open = new Map<unknown, KnownServer>()
   const stopped = new Set<KnownServer>()
   let warned = false
@@ -88,10 +68,14 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
   }
 
   const servers = {
+    /** True after `watch`: the receiver is closing, so answers close their connections. */
     areWatched: false,
+    /** Servers that have been seen and have not closed. A field, because every request reads it. */
     open,
-    see: (server: unknown) => (isServer(server) ? add(server) : undefined),
-    stop(given: readonly Server[], times: StopTimes) {
+    /** Registers the server of a request, and returns it if there is one. */
+    see: (server: unknown): KnownServer | undefined => (isServer(server) ? add(server) : undefined),
+    /** Stops all servers, including those given, which may not have received a request. */
+    stop(given: readonly Server[], times: StopTimes): void {
       for (const server of given) if (server.listening && !open.has(server)) waitFor(server)
       for (const server of open.values()) {
         if (!(server instanceof Server)) continue
@@ -99,21 +83,28 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
         stopServer(server, clock, times)
       }
     },
-    watch(quietMs = quietFor) {
+    /** Starts measuring how long no request has been pending. */
+    watch(quietMs = quietFor): void {
       servers.areWatched = true
       quietFor = quietMs
       if (watchedMs === Infinity) watchedMs = clock.now()
     },
-    get keepAliveMs() {
+    /** The shortest `keepAliveTimeout` of the servers. Undefined if none is known. */
+    get keepAliveMs(): number | undefined {
       const timesMs = [...open.values()].flatMap((server) => (isServer(server) ? server.keepAliveTimeout : []))
       return timesMs.length === 0 ? undefined : Math.min(...timesMs.map((ms) => (ms > 0 ? ms : Infinity)))
     },
-    get areListening() {
+    /** Whether a server still listens that was not told to stop here. */
+    get areListening(): boolean {
       return [...open.values()].some(isLeftAlone)
     },
-    closed(timeoutMs: number) {
+    /**
+     * Resolves to true once all servers have stopped and closed their connections, or once the remaining ones still listen, were
+     * not told to stop here, and received no request for half a second. Resolves to false after `timeoutMs`.
+     */
+    closed(timeoutMs: number): Promise<boolean> {
       const sinceMs = clock.now()
-      return new Promise<boolean>((resolve) => {
+      return new Promise((resolve) => {
         let cancel = (): void => {}
         function look(): void {
           cancel()

@@ -53,13 +53,17 @@ interface CounterOptions {
   readonly reviving: ReviveOptions
   /** The receiver that `createReceiver` returned. */
   readonly self: () => object
-  /** Called for each event with oddities. */
-  readonly odd: (event: NewEvent) => void
+  /** The option `networks`. */
+  readonly networks: ReadonlyMap<string, unknown>
 }
 
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
-export function createCounter({ reviving, self, odd }: CounterOptions) {
+/** Networks remembered for the doctor, and the length of a name. */
+const MOST_NETWORKS = 8
+const LONGEST_NETWORK = 40
+
+export function createCounter({ reviving, self, networks }: CounterOptions) {
   /** Undefined while no inspector observes. */
   let follower: Follower | undefined
   const kinds = recordOf(COUNTED_KINDS, () => ({
@@ -71,6 +75,14 @@ export function createCounter({ reviving, self, odd }: CounterOptions) {
   }))
   const events = recordOf(EVENT_TYPES, () => zeros(COUNTED_CARRIERS))
   const details: DetailedCounts = { kinds, events }
+  const unnamedNetworks = new Set<string>()
+
+  function seeNetwork({ oddities, report }: NewEvent['record']): void {
+    const network = report?.network
+    if (network === undefined || oddities?.includes('unknown_word') !== true) return
+    if (unnamedNetworks.size < MOST_NETWORKS && !networks.has(network))
+      unnamedNetworks.add(network.slice(0, LONGEST_NETWORK))
+  }
 
   function say(message: Omit<CallbackMessage, 'receiver'>): void {
     callbackChannel.publish({ receiver: self(), ...message })
@@ -78,6 +90,8 @@ export function createCounter({ reviving, self, odd }: CounterOptions) {
 
   return {
     details,
+    /** Networks that sent unknown words and that `networks` does not name. */
+    unnamedNetworks: (): readonly string[] => [...unnamedNetworks],
     /** Marks the kind as used, so that its metrics start at zero. */
     mounted(kind: CallbackKind | undefined): void {
       kinds[kind ?? 'any'].isUsed = true
@@ -93,7 +107,7 @@ export function createCounter({ reviving, self, odd }: CounterOptions) {
         events[typeOf({ id, late: isLate, record, raw }, reviving)][record.report?.carrier ?? 'none'] += 1
       }
       follower?.taken(event, admission)
-      if (record.oddities !== undefined) odd(event)
+      if (record.oddities !== undefined) seeNetwork(record)
       if (!callbackChannel.hasSubscribers || admission === 'full' || admission === 'newer') return
       const { kind, report } = record
       say({ kind, outcome: admission, eventId: id, ...(report && { messageId: report.messageId }) })

@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { ArrivedCallback } from '../public/callback.ts'
+import { checkOptions } from '../runtime/check-options.ts'
 import { inTurn } from '../runtime/in-turn.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { nodeFs } from '../disk-log/node-file-system.ts'
@@ -13,22 +14,16 @@ import { memoryKeeper } from './keeper.ts'
 import { createNames, createRecheck } from './recheck.ts'
 import { createRequestLog } from './request-log.ts'
 import { keepable, standingOf, type KeptRequest, type Refused } from './request.ts'
-import { reverifyAll, type Ordered, type ReverifyStages } from './reverify.ts'
-import {
-  checkList,
-  checkReverify,
-  show,
-  type QuarantineListOptions,
-  type Quarantine,
-  type QuarantinePage,
-  type ReverifyOptions,
-} from './surface.ts'
+import { reverifyAll, type Ordered, type ReverifyStages, type Run } from './reverify.ts'
+import { listSchema, reverifySchema, show, type Quarantine } from './surface.ts'
 
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
-  /** Undefined if nothing is kept. */
-  readonly limits: { readonly maxBytes: number; readonly maxAgeHours: number } | undefined
-  /** Folder that survives restarts. Undefined for memory only. */
-  readonly folder: string | undefined
+  /** The option `quarantine`. Undefined if nothing is kept. */
+  readonly limits:
+    | { readonly maxBytes: number; readonly maxAgeHours: number; readonly folder?: string | false | undefined }
+    | undefined
+  /** The folder of the spool, or the one that the store suggests for it. */
+  readonly spoolFolder: string | undefined
   readonly report: (error: MessagingWebhooksError) => void
   readonly logger: Logger
   /** Live keys, masked by value when requests are shown. */
@@ -40,14 +35,13 @@ export type GuardedQuarantine = ReturnType<typeof createQuarantine>
 export type QuarantineIntake = GuardedQuarantine['intake']
 
 const HOUR_MS = 3_600_000
-const ITEMS_A_PAGE = 100
 /** Deadline for the last writes, which usually take a fraction of it. */
 const CLOSE_MS = 3_000
 
 export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>) {
-  const { clock, report, logger, secrets, limits, folder } = options
-  const requestLog =
-    limits === undefined || folder === undefined ? undefined : createRequestLog({ fs: nodeFs, clock, folder, report })
+  const { clock, report, logger, secrets, limits } = options
+  const folder = limits && folderOf(limits.folder, options.spoolFolder)
+  const requestLog = folder === undefined ? undefined : createRequestLog({ fs: nodeFs, clock, folder, report })
   const { maxBytes, maxAgeHours } = limits ?? { maxBytes: 0, maxAgeHours: 0 }
   const keeper = memoryKeeper({ maxBytes, maxAgeMs: maxAgeHours * HOUR_MS }, requestLog?.changes)
   const stopping = new AbortController()
@@ -62,7 +56,9 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     names,
     count: () => keeper.count('unchecked'),
     waiting: () => keeper.unchecked(),
-    run: async (pick) => (await turns(() => reverify(pick(), { signal: stopping.signal }))).failedNames,
+    run: async (pick) =>
+      (await turns(() => reverify(pick(), { clockOffsetSeconds: 0, dryRun: false, signal: stopping.signal })))
+        .failedNames,
     failed(error) {
       if (!stopping.signal.aborted) report(asOurs(error, 'internal'))
     },
@@ -86,7 +82,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
 
   function reverify(
     requests: readonly KeptRequest[],
-    { clockOffsetSeconds = 0, dryRun = false, signal }: ReverifyOptions & { readonly signal: AbortSignal },
+    { clockOffsetSeconds, dryRun, signal }: Pick<Run, 'clockOffsetSeconds' | 'dryRun' | 'signal'>,
   ) {
     return reverifyAll(options, {
       requests: [...names.inOrder(requests).values()].flat(),
@@ -107,21 +103,9 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     })
   }
 
-  async function list(options?: QuarantineListOptions): Promise<QuarantinePage> {
-    const { after, limit = ITEMS_A_PAGE, reveal = false } = checkList(options)
-    await open()
-    expire()
-    const from = after === undefined ? 0 : Number(after)
-    const following = keeper.all().filter(({ sequence }) => sequence > from)
-    const page = following.slice(0, limit)
-    const items = page.map((request) => show(request, { reveal, secrets: secrets() }))
-    const next = page.at(-1)?.sequence
-    return following.length > limit && next !== undefined ? { items, next: String(next) } : { items }
-  }
-
   const quarantine: Quarantine = {
     async reverify(given) {
-      const { signal, ...run } = checkReverify(given)
+      const { signal, ...run } = checkOptions(reverifySchema, given, 'quarantine.reverify')
       await open()
       const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
       const result = await turns(() => {
@@ -132,7 +116,17 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       const { examined, admitted } = result
       return { examined, admitted, stillUnproved: examined - admitted }
     },
-    list,
+    async list(given) {
+      const { after, limit, reveal } = checkOptions(listSchema, given, 'quarantine.list')
+      await open()
+      expire()
+      const from = after === undefined ? 0 : Number(after)
+      const following = keeper.all().filter(({ sequence }) => sequence > from)
+      const page = following.slice(0, limit)
+      const items = page.map((request) => show(request, { reveal, secrets: secrets() }))
+      const next = page.at(-1)?.sequence
+      return following.length > limit && next !== undefined ? { items, next: String(next) } : { items }
+    },
     get size() {
       expire()
       return keeper.size
@@ -210,21 +204,11 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   }
 }
 
-interface FolderOptions {
-  /** The option `quarantine.folder`. */
-  readonly folder: string | false | undefined
-  /** The option `spool`. */
-  readonly spool: string | false | undefined
-  /** The store's own folder for it. */
-  readonly besideStore: string | undefined
-}
-
 /**
- * Folder of the quarantine: the configured one, else inside the spool folder, else beside the store. Undefined for memory only.
- * `spool: false` does not disable it: it must survive a restart.
+ * Folder of the quarantine: the configured one, else inside the spool folder. Undefined for memory only. `spool: false` does not
+ * disable it: it must survive a restart.
  */
-export function quarantineFolder({ folder, spool, besideStore }: FolderOptions): string | undefined {
-  if (folder === false) return undefined
-  const beside = typeof spool === 'string' ? spool : besideStore
-  return folder ?? (beside === undefined ? undefined : join(beside, 'quarantine'))
+function folderOf(configured: string | false | undefined, spoolFolder: string | undefined): string | undefined {
+  if (configured === false) return undefined
+  return configured ?? (spoolFolder === undefined ? undefined : join(spoolFolder, 'quarantine'))
 }

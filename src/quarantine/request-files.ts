@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { systemCode, type FileSystem } from '../disk-log/file-system.ts'
 import { createLogFile, findLogFile, openLogFile, type LogFile, type LogKind } from '../disk-log/log-file.ts'
-import { adoptDead, hasDead, makeProcessFolder, type ProcessFolder } from '../disk-log/process-folder.ts'
+import { adoptDead, makeProcessFolder, processesIn, type ProcessFolder } from '../disk-log/process-folder.ts'
 import { encodeRecord } from '../disk-log/record.ts'
 import { recordsIn, windowOver } from '../disk-log/scan.ts'
 import type { KeptRequest } from './request.ts'
@@ -44,6 +44,8 @@ export const REQUEST_LOG: LogKind<Remembered> = {
 export interface Entry {
   request: KeptRequest
   place: Place | undefined
+  /** It has left the quarantine, perhaps during a write. The same request may arrive again as another entry. */
+  isRemoved: boolean
 }
 
 interface Place {
@@ -81,7 +83,7 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
   let lastNumber = 0
 
   async function adopt(): Promise<void> {
-    if (!(await hasDead(fs, folder))) return
+    if ((await processesIn(fs, folder)).dead === 0) return
     own = await makeProcessFolder(fs, folder)
     const names = await adoptDead({ fs, parent: folder, own, extension: REQUEST_LOG.extension, failed })
     lastNumber = names.length
@@ -89,7 +91,7 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
       try {
         const found = await findLogFile(fs, own.folder, name, REQUEST_LOG)
         // Merges the files of several processes into one.
-        files.add({ log: await openLogFile(fs, found.path, found, REQUEST_LOG), live: 0, isMoving: true })
+        files.add({ log: await openLogFile(fs, found, REQUEST_LOG), live: 0, isMoving: true })
       } catch (error) {
         // The file stays for the next process.
         failed(error)
@@ -157,10 +159,10 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
       return damages
     },
     /**
-     * Appends the entries and erases their earlier records. Also erases the new record of an entry that `isKept` rejects by
-     * then. Resolves to the number of bytes written. If it rejects, no entry was written.
+     * Appends the entries and erases their earlier records. Also erases the new record of an entry that was removed meanwhile.
+     * Resolves to the number of bytes written. If it rejects, no entry was written.
      */
-    async append(entries: readonly Entry[], isKept: (entry: Entry) => boolean): Promise<number> {
+    async append(entries: readonly Entry[]): Promise<number> {
       current ??= await create()
       const file = current
       const { salt, end } = file.log
@@ -177,7 +179,7 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
         const place = { file, at, length }
         at += length
         file.live += length
-        if (!isKept(entry)) erase(place)
+        if (entry.isRemoved) erase(place)
         else {
           if (entry.place !== undefined) erase(entry.place)
           entry.place = place

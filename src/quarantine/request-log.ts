@@ -109,17 +109,11 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   async function writeBatch(): Promise<void> {
     const batch = takeBatch()
     try {
-      // A request may be removed during the write, and may arrive again as another entry.
-      const bytes = await files.append(batch, isKept)
-      throttle.spend(bytes)
+      throttle.spend(await files.append(batch))
     } catch (error) {
-      for (const entry of batch) if (isKept(entry)) waiting.add(entry)
+      for (const entry of batch) if (!entry.isRemoved) waiting.add(entry)
       throw error
     }
-  }
-
-  function isKept(entry: Entry): boolean {
-    return entries.get(entry.request.id) === entry
   }
 
   async function flush(): Promise<void> {
@@ -133,7 +127,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
 
   const changes: KeeperChanges = {
     kept(request) {
-      const entry = entries.get(request.id) ?? { request, place: undefined }
+      const entry = entries.get(request.id) ?? { request, place: undefined, isRemoved: false }
       entry.request = request
       entries.set(request.id, entry)
       waiting.add(entry)
@@ -142,6 +136,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     removed({ id }) {
       const entry = entries.get(id)
       if (entry === undefined) return
+      entry.isRemoved = true
       entries.delete(id)
       waiting.delete(entry)
       if (entry.place === undefined) return
@@ -150,6 +145,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     },
     cleared() {
       isCleared = true
+      for (const entry of entries.values()) entry.isRemoved = true
       entries.clear()
       waiting.clear()
       files.eraseAll()
@@ -168,7 +164,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
         .load((remembered, place) => {
           const request = isCleared ? undefined : restore(remembered)
           if (request === undefined) return false
-          const entry = { request, place }
+          const entry = { request, place, isRemoved: false }
           entries.set(request.id, entry)
           waiting.add(entry)
           return true

@@ -24,7 +24,7 @@ export interface ReverifyStages<E extends Ordered> {
   readonly admit: (event: E) => Promise<void>
 }
 
-interface Run {
+export interface Run {
   /** In the order of credential look-ups, then in order of arrival. */
   readonly requests: readonly KeptRequest[]
   readonly clockOffsetSeconds: number

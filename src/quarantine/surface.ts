@@ -3,24 +3,51 @@ import { z } from 'zod'
 import { isRecord, textOf } from '../runtime/values.ts'
 import { maskSecrets, readSentBody } from '../verify/body.ts'
 import type { ProofPolicy } from '../public/callback.ts'
-import { checkOptions, numberFrom, pageLimit } from '../runtime/check-options.ts'
+import { expected, numberFrom, pageLimit, type Given } from '../runtime/check-options.ts'
 import { defined } from '../runtime/defined.ts'
 import type { RefusalCode } from '../public/error-table.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { KeptRequest, QuarantineClass } from './request.ts'
 
-/** Options of `quarantine.reverify`. */
-export interface ReverifyOptions {
+/** Larger offsets cannot be a clock error. */
+const FARTHEST_SECONDS = 10_000_000_000
+
+const reverifyOptions = {
   /**
    * How far this clock was ahead of the true time when the requests arrived, in seconds (negative: behind): the `offsetSeconds`
    * of `list()`. Default 0. Pass only a measured value: this also admits a replayed callback that matches it.
    */
-  readonly clockOffsetSeconds?: number | undefined
+  clockOffsetSeconds: numberFrom(-FARTHEST_SECONDS, FARTHEST_SECONDS, 'seconds').default(0),
   /** Counts what would be admitted, and changes nothing. Default false. */
-  readonly dryRun?: boolean | undefined
+  dryRun: z.boolean().default(false),
   /** Aborts the run. Events admitted before stay admitted. */
-  readonly signal?: AbortSignal | undefined
+  signal: expected<AbortSignal>(
+    'an AbortSignal',
+    // Some test runners define their own class.
+    (value) => typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value,
+  ).optional(),
 }
+
+const listOptions = {
+  /** The `next` of the previous page. */
+  after: expected<string>(
+    'the `next` of a page',
+    (value) => typeof value === 'string' && /^\d+$/.test(value),
+  ).optional(),
+  /** Requests per page. Default 100. */
+  limit: pageLimit.default(100),
+  /** Adds each body and signature header in full, with its keys. Default false. */
+  reveal: z.boolean().default(false),
+}
+
+export const reverifySchema = z.strictObject(reverifyOptions)
+export const listSchema = z.strictObject(listOptions)
+
+/** Options of `quarantine.reverify`. */
+export interface ReverifyOptions extends Given<typeof reverifyOptions> {}
+
+/** Options of `quarantine.list`. */
+export interface QuarantineListOptions extends Given<typeof listOptions> {}
 
 /** Result of `quarantine.reverify`. */
 export interface ReverifyCounts {
@@ -38,16 +65,6 @@ export interface QuarantineCounts extends Readonly<Record<QuarantineClass, numbe
   readonly bytes: number
   /** Requests not kept, or evicted, because the capacity was exhausted, since the receiver was created. */
   readonly dropped: number
-}
-
-/** Options of `quarantine.list`. */
-export interface QuarantineListOptions {
-  /** The `next` of the previous page. */
-  readonly after?: string | undefined
-  /** Requests per page. Default 100. */
-  readonly limit?: number | undefined
-  /** Adds each body and signature header in full, with its keys. Default false. */
-  readonly reveal?: boolean | undefined
 }
 
 /** A request without a valid proof, as `quarantine.list()` shows it. */
@@ -113,38 +130,7 @@ export interface Quarantine {
   clear(): void
 }
 
-/** Larger offsets cannot be a clock error. */
-const FARTHEST_SECONDS = 10_000_000_000
-
-const abortSignal = z.custom<AbortSignal>(
-  // Some test runners define their own class.
-  (value) => typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value,
-  'expected an AbortSignal',
-)
-
-const reverifyOptions = z.strictObject({
-  clockOffsetSeconds: numberFrom(-FARTHEST_SECONDS, FARTHEST_SECONDS, 'seconds').optional(),
-  dryRun: z.boolean().optional(),
-  signal: abortSignal.optional(),
-})
-
-const listOptions = z.strictObject({
-  after: z
-    .custom<string>((value) => typeof value === 'string' && /^\d+$/.test(value), 'expected the `next` of a page')
-    .optional(),
-  limit: pageLimit.optional(),
-  reveal: z.boolean().optional(),
-})
-
 const MASKED = '***'
-
-export function checkReverify(options: ReverifyOptions | undefined) {
-  return checkOptions(reverifyOptions, options, 'quarantine.reverify')
-}
-
-export function checkList(options: QuarantineListOptions | undefined) {
-  return checkOptions(listOptions, options, 'quarantine.list')
-}
 
 /** Omits the proofs and masks every key: first by name, because a key may be unknown here, then `secrets` by value. */
 export function show(

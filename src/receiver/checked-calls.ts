@@ -17,7 +17,7 @@ import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import type { Events } from '../dispatch/listed-events.ts'
 import { OptionsError } from '../public/errors.ts'
-import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type CallbackSchemas } from '../public/events.ts'
+import { CARRIERS, EVENT_TYPES, type CallbackSchemas } from '../public/events.ts'
 import { checkKind, checkMount } from '../http/mount-options.ts'
 import type { CallbackRequest } from '../http/request.ts'
 import { EVENT_STATES } from '../inbox/store.ts'
@@ -33,8 +33,6 @@ const pageOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: pageLimit.optional(),
 })
-const date = z.custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
-const accountOptions = z.strictObject({ from: date, to: date })
 const listEventsOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: pageLimit.optional(),
@@ -46,13 +44,6 @@ const listEventsOptions = z.strictObject({
   from: z.date().optional(),
   to: z.date().optional(),
   about: textOf('a message id or a recipient').optional(),
-})
-const doctorOptions = z.strictObject({
-  url: z.custom<string | URL>(isWebUrl, 'expected an http or https URL, such as http://localhost:3000/webhooks/status'),
-  kind: z.enum(CALLBACK_KINDS).optional(),
-  project: textOf('the display name of a project').optional(),
-  timeoutMs: milliseconds,
-  keepAliveMs: milliseconds,
 })
 const closeOnSignalOptions = z.strictObject({
   deadlineMs: milliseconds,
@@ -81,16 +72,8 @@ export function checkedCalls<S extends CallbackSchemas, X extends object>(receiv
       checkOptions(messageStateOptions, options, 'messageState')
       return receiver.messageState(messageId, options)
     },
-    async account(period) {
-      checkOptions(accountOptions, period, 'account')
-      return receiver.account(period)
-    },
     events: checkedEvents(receiver.events),
     deadLetters: checkedDeadLetters(receiver.deadLetters),
-    async doctor(options) {
-      checkOptions(doctorOptions, options, 'doctor')
-      return receiver.doctor(options)
-    },
     closeOnSignal(signals, servers, options) {
       checkSignals([signals].flat())
       checkServers([servers ?? []].flat())
@@ -126,11 +109,6 @@ function checkedDeadLetters<S extends CallbackSchemas>(deadLetters: DeadLetters<
       return deadLetters.replay(id, options)
     },
   }
-}
-
-function isWebUrl(url: unknown): boolean {
-  const protocol = typeof url === 'string' || url instanceof URL ? URL.parse(String(url))?.protocol : undefined
-  return protocol === 'http:' || protocol === 'https:'
 }
 
 /** A mounted function receives a request, which has a `method`. */

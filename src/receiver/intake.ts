@@ -5,7 +5,7 @@ import type { Clock, SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createCounter } from '../operations/counts.ts'
 import { createProbes } from '../operations/doctor/answering.ts'
-import { createExamineApp, createOwnDoctor, createUnnamedNetworks } from '../operations/doctor/own-receiver.ts'
+import { createExamineApp, createOwnDoctor } from '../operations/doctor/own-receiver.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { pairsFor } from '../verify/authenticate.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
@@ -16,7 +16,7 @@ import { receiveRequest } from '../http/request.ts'
 import { createServers, type Servers } from '../http/servers.ts'
 import type { NewEvent } from '../inbox/store.ts'
 import { guardReading } from '../inbox/users-reading.ts'
-import { createQuarantine, quarantineFolder, type GuardedQuarantine } from '../quarantine/quarantine.ts'
+import { createQuarantine, type GuardedQuarantine } from '../quarantine/quarantine.ts'
 import type { Delivery } from './delivery.ts'
 import { createReceive } from './receive.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
@@ -56,8 +56,7 @@ export function createIntake(options: IntakeOptions): Intake {
   const servers = createServers({ clock: steady, logger })
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
   const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
-  const unnamedNetworks = createUnnamedNetworks(networks)
-  const counter = createCounter({ reviving, self, odd: unnamedNetworks.see })
+  const counter = createCounter({ reviving, self, networks })
   let underWay = 0
 
   /** `close()` waits for counted work. */
@@ -73,11 +72,7 @@ export function createIntake(options: IntakeOptions): Intake {
     report,
     secrets: credentials.secrets,
     limits: resolved.quarantine,
-    folder: quarantineFolder({
-      folder: resolved.quarantine?.folder,
-      spool: resolved.spool,
-      besideStore: capabilities.spoolFolder,
-    }),
+    spoolFolder: typeof resolved.spool === 'string' ? resolved.spool : capabilities.spoolFolder,
     logger,
     pairsFor: (project) => pairsFor(credentials, project),
     prove: (callback, again) => proveAgain(callback, again),
@@ -94,7 +89,7 @@ export function createIntake(options: IntakeOptions): Intake {
     lacksSpool,
     dispatch: resolved.dispatch,
     isHandled: (type) => (handlers.byType.get(type)?.length ?? 0) > 0,
-    networks: unnamedNetworks.list,
+    networks: counter.unnamedNetworks,
     askStore: async () => (await inbox.open()).counts(),
   })
   const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes })

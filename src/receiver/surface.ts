@@ -22,7 +22,7 @@ import type { Middleware } from '../http/node.ts'
 import type { CallbackAnswer, CallbackRequest } from '../http/request.ts'
 import type { AccountPeriod, Outstanding, OutstandingPage } from '../sends/account.ts'
 import type { SendAccount } from '../sends/balance.ts'
-import type { ExpectOptions } from '../sends/expect.ts'
+import type { ExpectOptions } from '../sends/expectations.ts'
 import type { StoreWorker } from '../inbox/known.ts'
 import type {
   EachIntention,

@@ -1,13 +1,14 @@
 /** Queries of recorded sends: the messages without a final report, and the account of a period. */
 import { z } from 'zod'
-import { checkOptions, pageLimit, textOf } from '../runtime/check-options.ts'
+import { checkOptions, pageLimit, textOf, type Given } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { SentDetails } from '../public/events.ts'
 import { isBegun, sentDetails } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
+import { everyPage } from '../inbox/pages.ts'
 import type { OpenStore, StorePage, StoredExpectation } from '../inbox/store.ts'
 import { createBalance, type SendAccount } from './balance.ts'
-import { expectationOf } from './expectation-of.ts'
+import { expectationOf } from './begun.ts'
 
 /** A sent message without a final report. */
 export interface OutstandingMessage<M = unknown> extends SentDetails<M> {
@@ -18,47 +19,40 @@ export interface OutstandingMessage<M = unknown> extends SentDetails<M> {
   readonly wasOverdue: boolean
 }
 
-/** Options of `outstanding`. */
-export interface OutstandingPage {
-  /** Only messages sent before this time. Default: all. */
-  readonly before?: Date | undefined
-  /** The `next` of the previous page. */
-  readonly after?: string | undefined
-  /** Maximum number of messages per page. Any page may have fewer. Default 100. */
-  readonly limit?: number | undefined
-}
-
-/** The period of `account`, by the time of sending: `from` is inclusive, `to` exclusive. */
-export interface AccountPeriod {
-  readonly from: Date
-  readonly to: Date
-}
-
 const A_PAGE = 100
 /** Sends examined per step. */
 const A_STEP = 500
 const LATEST_MS = Number.MAX_SAFE_INTEGER
 
 const date = z.custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
-const outstandingOptions = z.strictObject({
+const outstandingOptions = {
+  /** Only messages sent before this time. Default: all. */
   before: date.optional(),
+  /** The `next` of the previous page. */
   after: textOf('the `next` of a page').optional(),
+  /** Maximum number of messages per page. Any page may have fewer. Default 100. */
   limit: pageLimit.optional(),
-})
+}
+const accountPeriod = { from: date, to: date }
+const outstandingSchema = z.strictObject(outstandingOptions)
+const accountSchema = z.strictObject(accountPeriod)
+
+/** Options of `outstanding`. */
+export interface OutstandingPage extends Given<typeof outstandingOptions> {}
+
+/** The period of `account`, by the time of sending: `from` is inclusive, `to` exclusive. */
+export interface AccountPeriod extends Given<typeof accountPeriod> {}
 
 /** A page if awaited; all messages, page by page, if iterated. */
 export type Outstanding<M = unknown> = Promise<StorePage<OutstandingMessage<M>>> & AsyncIterable<OutstandingMessage<M>>
 
 export function createAccounts(open: () => Promise<OpenStore<object>>) {
   async function pageOf(asked: OutstandingPage): Promise<StorePage<OutstandingMessage>> {
-    checkOptions(outstandingOptions, asked, 'outstanding')
-    const { before, after, limit = A_PAGE } = asked
-    const toMs = before?.getTime() ?? LATEST_MS
-    let place = after
-    for (;;) {
-      const page = await step(await open(), { after: place, limit, fromMs: 0, toMs })
-      const { next } = page
-      const items = page.items.filter(isOutstanding).map(outstandingOf)
+    const { before, after, limit = A_PAGE } = checkOptions(outstandingSchema, asked, 'outstanding')
+    const period = { fromMs: 0, toMs: before?.getTime() ?? LATEST_MS }
+    for (let place = after; ;) {
+      const { items: found, next } = await step(await open(), { after: place, limit, ...period })
+      const items = found.filter(isOutstanding).map(outstandingOf)
       if (next === undefined) return { items }
       if (items.length > 0) return { items, next }
       place = next
@@ -69,26 +63,21 @@ export function createAccounts(open: () => Promise<OpenStore<object>>) {
     outstanding(asked: OutstandingPage = {}): Outstanding {
       const first = pageOf(asked)
       async function* all(): AsyncGenerator<OutstandingMessage, void, undefined> {
-        let page = await first
-        yield* page.items
-        while (page.next !== undefined) {
-          page = await pageOf({ ...asked, after: page.next })
-          yield* page.items
-        }
+        const pages = everyPage((after) => (after === undefined ? first : pageOf({ ...asked, after })))
+        for await (const { items } of pages) yield* items
       }
       return Object.assign(first, { [Symbol.asyncIterator]: all })
     },
-    async account({ from, to }: AccountPeriod): Promise<SendAccount> {
+    async account(asked: AccountPeriod): Promise<SendAccount> {
+      const { from, to } = checkOptions(accountSchema, asked, 'account')
       const balance = createBalance(async (messageKey) => expectationOf(await open(), messageKey))
-      let after: string | undefined
-      do {
-        const page = await step(await open(), { after, limit: A_STEP, fromMs: from.getTime(), toMs: to.getTime() })
-        for (const found of page.items) {
+      const period = { fromMs: from.getTime(), toMs: to.getTime() }
+      const pages = everyPage(async (after) => step(await open(), { after, limit: A_STEP, ...period }))
+      for await (const { items } of pages)
+        for (const found of items) {
           if (balance.isBehind(found)) await balance.catchUp()
           balance.see(found)
         }
-        after = page.next
-      } while (after !== undefined)
       await balance.catchUp()
       return balance.drawn()
     },

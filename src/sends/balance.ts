@@ -38,19 +38,11 @@ type Outcome =
   | { readonly state: 'delivered' | 'read' | 'contradictory' | 'overdue' | 'waiting' | 'unreported' | 'unknown' }
   | { readonly state: 'failed' | 'refused'; readonly cause: FailureCause }
 
-interface Balance {
-  /** Whether the sends of an earlier millisecond must be counted first. */
-  isBehind(found: StoredExpectation): boolean
-  see(found: StoredExpectation): void
-  catchUp(): Promise<void>
-  drawn(): SendAccount
-}
-
 /**
  * Related sends are listed in the same millisecond, in any order and possibly on two pages, so only one millisecond is
  * remembered: unanswered sends and repeated messages. `find` returns a message by its key.
  */
-export function createBalance(find: (messageKey: string) => Promise<StoredExpectation | undefined>): Balance {
+export function createBalance(find: (messageKey: string) => Promise<StoredExpectation | undefined>) {
   const sum = { sent: 0, delivered: 0, read: 0, contradictory: 0, overdue: 0, waiting: 0, unreported: 0, unknown: 0 }
   const causes = { failed: new Map<FailureCause, number>(), refused: new Map<FailureCause, number>() }
   const sends = new Map<string, { begun: StoredExpectation | undefined; written: number; answered: number }>()
@@ -104,8 +96,9 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
   }
 
   return {
-    isBehind: ({ expectation }) => atMs !== undefined && atMs !== listedAt(expectation),
-    see(found) {
+    /** Whether the sends of an earlier millisecond must be counted first. */
+    isBehind: ({ expectation }: StoredExpectation) => atMs !== undefined && atMs !== listedAt(expectation),
+    see(found: StoredExpectation): void {
       const { expectation, messageKey } = found
       atMs = listedAt(expectation)
       if (expectation.reference !== undefined) seeSend(found)
@@ -117,11 +110,11 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
       const { chainKey = messageKey } = expectation
       chains.set(chainKey, [...(chains.get(chainKey) ?? []), found])
     },
-    async catchUp() {
+    async catchUp(): Promise<void> {
       countUnanswered()
       await countChains()
     },
-    drawn: () => {
+    drawn(): SendAccount {
       return { ...sum, failed: Object.fromEntries(causes.failed), refused: Object.fromEntries(causes.refused) }
     },
   }

@@ -1,12 +1,21 @@
-/** Pending sends in the store: under a key of their own, beside the entries of their answers. */
+/** Recorded sends in the store: the pending ones have a key of their own, beside the entries of their answers. */
 import { defined } from '../runtime/defined.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isBegun, listedAt, type Expectation } from '../messages/expected.ts'
-import type { EndedExpectation, OpenStore } from '../inbox/store.ts'
-import { expectationOf } from './expectation-of.ts'
+import { everyPage } from '../inbox/pages.ts'
+import type { EndedExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
 
 /** Sends examined per step. */
 const A_STEP = 500
+
+/** Undefined if nothing is recorded under this key of a message or send, or if the store keeps no expectations. */
+export async function expectationOf(
+  store: OpenStore<object>,
+  messageKey: string,
+): Promise<StoredExpectation | undefined> {
+  const page = { after: undefined, limit: 1, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, messageKey }
+  return (await store.expectations?.(page))?.items[0]
+}
 
 /** What is kept of a send. Undefined if there is none under this key. */
 export async function findBegun(store: OpenStore<object>, messageKey: string): Promise<Expectation | undefined> {
@@ -55,15 +64,14 @@ export async function answeredAmong<T extends EndedExpectation>(
   if (first === undefined) return []
   const fromMs = listedAt(first.expectation)
   const missing = new Map<string, number>()
-  let after: string | undefined
-  do {
-    const page = await store.expectations?.({ after, limit: A_STEP, fromMs, toMs: fromMs + 1 })
-    for (const { expectation } of page?.items ?? []) {
+  const pages = everyPage(async (after) => {
+    return (await store.expectations?.({ after, limit: A_STEP, fromMs, toMs: fromMs + 1 })) ?? { items: [] }
+  })
+  for await (const { items } of pages)
+    for (const { expectation } of items) {
       if (isBegun(expectation) || expectation.reference === undefined) continue
       const send = sendOf(expectation)
       missing.set(send, (missing.get(send) ?? expectation.answered ?? 0) - 1)
     }
-    after = page?.next
-  } while (after !== undefined)
   return sends.filter(({ expectation }) => (missing.get(sendOf(expectation)) ?? 1) <= 0)
 }

@@ -5,25 +5,10 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import type { NewExpectation, OpenStore } from '../inbox/store.ts'
 import type { ExpectCounts, SentMessages } from '../public/intention.ts'
 import { endBegun, findBegun } from './begun.ts'
-import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type MetaSchema } from './expectations.ts'
-
-/** Options of `expect`. */
-export interface ExpectOptions<M = unknown> {
-  /** Your own small JSON, such as an order id: at most 4,096 bytes. */
-  readonly meta?: M | undefined
-  /**
-   * How long a final report may take before the message is overdue, from its send or from its scheduled time. Milliseconds.
-   * Default: 24 hours, and 72 hours on a chat-app channel.
-   */
-  readonly withinMs?: number | undefined
-  /** Do not send it again after this time: for `resend`. */
-  readonly notAfter?: Date | undefined
-  /** The project's display name. Required if there are several. */
-  readonly project?: string | undefined
-}
+import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type ExpectOptions, type MetaSchema } from './expectations.ts'
 
 /** Messages per write. */
-export const A_BATCH = 500
+const A_BATCH = 500
 
 const optionsSchema = z.strictObject(HOW_KEPT)
 
@@ -61,19 +46,32 @@ export function createExpect(places: ExpectPlaces) {
   }
 }
 
-/** Writes expectations in batches. */
+/** Writes expectations in batches, and announces when they become overdue. */
 export async function writeDown(
   store: OpenStore<object>,
   expectations: readonly NewExpectation[],
   { now, expected: tell }: Pick<ExpectPlaces, 'now' | 'expected'>,
 ): Promise<ExpectCounts> {
+  const isNew = await writeInBatches(store, expectations, now, (some) =>
+    tell(Math.min(...some.map(({ overdueAtMs = Infinity }) => overdueAtMs))),
+  )
+  const expected = isNew.filter(Boolean).length
+  return { expected, known: expectations.length - expected }
+}
+
+/** Answers for each whether it is new. */
+export async function writeInBatches(
+  store: OpenStore<object>,
+  expectations: readonly NewExpectation[],
+  now: () => number,
+  written: (some: readonly NewExpectation[]) => void = () => {},
+): Promise<readonly boolean[]> {
   if (store.expect === undefined) throw new MessagingWebhooksError('expect_unsupported')
-  let expected = 0
+  const isNew: boolean[] = []
   for (let from = 0; from < expectations.length; from += A_BATCH) {
     const some = expectations.slice(from, from + A_BATCH)
-    const isNew = await store.expect(some, now())
-    expected += isNew.filter(Boolean).length
-    tell(Math.min(...some.map(({ overdueAtMs = Infinity }) => overdueAtMs)))
+    isNew.push(...(await store.expect(some, now())))
+    written(some)
   }
-  return { expected, known: expectations.length - expected }
+  return isNew
 }

@@ -1,7 +1,7 @@
 /** Checks what was sent, and builds what is kept of each message. */
 import { z } from 'zod'
 import type { SchemaResult } from '../runtime/apply-schema.ts'
-import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
+import { checkOptions, numberFrom, textOf, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { defined } from '../runtime/defined.ts'
 import { OptionsError } from '../public/errors.ts'
@@ -41,11 +41,21 @@ export const ABOUT_SEND = { type: text, channel: text, campaign: text, scheduled
 
 /** How it is recorded. */
 export const HOW_KEPT = {
+  /** Your own small JSON, such as an order id: at most 4,096 bytes. */
   meta: z.unknown().optional(),
+  /**
+   * How long a final report may take before the message is overdue, from its send or from its scheduled time. Milliseconds.
+   * Default: 24 hours, and 72 hours on a chat-app channel.
+   */
   withinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').optional(),
+  /** Do not send it again after this time: for `resend`. */
   notAfter: date,
+  /** The project's display name. Required if there are several. */
   project: textOf('the display name of a project').optional(),
 }
+
+/** Options of `expect`. */
+export interface ExpectOptions<M = unknown> extends Given<typeof HOW_KEPT, { readonly meta: M | undefined }> {}
 
 /** Not strict: a client's answer has more fields. */
 const sentSchema = z.looseObject({
@@ -74,16 +84,14 @@ interface SendAsKept {
   readonly begun?: Expectation | undefined
 }
 
-interface Keys {
-  readonly now: () => number
-  readonly keyOf: (messageId: string, project: string | undefined) => string
-}
-
 /** Returns each message once: the parts of a long message share its id, and no report identifies a part. */
 export function expectationsOf(
   sent: z.output<typeof sentSchema>,
   { withinMs, project, begun, ...kept }: SendAsKept,
-  { now, keyOf }: Keys,
+  {
+    now,
+    keyOf,
+  }: { readonly now: () => number; readonly keyOf: (messageId: string, project: string | undefined) => string },
 ): readonly NewExpectation[] {
   const sentAtMs = sent.sentAt?.getTime() ?? begun?.sentAtMs ?? now()
   const listedAtMs = begun === undefined ? sentAtMs : listedAt(begun)

@@ -15,10 +15,9 @@ import type {
   Intention,
   SentMessages,
 } from '../public/intention.ts'
-import { endBegun } from './begun.ts'
-import { expectationOf } from './expectation-of.ts'
+import { endBegun, expectationOf } from './begun.ts'
 import { comparable } from '../runtime/recipient-forms.ts'
-import { A_BATCH, writeDown, type ExpectPlaces } from './expect.ts'
+import { writeDown, writeInBatches, type ExpectPlaces } from './expect.ts'
 import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
 import { unknownSendEvent } from './made-events.ts'
 
@@ -111,20 +110,20 @@ export function createIntend(places: IntendPlaces): {
   }
 
   /** Answers for each whether it is new. */
-  async function begin(store: Verbs, sends: readonly PendingSend[], overdueAtMs: number): Promise<readonly boolean[]> {
-    const isNew: boolean[] = []
-    for (let from = 0; from < sends.length; from += A_BATCH) {
-      const some = sends.slice(from, from + A_BATCH).map(({ messageKey, expectation }) => {
-        return {
-          messageKey,
-          sentAtMs: listedAt(expectation),
-          overdueAtMs,
-          expectation: { ...expectation, overdueAtMs },
-        }
-      })
-      isNew.push(...(await store.expect(some, now())))
-    }
-    return isNew
+  function begin(
+    store: OpenStore<object>,
+    sends: readonly PendingSend[],
+    overdueAtMs: number,
+  ): Promise<readonly boolean[]> {
+    const entries = sends.map(({ messageKey, expectation }) => {
+      return {
+        messageKey,
+        sentAtMs: listedAt(expectation),
+        overdueAtMs,
+        expectation: { ...expectation, overdueAtMs },
+      }
+    })
+    return writeInBatches(store, entries, now)
   }
 
   function verbs({ sends, partsOf, meta, withinMs, project, answerByMs }: Pending): Omit<Intention, 'reference'> {

@@ -8,24 +8,23 @@ interface Expected {
   readonly expectation: Expectation
 }
 
-export function overdueEvent({ messageKey, expectation }: Expected, nowMs: number): NewEvent {
-  const { overdueAtMs = nowMs } = expectation
+export function overdueEvent(sent: Expected, nowMs: number): NewEvent {
+  const { overdueAtMs = nowMs } = sent.expectation
   // The clock of a shared store may be some milliseconds ahead of this process.
   const foundMs = Math.max(nowMs, overdueAtMs)
-  const id = overdueIdentity(messageKey)
-  return made({ messageKey, expectation }, { id, atMs: overdueAtMs, nowMs: foundMs }, 'overdue')
+  return made('overdue', sent, { id: overdueIdentity(sent.messageKey), atMs: overdueAtMs, nowMs: foundMs })
 }
 
-export function unknownSendEvent({ messageKey, expectation }: Expected, nowMs: number): NewEvent {
-  const id = unknownSendIdentity(messageKey, expectation.sentAtMs)
-  return made({ messageKey, expectation }, { id, atMs: nowMs, nowMs }, 'unknownSend')
+export function unknownSendEvent(sent: Expected, nowMs: number): NewEvent {
+  const id = unknownSendIdentity(sent.messageKey, sent.expectation.sentAtMs)
+  return made('unknownSend', sent, { id, atMs: nowMs, nowMs })
 }
 
 /** Without an order the event is never late and does not change the latest state. */
 function made(
+  what: 'overdue' | 'unknownSend',
   { messageKey, expectation }: Expected,
   { id, atMs, nowMs }: { readonly id: string; readonly atMs: number; readonly nowMs: number },
-  what: 'overdue' | 'unknownSend',
 ): NewEvent {
   return {
     id,

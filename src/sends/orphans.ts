@@ -6,25 +6,15 @@
 /** Default wait. Milliseconds. */
 const USUAL_HOLD_MS = 5_000
 
-interface Orphans {
-  /** How long a report waits that arrives before `untilMs`. */
-  readonly holdMs: number
-  readonly untilMs: number
-}
-
-interface OrphanWatch {
-  readonly orphans: Orphans
-  /** Announces a pending send with the deadline of its answer. The returned function ends that, and may be called twice. */
-  readonly begun: (answerByMs: number) => () => void
-}
-
-export function createOrphanWatch(orphanHoldMs: number | undefined): OrphanWatch {
+export function createOrphanWatch(orphanHoldMs: number | undefined) {
   const isSaid = orphanHoldMs !== undefined
+  /** How long a report waits that arrives before `untilMs`. */
   const orphans = { holdMs: orphanHoldMs ?? USUAL_HOLD_MS, untilMs: isSaid ? Infinity : -Infinity }
   let underWay = 0
   return {
     orphans,
-    begun(answerByMs) {
+    /** Announces a pending send with the deadline of its answer. The returned function ends that, and may be called twice. */
+    begun(answerByMs: number): () => void {
       let hasEnded = false
       underWay += 1
       orphans.untilMs = Math.max(orphans.untilMs, answerByMs)

@@ -14,14 +14,6 @@ const LOOK_EVERY_MS = 60_000
 const LOOK_FIRST_MS = 5_000
 const A_STEP = 200
 
-interface Sweep {
-  /** Starts sweeping this store. Does nothing after `stop`. */
-  begin(store: OpenStore<object>): void
-  /** Something will be overdue at that time. */
-  at(overdueAtMs: number): void
-  stop(): void
-}
-
 interface SweepOptions {
   readonly clock: Clock
   /** The store may contain sends of other or earlier processes. */
@@ -30,7 +22,7 @@ interface SweepOptions {
   readonly onWork: () => void
 }
 
-export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sweep {
+export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
   let target: OpenStore<object> | undefined
   let isStopped = false
   let isUnderWay = false
@@ -95,16 +87,18 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
   }
 
   return {
-    begin(store) {
+    /** Starts sweeping this store. Does nothing after `stop`. */
+    begin(store: OpenStore<object>): void {
       if (store.overdue === undefined) return
       target = store
       lookAt(looksForOthers ? Math.min(toldMs, clock.now() + LOOK_FIRST_MS) : toldMs)
     },
-    at(overdueAtMs) {
+    /** Something will be overdue at that time. */
+    at(overdueAtMs: number): void {
       toldMs = Math.min(toldMs, overdueAtMs)
       lookAt(overdueAtMs)
     },
-    stop() {
+    stop(): void {
       isStopped = true
       cancel()
     },

@@ -55,7 +55,7 @@ export function createSegments(options: {
     const path = join(folder, logFileName(name, EVENT_LOG.extension))
     try {
       if (!(await reserve.transferTo(path))) return false
-      overZeros = await openLogFile(fs, path, { salt, end: 0 }, EVENT_LOG)
+      overZeros = await openLogFile(fs, { path, salt, end: 0 }, EVENT_LOG)
       await endWriter()
       begin(overZeros)
     } catch {

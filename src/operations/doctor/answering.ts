@@ -35,7 +35,6 @@ interface ProvedProbe {
 }
 
 export type Probes = ReturnType<typeof createProbes>
-export type ProbeWatch = ReturnType<Probes['watch']>
 
 interface AnsweringOptions {
   /** The project name in the body selects the pairs. */
@@ -80,18 +79,13 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       if (Math.abs(arrivedAtMs - mark.sentAtMs) > MARK_MS || used.has(mark.nonce)) return undefined
       used.set(mark.nonce, true)
       const facts = {
-        arrival: arrivalOf(callback, body),
-        arrivedAtMs,
-        kind,
+        ...{ arrival: arrivalOf(callback, body), arrivedAtMs, kind, proof, toleranceSeconds, maxBodyBytes },
         lacksProject: byProject && body.project === undefined,
-        proof,
         pair: {
           hasAuthKey: pair.authKey !== undefined,
           hasSecret: pair.secretKey !== undefined,
           endsAtMs: pair.notAfterMs === Infinity ? undefined : pair.notAfterMs,
         },
-        toleranceSeconds,
-        maxBodyBytes,
       }
       return { [ANSWER_HEADER]: seal(facts, key, probeId) }
     },
@@ -107,19 +101,13 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       reportedAtMs = callback.arrivedAtMs
       return true
     },
-    /** Observes the probes that this process sends itself. */
-    watch() {
-      const own: string[] = []
-      return {
-        expect(messageId: string): void {
-          own.push(messageId)
-          expected.set(messageId, undefined)
-        },
-        /** Undefined if it was not refused here: another process may have answered. */
-        refused: (messageId: string): RefusedProbe | undefined => expected.get(messageId),
-        end(): void {
-          for (const messageId of own) expected.delete(messageId)
-        },
+    /** Announces a probe of this process. The result, called once, tells why it was refused here; another process may have answered. */
+    expect(probeId: string): () => RefusedProbe | undefined {
+      expected.set(probeId, undefined)
+      return () => {
+        const refused = expected.get(probeId)
+        expected.delete(probeId)
+        return refused
       }
     },
   }

@@ -1,17 +1,10 @@
-/** Sends a probe and reads its answer: a receiver's report, a receiver's refusal, or something else. */
-import { z } from 'zod'
-import type { Clock } from '../../runtime/clock.ts'
-import { finding, type DoctorFinding } from './findings.ts'
-import {
-  createSender,
-  makeProbe,
-  type Answered,
-  type Probe,
-  type ProbeForm,
-  type ProbePair,
-  type Unanswered,
-} from './probe.ts'
-import { ANSWER_HEADER, markingKeys, unseal, type Facts } from './protocol.ts'
+/** Makes probes, with bodies like the service's, and posts them to a URL. */
+import type { IncomingMessage } from 'node:http'
+import { signCallback } from '../../testing/sign.ts'
+import { elapsedMs, type Clock } from '../../runtime/clock.ts'
+import type { RefusedProbe } from './answering.ts'
+import { readReply, type Answered, type Probe, type ProbePair, type Reply, type Unanswered } from './answers.ts'
+import { makeMark, markingKeys } from './protocol.ts'
 
 /** Where probes go, and how. */
 export interface Target {
@@ -20,161 +13,112 @@ export interface Target {
   readonly pair: ProbePair
   readonly timeoutMs: number
   readonly clock: Clock
-  /** The receiver in this process, if there is one. It records why it refused a probe that was announced to it. */
-  readonly own: { readonly watch: { expect(messageId: string): void } } | undefined
+  /** Announces a probe to the receiver in this process, if there is one. The result tells why it refused the probe. */
+  readonly expect: ((messageId: string) => () => RefusedProbe | undefined) | undefined
 }
 
-export interface Asked {
-  readonly probe: Probe
+interface Asked {
   readonly outcome: Answered | Unanswered
   readonly reply: Reply
 }
 
-export type Reply =
-  | ({ readonly kind: 'report' } & Heard)
-  /** The receiver knows the Auth Key but has another signing secret. */
-  | { readonly kind: 'onlyAuthKey' }
-  /** A receiver's 401: the pair, the time or the bytes are wrong. */
-  | { readonly kind: 'notAuthentic' }
-  /** Another refusal, no answer, or not a receiver's. */
-  | { readonly kind: 'other'; readonly finding: DoctorFinding }
-
-/** A report and its probe. */
-export interface Heard {
-  readonly probe: Probe
-  readonly facts: Facts
-  readonly tookMs: number
-}
-
 export type Exchange = Awaited<ReturnType<typeof createExchange>>
 
+/** Maximum number of bytes read from an answer. */
+const READ_BYTES = 4_096
+
+/** Posts to one URL and follows no redirect. With `keepAlive`, requests share one connection; otherwise each has its own. */
 export async function createExchange(target: Target, { keepAlive = false } = {}) {
-  const { url, clock, pair, project, own } = target
-  const sender = await createSender(url, target, keepAlive)
+  const { url, clock, timeoutMs } = target
+  // A single-file bundle would load both with the receiver.
+  const { request, Agent } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
+  // The process's global agent may use a proxy.
+  const agent = new Agent({ keepAlive, maxSockets: 1 })
+  const elapsed = elapsedMs()
+
+  function send({ body, signature }: Probe): Promise<Answered | Unanswered> {
+    const sinceMs = elapsed()
+    return new Promise((resolve) => {
+      const headers = {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'content-length': body.length,
+        ...(signature === undefined ? {} : { 'X-Service-Signature': signature }),
+      }
+      const sent = request(url, { method: 'POST', agent, headers })
+      /** A promise settles once: later calls change nothing. */
+      function end(outcome: Answered | Unanswered): void {
+        cancel()
+        resolve(outcome)
+      }
+      const fail = (code: string): void => end({ kind: 'unanswered', code, reused: sent.reusedSocket })
+      function stop(): void {
+        fail('timeout')
+        sent.destroy()
+      }
+      const cancel = clock.setTimer(stop, timeoutMs, true)
+      sent.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? 'unknown'))
+      sent.on('response', (response) => {
+        const tookMs = elapsed() - sinceMs
+        const { statusCode: status = 0, headers: answered } = response
+        readStart(response, (text) => {
+          end({ kind: 'answered', status, headers: answered, text, tookMs, reused: sent.reusedSocket })
+          if (!response.readableEnded) sent.destroy()
+        })
+      })
+      sent.end(body)
+    })
+  }
+
   return {
-    async ask(form: ProbeForm = {}): Promise<Asked> {
-      const probe = makeProbe(pair, project, form, clock.now())
-      own?.watch.expect(probe.messageId)
-      const outcome = await sender.send(probe)
-      return { probe, outcome, reply: readReply(url, probe, outcome) }
+    /** `length`: the least length of the body, in bytes. */
+    async ask({ pair = target.pair, length = 0 } = {}): Promise<Asked> {
+      const probe = makeProbe(pair, target.project, length, clock.now())
+      const refusedHere = target.expect?.(probe.messageId)
+      const outcome = await send(probe)
+      return { outcome, reply: readReply(url, probe, outcome, refusedHere?.()) }
     },
-    close: sender.close,
+    close: (): void => agent.destroy(),
   }
 }
 
-function readReply(url: URL, probe: Probe, outcome: Answered | Unanswered): Reply {
-  if (outcome.kind === 'unanswered') return { kind: 'other', finding: explainSilence(url, outcome.code) }
-  const sealed = outcome.headers[ANSWER_HEADER]
-  for (const key of markingKeys(probe.pair)) {
-    const report = typeof sealed === 'string' ? unseal(sealed, key, probe.messageId) : undefined
-    if (report !== undefined)
-      return 'onlyAuthKey' in report
-        ? { kind: 'onlyAuthKey' }
-        : { kind: 'report', probe, facts: report, tookMs: outcome.tookMs }
-  }
-  const code = refusalCodeIn(outcome.text)
-  if (code === 'not_authentic') return { kind: 'notAuthentic' }
-  return { kind: 'other', finding: explainRefusal(code, probe) ?? explainOther(url, probe, outcome) }
+/** A truncated answer counts as an answer. */
+function readStart(response: IncomingMessage, done: (text: string) => void): void {
+  const pieces: Buffer[] = []
+  let length = 0
+  const finish = (): void => done(Buffer.concat(pieces).subarray(0, READ_BYTES).toString())
+  response.on('data', (piece: Buffer) => {
+    pieces.push(piece)
+    length += piece.length
+    if (length >= READ_BYTES) finish()
+  })
+  response.on('end', finish)
+  response.on('error', finish)
 }
 
-/** The form of a receiver's refusals. */
-const refusalSchema = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) })
-
-function refusalCodeIn(text: string): string | undefined {
-  try {
-    return refusalSchema.safeParse(JSON.parse(text)).data?.error.code
-  } catch {
-    return undefined
-  }
+/** `length`: the least length of the body, in bytes. */
+function makeProbe(pair: ProbePair, project: string | undefined, length: number, sentAtMs: number): Probe {
+  const { authKey, secretKey } = pair
+  const messageId = makeMark(markingKeys(pair), sentAtMs)
+  const fields: readonly (readonly [name: string, json: string])[] = [
+    ...(project === undefined ? [] : ([['project', JSON.stringify(project)]] as const)),
+    ['messageId', JSON.stringify(messageId)],
+    ['status', '"probe"'],
+    // A serialiser would drop the escapes, the zero and the spaces.
+    ['note', String.raw`"A probe of messaging-webhooks\/doctor, caf\u00e9 and café"`],
+    ['number', '1.0'],
+    ...(authKey === undefined ? [] : ([['authKey', JSON.stringify(authKey.toString())]] as const)),
+  ]
+  const body = padded(fields, length)
+  const timestamp = Math.floor(sentAtMs / 1_000)
+  const signature = secretKey && signCallback(body, secretKey.export().toString('utf8'), { timestamp })
+  return { messageId, sentAtMs, pair, body, signature }
 }
 
-/** Undefined if a receiver has no such code. */
-function explainRefusal(code: string | undefined, { body }: Probe): DoctorFinding | undefined {
-  switch (code) {
-    case 'content_encoding':
-      return finding('body_compressed')
-    case 'method_not_allowed':
-      return finding('method_refused', 'A POST arrived with another method.')
-    case 'body_too_large':
-      return finding('body_limit', `Even a probe of ${body.length} bytes is too large.`)
-    case 'body_too_slow':
-    case 'body_incomplete':
-      return finding('body_lost', `(${code})`)
-    case 'unavailable':
-      return finding('unavailable')
-    default:
-      return undefined
-  }
-}
-
-const CERTIFICATE: Readonly<Record<string, string>> = {
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'It is self-signed.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'Its authority is self-signed.',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'The intermediate certificates are missing.',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'Its authority is unknown, or intermediate certificates are missing.',
-  UNABLE_TO_GET_ISSUER_CERT: 'Intermediate certificates are missing.',
-  CERT_HAS_EXPIRED: 'It has expired.',
-  CERT_NOT_YET_VALID: 'It is not valid yet: check the clocks.',
-  CERT_REVOKED: 'It was revoked.',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'It is for another host name.',
-}
-
-function explainSilence(url: URL, code: string): DoctorFinding {
-  const certificate = CERTIFICATE[code]
-  if (certificate !== undefined) return finding('tls_untrusted', `${certificate} (${code})`)
-  if (code === 'ECONNREFUSED') return finding('nothing_listens', `(${code})`)
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return finding('host_unknown', `(${code})`)
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return finding('tls_failed', `(${code})`)
-  if (code === 'timeout') return finding('no_answer', 'The request timed out.')
-  const hint = url.protocol === 'http:' ? ' If the port serves TLS, use an https URL.' : ''
-  return finding('no_answer', `The connection failed (${code}).${hint}`)
-}
-
-function explainOther(url: URL, probe: Probe, { status, headers, text }: Answered): DoctorFinding {
-  if (status >= 300 && status < 400 && headers.location !== undefined)
-    return explainRedirect(url, status, headers.location)
-  const what = `It answered ${status}${saidOf(probe, text)}.`
-  if (status === 405) return finding('method_refused', what)
-  if (status === 413) return finding('body_limit', `Even a probe of ${probe.body.length} bytes was answered ${status}.`)
-  if (status === 404 || status === 410) return finding('path_unknown', what)
-  if (status === 401 || status === 403 || status === 407) return finding('access_denied', what)
-  if (status >= 502 && status <= 504) return finding('proxy_failed', what)
-  if (status >= 500) return finding('server_failed', what)
-  return finding(
-    'other_handler',
-    status >= 200 && status < 300
-      ? `${what} Or a proxy removes headers such as \`${ANSWER_HEADER}\` from answers.`
-      : what,
-  )
-}
-
-/** Describes the target without its user, password and query. */
-function explainRedirect(url: URL, status: number, location: string): DoctorFinding {
-  const target = URL.parse(location, url.href)
-  if (target === null) return finding('redirect', `It answered ${status}.`)
-  const what = `It answered ${status} and points to ${shownUrl(target)}.`
-  const isOnlyHttps = url.protocol === 'http:' && target.protocol === 'https:' && target.hostname === url.hostname
-  return finding(isOnlyHttps ? 'enforce_https' : 'redirect', what)
-}
-
-/** Omits user, password, query and fragment. */
-export function shownUrl({ origin, pathname }: URL): string {
-  return `${origin}${pathname}`.slice(0, 200)
-}
-
-const MOST_SAID = 100
-/** Tags, control characters, and characters that change the text direction. */
-const MARKUP = /<[^>]*>|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-/** The first words of an answer. Withheld if the answer quotes the probe. */
-function saidOf({ pair, messageId, signature }: Probe, text: string): string {
-  const secrets = [pair.authKey?.toString(), pair.secretKey?.export().toString('utf8'), messageId, signature]
-  const quotes = secrets.some(
-    (secret) => secret !== undefined && (text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1))),
-  )
-  if (quotes) return ', with a body that quotes the probe and is not shown'
-  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
-  const said = (title ?? text).replaceAll(MARKUP, ' ').replaceAll(/\s+/g, ' ').trim()
-  if (said === '') return ', without a body'
-  return `: “${said.length > MOST_SAID ? `${said.slice(0, MOST_SAID)}…` : said}”`
+function padded(fields: readonly (readonly [name: string, json: string])[], length: number): Buffer {
+  const write = (padding: string): Buffer =>
+    Buffer.from(
+      `{${[...fields, ['padding', `"${padding}"`]].map(([name, json]) => `"${name}" : ${json}`).join(' , ')}}`,
+    )
+  return write('.'.repeat(Math.max(0, length - write('').length)))
 }

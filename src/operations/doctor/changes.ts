@@ -103,37 +103,31 @@ const BODY_CHANGES: readonly BodyChange[] = [
   },
 ]
 
-interface Change {
-  readonly words: string
-  readonly apply: BodyChange['apply']
+/**
+ * Describes the first change after which `matches` accepts the body. `what`: from a sent probe to the received one. `cause`: from
+ * a given body to the signed one.
+ */
+export function findChange(
+  column: 'what' | 'cause',
+  body: Buffer,
+  matches: (changed: Buffer) => boolean,
+): string | undefined {
+  return BODY_CHANGES.find(({ [column]: words, apply }) => {
+    const changed = words === undefined ? undefined : apply(body)
+    return changed !== undefined && matches(changed)
+  })?.[column]
 }
 
-/** Changes that turn the sent probe into the received one. */
-export const PROBE_CHANGES = changesWith('what')
-
-/** Changes that turn the given body into the signed one. */
-export const SIGNED_CHANGES = changesWith('cause')
-
-function changesWith(column: 'what' | 'cause'): readonly Change[] {
-  return BODY_CHANGES.flatMap(({ [column]: words, apply }) => (words === undefined ? [] : [{ words, apply }]))
-}
-
-interface HeaderChange {
-  readonly what: string
-  /** The header values that arrive instead of this one. */
-  readonly apply: (value: string) => readonly string[]
-}
+/** How it was changed, and the header values that arrive instead of this one. */
+type HeaderChange = readonly [what: string, apply: (value: string) => readonly string[]]
 
 export const HEADER_CHANGES: readonly HeaderChange[] = [
-  { what: 'it was sent twice', apply: (value) => [value, value] },
-  { what: 'it was repeated within one line', apply: (value) => [`${value}, ${value}`] },
-  {
-    what: 'it was folded as a list, with a space after the comma',
-    apply: (value) => [value.replace(',', ', ')],
-  },
-  { what: 'it was split at its comma into two headers', apply: (value) => value.split(',') },
-  { what: 'it was changed to upper case', apply: (value) => [value.toUpperCase()] },
-  { what: 'it was put in quotation marks', apply: (value) => [`"${value}"`] },
-  { what: 'its comma and equals signs were percent-encoded', apply: (value) => [encodeURIComponent(value)] },
-  { what: 'it was cut at its comma', apply: (value) => [value.split(',')[0] ?? ''] },
+  ['it was sent twice', (value) => [value, value]],
+  ['it was repeated within one line', (value) => [`${value}, ${value}`]],
+  ['it was folded as a list, with a space after the comma', (value) => [value.replace(',', ', ')]],
+  ['it was split at its comma into two headers', (value) => value.split(',')],
+  ['it was changed to upper case', (value) => [value.toUpperCase()]],
+  ['it was put in quotation marks', (value) => [`"${value}"`]],
+  ['its comma and equals signs were percent-encoded', (value) => [encodeURIComponent(value)]],
+  ['it was cut at its comma', (value) => [value.split(',')[0] ?? '']],
 ]

@@ -4,22 +4,14 @@
  * redirect. Findings quote no secret and no body. protocol.ts describes the probes and their answers.
  */
 import type { CallbackKind } from '../../public/events.ts'
-import type { ProbeWatch, RefusedProbe } from './answering.ts'
-import { createExchange, shownUrl, type Exchange, type Heard, type Target } from './asking.ts'
+import { shownUrl, type Heard, type Probe, type ProbePair } from './answers.ts'
+import type { RefusedProbe } from './answering.ts'
+import { createExchange, type Exchange, type Target } from './asking.ts'
 import { finding, isWell, type DoctorReport, type DoctorFinding } from './findings.ts'
-import {
-  describeOffset,
-  judgeArrival,
-  judgeClock,
-  judgeKind,
-  judgeOnlyAuthKey,
-  judgePair,
-  judgeProject,
-} from './judging.ts'
+import { describeOffset, judgeArrival, judgeClock, judgeMount, judgePair, OTHER_SECRET } from './judging.ts'
 import { measureBodyLimit, measureIdle, measureTime } from './measuring.ts'
-import type { Probe, ProbePair } from './probe.ts'
 
-interface Examination extends Target {
+interface Examination extends Omit<Target, 'expect'> {
   readonly kind: CallbackKind | undefined
   /** Older pairs that the app may still have. */
   readonly oldPairs: readonly ProbePair[]
@@ -28,7 +20,7 @@ interface Examination extends Target {
   /** The receiver of this process, if there is one. */
   readonly own:
     | {
-        readonly watch: ProbeWatch
+        readonly expect: NonNullable<Target['expect']>
         /** Checks of the app itself. */
         readonly app: () => Promise<readonly DoctorFinding[]>
         readonly keepAliveMs: () => number | undefined
@@ -38,52 +30,47 @@ interface Examination extends Target {
 
 /** Never rejects because of an app or a network. */
 export async function examine(examination: Examination): Promise<DoctorReport> {
-  const { url, kind, own } = examination
-  const exchange = await createExchange(examination)
+  const { url, kind, own, keepAliveMs } = examination
+  const target: Target = { ...examination, expect: own?.expect }
+  const exchange = await createExchange(target)
   try {
-    const findings = [
-      ...(await examineWay(examination, exchange)),
-      ...(own === undefined ? [] : await own.app()),
-      ...judgeUrl(url),
-    ]
+    const findings: DoctorFinding[] = []
+    const explained = await explain(examination, exchange)
+    if (explained.heard === undefined) findings.push(...explained.findings)
+    else {
+      const { facts, probe } = explained.heard
+      findings.push(finding('receiver_answers'), ...judgeMount(kind, facts), ...explained.findings)
+      findings.push(...(await measureTime(exchange, probe.pair)))
+      findings.push(...(await measureBodyLimit(exchange, probe.pair, facts.maxBodyBytes)))
+      findings.push(await measureIdle(target, probe.pair, { proxyIdleMs: keepAliveMs, knownMs: own?.keepAliveMs() }))
+    }
+    findings.push(...((await own?.app()) ?? []), ...judgeUrl(url))
     return { ok: isWell(findings), url: shownUrl(url), kind, findings }
   } finally {
     exchange.close()
-    own?.watch.end()
   }
-}
-
-async function examineWay(examination: Examination, exchange: Exchange): Promise<readonly DoctorFinding[]> {
-  const { findings, heard } = await explain(examination, exchange)
-  if (heard === undefined) return findings
-  const { facts, probe } = heard
-  return [
-    finding('receiver_answers'),
-    ...judgeKind(examination.kind, facts),
-    ...judgeProject(facts),
-    ...findings,
-    ...(await measureTime(exchange, probe.form)),
-    ...(await measureBodyLimit(exchange, probe.form, facts.maxBodyBytes)),
-    ...(await measureIdle(examination, probe.form, examination.own?.keepAliveMs())),
-  ]
 }
 
 interface Explained {
   readonly findings: readonly DoctorFinding[]
-  /** An answered probe. Later probes use its form. */
+  /** An answered probe. Later probes use its pair. */
   readonly heard?: Heard
 }
 
 async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promise<Explained> {
-  const { probe, reply } = await ask()
-  if (reply.kind === 'report') {
-    const way = judgeArrival(probe, reply.facts.arrival)
-    const isIntact = way.every(({ level }) => level === 'ok')
-    return { findings: [...judgePair(reply, isIntact), ...way, ...judgeClock(reply)], heard: reply }
+  const { reply } = await ask()
+  switch (reply.kind) {
+    case 'report': {
+      const way = judgeArrival(reply.probe, reply.facts.arrival)
+      const isIntact = way.every(({ level }) => level === 'ok')
+      return { findings: [...judgePair(reply, isIntact), ...way, ...judgeClock(reply)], heard: reply }
+    }
+    case 'onlyAuthKey':
+      return { findings: [finding('pair_half', `${OTHER_SECRET} The app accepts callbacks by their Auth Key alone.`)] }
+    case 'other':
+      return { findings: [reply.finding] }
   }
-  if (reply.kind === 'onlyAuthKey') return { findings: [judgeOnlyAuthKey()] }
-  if (reply.kind === 'other') return { findings: [reply.finding] }
-  const refused = own?.watch.refused(probe.messageId)
+  const { probe, refused } = reply
   const known = refused === undefined ? [] : explainRefused(probe, refused)
   if (known.length > 0) return { findings: known }
   for (const pair of oldPairs) {

@@ -1,13 +1,13 @@
 /** Findings from a receiver's report. Each function judges one part of it. */
 import type { CallbackKind } from '../../public/events.ts'
-import type { Heard } from './asking.ts'
-import { HEADER_CHANGES, PROBE_CHANGES } from './changes.ts'
+import type { Heard, Probe } from './answers.ts'
+import { findChange, HEADER_CHANGES } from './changes.ts'
 import { finding, type DoctorFinding } from './findings.ts'
-import type { Probe } from './probe.ts'
 import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.ts'
 
 /** Node's default, and the idle timeout of many clients. */
 const SHORT_KEEP_ALIVE_MS = 5_000
+export const OTHER_SECRET = 'The Auth Key matches; the signing secret does not.'
 
 /** Compares the received probe with the sent one. */
 export function judgeArrival({ body, signature }: Probe, arrival: Arrival): readonly DoctorFinding[] {
@@ -23,26 +23,24 @@ export function judgeArrival({ body, signature }: Probe, arrival: Arrival): read
 }
 
 function describeBody(body: Buffer, { digest, bytes }: Arrival): string {
-  const change = PROBE_CHANGES.find(({ apply }) => digestOf(apply(body) ?? body) === digest)
+  const change = findChange('what', body, (changed) => digestOf(changed) === digest)
   const lengths = `${body.length} bytes were sent, ${bytes} arrived.`
-  return change === undefined ? `Unknown change: ${lengths}` : `Probable cause: ${change.words}. ${lengths}`
+  return change === undefined ? `Unknown change: ${lengths}` : `Probable cause: ${change}. ${lengths}`
 }
 
 function describeHeader(signature: string, { headers, headerDigest }: Arrival): string {
-  const change = HEADER_CHANGES.find(({ apply }) => headerDigestOf(apply(signature)) === headerDigest)
-  if (change !== undefined) return `Probable cause: ${change.what}.`
+  const change = HEADER_CHANGES.find(([, apply]) => headerDigestOf(apply(signature)) === headerDigest)
+  if (change !== undefined) return `Probable cause: ${change[0]}.`
   return headers > 1 ? `It arrived ${headers} times.` : 'Unknown change.'
 }
 
-export function judgeKind(asked: CallbackKind | undefined, { kind }: Facts): readonly DoctorFinding[] {
+/** Whether callbacks for this URL would be read as what they are. */
+export function judgeMount(asked: CallbackKind | undefined, { kind, lacksProject }: Facts): readonly DoctorFinding[] {
+  const found = lacksProject ? [finding('project_missing')] : []
   // Without a kind, a mount reads delivery reports by their shape.
-  if (asked === undefined || asked === kind || (asked === 'status' && kind === undefined)) return []
+  if (asked === undefined || asked === kind || (asked === 'status' && kind === undefined)) return found
   const mounted = kind === undefined ? 'without a kind, which accepts only delivery reports' : `for \`${kind}\``
-  return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was requested.`)]
-}
-
-export function judgeProject({ lacksProject }: Facts): readonly DoctorFinding[] {
-  return lacksProject ? [finding('project_missing')] : []
+  return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was requested.`), ...found]
 }
 
 /** Both halves of the pair must prove the probe, unless the app has only one. */
@@ -58,17 +56,8 @@ export function judgePair(
   if (probe.pair.secretKey !== undefined && !pair.hasSecret)
     found.push(finding('pair_half', 'The app has only the Auth Key and checks no signature.'))
   const isSigned = probe.signature !== undefined && !arrival.isParsed
-  if (isSigned && pair.hasSecret && proof === 'authKey' && isIntact)
-    found.push(finding('pair_half', 'The Auth Key matches; the signing secret does not.'))
+  if (isSigned && pair.hasSecret && proof === 'authKey' && isIntact) found.push(finding('pair_half', OTHER_SECRET))
   return found
-}
-
-/** The receiver has another signing secret. */
-export function judgeOnlyAuthKey(): DoctorFinding {
-  return finding(
-    'pair_half',
-    'The Auth Key matches; the signing secret does not. The app accepts callbacks by their Auth Key alone.',
-  )
 }
 
 export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): readonly DoctorFinding[] {

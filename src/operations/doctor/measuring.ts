@@ -1,19 +1,19 @@
 /** Measurements that need more than one probe: response time, body limit and idle timeout. */
 import { pause } from '../../runtime/clock.ts'
-import { createExchange, type Asked, type Exchange, type Target } from './asking.ts'
+import type { Answered, ProbePair, Unanswered } from './answers.ts'
+import { createExchange, type Exchange, type Target } from './asking.ts'
 import { finding, type DoctorFinding } from './findings.ts'
 import { judgeKeepAlive } from './judging.ts'
-import type { ProbeForm } from './probe.ts'
 
 const PROBES = 5
 /** The service expects a prompt answer. */
 const PROMPT_MS = 1_000
 
 /** The median of five answers: a single one may be slow, for example while the store opens. */
-export async function measureTime({ ask }: Exchange, form: ProbeForm): Promise<readonly DoctorFinding[]> {
+export async function measureTime({ ask }: Exchange, pair: ProbePair): Promise<readonly DoctorFinding[]> {
   const tookMs: number[] = []
   for (let time = 0; time < PROBES; time += 1) {
-    const { reply } = await ask(form)
+    const { reply } = await ask({ pair })
     if (reply.kind === 'report') tookMs.push(reply.tookMs)
   }
   if (tookMs.length < PROBES) return [finding('uneven', `${PROBES - tookMs.length} of ${PROBES} failed.`)]
@@ -30,13 +30,13 @@ const SLACK_SHARE = 1 / 64
 /** Sends one body of the size that the receiver accepts, and halves it until one arrives. */
 export async function measureBodyLimit(
   { ask }: Exchange,
-  form: ProbeForm,
+  pair: ProbePair,
   maxBodyBytes: number,
 ): Promise<readonly DoctorFinding[]> {
   const largest = Math.floor(Math.min(maxBodyBytes, LARGEST_BYTES) * (1 - SLACK_SHARE))
   let refused: string | undefined
   for (let length = largest; length >= SMALLEST_BYTES; length = Math.floor(length / 2)) {
-    const { reply, outcome } = await ask({ ...form, length })
+    const { reply, outcome } = await ask({ pair, length })
     if (reply.kind === 'report')
       return refused === undefined
         ? [finding('body_fits', `Tested with ${largest} bytes.`)]
@@ -48,35 +48,34 @@ export async function measureBodyLimit(
 }
 
 /**
- * Determines the idle timeout from the app's setting, or else from its answer. If the proxy's idle timeout is known, sends two
- * probes on one connection, that long apart.
+ * `knownMs`: the idle timeout in the app's settings; otherwise its answer may name it. If the proxy's idle timeout is known,
+ * sends two probes on one connection, that long apart.
  */
 export async function measureIdle(
-  target: Target & { readonly keepAliveMs: number | undefined },
-  form: ProbeForm,
-  saidMs: number | undefined,
-): Promise<readonly DoctorFinding[]> {
-  const { clock, keepAliveMs } = target
-  if (keepAliveMs === undefined && saidMs !== undefined) return [judgeKeepAlive(saidMs, undefined)]
+  target: Target,
+  pair: ProbePair,
+  { proxyIdleMs, knownMs }: { readonly proxyIdleMs: number | undefined; readonly knownMs: number | undefined },
+): Promise<DoctorFinding> {
+  if (proxyIdleMs === undefined && knownMs !== undefined) return judgeKeepAlive(knownMs, undefined)
   const { ask, close } = await createExchange(target, { keepAlive: true })
   try {
-    const knownMs = saidMs ?? timeoutIn((await ask(form)).outcome)
-    if (keepAliveMs === undefined) return [judgeKeepAlive(knownMs, undefined)]
-    await ask(form)
-    await pause(clock, keepAliveMs)
-    const { outcome } = await ask(form)
+    const toldMs = knownMs ?? timeoutIn((await ask({ pair })).outcome)
+    if (proxyIdleMs === undefined) return judgeKeepAlive(toldMs, undefined)
+    await ask({ pair })
+    await pause(target.clock, proxyIdleMs)
+    const { outcome } = await ask({ pair })
     if (outcome.kind === 'unanswered' && outcome.reused)
-      return [finding('keep_alive_short', `A probe after a pause of ${keepAliveMs} ms was lost (${outcome.code}).`)]
+      return finding('keep_alive_short', `A probe after a pause of ${proxyIdleMs} ms was lost (${outcome.code}).`)
     return outcome.reused
-      ? [judgeKeepAlive(knownMs ?? Infinity, keepAliveMs)]
-      : [finding('keep_alive_short', `The connection was closed during a pause of ${keepAliveMs} ms.`)]
+      ? judgeKeepAlive(toldMs ?? Infinity, proxyIdleMs)
+      : finding('keep_alive_short', `The connection was closed during a pause of ${proxyIdleMs} ms.`)
   } finally {
     close()
   }
 }
 
 /** Parses `Keep-Alive: timeout=5`. */
-function timeoutIn(outcome: Asked['outcome']): number | undefined {
+function timeoutIn(outcome: Answered | Unanswered): number | undefined {
   const said = outcome.kind === 'answered' ? outcome.headers['keep-alive'] : undefined
   const [, seconds] = typeof said === 'string' ? (/timeout=(\d{1,6})/.exec(said) ?? []) : []
   return seconds === undefined ? undefined : Number(seconds) * 1_000

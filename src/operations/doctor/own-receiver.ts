@@ -1,47 +1,59 @@
 /** `receiver.doctor()`: probes with the receiver's own pairs, and checks the app around it. */
+import { z } from 'zod'
 import { pairsFor } from '../../verify/authenticate.ts'
 import type { CredentialsSource, Pairs } from '../../verify/credentials.ts'
 import type { LivePair } from '../../verify/pair.ts'
-import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
+import { checkOptions, expected, numberFrom, textOf, type Given } from '../../runtime/check-options.ts'
+import { LONGEST_TIMER_MS, systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { isOurs, OptionsError } from '../../public/errors.ts'
-import { EVENT_TYPES, REPORT_TYPES, type CallbackKind, type EventType } from '../../public/events.ts'
-import type { NewEvent, StoreCapabilities } from '../../inbox/store.ts'
+import { CALLBACK_KINDS, EVENT_TYPES, REPORT_TYPES, type CallbackKind, type EventType } from '../../public/events.ts'
+import type { StoreCapabilities } from '../../inbox/store.ts'
 import type { Probes } from './answering.ts'
 import { finding, type DoctorReport, type DoctorFinding } from './findings.ts'
 
-/** Where a doctor sends its probes, and what it expects there. */
-export interface DoctorOptions {
+export const ANSWER_TIMEOUT_MS = 10_000
+
+const doctorOptions = {
   /** The callback URL as registered at the service: http or https. */
-  readonly url: string | URL
+  url: expected<string | URL>('an http or https URL, such as http://localhost:3000/webhooks/status', isWebUrl),
   /** The kind of callback registered for the URL. Default: the mounted kind. */
-  readonly kind?: CallbackKind | undefined
+  kind: z.enum(CALLBACK_KINDS).optional(),
   /** Display name of the project whose pair signs the probes. Default: the only project, or none. */
-  readonly project?: string | undefined
+  project: textOf('the display name of a project').optional(),
   /** Timeout of an answer. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
-  readonly timeoutMs?: number | undefined
+  timeoutMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(ANSWER_TIMEOUT_MS),
   /**
    * Idle timeout of the proxy in front. One probe waits that long on an open connection. Milliseconds, 0 to 2,147,483,647.
    * Default: no probe waits.
    */
-  readonly keepAliveMs?: number | undefined
+  keepAliveMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
+}
+const optionsSchema = z.strictObject(doctorOptions)
+
+/** Where a doctor sends its probes, and what it expects there. */
+export interface DoctorOptions extends Given<typeof doctorOptions> {}
+
+function isWebUrl(url: unknown): boolean {
+  const protocol = typeof url === 'string' || url instanceof URL ? URL.parse(String(url))?.protocol : undefined
+  return protocol === 'http:' || protocol === 'https:'
 }
 
 interface OwnReceiver {
   readonly credentials: CredentialsSource
-  readonly probes: Pick<Probes, 'watch'>
+  readonly probes: Pick<Probes, 'expect'>
   readonly examineApp: (kind: CallbackKind | undefined) => Promise<readonly DoctorFinding[]>
   /** The shortest `keepAliveTimeout` of the servers that received requests; `Infinity` if they close no connection. */
   readonly keepAliveMs: () => number | undefined
 }
-
-export const ANSWER_TIMEOUT_MS = 10_000
 
 export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions) => Promise<DoctorReport> {
   const { credentials, probes, examineApp } = receiver
   // Probes go over a real network and compare this machine's clock with the one that the receiver was given.
   const clock = systemClock()
 
-  return async ({ url, kind, project = credentials.onlyProject, timeoutMs = ANSWER_TIMEOUT_MS, keepAliveMs }) => {
+  return async (options) => {
+    const asked = checkOptions(optionsSchema, options, 'doctor')
+    const { url, kind, project = credentials.onlyProject, timeoutMs, keepAliveMs } = asked
     const [pair, ...others] = newestFirst(await pairsFor(credentials, project), clock.now())
     if (pair === undefined)
       throw new OptionsError('doctor: this project has no live credentials. Pass another `project`.')
@@ -55,7 +67,7 @@ export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions)
       timeoutMs,
       keepAliveMs,
       clock,
-      own: { watch: probes.watch(), app: () => examineApp(kind), keepAliveMs: receiver.keepAliveMs },
+      own: { expect: probes.expect, app: () => examineApp(kind), keepAliveMs: receiver.keepAliveMs },
     })
   }
 }
@@ -130,22 +142,5 @@ function typesOf(kind: CallbackKind | undefined): readonly EventType[] {
       return EVENT_TYPES.filter((type) => type.startsWith('subscription.') && type !== 'subscription.other')
     default:
       return REPORT_TYPES
-  }
-}
-
-const MOST_NETWORKS = 8
-const LONGEST_NETWORK = 40
-
-/** Remembers the networks that sent unknown words and that `networks` does not name. */
-export function createUnnamedNetworks(named: ReadonlyMap<string, unknown>) {
-  const seen = new Set<string>()
-  return {
-    /** Needed only for events with oddities. */
-    see({ record: { oddities, report } }: Pick<NewEvent, 'record'>): void {
-      if (oddities?.includes('unknown_word') !== true || seen.size >= MOST_NETWORKS) return
-      const network = report?.network
-      if (network !== undefined && !named.has(network)) seen.add(network.slice(0, LONGEST_NETWORK))
-    },
-    list: (): readonly string[] => [...seen],
   }
 }

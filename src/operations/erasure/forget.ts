@@ -1,11 +1,12 @@
 /** Erases from every place that the receiver writes to: the spool, the quarantine and the store. */
 import { readSentBody } from '../../verify/body.ts'
+import { checkOptions } from '../../runtime/check-options.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { isTarget, type NewEvent, type OpenStore } from '../../inbox/store.ts'
 import { isRecord } from '../../runtime/values.ts'
 import type { KeptRequest } from '../../quarantine/request.ts'
 import { forgetInStore } from './in-store.ts'
-import { checkForgetOptions, checkSelector, type ForgetOptions, type ForgetSelector, type Wanted } from './selector.ts'
+import { checkSelector, forgetOptionsSchema, type ForgetOptions, type ForgetSelector, type Wanted } from './selector.ts'
 
 /** Counts of what `forget` removed, by place. With `dryRun`, of what it would remove. */
 export interface ErasureCounts {
@@ -47,7 +48,7 @@ export function createForget(
   const { clock, keyOf, inbox, quarantine, dispatcher } = places
   return async (selector, given) => {
     const wanted = checkSelector(selector)
-    const { dryRun, compact } = checkForgetOptions(given)
+    const { dryRun, compact } = checkOptions(forgetOptionsSchema, given, 'forget')
     const inStore = wanted.by === 'message' ? { messageKey: keyOf(wanted.messageId, wanted.project) } : wanted
     const startedMs = clock.now()
     // Opening also opens the spool, even if the store is unavailable. Erase the spool first, before its events reach the store.

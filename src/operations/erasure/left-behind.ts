@@ -5,8 +5,7 @@
 import { join } from 'node:path'
 import { systemClock } from '../../runtime/clock.ts'
 import { nodeFs } from '../../disk-log/node-file-system.ts'
-import { hasDead, processFoldersIn } from '../../disk-log/process-folder.ts'
-import { systemCode } from '../../disk-log/file-system.ts'
+import { processesIn } from '../../disk-log/process-folder.ts'
 import type { MessagingWebhooksError } from '../../public/errors.ts'
 import { openSpools } from '../../inbox/spool/spool.ts'
 import type { NewEvent } from '../../inbox/store.ts'
@@ -37,8 +36,9 @@ export async function forgetInSpool(
   isMeant: (event: NewEvent) => boolean,
   { dryRun, report }: LookOptions,
 ): Promise<LeftBehind> {
-  const running = await runningIn(folder)
-  if (!(await hasDead(nodeFs, folder)) && !(await hasDead(nodeFs, join(folder, REFUSED)))) return { count: 0, running }
+  const { running, dead } = await processesIn(nodeFs, folder)
+  const { dead: deadAside } = await processesIn(nodeFs, join(folder, REFUSED))
+  if (dead + deadAside === 0) return { count: 0, running }
   const { outage, aside } = await openSpools(folder, report, { reserveBytes: NO_RESERVE })
   try {
     return { count: (await outage.forget(isMeant, dryRun)) + (await aside.forget(isMeant, dryRun)), running }
@@ -53,8 +53,8 @@ export async function forgetInQuarantine(
   isMeant: (request: KeptRequest) => boolean,
   { dryRun, report }: LookOptions,
 ): Promise<LeftBehind> {
-  const running = await runningIn(folder)
-  if (!(await hasDead(nodeFs, folder))) return { count: 0, running }
+  const { running, dead } = await processesIn(nodeFs, folder)
+  if (dead === 0) return { count: 0, running }
   const clock = systemClock()
   const log = createRequestLog({ fs: nodeFs, clock, folder, report })
   // The next receiver applies its own bounds.
@@ -67,16 +67,5 @@ export async function forgetInQuarantine(
   } finally {
     await log.overwritten()
     await log.close(CLOSE_MS)
-  }
-}
-
-async function runningIn(folder: string): Promise<number> {
-  try {
-    let count = 0
-    for (const name of await processFoldersIn(nodeFs, folder)) if (await nodeFs.isHeld(join(folder, name))) count += 1
-    return count
-  } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw error
-    return 0
   }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { payloadIn } from '../../carriers/payload.ts'
 import { isRecord, textOf as textOfBody } from '../../runtime/values.ts'
-import { checkOptions, describe, functionLike, textOf } from '../../runtime/check-options.ts'
+import { checkOptions, describe, functionLike, textOf, type Given } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import { NAMELESS } from '../../messages/expected.ts'
 import type { KeptEvent } from '../../inbox/store.ts'
@@ -30,16 +30,20 @@ export type ForgetSelector =
       readonly project?: string | undefined
     }>
 
-/** Options of `receiver.forget`. */
-export interface ForgetOptions {
+const forgetOptions = {
   /** Counts, and removes nothing. Default false. */
-  readonly dryRun?: boolean | undefined
+  dryRun: z.boolean().default(false),
   /**
    * Overwrites free space in the files of the store at once. SQLite rewrites the whole file, and other writes wait. Default
    * true.
    */
-  readonly compact?: boolean | undefined
+  compact: z.boolean().default(true),
 }
+
+/** Options of `receiver.forget`. */
+export interface ForgetOptions extends Given<typeof forgetOptions> {}
+
+export const forgetOptionsSchema = z.strictObject(forgetOptions)
 
 /** The known parts of an event or a request. */
 export interface Candidate extends Pick<KeptEvent, 'record' | 'raw'> {
@@ -62,13 +66,7 @@ const selectorSchema = z.strictObject({
   project: textOf('the display name of a project').optional(),
 })
 
-const optionsSchema = z.strictObject({ dryRun: z.boolean().default(false), compact: z.boolean().default(true) })
-
 const SELECTORS = ['messageId', 'recipient', 'before', 'where'] as const
-
-export function checkForgetOptions(options: ForgetOptions | undefined): z.output<typeof optionsSchema> {
-  return checkOptions(optionsSchema, options, 'forget')
-}
 
 /** Throws an `OptionsError` unless exactly one selector is given. */
 export function checkSelector(given: ForgetSelector): Wanted {
