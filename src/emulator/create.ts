@@ -1,4 +1,6 @@
 /** Assembles the emulator. */
+import http from 'node:http'
+import { withLastResort } from '../http/last-resort.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -6,7 +8,7 @@ import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { messageOf, type Delivery } from './outgoing.ts'
 import { createSender } from './sender.ts'
 import { createControlApp, type Controlled } from './control.ts'
-import { listenOn, type Listening } from './http.ts'
+import { listenOn } from './http.ts'
 import { createJournal } from './journal.ts'
 import { createLifecycle } from './lifecycle.ts'
 import {
@@ -40,7 +42,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const projects = createProjects(resolved.projects, seed, nowMs)
   const journal = createJournal(seed, keep)
   const listeners = new Set<(activity: Activity) => void>()
-  let listening: Promise<Listening> | undefined
+  let listening: ReturnType<typeof listenOn> | undefined
   let isClosed = false
   let made = 0
 
@@ -181,6 +183,10 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   } satisfies Controlled
   const controlApp = createControlApp(controlled, resolved.controlToken)
 
+  const server = http.createServer(
+    withLastResort((request, response) => controlApp(request, response, () => app(request, response))),
+  )
+
   return {
     ...controlled,
     app,
@@ -188,20 +194,18 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     async listen(port = 0, host = '127.0.0.1') {
       checkOpen()
       if (listening !== undefined) throw new MessagingWebhooksError('emulator_listening')
-      const starting = listenOn(port, host, (request, response) =>
-        controlApp(request, response, () => app(request, response)),
-      )
-      listening = starting
+      listening = listenOn(server, port, host)
       // If the port is unavailable, `listen` may be called again.
-      starting.catch(() => (listening = undefined))
-      const { url, port: picked } = await starting
-      return { url, port: picked }
+      listening.catch(() => (listening = undefined))
+      return listening
     },
     async close() {
       isClosed = true
       lifecycle.close()
-      const server = await listening?.catch(() => undefined)
-      await Promise.all([server?.close(), sender.close()])
+      await listening?.catch(() => undefined)
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await Promise.all([closed, sender.close()])
     },
     onActivity,
   }

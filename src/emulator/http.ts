@@ -1,10 +1,9 @@
 /** HTTP for the emulator: request bodies and tokens, JSON answers, its server, and callback URLs. */
 import { once } from 'node:events'
-import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import getRawBody from 'raw-body'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { withLastResort } from '../http/last-resort.ts'
 import { MAX_REQUEST_BYTES } from './not-shown.ts'
 
 /** Middleware for Express or Connect, or a listener for `http.createServer`. */
@@ -35,15 +34,8 @@ export function reply(response: ServerResponse, status: number, body: object, he
     .end(text)
 }
 
-export interface Listening {
-  readonly url: string
-  readonly port: number
-  close(): Promise<void>
-}
-
-/** Serves the app. Throws `emulator_port` if the port is unavailable. */
-export async function listenOn(port: number, host: string, app: EmulatorApp): Promise<Listening> {
-  const server = http.createServer(withLastResort(app))
+/** Throws `emulator_port` if the port is unavailable. */
+export async function listenOn(server: Server, port: number, host: string): Promise<{ url: string; port: number }> {
   server.listen(port, host)
   try {
     await once(server, 'listening')
@@ -52,15 +44,7 @@ export async function listenOn(port: number, host: string, app: EmulatorApp): Pr
   }
   const address = server.address() as AddressInfo // A TCP server always has such an address.
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
-  return {
-    url: `http://${name}:${address.port}`,
-    port: address.port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return { url: `http://${name}:${address.port}`, port: address.port }
 }
 
 /** Undefined unless the text is an http or https URL. */

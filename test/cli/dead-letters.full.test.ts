@@ -7,7 +7,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
-import { storeOf } from '../../src/cli/stores.ts'
+import { storeAt } from '../../src/cli/stores.ts'
 import { ERRORS } from '../../src/public/error-table.ts'
 import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -146,5 +146,5 @@ test('a store is named by a path or by a URL', async () => {
   const path = join(ownFolder(), 'a b.db')
   writeFileSync(path, '')
   for (const url of [path, `sqlite:${path}`, `sqlite://${path}`, pathToFileURL(path).href])
-    expect((await storeOf(url)).capabilities.spoolFolder).toBe(`${path}-spool`)
+    expect((await storeAt(url)).capabilities.spoolFolder).toBe(`${path}-spool`)
 })
