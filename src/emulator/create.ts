@@ -36,11 +36,11 @@ const LATEST_ANSWER_MS = 2_000
  * `listen`. Throws an `OptionsError` for an invalid option.
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  const { seed, clock, channels, network, faults, sendFaults, proofOf, keep, ca, ...resolved } =
-    resolveEmulatorOptions(options)
+  const settings = resolveEmulatorOptions(options)
+  const { seed, clock, channels } = settings
   const nowMs = (): number => clock.now()
-  const projects = createProjects(resolved.projects, seed, nowMs)
-  const journal = createJournal(seed, keep)
+  const projects = createProjects(settings.projects, seed, nowMs)
+  const journal = createJournal(seed, settings.keep)
   const listeners = new Set<(activity: Activity) => void>()
   let listening: ReturnType<typeof listenOn> | undefined
   let isClosed = false
@@ -77,15 +77,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   }
 
   const sender = createSender({
-    seed,
-    faults,
+    ...settings,
     nowMs,
-    timeoutMs: resolved.callbackTimeoutMs,
     onDelivery(delivery) {
       journal.addDelivery(delivery)
       notify({ type: 'delivery', delivery })
     },
-    ca,
   })
 
   /** Never rejects. `key` identifies the callback in this run. Contract, service.md#delivery-rules: nothing is retried. */
@@ -93,32 +90,26 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     const { name, callbackUrls, enforceHttps } = project.state()
     const url = callbackUrls[kind]
     const previous = project.previousPair()
-    const about = { kind, project: name, proof: proofOf(kind, payload), previous, enforceHttps, payload, key }
+    const about = { kind, project: name, proof: settings.proofOf(kind, payload), previous, enforceHttps, payload, key }
     if (url !== undefined) return sender.send({ ...about, ...project.keys(), url })
     journal.addWithoutUrl()
     return []
   }
 
-  const lifecycle = createLifecycle({
-    seed,
-    clock,
-    network,
+  const lifecycle = createLifecycle(
+    settings,
     projects,
     journal,
-    post: (project, kind, payload, key) => void post(projects.get(project), kind, payload, key),
-  })
-  const app = createEndpoint({
-    clock,
+    (project, kind, payload, key) => void post(projects.get(project), kind, payload, key),
+  )
+  const app = createEndpoint(settings, {
     projects,
-    channels,
-    accept: createAccept({ seed, clock, network, lifecycle, journal }),
+    accept: createAccept(settings, lifecycle, journal),
     record(send) {
       journal.addSend(send)
       notify({ type: 'send', send })
     },
     journal,
-    seed,
-    faults: sendFaults,
     untilReported,
     isClosed: () => isClosed,
   })
@@ -181,7 +172,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       return post(project, kind, payload, nextKey())
     },
   } satisfies Controlled
-  const controlApp = createControlApp(controlled, resolved.controlToken)
+  const controlApp = createControlApp(controlled, settings.controlToken)
 
   const server = http.createServer(
     withLastResort((request, response) => controlApp(request, response, () => app(request, response))),

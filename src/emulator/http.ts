@@ -4,6 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } fro
 import type { AddressInfo } from 'node:net'
 import getRawBody from 'raw-body'
 import { MessagingWebhooksError } from '../public/errors.ts'
+import { isRecord } from '../runtime/values.ts'
 import { MAX_REQUEST_BYTES } from './not-shown.ts'
 
 /** Middleware for Express or Connect, or a listener for `http.createServer`. */
@@ -19,6 +20,16 @@ export async function readBody(
   if (request.readableDidRead || request.readableEnded) return { parsed: request.body }
   const length = request.headers['content-length'] ?? null
   return { text: await getRawBody(request, { limit: MAX_REQUEST_BYTES, length, encoding: 'utf8' }) }
+}
+
+/** The JSON object in a body. Undefined if it is anything else. */
+export function recordIn(read: Awaited<ReturnType<typeof readBody>>): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = 'parsed' in read ? read.parsed : JSON.parse(read.text)
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 export function bearerOf({ headers }: IncomingMessage): string | undefined {
