@@ -29,7 +29,11 @@ const FLAGS = {
   config: flag('--config <path>', 'a JSON file with the options of createEmulator', text),
   port: portFlag(4000),
   host: hostFlag('address to listen on; beyond loopback, the control API requires its token'),
-  callbacks: flag('--callbacks <url>', 'post callbacks to <url>/status, /received, /payment and /subscription', text),
+  callbacks: flag(
+    '--callbacks <url>',
+    'post callbacks to /status, /received, /payment and /subscription of this URL',
+    text,
+  ),
   fault: repeatable(
     '--fault <name[=rate]>',
     'a fault of callbacks, with its rate from 0 to 1 (1); repeatable',
