@@ -77,7 +77,8 @@ function optionOf(schema: z.ZodType): Option {
   const fallback: unknown = schema instanceof z.ZodDefault ? schema.def.defaultValue : undefined
   const shown = ['string', 'number'].includes(typeof fallback) ? ` (default: ${String(fallback)})` : ''
   const option = new Option(String(form), `${description}${shown}`)
-  if (isRepeatable === true) option.argParser((text, before: readonly string[] | undefined) => [...(before ?? []), text])
+  if (isRepeatable === true)
+    option.argParser((text, before: readonly string[] | undefined) => [...(before ?? []), text])
   return option.makeOptionMandatory(schema instanceof z.ZodString)
 }
 
