@@ -1,4 +1,5 @@
 /** Tables of the documentation that are generated from constants of the code. `npm run docs:tables` writes them. */
+import { Command } from 'commander'
 import {
   CARRIER_A_CODES,
   carrierAStatus,
@@ -16,6 +17,7 @@ import { EMULATOR_TABLES } from './emulator-tables.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { ENVIRONMENT } from '../src/cli/environment.ts'
 import { EXIT_CODES } from '../src/cli/exit-codes.ts'
+import { createTerminal } from '../src/cli/terminal.ts'
 import {
   OF_HANDLERS,
   OF_QUARANTINE,
@@ -160,6 +162,12 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   },
   {
     page: 'docs/reference/command-line.md',
+    under: 'flags',
+    header: ['Command', 'Flag', 'What'],
+    rows: await flagRows(),
+  },
+  {
+    page: 'docs/reference/command-line.md',
     under: 'environment-variables',
     header: ['Variable', 'What'],
     rows: Object.entries(ENVIRONMENT).map(([name, what]) => [code(name), what]),
@@ -267,6 +275,18 @@ function errorTables(): GeneratedTable[] {
 
 function list(words: readonly string[]): string {
   return words.length === 0 ? NONE : words.map(code).join(', ')
+}
+
+/** The flags of each command, as its help shows them. */
+async function flagRows(): Promise<readonly (readonly string[])[]> {
+  const program = new Command()
+  const terminal = createTerminal()
+  for (const [name, { load }] of Object.entries(COMMANDS)) (await load()).define(program.command(name), terminal)
+  const rowsOf = (command: Command, path: string): readonly (readonly string[])[] => [
+    ...command.options.map(({ flags, description }) => [code(path), code(flags), description]),
+    ...command.commands.flatMap((inner) => rowsOf(inner, `${path} ${inner.name()}`)),
+  ]
+  return program.commands.flatMap((command) => rowsOf(command, command.name()))
 }
 
 function code(text: string): string {

@@ -1,32 +1,43 @@
 /** Addresses on which a command listens, and URLs to which it may send callbacks. */
-import { once } from 'node:events'
+import { z } from 'zod'
 import type { Server } from 'node:http'
-import { webUrl } from '../emulator/http.ts'
+import { listenOn, webUrl } from '../emulator/http.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { flag, toggle, usage, wholeNumber } from './command.ts'
 import { CliError } from './exit-codes.ts'
 import { codeOf } from './secrets.ts'
 
-/** Listens and returns the URL. Throws a `CliError` if the port is unavailable. */
-export async function listen(
-  server: Server,
-  { port, host }: { readonly port: number; readonly host: string },
-): Promise<{ readonly url: string }> {
-  try {
-    server.listen(port, host)
-    await once(server, 'listening')
-  } catch (error) {
-    throw portError(port, codeOf(error))
-  }
-  const address = server.address()
-  const bound = typeof address === 'object' && address !== null ? address.port : port
-  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` }
+const port = wholeNumber(0, 65_535)
+
+export function portFlag(fallback: number) {
+  return flag('--port <number>', 'port to listen on; 0 picks a free one', port.default(fallback))
 }
 
-export function portError(port: number, code: string): CliError {
-  const hint =
-    code === 'EADDRINUSE'
-      ? 'Another process uses it. Stop that process, or pass --port 0 to pick a free port.'
-      : 'Check --host and --port.'
-  return new CliError('failed', `Cannot listen on port ${port} (${code}).`, hint)
+export function hostFlag(what = 'address to listen on') {
+  return flag('--host <address>', what, z.string().default('127.0.0.1'))
+}
+
+export const allowRemote = toggle('--allow-remote', 'allow a URL of another machine')
+
+/** Listens and returns the URL. Throws a `CliError` if the port is unavailable. */
+export async function listen(server: Server, port: number, host: string): Promise<string> {
+  const { url } = await explainPort(port, () => listenOn(server, port, host))
+  return url
+}
+
+/** Turns the error of an unavailable port into a `CliError`. */
+export async function explainPort<T>(port: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof MessagingWebhooksError) || error.code !== 'emulator_port') throw error
+    const code = codeOf(error.cause)
+    const hint =
+      code === 'EADDRINUSE'
+        ? 'Another process uses it. Stop that process, or pass --port 0 to pick a free port.'
+        : 'Check --host and --port.'
+    throw new CliError('failed', `Cannot listen on port ${port} (${code}).`, hint)
+  }
 }
 
 /** Resolves at Ctrl+C or SIGTERM. */
@@ -37,27 +48,13 @@ export async function untilSignal(): Promise<void> {
 }
 
 /** Throws a `CliError` unless the URL is http or https and names this machine or a remote one is allowed. */
-export function checkTarget(url: string, allowRemote: boolean, called = '--to'): void {
+export function checkTarget(url: string, isRemoteAllowed: boolean, called = '--to'): void {
   const target = webUrl(url)
   if (target === undefined)
-    throw new CliError(
-      'usage',
-      `${called} is not an http or https URL.`,
-      'Expected for example http://localhost:3000/webhooks/status',
-    )
-  if (!allowRemote && !isLoopback(target.hostname))
-    throw new CliError(
-      'usage',
+    throw usage(`${called} is not an http or https URL.`, 'Expected for example http://localhost:3000/webhooks/status')
+  if (!isRemoteAllowed && !/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(target.hostname))
+    throw usage(
       `${target.hostname} is not this machine, and each callback contains the Auth Key.`,
       'Pass --allow-remote if it is your server.',
     )
-}
-
-function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127(\.\d+){3}$/.test(hostname)
-  )
 }

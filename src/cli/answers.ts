@@ -4,31 +4,14 @@ import { verdictOf, type Verdict } from '../emulator/faults.ts'
 import type { ExitName } from './exit-codes.ts'
 import { shown, type Colours, type Terminal } from './terminal.ts'
 
-/** Results of a run. */
-interface Summary {
-  /** Requests sent, and those that a fault dropped. */
-  readonly requests: number
-  /** Number of answers by status; `none` for no answer, `dropped` for a request that was not sent. */
-  readonly answers: Readonly<Record<string, number>>
-  /** Number of requests with each fault. */
-  readonly faults: Readonly<Record<string, number>>
-  /** Valid callbacks with an answer other than 2xx. */
-  readonly refused: number
-  /** Invalid callbacks that were answered 2xx. */
-  readonly wronglyTaken: number
-  /** Requests that should have been answered. */
-  readonly unanswered: number
-  /** Percentiles of the response time in milliseconds, by nearest rank. */
-  readonly p50Ms: number | undefined
-  readonly p99Ms: number | undefined
-}
-
 /** Unexpected answers of one status, with an example. */
 interface Unexpected {
   readonly verdict: Verdict
   readonly delivery: Delivery
   count: number
 }
+
+type Summary = ReturnType<ReturnType<typeof createAnswers>['summary']>
 
 export function createAnswers() {
   const answers = new Map<string, number>()
@@ -54,16 +37,22 @@ export function createAnswers() {
       known.count += 1
       unexpected.set(key, known)
     },
-    summary(): Summary {
+    summary() {
       tookMs.sort((a, b) => a - b)
       const percentile = (share: number) => tookMs[Math.max(0, Math.ceil(tookMs.length * share) - 1)]
       return {
+        /** Requests sent, and those that a fault dropped. */
         requests,
+        /** By status; `none` for no answer, `dropped` for a request that was not sent. */
         answers: Object.fromEntries([...answers].sort()),
         faults: Object.fromEntries([...faults].sort()),
+        /** Valid callbacks with an answer other than 2xx. */
         refused: countOf('lost'),
+        /** Invalid callbacks that were answered 2xx. */
         wronglyTaken: countOf('wronglyTaken'),
+        /** Requests that should have been answered. */
         unanswered: countOf('unanswered'),
+        /** Percentiles of the response time, by nearest rank. */
         p50Ms: percentile(0.5),
         p99Ms: percentile(0.99),
       }
@@ -148,16 +137,18 @@ export function countsText(counts: Readonly<Record<string, number>>): string {
     .join(', ')
 }
 
-export function printSummary(summary: Summary, { printRows, colours: { bold, red } }: Terminal): void {
-  const { requests, answers, faults, p50Ms, p99Ms = p50Ms, refused, wronglyTaken, unanswered } = summary
-  const rows: readonly (readonly [name: string, isShown: boolean, value: string])[] = [
-    ['requests', true, String(requests)],
-    ['answers', true, countsText(answers)],
-    ['faults', Object.keys(faults).length > 0, countsText(faults)],
-    ['time', p50Ms !== undefined, `p50 ${p50Ms ?? ''} ms, p99 ${p99Ms ?? ''} ms`],
-    ['refused', refused > 0, red(`${refused} that should have been accepted`)],
-    ['accepted', wronglyTaken > 0, red(`${wronglyTaken} that should have been refused`)],
-    ['unanswered', unanswered > 0, red(String(unanswered))],
+export function printSummary(
+  { requests, answers, faults, p50Ms, p99Ms, refused, wronglyTaken, unanswered }: Summary,
+  { printRows, colours: { bold, red } }: Terminal,
+): void {
+  const rows: readonly (readonly [name: string, value: string | false])[] = [
+    ['requests', String(requests)],
+    ['answers', countsText(answers)],
+    ['faults', Object.keys(faults).length > 0 && countsText(faults)],
+    ['time', p50Ms !== undefined && `p50 ${p50Ms} ms, p99 ${p99Ms ?? p50Ms} ms`],
+    ['refused', refused > 0 && red(`${refused} that should have been accepted`)],
+    ['accepted', wronglyTaken > 0 && red(`${wronglyTaken} that should have been refused`)],
+    ['unanswered', unanswered > 0 && red(String(unanswered))],
   ]
-  printRows(rows.flatMap(([name, isShown, value]) => (isShown ? [[bold(name), value]] : [])))
+  printRows(rows.flatMap(([name, value]) => (value === false ? [] : [[bold(name), value]])))
 }

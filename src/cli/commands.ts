@@ -1,15 +1,9 @@
-/** The commands. Each is loaded only when requested. The reference's table derives from here. */
-import type { Command } from 'commander'
-import type { Terminal } from './terminal.ts'
-
-interface CommandModule {
-  /** Adds arguments, options and the action. */
-  define(command: Command, terminal: Terminal): void
-}
+/** The commands. Each is loaded only when requested. The reference's tables derive from here. */
+import type { Definition } from './command.ts'
 
 interface CommandRow {
   readonly what: string
-  readonly load: () => Promise<CommandModule>
+  readonly load: () => Promise<Definition>
 }
 
 export const COMMANDS: Readonly<Record<string, CommandRow>> = {

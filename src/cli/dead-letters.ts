@@ -1,123 +1,107 @@
 /** `dead-letters`: lists, shows, replays and discards the events whose handlers failed in every attempt. */
-import type { Command } from 'commander'
 import type { DeadLetter, DeadLetters } from '../dispatch/dead-letters.ts'
 import { everyPage } from '../inbox/pages.ts'
-import { wholeNumber } from './arguments.ts'
+import { command, commandGroup, JSON_LINE, JSON_LINES, toggle, usage } from './command.ts'
 import { CliError } from './exit-codes.ts'
-import { keptIn, printDetails } from './kept-events.ts'
-import { MOST_A_PAGE, onStore, type StoreOption } from './stores.ts'
-import { shown, type Terminal } from './terminal.ts'
+import { keptIn, printDetails, printPage } from './kept-events.ts'
+import { onStore, pageFlags, STORE_FLAGS } from './stores.ts'
+import { shown, type Colours, type Terminal } from './terminal.ts'
 
-interface ListOptions extends StoreOption {
-  readonly limit: number
-  readonly after?: string
-  readonly json?: true
+const list = command({
+  flags: { ...STORE_FLAGS, ...pageFlags(100), json: JSON_LINES },
+  run: (flags, terminal) =>
+    onStore(flags, terminal, async (store) => {
+      const page = await keptIn(store).deadLetters.list({ after: flags.after, limit: flags.limit })
+      const printRows = (letters: readonly DeadLetter[]): void =>
+        terminal.printRows(rowsOf(letters, terminal.colours), 'cut')
+      printPage(page, flags.json, printRows, 'dead letters', terminal)
+    }),
+})
+
+const show = command({
+  argument: ['<id>', 'id of the dead letter'],
+  flags: { ...STORE_FLAGS, json: JSON_LINE },
+  run: (flags, terminal, [id = '']) =>
+    onStore(flags, terminal, async (store) => {
+      const letter = await keptIn(store).deadLetters.get(id)
+      if (letter === undefined) throw notFound(id)
+      if (flags.json) {
+        terminal.printJson(letter)
+        return
+      }
+      const { event, attempts, diedAt } = letter
+      const died = `${diedAt.toISOString()}, after ${attempts} attempts`
+      printDetails({ id, type: event.type, about: subjectOf(letter), died }, letter, terminal)
+    }),
+})
+
+const IDS = ['[id...]', 'ids of the dead letters'] as const
+const RESOLVE_FLAGS = { ...STORE_FLAGS, all: toggle('--all', 'all current dead letters') }
+
+const replay = command({
+  argument: IDS,
+  flags: {
+    ...RESOLVE_FLAGS,
+    force: toggle('--force', 'with its own type, not as `late`, even if a later report of its message was dispatched'),
+  },
+  run: (flags, terminal, ids) =>
+    onStore(flags, terminal, async (store) => {
+      const { deadLetters } = keptIn(store)
+      const { force } = flags
+      await resolve(deadLetters, ids, flags.all, (id) => deadLetters.replay(id, { force }), {
+        terminal,
+        done: 'due again',
+        next: 'Handlers run in the receiver that has this store open, or in the next one that opens it.',
+      })
+    }),
+})
+
+const discard = command({
+  argument: IDS,
+  flags: RESOLVE_FLAGS,
+  run: (flags, terminal, ids) =>
+    onStore(flags, terminal, async (store) => {
+      const { deadLetters } = keptIn(store)
+      await resolve(deadLetters, ids, flags.all, (id) => deadLetters.discard(id), { terminal, done: 'discarded' })
+    }),
+})
+
+export const { define } = commandGroup(
+  {
+    list: { what: 'print the dead letters, oldest first', ...list },
+    show: { what: 'print one dead letter with its payload and error', ...show },
+    replay: { what: 'make dead letters due again; a receiver on this store runs their handlers', ...replay },
+    discard: { what: 'discard dead letters; repeated callbacks remain duplicates', ...discard },
+  },
+  '`list` prints the ids in its first column.',
+)
+
+function rowsOf(letters: readonly DeadLetter[], { dim, red }: Colours): readonly (readonly string[])[] {
+  return letters.map((letter) => [
+    letter.id,
+    dim(letter.diedAt.toISOString()),
+    letter.event.type,
+    shown(subjectOf(letter)),
+    `${letter.attempts} attempts`,
+    red(shown(letter.error.split('\n', 1)[0] ?? '')),
+  ])
 }
 
-interface ResolveOptions extends StoreOption {
-  readonly all?: true
-  readonly force?: true
-}
-
-export function define(command: Command, terminal: Terminal): void {
-  command.addHelpText('after', '\n`list` prints the ids in its first column.')
-  const list = command
-    .command('list')
-    .description('print the dead letters, oldest first')
-    .option('--limit <number>', 'maximum number', wholeNumber(1, MOST_A_PAGE), 100)
-    .option('--after <cursor>', 'continue after an earlier list')
-    .option('--json', 'print one JSON object a line')
-  onStore(list, terminal, (store) => printList(keptIn(store).deadLetters, list.opts(), terminal))
-  const show = command
-    .command('show')
-    .description('print one dead letter with its payload and error')
-    .argument('<id>', 'id of the dead letter')
-    .option('--json', 'print it as one line of JSON')
-  onStore(show, terminal, (store) => printOne(keptIn(store).deadLetters, show.args[0] ?? '', show.opts(), terminal))
-  const replay = command
-    .command('replay')
-    .description('make dead letters due again; a receiver on this store runs their handlers')
-    .argument('[id...]', 'ids of the dead letters')
-    .option('--all', 'all current dead letters')
-    .option('--force', 'with its own type, not as `late`, even if a later report of its message was dispatched')
-  onStore(replay, terminal, (store) => {
-    const { all, force } = replay.opts<ResolveOptions>()
-    const { deadLetters } = keptIn(store)
-    const next = 'Handlers run in the receiver that has this store open, or in the next one that opens it.'
-    const one = (id: string): Promise<boolean> => deadLetters.replay(id, { force })
-    return resolve(deadLetters, replay.args, { all, one, done: 'due again', next }, terminal)
-  })
-  const discard = command
-    .command('discard')
-    .description('discard dead letters; repeated callbacks remain duplicates')
-    .argument('[id...]', 'ids of the dead letters')
-    .option('--all', 'all current dead letters')
-  onStore(discard, terminal, (store) => {
-    const { all } = discard.opts<ResolveOptions>()
-    const { deadLetters } = keptIn(store)
-    return resolve(
-      deadLetters,
-      discard.args,
-      { all, one: (id) => deadLetters.discard(id), done: 'discarded' },
-      terminal,
-    )
-  })
-}
-
-async function printList(letters: DeadLetters, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
-  const { items, next } = await letters.list({ after, limit })
-  const { dim, red } = terminal.colours
-  if (json) for (const letter of items) terminal.printJson(letter)
-  else
-    terminal.printRows(
-      items.map((letter) => [
-        letter.id,
-        dim(letter.diedAt.toISOString()),
-        letter.event.type,
-        shown(subjectOf(letter)),
-        `${letter.attempts} attempts`,
-        red(shown(letter.error.split('\n', 1)[0] ?? '')),
-      ]),
-      'cut',
-    )
-  if (items.length === 0 && !json) terminal.note('There are no dead letters.')
-  if (next !== undefined) terminal.note(`For more, pass --after ${next}`)
-}
-
-async function printOne(letters: DeadLetters, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
-  const letter = await letters.get(id)
-  if (letter === undefined) throw notFound(id)
-  const { event, attempts, diedAt, error } = letter
-  if (json) terminal.printJson(letter)
-  else
-    printDetails(
-      { id, type: event.type, about: subjectOf(letter), died: `${diedAt.toISOString()}, after ${attempts} attempts` },
-      { event, error },
-      terminal,
-    )
-}
-
-interface Resolving {
-  readonly all: true | undefined
-  readonly one: (id: string) => Promise<boolean>
-  readonly done: string
-  /** Printed if at least one was resolved. */
-  readonly next?: string
-}
-
+/** Replays or discards the given dead letters, or all of them. `next` is printed if there was at least one. */
 async function resolve(
   letters: DeadLetters,
   given: readonly string[],
-  { all, one, done, next }: Resolving,
-  terminal: Terminal,
+  all: boolean,
+  resolveOne: (id: string) => Promise<boolean>,
+  { terminal, done, next }: { readonly terminal: Terminal; readonly done: string; readonly next?: string },
 ): Promise<void> {
-  if (given.length === 0 && !all) throw new CliError('usage', 'No dead letter was given.', 'Pass ids, or --all.')
-  if (given.length > 0 && all) throw new CliError('usage', 'Ids and --all cannot be combined.', 'Pass ids, or --all.')
+  if (given.length === 0 && !all) throw usage('No dead letter was given.', 'Pass ids, or --all.')
+  if (given.length > 0 && all) throw usage('Ids and --all cannot be combined.', 'Pass ids, or --all.')
   const ids = [...given]
   if (all)
     for await (const { items } of everyPage((after) => letters.list({ after }))) ids.push(...items.map(({ id }) => id))
   const missing: string[] = []
-  for (const id of ids) if (!(await one(id))) missing.push(id)
+  for (const id of ids) if (!(await resolveOne(id))) missing.push(id)
   const count = ids.length - missing.length
   if (count > 0 || ids.length === 0) terminal.print(`${count} ${count === 1 ? 'dead letter' : 'dead letters'} ${done}.`)
   if (count > 0 && next !== undefined) terminal.note(next)
@@ -125,8 +109,7 @@ async function resolve(
 }
 
 function notFound(id: string): CliError {
-  const hint = '`dead-letters list` prints the ids.'
-  return new CliError('notFound', `There is no dead letter ${shown(id)}.`, hint)
+  return new CliError('notFound', `There is no dead letter ${shown(id)}.`, '`dead-letters list` prints the ids.')
 }
 
 function subjectOf({ event }: DeadLetter): string {

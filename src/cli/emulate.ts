@@ -1,5 +1,4 @@
 /** `emulate`: runs the emulator of the service as a process. */
-import type { Command } from 'commander'
 import { z } from 'zod'
 import { messageOf } from '../emulator/outgoing.ts'
 import { createEmulator } from '../emulator/create.ts'
@@ -9,60 +8,55 @@ import type { SendRecord } from '../emulator/journal.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import type { EmulatorOptions } from '../emulator/options.ts'
 import type { Activity, Emulator } from '../emulator/surface.ts'
-import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
+import { OptionsError } from '../public/errors.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { portError, untilSignal } from './addresses.ts'
+import { defined } from '../runtime/defined.ts'
+import { explainPort, hostFlag, portFlag, untilSignal } from './addresses.ts'
 import { countsText, deliveryLine } from './answers.ts'
-import { collected, readRates, wholeNumber } from './arguments.ts'
+import { command, flag, JSON_LINES, repeatable, usage } from './command.ts'
 import { createLineTime } from './event-line.ts'
-import { CliError } from './exit-codes.ts'
-import { addSecretOptions, codeOf, CONTROL_TOKEN, readNamedFile, readSecret } from './secrets.ts'
+import { readRates } from './fields.ts'
+import { readNamedFile, secretFile } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
-
-interface EmulateOptions {
-  readonly config?: string
-  readonly port: number
-  readonly host: string
-  readonly callbacks?: string
-  readonly fault?: readonly string[]
-  readonly sendFault?: readonly string[]
-  readonly seed?: string
-  readonly json?: true
-}
 
 /** Only checks for an object. `createEmulator` checks the fields. */
 const configSchema = z.looseObject({ projects: z.array(z.looseObject({})).optional() })
 
-export function define(command: Command, terminal: Terminal): void {
-  addSecretOptions(command, CONTROL_TOKEN)
-    .option('--config <path>', 'a JSON file with the options of createEmulator')
-    .option('--port <number>', 'port to listen on; 0 picks a free one', wholeNumber(0, 65_535), 4000)
-    .option(
-      '--host <address>',
-      'address to listen on; beyond loopback, the control API requires its token',
-      '127.0.0.1',
-    )
-    .option('--callbacks <url>', 'post callbacks to <url>/status, /received, /payment and /subscription')
-    .option('--fault <name[=rate]>', 'a fault of callbacks, with its rate from 0 to 1 (1); repeatable', collected)
-    .option('--send-fault <name[=rate]>', 'a fault of answers to sends, likewise', collected)
-    .option('--seed <text>', 'determines all random choices')
-    .option('--json', 'print one JSON object a line')
-    .addHelpText(
-      'after',
-      `\nTogether with listen:\n  messaging-webhooks emulate --callbacks http://localhost:3000\n  (it prints the keys; set SIGNING_SECRET and AUTH_KEY to them for listen)`,
-    )
-    .action((options: EmulateOptions) => emulate(options, readSecret(command, CONTROL_TOKEN), terminal))
+const text = z.string().optional()
+const FLAGS = {
+  controlToken: secretFile('CONTROL_TOKEN'),
+  config: flag('--config <path>', 'a JSON file with the options of createEmulator', text),
+  port: portFlag(4000),
+  host: hostFlag('address to listen on; beyond loopback, the control API requires its token'),
+  callbacks: flag(
+    '--callbacks <url>',
+    'post callbacks to /status, /received, /payment and /subscription of this URL',
+    text,
+  ),
+  fault: repeatable(
+    '--fault <name[=rate]>',
+    'a fault of callbacks, with its rate from 0 to 1 (1); repeatable',
+    z.string(),
+  ),
+  sendFault: repeatable('--send-fault <name[=rate]>', 'a fault of answers to sends, likewise', z.string()),
+  seed: flag('--seed <text>', 'determines all random choices', text),
+  json: JSON_LINES,
 }
+type Flags = z.output<z.ZodObject<typeof FLAGS>>
 
-async function emulate(options: EmulateOptions, controlToken: string | undefined, terminal: Terminal): Promise<void> {
-  const { json, port, host } = options
-  const settings = settingsOf(options, controlToken)
-  try {
-    const emulator = createEmulator(settings)
+export const { define } = command({
+  flags: FLAGS,
+  notes:
+    'Together with listen:\n  messaging-webhooks emulate --callbacks http://localhost:3000\n' +
+    '  (it prints the keys; set SIGNING_SECRET and AUTH_KEY to them for listen)',
+  async run(flags, terminal) {
+    const { json, port, host } = flags
+    const settings = settingsOf(flags)
+    const emulator = emulatorOf(settings)
     const lineOf = createActivityLine(terminal)
     emulator.onActivity((activity) => (json ? terminal.printJson(activity) : terminal.print(lineOf(activity))))
-    const { url } = await emulator.listen(port, host)
+    const { url } = await explainPort(port, () => emulator.listen(port, host))
     const projects = projectsToShow(emulator, settings)
     if (json) terminal.printJson({ type: 'listening', url, projects, channels: emulator.channels() })
     else printListening(url, projects, emulator, terminal)
@@ -70,21 +64,21 @@ async function emulate(options: EmulateOptions, controlToken: string | undefined
     await emulator.close()
     if (json) terminal.printJson({ type: 'report', report: emulator.report() })
     else printReport(emulator, terminal)
+  },
+})
+
+function emulatorOf(settings: EmulatorOptions): Emulator {
+  try {
+    return createEmulator(settings)
   } catch (error) {
-    if (error instanceof OptionsError) {
-      const message = `The configuration is invalid: ${error.detail ?? ''}`
-      throw new CliError('usage', message, 'Check --config and the flags.')
-    }
-    if (error instanceof MessagingWebhooksError && error.code === 'emulator_port')
-      throw portError(port, codeOf(error.cause))
-    throw error
+    if (!(error instanceof OptionsError)) throw error
+    throw usage(`The configuration is invalid: ${error.detail ?? ''}`, 'Check --config and the flags.')
   }
 }
 
 /** Merges the file and the flags. Flags win. */
-function settingsOf(options: EmulateOptions, controlToken: string | undefined): EmulatorOptions {
-  const config = options.config === undefined ? {} : readConfig(options.config)
-  const { callbacks, fault, sendFault, seed } = options
+function settingsOf({ config: path, callbacks, fault, sendFault, seed, controlToken }: Flags): EmulatorOptions {
+  const config = path === undefined ? {} : readConfig(path)
   const root = callbacks?.replace(/\/+$/, '')
   const callbackUrls = Object.fromEntries(CALLBACK_KINDS.map((kind) => [kind, `${root ?? ''}/${kind}`]))
   const { projects = [{ name: PROJECT_DEFAULTS.name }] } = config
@@ -94,8 +88,7 @@ function settingsOf(options: EmulateOptions, controlToken: string | undefined): 
     ...(root !== undefined && { projects: projects.map((project) => ({ callbackUrls, ...project })) }),
     ...(fault !== undefined && { faults: readRates(faultRates, fault, '--fault') }),
     ...(sendFault !== undefined && { sendFaults: readRates(sendFaultRates, sendFault, '--send-fault') }),
-    ...(seed !== undefined && { seed }),
-    ...(controlToken !== undefined && { controlToken }),
+    ...defined({ seed, controlToken }),
   }
 }
 
@@ -106,7 +99,7 @@ function readConfig(path: string): EmulatorOptions {
     return configSchema.parse(JSON.parse(text)) as EmulatorOptions
   } catch {
     // A parser's error quotes the file, which contains keys.
-    throw new CliError('usage', 'The configuration is not a JSON object with a list of projects.', `Check ${path}.`)
+    throw usage('The configuration is not a JSON object with a list of projects.', `Check ${path}.`)
   }
 }
 

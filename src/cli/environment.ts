@@ -11,7 +11,7 @@ export const ENVIRONMENT = {
   FORCE_COLOR: 'If neither empty nor `0`, enables colours, even in a pipe.',
 } as const
 
-export type Variable = keyof typeof ENVIRONMENT
+type Variable = keyof typeof ENVIRONMENT
 
 /** An empty variable counts as unset. */
 export function readVariable(name: Variable): string | undefined {

@@ -1,6 +1,12 @@
-/** `--set field=value`: parses fields of a callback. The service's payloads are open, so any field is allowed. */
+/**
+ * `--set field=value` parses fields of a callback: the service's payloads are open, so any field is allowed. `--fault
+ * name=rate` parses faults.
+ */
+import type { z } from 'zod'
+import { OptionsError } from '../public/errors.ts'
+import { checkOptions } from '../runtime/check-options.ts'
 import { isRecord } from '../runtime/values.ts'
-import { CliError } from './exit-codes.ts'
+import { usage } from './command.ts'
 import { shown } from './terminal.ts'
 
 type Fields = Record<string, unknown>
@@ -17,10 +23,10 @@ export function readFields(settings: readonly string[], like: Readonly<Fields>):
   for (const setting of settings) {
     const [, name, colon, text] = /^([^=:]+)(:?)=(.*)$/s.exec(setting) ?? []
     if (name === undefined || text === undefined)
-      throw new CliError('usage', `--set ${shown(setting)} has no “=”.`, 'Expected field=value, or field:=JSON.')
+      throw usage(`--set ${shown(setting)} has no “=”.`, 'Expected field=value, or field:=JSON.')
     const path = name.split('.')
     if (path.some((part) => part === '' || FORBIDDEN.has(part)))
-      throw new CliError('usage', `--set ${shown(name)}: invalid field name.`)
+      throw usage(`--set ${shown(name)}: invalid field name.`)
     put(fields, path, valueOf(name, text, colon === ':', at(like, path)))
   }
   return fields
@@ -31,7 +37,7 @@ function valueOf(name: string, text: string, isJson: boolean, example: unknown):
   if (typeof example !== 'number') return text
   const number = text.trim() === '' ? NaN : Number(text)
   if (Number.isNaN(number))
-    throw new CliError('usage', `--set ${shown(name)} expects a number.`, `Use ${shown(name)}:=… for other JSON.`)
+    throw usage(`--set ${shown(name)} expects a number.`, `Use ${shown(name)}:=… for other JSON.`)
   return number
 }
 
@@ -39,7 +45,7 @@ function parseJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new CliError('usage', `--set ${shown(name)}:= is not JSON.`, 'A JSON string needs its own quotation marks.')
+    throw usage(`--set ${shown(name)}:= is not JSON.`, 'A JSON string needs its own quotation marks.')
   }
 }
 
@@ -58,4 +64,18 @@ function put(fields: Fields, path: readonly string[], value: unknown): void {
     object = next
   }
   object[path.at(-1) ?? ''] = value
+}
+
+/** Parses faults as `name` or `name=rate`, with the emulator's schema. `where` is the flag. */
+export function readRates<T extends z.ZodType>(schema: T, given: readonly string[] = [], where: string): z.output<T> {
+  const rates = given.map((fault) => {
+    const [name = '', rate = '1'] = fault.split('=')
+    return [name, rate.trim() === '' ? NaN : Number(rate)]
+  })
+  try {
+    return checkOptions(schema, Object.fromEntries(rates), where)
+  } catch (error) {
+    if (!(error instanceof OptionsError)) throw error
+    throw usage(error.detail ?? '', 'Example: name=0.05 for one in twenty. `trigger --list` prints the faults.')
+  }
 }

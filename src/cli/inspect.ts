@@ -1,90 +1,70 @@
 /** `inspect`: serves the inspector for a store on loopback. The printed address grants access. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Command } from 'commander'
+import { withLastResort } from '../http/last-resort.ts'
 import type { Store } from '../inbox/store.ts'
 import { createInspector } from '../inspector/create.ts'
-import { withLastResort } from '../http/last-resort.ts'
 import { createReceiver } from '../receiver/receiver.ts'
-import { listen, untilSignal } from './addresses.ts'
-import { wholeNumber } from './arguments.ts'
-import { addStoreOptions, explained, neededStoreUrl, storeOf, type StoreOption } from './stores.ts'
-import type { Terminal } from './terminal.ts'
-
-interface InspectOptions extends StoreOption {
-  readonly port: number
-  readonly write?: true
-  readonly reveal?: true
-}
+import { listen, portFlag, untilSignal } from './addresses.ts'
+import { command, toggle } from './command.ts'
+import { STORE_FLAGS, storeOf } from './stores.ts'
 
 const HOST = '127.0.0.1'
 const TOKEN_BYTES = 24
 
-export function define(command: Command, terminal: Terminal): void {
-  addStoreOptions(command)
-    .option('--port <number>', 'port on 127.0.0.1; 0 picks a free one', wholeNumber(0, 65_535), 0)
-    .option('--write', 'allow replaying and discarding dead letters')
-    .option('--reveal', 'show phone numbers and bodies, which are masked by default')
-    .addHelpText(
-      'after',
-      '\nShows the store. Counts over time, handlers, duplicates and the quarantine are in the receiver’s process: mount ' +
-        'the inspector in the app to see them.',
+export const { define } = command({
+  flags: {
+    ...STORE_FLAGS,
+    port: portFlag(0),
+    write: toggle('--write', 'allow replaying and discarding dead letters'),
+    reveal: toggle('--reveal', 'show phone numbers and bodies, which are masked by default'),
+  },
+  notes:
+    'Shows the store. Counts over time, handlers, duplicates and the quarantine are in the receiver’s process: mount ' +
+    'the inspector in the app to see them.',
+  async run({ port, write, reveal, ...flags }, terminal) {
+    const store = await storeOf(flags, terminal)
+    // The receiver gets no callbacks, dispatches nothing, and accepts no proof, because its keys are random.
+    const receiver = createReceiver({
+      credentials: { authKey: secret(), signingSecret: secret() },
+      store: withoutPruning(store),
+      dispatch: false,
+      spool: false,
+      quarantine: false,
+      logger: false,
+    })
+    // `start` would wait for an unavailable store, so try a read first.
+    await receiver.events.list({ limit: 1 })
+    await receiver.start()
+    const rights = ['read', ...(write ? ['write' as const] : []), ...(reveal ? ['reveal' as const] : [])] as const
+    const door = createDoor()
+    const inspector = createInspector(
+      receiver,
+      { authorize: ({ headers }) => door.isOpenTo(headers.get('cookie')) && rights },
+      { storeAlone: true },
     )
-    .action((options: InspectOptions) => inspect(options, terminal))
-}
+    const server = http.createServer(
+      withLastResort((request, response) => {
+        if (!door.answers(request, response)) inspector(request, response)
+      }),
+    )
+    const url = await listen(server, port, HOST)
+    const token = door.guard(new URL(url).host)
+    const { bold, dim } = terminal.colours
+    terminal.print(`The inspector is at ${bold(`${url}/?token=${token}`)}`)
+    terminal.print(dim('The address works once, for the first browser that opens it. Press Ctrl+C to stop.'))
+    if (!write) terminal.note('Read-only. Pass --write to allow changes.')
+    if (!reveal) terminal.note('Phone numbers and bodies are masked. Pass --reveal to show them.')
+    await untilSignal()
+    server.close()
+    await receiver.close()
+    server.closeAllConnections()
+  },
+})
 
-async function inspect(options: InspectOptions, terminal: Terminal): Promise<void> {
-  const store = await explained(async () => storeOf(neededStoreUrl(options, terminal), options))
-  // The receiver gets no callbacks, dispatches nothing, and accepts no proof, because its keys are random.
-  const receiver = createReceiver({
-    credentials: { authKey: secret(), signingSecret: secret() },
-    store: onlyLookedInto(store),
-    dispatch: false,
-    spool: false,
-    quarantine: false,
-    logger: false,
-  })
-  // `start` would wait for an unavailable store, so try a read first.
-  await explained(() => receiver.events.list({ limit: 1 }))
-  await explained(() => receiver.start())
-  const rights = [
-    'read',
-    ...(options.write ? ['write' as const] : []),
-    ...(options.reveal ? ['reveal' as const] : []),
-  ] as const
-  const door = createDoor()
-  const look = createInspector(
-    receiver,
-    { authorize: ({ headers }) => door.isOpenTo(headers.get('cookie')) && rights },
-    { storeAlone: true },
-  )
-  const server = http.createServer(
-    withLastResort((request, response) => {
-      if (!door.answers(request, response)) look(request, response)
-    }),
-  )
-  const { url } = await listen(server, { port: options.port, host: HOST })
-  const token = door.guard(new URL(url).host)
-  const { bold, dim } = terminal.colours
-  terminal.print(`The inspector is at ${bold(`${url}/?token=${token}`)}`)
-  terminal.print(dim('The address works once, for the first browser that opens it. Press Ctrl+C to stop.'))
-  if (!options.write) terminal.note('Read-only. Pass --write to allow changes.')
-  if (!options.reveal) terminal.note('Phone numbers and bodies are masked. Pass --reveal to show them.')
-  await untilSignal()
-  server.close()
-  await receiver.close()
-  server.closeAllConnections()
-}
-
-/** Retention is the app's decision, so never prune. */
-function onlyLookedInto(store: Store): Store {
-  return {
-    ...store,
-    async open(host) {
-      const opened = await store.open(host)
-      return { ...opened, prune: () => 0 }
-    },
-  }
+/** Retention is the app's decision. */
+function withoutPruning(store: Store): Store {
+  return { ...store, open: async (host) => ({ ...(await store.open(host)), prune: () => 0 }) }
 }
 
 /**
@@ -97,9 +77,18 @@ function createDoor() {
   let host = ''
   let cookieName = ''
 
-  /** Another host name means DNS rebinding by a foreign page. */
-  function isOurs({ headers }: IncomingMessage): boolean {
-    return headers.host === host || headers.host === host.replace(HOST, 'localhost')
+  /** Status and text of a refusal, `enter` for a request with the token, or undefined for any other. */
+  function judge({ headers, url }: IncomingMessage): readonly [status: number, text: string] | 'enter' | undefined {
+    // Another host name means DNS rebinding by a foreign page.
+    if (headers.host !== host && headers.host !== host.replace(HOST, 'localhost'))
+      return [421, 'Open the printed address.']
+    // Any web page can make a browser send a request here.
+    const target = URL.parse(url ?? '/', `http://${host}`)
+    if (target === null) return [400, 'The request target is not a URL.']
+    const given = target.searchParams.get('token')
+    if (target.pathname !== '/' || given === null) return undefined
+    if (token !== undefined && isSame(given, token)) return 'enter'
+    return [403, 'This address was used before. Start `messaging-webhooks inspect` again.']
   }
 
   return {
@@ -112,42 +101,28 @@ function createDoor() {
     },
     /** True if it has answered the request. */
     answers(request: IncomingMessage, response: ServerResponse): boolean {
-      if (!isOurs(request)) {
-        refuse(response, 421, 'Open the printed address.')
-        return true
+      const verdict = judge(request)
+      if (verdict === undefined) return false
+      if (verdict === 'enter') {
+        token = undefined
+        response.writeHead(302, {
+          location: './',
+          'set-cookie': `${cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/`,
+          'cache-control': 'no-store',
+          'referrer-policy': 'no-referrer',
+        })
+        response.end()
+      } else {
+        const [status, text] = verdict
+        response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' })
+        response.end(`${text}\n`)
       }
-      // Any web page can make a browser send a request here.
-      const target = URL.parse(request.url ?? '/', `http://${host}`)
-      if (target === null) {
-        refuse(response, 400, 'The request target is not a URL.')
-        return true
-      }
-      const { pathname, searchParams } = target
-      const given = searchParams.get('token')
-      if (pathname !== '/' || given === null) return false
-      if (token === undefined || !isSame(given, token)) {
-        refuse(response, 403, 'This address was used before. Start `messaging-webhooks inspect` again.')
-        return true
-      }
-      token = undefined
-      response.writeHead(302, {
-        location: './',
-        'set-cookie': `${cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/`,
-        'cache-control': 'no-store',
-        'referrer-policy': 'no-referrer',
-      })
-      response.end()
       return true
     },
     isOpenTo(cookies: string | null): boolean {
       return (cookies ?? '').split(/;\s*/).some((cookie) => isSame(cookie, `${cookieName}=${session}`))
     },
   }
-}
-
-function refuse(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' })
-  response.end(`${text}\n`)
 }
 
 function secret(): string {

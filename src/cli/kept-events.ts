@@ -62,13 +62,26 @@ function at(time: Date | undefined): string {
   return time === undefined ? '' : ` ${time.toISOString()}`
 }
 
+/** Prints a page of a list: its items as rows or as JSON, and how to get the next one. */
+export function printPage<T extends object>(
+  { items, next }: { readonly items: readonly T[]; readonly next?: string | undefined },
+  json: boolean,
+  printRows: (items: readonly T[]) => void,
+  what: string,
+  { printJson, note }: Terminal,
+): void {
+  if (json) for (const item of items) printJson(item)
+  else printRows(items)
+  if (items.length === 0) note(`There are no ${what}.`)
+  if (next !== undefined) note(`For more, pass --after ${next}`)
+}
+
 /** Prints one event in full: its fields in two columns, its payload and its error. */
 export function printDetails(
   fields: Readonly<Record<string, string | undefined>>,
-  { event, error }: { readonly event: WebhookEvent | undefined; readonly error: string | undefined },
-  terminal: Terminal,
+  { event, error }: Pick<ListedEvent, 'event' | 'error'>,
+  { print, printRows, colours: { bold } }: Terminal,
 ): void {
-  const { bold } = terminal.colours
   const known = event && {
     project: event.project,
     happened: event.occurredAt?.toISOString() ?? 'unknown',
@@ -77,11 +90,11 @@ export function printDetails(
   const rows = Object.entries({ ...fields, ...known }).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[bold(name), shown(value)]],
   )
-  terminal.printRows(rows)
+  printRows(rows)
   const parts = { payload: event && JSON.stringify(event.payload ?? null, undefined, 2), error }
   for (const [title, text] of Object.entries(parts)) {
     if (text === undefined) continue
-    terminal.print(bold(title))
-    for (const line of text.split('\n')) terminal.print(`  ${shown(line)}`, 'whole')
+    print(bold(title))
+    for (const line of text.split('\n')) print(`  ${shown(line)}`, 'whole')
   }
 }

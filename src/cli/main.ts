@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /** `npx messaging-webhooks …`. Loads only the requested command, so that help and usage errors are fast. */
 import { Command, CommanderError } from 'commander'
-import { MessagingWebhooksError } from '../public/errors.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
+import { readVersion } from '../public/version.ts'
 import { COMMANDS } from './commands.ts'
 import { readVariable } from './environment.ts'
-import { CliError, EXIT_CODES, type ExitName } from './exit-codes.ts'
+import { CliError, EXIT_CODES } from './exit-codes.ts'
 import { secretHint } from './secrets.ts'
-import { createTerminal } from './terminal.ts'
-import { readVersion } from '../public/version.ts'
+import { createTerminal, shown } from './terminal.ts'
 
 const terminal = createTerminal()
 
@@ -40,23 +40,34 @@ function quiet(command: Command): void {
 }
 
 /** What to print, and the exit code. */
-function outcomeOf(error: unknown): {
-  readonly exit: ExitName
-  readonly message?: string
-  readonly hint?: string | undefined
-} {
+function outcomeOf(error: unknown): Pick<CliError, 'exit' | 'hint'> & { readonly message?: string } {
   if (error instanceof CliError) return error
   if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return { exit: 'ok' }
+    if (error.exitCode === 0) return { exit: 'ok', hint: undefined }
     // Without a command, commander has already printed the help.
-    if (error.code === 'commander.help') return { exit: 'usage' }
+    if (error.code === 'commander.help') return { exit: 'usage', hint: undefined }
     return { exit: 'usage', ...mistakeOf(error.message) }
   }
-  if (error instanceof MessagingWebhooksError)
-    return { exit: error.code === 'store_unsupported' ? 'unsupported' : 'failed', message: error.message }
+  if (error instanceof MessagingWebhooksError) return outcomeOfOurs(error)
   // The error of a library may quote its input.
   const what = error instanceof Error ? error.name : 'unknown'
   return { exit: 'failed', message: `Unexpected error (${what}).`, hint: 'Set DEBUG=1 to print the stack.' }
+}
+
+function outcomeOfOurs(error: MessagingWebhooksError): ReturnType<typeof outcomeOf> {
+  const { code, detail, message, cause } = error
+  if (error instanceof OptionsError) return { exit: 'usage', message: shown(detail ?? message), hint: undefined }
+  if (code === 'store_failed' || code === 'store_slow') {
+    // The causes that shared stores report contain no credentials.
+    const reasons = [detail, cause instanceof Error ? cause.message : undefined]
+    const why = shown(reasons.filter((reason) => reason !== undefined).join(' '))
+    return { exit: 'failed', message: `Cannot use the store. ${why}`, hint: 'Check the URL and the server.' }
+  }
+  if (code === 'peer_missing') {
+    const what = 'A Postgres store requires the package pg, which is not installed.'
+    return { exit: 'failed', message: what, hint: 'Install it: npm install pg' }
+  }
+  return { exit: code === 'store_unsupported' ? 'unsupported' : 'failed', message, hint: undefined }
 }
 
 /** Splits “error: unknown option '--cuont'\n(Did you mean --count?)” into message and hint. */
@@ -71,19 +82,13 @@ function mistakeOf(text: string): { readonly message: string; readonly hint: str
   return { message, hint: suggestion === '' ? `See ${help}` : `${suggestion} See ${help}` }
 }
 
-/** The stack without the message, which may quote data. */
-function placesOf({ stack = '' }: Error): string {
-  return stack
-    .split('\n')
-    .filter((line) => line.startsWith('    at '))
-    .join('\n')
-}
-
 run(process.argv.slice(2)).catch((error: unknown) => {
   const { exit, message, hint } = outcomeOf(error)
   const { red, dim } = terminal.noteColours
   if (message !== undefined) terminal.note(`${red('error:')} ${message}`)
   if (hint !== undefined) terminal.note(dim(hint))
-  if (exit === 'failed' && readVariable('DEBUG') !== undefined && error instanceof Error) terminal.note(placesOf(error))
+  if (exit === 'failed' && readVariable('DEBUG') !== undefined && error instanceof Error)
+    // The stack without the message, which may quote data.
+    terminal.note((error.stack ?? '').match(/^ {4}at .*$/gm)?.join('\n') ?? '')
   process.exitCode = EXIT_CODES[exit].code
 })

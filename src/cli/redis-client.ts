@@ -1,4 +1,4 @@
-/** A Redis client from either supported package. */
+/** Creates Redis clients with either supported package. */
 import type { RedisClient } from '../stores/redis/store.ts'
 import { CliError } from './exit-codes.ts'
 
@@ -11,19 +11,12 @@ interface RedisPackage {
 
 /** Rejects with a `CliError` if neither package is installed. */
 export async function loadRedisPackage(): Promise<RedisPackage> {
-  try {
-    return await nodeRedis()
-  } catch {
-    try {
-      return await ioredis()
-    } catch {
-      throw new CliError(
-        'failed',
-        'A Redis store requires the package redis or ioredis, and neither is installed.',
-        'Install one: npm install redis',
-      )
-    }
-  }
+  return nodeRedis()
+    .catch(ioredis)
+    .catch(() => {
+      const what = 'A Redis store requires the package redis or ioredis, and neither is installed.'
+      throw new CliError('failed', what, 'Install one: npm install redis')
+    })
 }
 
 async function nodeRedis(): Promise<RedisPackage> {
@@ -31,12 +24,8 @@ async function nodeRedis(): Promise<RedisPackage> {
   return {
     single: (url) => createClient({ url }),
     cluster(url) {
-      // The addresses of the other nodes omit the credentials.
-      const { username, password, tls } = accessOf(url)
-      return createCluster({
-        rootNodes: [{ url }],
-        defaults: { username, password, ...(tls ? { socket: { tls: true } } : {}) },
-      })
+      const { tls, ...access } = accessOf(url)
+      return createCluster({ rootNodes: [{ url }], defaults: { ...access, ...(tls && { socket: { tls } }) } })
     },
   }
 }
@@ -46,20 +35,18 @@ async function ioredis(): Promise<RedisPackage> {
   return {
     single: (url) => new Redis(url, { lazyConnect: true }),
     cluster(url) {
-      const { username, password, tls } = accessOf(url)
-      return new Cluster([url], {
-        lazyConnect: true,
-        redisOptions: { username, password, ...(tls ? { tls: {} } : {}) },
-      })
+      const { tls, ...access } = accessOf(url)
+      return new Cluster([url], { lazyConnect: true, redisOptions: { ...access, ...(tls && { tls: {} }) } })
     },
   }
 }
 
-function accessOf(url: string): { readonly username: string; readonly password: string; readonly tls: boolean } {
+/** The addresses of a cluster's other nodes omit the credentials. */
+function accessOf(url: string) {
   const { username, password, protocol } = new URL(url)
   return {
     username: decodeURIComponent(username),
     password: decodeURIComponent(password),
-    tls: protocol === 'rediss:',
+    tls: protocol === 'rediss:' && (true as const),
   }
 }

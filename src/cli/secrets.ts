@@ -1,66 +1,59 @@
 /** Reads secrets from the environment or a file, never from an argument: process lists and shell histories show arguments. */
 import { readFileSync } from 'node:fs'
-import type { Command } from 'commander'
+import { z } from 'zod'
 import type { CredentialPair } from '../verify/pair.ts'
-import { readVariable, type Variable } from './environment.ts'
+import { defined } from '../runtime/defined.ts'
+import { flag, usage } from './command.ts'
+import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
 
-interface SecretOption {
-  /** For example `signing-secret-file`. */
-  readonly flag: string
-  readonly variable: Variable
-  /** For example “the signing secret”. */
-  readonly what: string
-}
+/** The flag of each secret without `-file`, and its name. */
+const SECRETS = {
+  SIGNING_SECRET: ['signing-secret', 'the signing secret'],
+  AUTH_KEY: ['auth-key', 'the Auth Key'],
+  OLD_SIGNING_SECRET: ['old-secret', 'the old signing secret'],
+  OLD_AUTH_KEY: ['old-key', 'the old Auth Key'],
+  CONTROL_TOKEN: ['control-token', 'the token of the control API'],
+} as const
 
-function secret(flag: string, variable: Variable, what: string): SecretOption {
-  return { flag, variable, what }
-}
-
-export const SIGNING_SECRET = secret('signing-secret-file', 'SIGNING_SECRET', 'the signing secret')
-export const AUTH_KEY = secret('auth-key-file', 'AUTH_KEY', 'the Auth Key')
-export const OLD_SIGNING_SECRET = secret('old-secret-file', 'OLD_SIGNING_SECRET', 'the old signing secret')
-export const OLD_AUTH_KEY = secret('old-key-file', 'OLD_AUTH_KEY', 'the old Auth Key')
-export const CONTROL_TOKEN = secret('control-token-file', 'CONTROL_TOKEN', 'the token of the control API')
-const ALL = [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY, CONTROL_TOKEN]
+type Secret = keyof typeof SECRETS
 
 /** The hint for a flag that would pass a secret, such as `--signing-secret`. Undefined for other flags. */
-export function secretHint(flag: string): string | undefined {
-  const row = ALL.find((option) => option.flag === `${flag}-file`)
-  return row && `Other users can see arguments. Set ${row.variable}, or pass a file with --${row.flag}.`
+export function secretHint(given: string): string | undefined {
+  const row = Object.entries(SECRETS).find(([, [name]]) => name === given)
+  return row && `Other users can see arguments. Set ${row[0]}, or pass a file with --${given}-file.`
 }
 
-export function addSecretOptions(command: Command, ...options: readonly SecretOption[]): Command {
-  for (const { flag, variable, what } of options)
-    command.option(`--${flag} <path>`, `a file with ${what}; default: the variable ${variable}`)
-  return command
+/** The flag of a file with the secret. Its value is the secret: from the file, else from the variable, else undefined. */
+export function secretFile(variable: Secret) {
+  const [name, what] = SECRETS[variable]
+  const secret = z
+    .string()
+    .optional()
+    .transform((path) => (path === undefined ? readVariable(variable) : readSecret(path, what)))
+  return flag(`--${name}-file <path>`, `a file with ${what}; default: the variable ${variable}`, secret)
 }
 
-/** Undefined unless at least one half was given. Throws like `readSecret`. */
-export function readPair(command: Command, ofSecret: SecretOption, ofKey: SecretOption): CredentialPair | undefined {
-  const signingSecret = readSecret(command, ofSecret)
-  const authKey = readSecret(command, ofKey)
-  if (signingSecret === undefined && authKey === undefined) return undefined
-  return { ...(signingSecret !== undefined && { signingSecret }), ...(authKey !== undefined && { authKey }) }
+/** The flags of the pair that signs or verifies callbacks. */
+export const PAIR_FLAGS = { signingSecret: secretFile('SIGNING_SECRET'), authKey: secretFile('AUTH_KEY') }
+
+/** Undefined unless at least one half was given. */
+export function pairOf(signingSecret: string | undefined, authKey: string | undefined): CredentialPair | undefined {
+  return signingSecret === undefined && authKey === undefined ? undefined : defined({ signingSecret, authKey })
 }
 
-/** Throws a `CliError` with this message if no secret was given. */
-export function neededSecret(command: Command, option: SecretOption, message: string): string {
-  const given = readSecret(command, option)
+export function neededSigningSecret(given: string | undefined): string {
   if (given !== undefined) return given
-  throw new CliError('usage', message, `Set ${option.variable}, or pass a file with --${option.flag}.`)
+  throw usage('No signing secret was given.', 'Set SIGNING_SECRET, or pass a file with --signing-secret-file.')
 }
 
-/** Undefined if none was given. Throws a `CliError` if the file is unreadable or empty. */
-export function readSecret(command: Command, { flag, variable, what }: SecretOption): string | undefined {
-  const path: unknown = command.opts()[flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]
-  if (typeof path !== 'string') return readVariable(variable)
+function readSecret(path: string, what: string): string {
   // Editors append a line end; it is not part of the secret.
   const text = readNamedFile(path, `The file of ${what}`)
     .toString('utf8')
     .replace(/\r?\n$/, '')
   if (text !== '') return text
-  throw new CliError('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)} is empty.`, `Check ${path}.`)
+  throw usage(`${what.charAt(0).toUpperCase()}${what.slice(1)} is empty.`, `Check ${path}.`)
 }
 
 /** Reads a file that an option names. `what` is the subject of the error message. */

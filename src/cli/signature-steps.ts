@@ -3,13 +3,13 @@ import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
 import { findChange } from '../operations/doctor/changes.ts'
 
-export interface Step {
+interface Step {
   readonly step: 'header' | 'age' | 'body' | 'digest'
   readonly holds: boolean
   readonly text: string
 }
 
-export interface Verdict {
+interface Verdict {
   readonly holds: boolean
   readonly steps: readonly Step[]
   /** Found or likely causes. Empty if the signature holds. */

@@ -7,7 +7,7 @@ import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../em
 import type { CallbackKind } from '../public/events.ts'
 import { CALLBACKS, type CallbackEvent } from '../testing/callbacks.ts'
 import { KNOWN_FIELDS, type Fields, type KnownFields } from '../testing/fields.ts'
-import { CliError } from './exit-codes.ts'
+import { usage } from './command.ts'
 import { shown } from './terminal.ts'
 
 interface Triggered {
@@ -63,12 +63,11 @@ function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
 export function findTriggered(given: string | undefined, events: readonly Triggered[]): Triggered {
   const event = events.find(({ name }) => name === given)
   if (event !== undefined) return event
-  if (given === undefined) throw new CliError('usage', 'No event was given.', '`trigger --list` prints all events.')
+  if (given === undefined) throw usage('No event was given.', '`trigger --list` prints all events.')
   const names = events.map(({ name }) => name)
   const family = names.filter((name) => name.includes(given))
   const meant = family.length > 0 ? family.join(' or ') : nearest(given, names)
-  throw new CliError(
-    'usage',
+  throw usage(
     `There is no event ${shown(given)}.`,
     meant === undefined ? '`trigger --list` prints all events.' : `Did you mean ${meant}?`,
   )

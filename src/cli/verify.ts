@@ -1,63 +1,55 @@
 /** `verify`: explains step by step why a signature holds or not. */
 import { buffer } from 'node:stream/consumers'
-import { InvalidArgumentError, type Command } from 'commander'
+import { z } from 'zod'
 import { systemClock } from '../runtime/clock.ts'
-import { wholeNumber } from './arguments.ts'
-import { CliError, EXIT_CODES } from './exit-codes.ts'
-import { addSecretOptions, neededSecret, readNamedFile, SIGNING_SECRET } from './secrets.ts'
-import { checkSignature, type Verdict } from './signature-steps.ts'
-import type { Terminal } from './terminal.ts'
-
-interface VerifyOptions {
-  readonly header: string
-  readonly body?: string
-  readonly at?: number
-  readonly tolerance: number
-  readonly json?: true
-}
+import { command, flag, readBy, toggle, usage, wholeNumber } from './command.ts'
+import { EXIT_CODES } from './exit-codes.ts'
+import { neededSigningSecret, readNamedFile, secretFile } from './secrets.ts'
+import { checkSignature } from './signature-steps.ts'
 
 const DAY_SECONDS = 86_400
 
-export function define(command: Command, terminal: Terminal): void {
-  addSecretOptions(command, SIGNING_SECRET)
-    .requiredOption('--header <value>', 'the value of X-Service-Signature')
-    .option('--body <path>', 'a file with the exact body; default: the standard input')
-    .option('--at <time>', 'check its age at this time (Unix seconds, or a date); default: now', readTime)
-    .option('--tolerance <seconds>', 'maximum difference between t and that time', wholeNumber(0, DAY_SECONDS), 300)
-    .option('--json', 'print the verdict as one line of JSON')
-    .addHelpText('after', `\nExample:\n  SIGNING_SECRET=… messaging-webhooks verify --header 't=…,v1=…' < body.json`)
-    .action(async (options: VerifyOptions) => {
-      const secret = neededSecret(command, SIGNING_SECRET, 'No signing secret was given.')
-      const verdict = checkSignature({
-        header: options.header,
-        body: await readBody(options.body),
-        secret,
-        nowMs: options.at ?? systemClock().now(),
-        toleranceSeconds: options.tolerance,
-      })
-      if (options.json) terminal.printJson(verdict)
-      else printVerdict(verdict, terminal)
-      process.exitCode = verdict.holds ? EXIT_CODES.ok.code : EXIT_CODES.notProved.code
-    })
-}
+export const { define } = command({
+  flags: {
+    signingSecret: secretFile('SIGNING_SECRET'),
+    header: flag('--header <value>', 'the value of X-Service-Signature', z.string()),
+    body: flag('--body <path>', 'a file with the exact body; default: the standard input', z.string().optional()),
+    at: flag(
+      '--at <time>',
+      'check its age at this time (Unix seconds, or a date); default: now',
+      readBy('Expected Unix seconds, or a date such as 2026-01-31T12:00:00Z.', (text) =>
+        /^\d{1,12}$/.test(text) ? Number(text) * 1_000 : Date.parse(text),
+      ).optional(),
+    ),
+    toleranceSeconds: flag(
+      '--tolerance <seconds>',
+      'maximum difference between t and that time',
+      wholeNumber(0, DAY_SECONDS).default(300),
+    ),
+    json: toggle('--json', 'print the verdict as one line of JSON'),
+  },
+  notes: `Example:\n  SIGNING_SECRET=… messaging-webhooks verify --header 't=…,v1=…' < body.json`,
+  async run({ signingSecret, header, body, at, toleranceSeconds, json }, { print, printJson, colours }) {
+    const secret = neededSigningSecret(signingSecret)
+    const nowMs = at ?? systemClock().now()
+    const verdict = checkSignature({ header, body: await readBody(body), secret, nowMs, toleranceSeconds })
+    const { holds, steps, causes } = verdict
+    process.exitCode = EXIT_CODES[holds ? 'ok' : 'notProved'].code
+    if (json) {
+      printJson(verdict)
+      return
+    }
+    const { green, red, bold } = colours
+    for (const { step, holds: isRight, text } of steps)
+      print(`${isRight ? green('✓') : red('✗')} ${bold(step.padEnd(6))} ${text}`)
+    for (const cause of causes) print(`→ ${cause}`)
+    print(holds ? green('The signature holds.') : red('The signature does not hold.'))
+  },
+})
 
 async function readBody(path: string | undefined): Promise<Buffer> {
   if (path !== undefined) return readNamedFile(path, 'The file of the body')
   if (process.stdin.isTTY)
-    throw new CliError('usage', 'No body was given.', 'Pass it on the standard input, `< body.json`, or with --body.')
+    throw usage('No body was given.', 'Pass it on the standard input, `< body.json`, or with --body.')
   return buffer(process.stdin)
-}
-
-function readTime(text: string): number {
-  const ms = /^\d{1,12}$/.test(text) ? Number(text) * 1_000 : Date.parse(text)
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected Unix seconds, or a date such as 2026-01-31T12:00:00Z.')
-  return ms
-}
-
-function printVerdict({ holds, steps, causes }: Verdict, { print, colours }: Terminal): void {
-  const { green, red, bold } = colours
-  for (const { step, holds: right, text } of steps)
-    print(`${right ? green('✓') : red('✗')} ${bold(step.padEnd(6))} ${text}`)
-  for (const cause of causes) print(`→ ${cause}`)
-  print(holds ? green('The signature holds.') : red('The signature does not hold.'))
 }

@@ -1,30 +1,21 @@
 /**
  * Decides for each recipient of a send: accepted, scheduled, queued or refused. Contract, service.md#states-and-transitions.
  */
-import type { Clock } from '../runtime/clock.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { isListed } from './channels.ts'
 import type { Journal, RecipientEntry } from './journal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { CREDITS_A_PART, NUMBER_FORM } from './not-shown.ts'
-import type { NetworkProfile } from './options.ts'
+import type { EmulatorSettings } from './options.ts'
 import { documentedOutcome, outcomeOf } from './outcomes.ts'
 import type { Project } from './projects.ts'
-import { drawUuid, type Seed } from './random.ts'
+import { createCounter, drawUuid } from './random.ts'
 import type { Send } from './send-request.ts'
 import { partsOf } from './parts.ts'
 
 /** Codes that refuse a recipient. Codes 15 to 21 never appear in an answer. */
 const REFUSAL_CODES = [12, 22, 23] as const
 type RefusalCode = (typeof REFUSAL_CODES)[number]
-
-interface AcceptParts {
-  readonly seed: Seed
-  readonly clock: Pick<Clock, 'now'>
-  readonly network: NetworkProfile
-  readonly lifecycle: Pick<Lifecycle, 'begin'>
-  readonly journal: Pick<Journal, 'addOtp'>
-}
 
 export interface Accepted {
   readonly recipients: readonly RecipientEntry[]
@@ -35,15 +26,12 @@ export interface Accepted {
 }
 
 /** Returns the function that accepts sends. Message ids derive from the seed, the recipient and the number of sends to it. */
-export function createAccept({ seed, clock, network, lifecycle, journal }: AcceptParts) {
-  const sendsTo = new Map<string, number>()
-
-  function nextId(project: string, to: string): string {
-    const name = `${project} ${to}`
-    const nth = sendsTo.get(name) ?? 0
-    sendsTo.set(name, nth + 1)
-    return drawUuid(seed, 'message', project, to, nth)
-  }
+export function createAccept(
+  { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
+  lifecycle: Pick<Lifecycle, 'begin'>,
+  journal: Pick<Journal, 'addOtp'>,
+) {
+  const countSend = createCounter()
 
   /** The reason for a refusal. Undefined if accepted, and then the credits are spent. */
   function refusalOf(project: Project, send: Send, to: readonly string[], parts: number): RefusalCode | undefined {
@@ -54,30 +42,29 @@ export function createAccept({ seed, clock, network, lifecycle, journal }: Accep
     return project.spend(cost * to.length, parts * to.length)
   }
 
-  /** Contract, service.md#what-the-service-does: every OTP send is logged, including refused ones. */
-  function log({ from, to, id, status }: Readonly<Record<'from' | 'to' | 'id' | 'status', string>>): void {
-    const timestamp = Math.floor(clock.now() / 1_000)
-    journal.addOtp({ timestamp, sender: from, recipient: to, messageId: id, deliveryState: status })
-  }
-
   /** One entry per part, or a single one for a refusal. */
   function acceptOne(
     project: Project,
     send: Send,
     given: string,
-    { parts, refusal }: { readonly parts: number; readonly refusal: RefusalCode | undefined },
+    parts: number,
+    refusal: RefusalCode | undefined,
   ): readonly RecipientEntry[] {
     const { channel, channelName, type, scheduledForMs } = send
     const to = given.replace(/^\+/, '')
     const { name, senderId } = project.state()
-    const id = nextId(name, to)
+    const id = drawUuid(seed, 'message', name, to, countSend(`${name} ${to}`))
     const outcome = outcomeOf(network, seed, { number: to, channel, messageId: id })
     const isScheduled = scheduledForMs !== undefined && scheduledForMs > clock.now()
     const code = refusal ?? (isScheduled ? 14 : outcome.answer)
     const status = ROW_BY_CODE.get(code)?.word ?? ''
     const entry = { messageId: id, to: given, status, statusCode: String(code), type }
     const from = send.from ?? senderId
-    if (type === 'transactional') log({ from, to, id, status })
+    // Contract, service.md#what-the-service-does: every OTP send is logged, including refused ones.
+    if (type === 'transactional') {
+      const timestamp = Math.floor(clock.now() / 1_000)
+      journal.addOtp({ timestamp, sender: from, recipient: to, messageId: id, deliveryState: status })
+    }
     if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
     const message = { id, project: name, channel, channelName, from, to, type }
     return Array.from({ length: parts }, (_, index) => {
@@ -93,12 +80,12 @@ export function createAccept({ seed, clock, network, lifecycle, journal }: Accep
     const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
     const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
     if (whole !== undefined) {
-      for (const given of send.to) acceptOne(project, send, given, { parts, refusal: whole })
+      for (const given of send.to) acceptOne(project, send, given, parts, whole)
       return { recipients: [], messages: 0, refusedWith: whole }
     }
     const recipients = send.to.flatMap((given) => {
       const refusal = isByRecipient ? refusalOf(project, send, [given], parts) : undefined
-      return acceptOne(project, send, given, { parts, refusal })
+      return acceptOne(project, send, given, parts, refusal)
     })
     const refused = recipients.map(({ statusCode }) => Number(statusCode)).filter(isRefusal)
     return { recipients, messages: recipients.length - refused.length, refusedWith: refused[0] }

@@ -22,9 +22,6 @@ export interface NamedChannel {
   readonly name: string
 }
 
-/** The configured names. */
-export type NamedChannels = ReturnType<typeof resolveChannelNames>
-
 /** The default channel of a send. */
 export const SMS: NamedChannel = { channel: 'sms', name: 'sms' }
 

@@ -5,8 +5,7 @@ import { z } from 'zod'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
 import { checkOptions } from '../runtime/check-options.ts'
-import { isRecord } from '../runtime/values.ts'
-import { bearerOf, readBody, reply, type EmulatorApp } from './http.ts'
+import { bearerOf, readBody, recordIn, reply, type EmulatorApp } from './http.ts'
 import { apiKeySchema } from './options.ts'
 import { OUTCOMES, type Outcome } from './outcomes.ts'
 import { TRIGGER_NAMES, TRIGGERS } from './payloads.ts'
@@ -37,85 +36,81 @@ const fields = z.record(z.string(), z.unknown())
 const project = z.string().optional()
 const triggerBody = z.strictObject({ event: z.enum(TRIGGER_NAMES), project, fields: fields.default({}) })
 const callbackBody = z.strictObject({ kind: z.enum(CALLBACK_KINDS), project, payload: fields })
-const PAGE = 100
+const PROJECT = '/control/projects/:project'
 
 /** Every route. The emulator's methods check the options in a body. */
 export const CONTROL_ROUTES: readonly ControlRoute[] = [
-  route('GET', '/control', 'These routes.', () =>
-    CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what })),
-  ),
-  route('GET', '/control/report', 'What was sent, answered and refused.', (it) => it.report()),
-  route(
-    'GET',
-    '/control/sends',
-    'The answered sends, a page at a time: `?after=` and `?limit=` (100).',
-    (it, { query }) => pageOf(it.sends(), query),
-  ),
-  route('GET', '/control/deliveries', 'The callbacks that were made, likewise.', (it, { query }) =>
-    pageOf(it.deliveries(), query),
-  ),
-  route('GET', '/control/otp-log', 'The `transactional` sends, likewise.', (it, { query }) =>
-    pageOf(it.otpLog(), query),
-  ),
-  route('GET', '/control/channels', 'What the channels are called.', (it) => it.channels()),
-  route('GET', '/control/outcomes', 'The documented numbers.', (it) =>
-    OUTCOMES.map((one) => shown(one, it.channels())),
-  ),
-  route('GET', '/control/triggers', 'What can be triggered.', () =>
-    TRIGGER_NAMES.map((event) => ({ event, kind: TRIGGERS[event].kind, what: TRIGGERS[event].what })),
-  ),
-  route('GET', '/control/projects', 'The projects, without keys.', (it) => it.projects()),
-  route('GET', '/control/projects/:project/keys', 'The live keys of a project.', (it, { of }) => it.keys(of)),
-  route(
-    'PATCH',
-    '/control/projects/:project',
-    'Changes its `balance`, `volumeLimit`, `senderId`, `enforceHttps`, `callbackUrls` and so on.',
-    (it, { body, of }) => it.configure(body, of),
-  ),
-  route(
-    'POST',
-    '/control/projects/:project/rotate-keys',
-    'A new Auth Key and signing secret, at once; or those that you name.',
-    (it, { body, of }) => it.rotateKeys(body, of),
-  ),
-  route(
-    'POST',
-    '/control/projects/:project/regenerate-api-key',
-    'A new API key; the old one is dead at once.',
-    (it, { body, of }) => it.regenerateApiKey(checkOptions(apiKeySchema, body).apiKey, of),
-  ),
-  route(
-    'POST',
-    '/control/trigger',
-    'Makes a callback that no send leads to: `{ event, project, fields }`.',
-    (it, { body }) => {
-      const { event, fields: own, ...of } = triggerBody.parse(body)
-      return it.trigger(event, own, of)
-    },
-  ),
-  route('POST', '/control/callback', 'Makes a callback of your own: `{ kind, project, payload }`.', (it, { body }) => {
-    const { kind, payload, ...of } = callbackBody.parse(body)
-    return it.callback(kind, payload, of)
+  ...routesOf('GET', {
+    '/control': ['The routes.', () => CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what }))],
+    '/control/report': ['Counts of sends, callbacks and faults.', (it) => it.report()],
+    '/control/sends': [
+      'The answered sends, by page: `?after=` and `?limit=` (100).',
+      (it, { query }) => pageOf(it.sends(), query),
+    ],
+    '/control/deliveries': ['The callbacks, by page.', (it, { query }) => pageOf(it.deliveries(), query)],
+    '/control/otp-log': ['The `transactional` sends, by page.', (it, { query }) => pageOf(it.otpLog(), query)],
+    '/control/channels': ['The names of the channels.', (it) => it.channels()],
+    '/control/outcomes': ['The documented numbers.', (it) => OUTCOMES.map((one) => shown(one, it.channels()))],
+    '/control/triggers': [
+      'The triggers.',
+      () => TRIGGER_NAMES.map((event) => ({ event, kind: TRIGGERS[event].kind, what: TRIGGERS[event].what })),
+    ],
+    '/control/projects': ['The projects, without keys.', (it) => it.projects()],
+    [`${PROJECT}/keys`]: ['The live keys of a project.', (it, { of }) => it.keys(of)],
   }),
-  route(
-    'POST',
-    '/control/idle',
-    'Answers `{ idle }` when all callbacks were made, or when `deadlineMs` (10,000) has passed.',
-    async (it, { body }) => ({ idle: await it.idle(body) }),
-  ),
+  ...routesOf('PATCH', {
+    [PROJECT]: ['Changes settings, such as `balance` or `callbackUrls`.', (it, { body, of }) => it.configure(body, of)],
+  }),
+  ...routesOf('POST', {
+    [`${PROJECT}/rotate-keys`]: [
+      'Sets a new Auth Key and signing secret: those in the body, or random ones.',
+      (it, { body, of }) => it.rotateKeys(body, of),
+    ],
+    [`${PROJECT}/regenerate-api-key`]: [
+      'Sets a new API key. The old one is invalid at once.',
+      (it, { body, of }) => it.regenerateApiKey(checkOptions(apiKeySchema, body).apiKey, of),
+    ],
+    '/control/trigger': [
+      'Posts a callback that does not result from a send: `{ event, project, fields }`.',
+      (it, { body }) => {
+        const { event, fields: own, ...of } = triggerBody.parse(body)
+        return it.trigger(event, own, of)
+      },
+    ],
+    '/control/callback': [
+      'Posts a custom callback: `{ kind, project, payload }`.',
+      (it, { body }) => {
+        const { kind, payload, ...of } = callbackBody.parse(body)
+        return it.callback(kind, payload, of)
+      },
+    ],
+    '/control/idle': [
+      'Answers `{ idle }` after the last callback, or after `deadlineMs` (10,000).',
+      async (it, { body }) => ({ idle: await it.idle(body) }),
+    ],
+  }),
 ]
 
-function route(method: ControlRoute['method'], path: string, what: string, run: ControlRoute['run']): ControlRoute {
-  return { method, path, what, run }
+function routesOf(
+  method: ControlRoute['method'],
+  table: Readonly<Record<string, readonly [what: string, run: ControlRoute['run']]>>,
+): readonly ControlRoute[] {
+  return Object.entries(table).map(([path, [what, run]]) => ({ method, path, what, run }))
 }
+
+const page = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0),
+  limit: z.coerce.number().int().min(1).max(10_000).default(100),
+})
 
 /** A page of a list, and the start of the next page. */
 function pageOf<T>(list: readonly T[], query: URLSearchParams): { items: readonly T[]; next: number | null } {
-  const page = z
-    .strictObject({ after: z.coerce.number().int().min(0), limit: z.coerce.number().int().min(1).max(10_000) })
-    .parse({ after: query.get('after') ?? 0, limit: query.get('limit') ?? PAGE })
-  const end = page.after + page.limit
-  return { items: list.slice(page.after, end), next: end < list.length ? end : null }
+  const { after, limit } = page.parse({
+    after: query.get('after') ?? undefined,
+    limit: query.get('limit') ?? undefined,
+  })
+  const end = after + limit
+  return { items: list.slice(after, end), next: end < list.length ? end : null }
 }
 
 /** Uses the configured channel names. JSON has no Infinity. */
@@ -137,6 +132,10 @@ class Refused extends Error {
   }
 }
 
+function invalid(message: string, status = 400): Refused {
+  return new Refused(status, 'invalid_request', message)
+}
+
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
 /**
@@ -148,9 +147,8 @@ function checkAccess(request: IncomingMessage, token: string | undefined): void 
   if (given !== undefined && token !== undefined && timingSafeEqual(sha256(given), sha256(token))) return
   const problem = whyTokenIsNeeded(request)
   if (problem === undefined) return
-  const [status, advice] =
-    token === undefined ? [403, 'Set a controlToken to allow it.'] : [401, 'Send the controlToken as a Bearer token.']
-  throw new Refused(status, 'control_refused', `${problem} ${advice}`)
+  if (token === undefined) throw new Refused(403, 'control_refused', `${problem} Set a controlToken to allow it.`)
+  throw new Refused(401, 'control_refused', `${problem} Send the controlToken as a Bearer token.`)
 }
 
 function sha256(text: string): Buffer {
@@ -181,7 +179,7 @@ export function createControlApp(emulator: Controlled, token: string | undefined
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkAccess(request, token)
     const url = URL.parse(request.url ?? '/', 'http://localhost')
-    if (url === null) throw new Refused(400, 'invalid_request', 'The request target is not a URL.')
+    if (url === null) throw invalid('The request target is not a URL.')
     const path = url.pathname.replace(/\/+$/, '')
     const candidates = CONTROL_ROUTES.flatMap((one) => {
       const match = new RegExp(`^${one.path.replace(':project', '([^/]*)')}$`).exec(path)
@@ -216,27 +214,20 @@ function decode(part: string | undefined): OfProject {
   try {
     return part === undefined || part === '' ? {} : { project: decodeURIComponent(part) }
   } catch {
-    throw new Refused(400, 'invalid_request', 'The path has an invalid percent encoding.')
+    throw invalid('The path has an invalid percent encoding.')
   }
 }
 
 /** A web page may post a form without a preflight request, so refuse any body not declared as JSON. */
 async function bodyOf(request: IncomingMessage): Promise<object> {
   const read = await readBody(request)
-  const text = 'text' in read ? read.text.trim() : ''
-  if (text !== '' && !/^\s*application\/json\b/i.test(request.headers['content-type'] ?? ''))
-    throw new Refused(415, 'invalid_request', 'The body must be JSON, with the content-type application/json.')
-  const body = 'parsed' in read ? (read.parsed ?? {}) : text === '' ? {} : parseJson(text)
-  if (isRecord(body)) return body
-  throw new Refused(400, 'invalid_request', 'The body is not a JSON object.')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  if ('parsed' in read && read.parsed === undefined) return {}
+  if ('text' in read && read.text.trim() === '') return {}
+  if ('text' in read && !/^\s*application\/json\b/i.test(request.headers['content-type'] ?? ''))
+    throw invalid('The body must be JSON, with the content-type application/json.', 415)
+  const body = recordIn(read)
+  if (body !== undefined) return body
+  throw invalid('The body is not a JSON object.')
 }
 
 function asRefusal(error: unknown): { readonly status: number; readonly code: string; readonly message: string } {

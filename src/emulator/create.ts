@@ -1,4 +1,6 @@
 /** Assembles the emulator. */
+import http from 'node:http'
+import { withLastResort } from '../http/last-resort.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -6,7 +8,7 @@ import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { messageOf, type Delivery } from './outgoing.ts'
 import { createSender } from './sender.ts'
 import { createControlApp, type Controlled } from './control.ts'
-import { listenOn, type Listening } from './http.ts'
+import { listenOn } from './http.ts'
 import { createJournal } from './journal.ts'
 import { createLifecycle } from './lifecycle.ts'
 import {
@@ -34,13 +36,13 @@ const LATEST_ANSWER_MS = 2_000
  * `listen`. Throws an `OptionsError` for an invalid option.
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  const { seed, clock, channels, network, faults, sendFaults, proofOf, keep, ca, ...resolved } =
-    resolveEmulatorOptions(options)
+  const settings = resolveEmulatorOptions(options)
+  const { seed, clock, channels } = settings
   const nowMs = (): number => clock.now()
-  const projects = createProjects(resolved.projects, seed, nowMs)
-  const journal = createJournal(seed, keep)
+  const projects = createProjects(settings.projects, seed, nowMs)
+  const journal = createJournal(seed, settings.keep)
   const listeners = new Set<(activity: Activity) => void>()
-  let listening: Promise<Listening> | undefined
+  let listening: ReturnType<typeof listenOn> | undefined
   let isClosed = false
   let made = 0
 
@@ -75,15 +77,12 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   }
 
   const sender = createSender({
-    seed,
-    faults,
+    ...settings,
     nowMs,
-    timeoutMs: resolved.callbackTimeoutMs,
     onDelivery(delivery) {
       journal.addDelivery(delivery)
       notify({ type: 'delivery', delivery })
     },
-    ca,
   })
 
   /** Never rejects. `key` identifies the callback in this run. Contract, service.md#delivery-rules: nothing is retried. */
@@ -91,32 +90,26 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     const { name, callbackUrls, enforceHttps } = project.state()
     const url = callbackUrls[kind]
     const previous = project.previousPair()
-    const about = { kind, project: name, proof: proofOf(kind, payload), previous, enforceHttps, payload, key }
+    const about = { kind, project: name, proof: settings.proofOf(kind, payload), previous, enforceHttps, payload, key }
     if (url !== undefined) return sender.send({ ...about, ...project.keys(), url })
     journal.addWithoutUrl()
     return []
   }
 
-  const lifecycle = createLifecycle({
-    seed,
-    clock,
-    network,
+  const lifecycle = createLifecycle(
+    settings,
     projects,
     journal,
-    post: (project, kind, payload, key) => void post(projects.get(project), kind, payload, key),
-  })
-  const app = createEndpoint({
-    clock,
+    (project, kind, payload, key) => void post(projects.get(project), kind, payload, key),
+  )
+  const app = createEndpoint(settings, {
     projects,
-    channels,
-    accept: createAccept({ seed, clock, network, lifecycle, journal }),
+    accept: createAccept(settings, lifecycle, journal),
     record(send) {
       journal.addSend(send)
       notify({ type: 'send', send })
     },
     journal,
-    seed,
-    faults: sendFaults,
     untilReported,
     isClosed: () => isClosed,
   })
@@ -179,7 +172,11 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       return post(project, kind, payload, nextKey())
     },
   } satisfies Controlled
-  const controlApp = createControlApp(controlled, resolved.controlToken)
+  const controlApp = createControlApp(controlled, settings.controlToken)
+
+  const server = http.createServer(
+    withLastResort((request, response) => controlApp(request, response, () => app(request, response))),
+  )
 
   return {
     ...controlled,
@@ -188,20 +185,18 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     async listen(port = 0, host = '127.0.0.1') {
       checkOpen()
       if (listening !== undefined) throw new MessagingWebhooksError('emulator_listening')
-      const starting = listenOn(port, host, (request, response) =>
-        controlApp(request, response, () => app(request, response)),
-      )
-      listening = starting
+      listening = listenOn(server, port, host)
       // If the port is unavailable, `listen` may be called again.
-      starting.catch(() => (listening = undefined))
-      const { url, port: picked } = await starting
-      return { url, port: picked }
+      listening.catch(() => (listening = undefined))
+      return listening
     },
     async close() {
       isClosed = true
       lifecycle.close()
-      const server = await listening?.catch(() => undefined)
-      await Promise.all([server?.close(), sender.close()])
+      await listening?.catch(() => undefined)
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await Promise.all([closed, sender.close()])
     },
     onActivity,
   }

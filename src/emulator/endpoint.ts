@@ -1,13 +1,13 @@
 /** The send endpoint. Contract, service.md#send-a-message, #authentication-errors, #send-failures. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../runtime/clock.ts'
-import { refusalBody, SMS, wrapped, type NamedChannel, type NamedChannels, type Refusal } from './channels.ts'
-import { drawSendFault, type SendFaultName, type SendFaultRates } from './faults.ts'
+import { refusalBody, SMS, wrapped, type NamedChannel, type Refusal } from './channels.ts'
+import { drawSendFault, type SendFaultName } from './faults.ts'
 import { reply, type EmulatorApp } from './http.ts'
 import type { Journal, RecipientEntry, SendRecord } from './journal.ts'
 import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from './not-shown.ts'
 import type { Project, Projects } from './projects.ts'
-import type { Seed } from './random.ts'
+import type { EmulatorSettings } from './options.ts'
+import { createCounter } from './random.ts'
 import type { Accepted } from './accept.ts'
 import { fieldOf, readRequest, readSend, type Fields, type Send, type SendRequest } from './send-request.ts'
 
@@ -22,14 +22,10 @@ const REFUSALS: Readonly<Record<12 | 22 | 23, Refusal>> = {
 }
 
 interface EndpointParts {
-  readonly clock: Pick<Clock, 'now'>
   readonly projects: Projects
-  readonly channels: NamedChannels
   readonly accept: (project: Project, send: Send) => Accepted
   readonly record: (send: SendRecord) => void
   readonly journal: Pick<Journal, 'addLostRequest'>
-  readonly seed: Seed
-  readonly faults: SendFaultRates
   /** Resolves when a callback of one of these messages has been answered, or after a timeout. */
   readonly untilReported: (messageIds: readonly string[]) => Promise<unknown>
   readonly isClosed: () => boolean
@@ -46,17 +42,17 @@ interface Answer {
   readonly recipients?: readonly RecipientEntry[]
 }
 
-export function createEndpoint(parts: EndpointParts): EmulatorApp {
-  const { clock, projects, channels, accept, seed, faults } = parts
-  const sendsOf = new Map<string, number>()
+export function createEndpoint(
+  { clock, channels, seed, sendFaults: faults }: Pick<EmulatorSettings, 'clock' | 'channels' | 'seed' | 'sendFaults'>,
+  { projects, accept, record, journal, untilReported, isClosed }: EndpointParts,
+): EmulatorApp {
+  const countSend = createCounter()
 
   /** Depends only on the recipient and the number of sends to it, so that no draw depends on other sends. */
   function faultOf(fields: Fields): SendFaultName | undefined {
     if (Object.keys(faults).length === 0) return undefined
     const name = JSON.stringify([fields['project'], fields['to']])
-    const nth = sendsOf.get(name) ?? 0
-    sendsOf.set(name, nth + 1)
-    return drawSendFault(faults, seed, `${name} ${nth}`)
+    return drawSendFault(faults, seed, `${name} ${countSend(name)}`)
   }
 
   function answerTo(fields: Fields, apiKey: string | undefined): Answer {
@@ -70,7 +66,10 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
       return { status, body, channel: channelName, refusal: message }
     }
     const { name } = project.state()
-    if (named === undefined) return invalid(SMS, name, { channel: [noSuchChannel()] })
+    if (named === undefined) {
+      const names = Object.values(channels.all()).flat().join(', ')
+      return invalid(SMS, name, { channel: [`The channel field names no channel; there are ${names}.`] })
+    }
     const send = readSend(named, fields)
     if ('errors' in send) return invalid(named, name, send.errors)
     const { recipients, messages, refusedWith } = accept(project, send)
@@ -80,10 +79,6 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
     const refusal = REFUSALS[refusedWith]
     const body = { ...refusalBody(channel, refusal), ...(recipients.length === 0 ? {} : { recipients }) }
     return { ...about, status: NOTHING_ACCEPTED_STATUS, body, refusal: refusal.text }
-  }
-
-  function noSuchChannel(): string {
-    return `The channel field names no channel; there are ${Object.values(channels.all()).flat().join(', ')}.`
   }
 
   /** Also answers requests with unreadable fields. */
@@ -100,21 +95,20 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
     if (fields === 'aborted') return void response.destroy()
     const drawn = typeof fields === 'string' ? undefined : faultOf(fields)
     if (drawn === 'lostRequest') {
-      parts.journal.addLostRequest()
+      journal.addLostRequest()
       return void request.socket.resetAndDestroy()
     }
     const { status, body, project, channel, refusal, recipients = [] } = answerToRead(fields, apiKey)
     const fault = status === 200 && recipients.length > 0 ? drawn : undefined
-    const reported =
-      fault === 'lateAnswer' ? parts.untilReported(recipients.map(({ messageId }) => messageId)) : undefined
+    const reported = fault === 'lateAnswer' ? untilReported(recipients.map(({ messageId }) => messageId)) : undefined
     const httpStatus = fault === 'badGateway' ? BAD_GATEWAY_STATUS : status
     const { method = '' } = request
-    parts.record({ atMs: clock.now(), method, project, channel, httpStatus, refusal, recipients, fault })
+    record({ atMs: clock.now(), method, project, channel, httpStatus, refusal, recipients, fault })
     // Drains the request: a client that is cut off while sending does not read its answer.
     if (fields === 'too large') request.resume()
     await reported
     if (fault === undefined || fault === 'lateAnswer') reply(response, status, body)
-    else replyWithFault(response, fault, JSON.stringify(body))
+    else FAULTY_REPLIES[fault](response, JSON.stringify(body))
   }
 
   return (request, response, next) => {
@@ -122,7 +116,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
     if (!PATHS.includes(path.replace(/\/+$/, ''))) {
       if (next === undefined) reply(response, 404, { message: 'Not found.' })
       else next()
-    } else if (parts.isClosed()) {
+    } else if (isClosed()) {
       reply(response, 503, { message: 'The emulator is closed.' }, { connection: 'close' })
     } else if (request.method === 'POST' || request.method === 'GET') {
       answer(request, response).catch((error: unknown) => {
@@ -160,25 +154,20 @@ function refused({ channel, name }: NamedChannel, status: number, refusal: Refus
 
 const BAD_GATEWAY_STATUS = 502
 /** The page of a gateway that lost its upstream. */
-const PAGE = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'
+const BAD_GATEWAY_PAGE = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'
 
-/** Applies a fault to an answer that would be 200. */
-function replyWithFault(
-  response: ServerResponse,
-  fault: Exclude<SendFaultName, 'lostRequest' | 'lateAnswer'>,
-  body: string,
-): void {
-  const { socket } = response
-  switch (fault) {
-    case 'silence':
-      return
-    case 'noAnswer':
-      return void socket?.resetAndDestroy()
-    case 'halfAnswer':
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
-      response.write(body.slice(0, body.length / 2), () => socket?.destroy())
-      return
-    case 'badGateway':
-      response.writeHead(BAD_GATEWAY_STATUS, { 'content-type': 'text/html', 'content-length': PAGE.length }).end(PAGE)
-  }
+/** Faults of an answer that would be 200. A silent one leaves the connection open. */
+const FAULTY_REPLIES: Readonly<
+  Record<Exclude<SendFaultName, 'lostRequest' | 'lateAnswer'>, (response: ServerResponse, body: string) => void>
+> = {
+  silence() {},
+  noAnswer: ({ socket }) => socket?.resetAndDestroy(),
+  halfAnswer(response, body) {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+    response.write(body.slice(0, body.length / 2), () => response.socket?.destroy())
+  },
+  badGateway: (response) =>
+    response
+      .writeHead(BAD_GATEWAY_STATUS, { 'content-type': 'text/html', 'content-length': BAD_GATEWAY_PAGE.length })
+      .end(BAD_GATEWAY_PAGE),
 }

@@ -30,72 +30,37 @@ interface FaultRow {
 
 /** Every fault, in the order of the reference. Contract, service.md#delivery-rules, #callback-authenticity. */
 export const FAULTS = {
-  duplicate: { what: 'It is posted once more; each of the two has other faults of its own.', taken: 'yes' },
-  reorder: {
-    what: 'It is held back until a later one of the same message was posted, or for 1 s.',
-    taken: 'yes',
-    slot: 'moment',
-  },
-  delay: { what: 'It is posted up to 1.5 s later.', taken: 'yes', slot: 'moment' },
-  burst: {
-    what: 'It is held back until 10 such have gathered, or for 250 ms; then they are posted at once.',
-    taken: 'yes',
-    slot: 'moment',
-  },
-  drop: { what: 'It is not posted.', taken: 'does not arrive', slot: 'way' },
-  connectionReset: {
-    what: 'The connection is reset in the middle of the body.',
-    taken: 'does not arrive',
-    slot: 'way',
-  },
-  halfClose: {
-    what: 'The sender’s half of the connection is closed behind the body, before the answer.',
-    taken: 'yes',
-    slot: 'way',
-  },
-  chunkedBody: { what: 'The body comes in chunks, without a length.', taken: 'yes' },
-  slowBody: { what: 'The body comes in pieces, over up to 1 s.', taken: 'yes' },
-  clockSkew: {
-    what: 'It is signed by a clock that is up to 240 s off, either way.',
-    taken: 'yes',
-    slot: 'proof',
-    needs: 'signature',
-  },
-  behind300: { what: 'It is signed 300 s ago.', taken: 'yes', slot: 'proof', needs: 'signature' },
-  ahead300: { what: 'It is signed 300 s in the future.', taken: 'yes', slot: 'proof', needs: 'signature' },
-  behind301: { what: 'It is signed 301 s ago.', taken: 'no', slot: 'proof', needs: 'signature' },
-  ahead301: { what: 'It is signed 301 s in the future.', taken: 'no', slot: 'proof', needs: 'signature' },
-  staleSignature: { what: 'It is signed ten minutes to a day ago.', taken: 'no', slot: 'proof', needs: 'signature' },
+  duplicate: { what: 'Posted twice; each request has its own other faults.', taken: 'yes' },
+  reorder: { what: 'Held until a later callback of its message is posted, or for 1 s.', taken: 'yes', slot: 'moment' },
+  delay: { what: 'Posted up to 1.5 s later.', taken: 'yes', slot: 'moment' },
+  burst: { what: 'Held until 10 have gathered, or for 250 ms; then posted together.', taken: 'yes', slot: 'moment' },
+  drop: { what: 'Not posted.', taken: 'does not arrive', slot: 'way' },
+  connectionReset: { what: 'The connection is reset within the body.', taken: 'does not arrive', slot: 'way' },
+  halfClose: { what: 'The sender closes its half of the connection after the body.', taken: 'yes', slot: 'way' },
+  chunkedBody: { what: 'The body is sent in chunks, without a length.', taken: 'yes' },
+  slowBody: { what: 'The body is sent in pieces over up to 1 s.', taken: 'yes' },
+  clockSkew: { what: 'The signing clock is off by up to 240 s.', taken: 'yes', slot: 'proof', needs: 'signature' },
+  behind300: { what: 'Signed 300 s ago.', taken: 'yes', slot: 'proof', needs: 'signature' },
+  ahead300: { what: 'Signed 300 s in the future.', taken: 'yes', slot: 'proof', needs: 'signature' },
+  behind301: { what: 'Signed 301 s ago.', taken: 'no', slot: 'proof', needs: 'signature' },
+  ahead301: { what: 'Signed 301 s in the future.', taken: 'no', slot: 'proof', needs: 'signature' },
+  staleSignature: { what: 'Signed ten minutes to a day ago.', taken: 'no', slot: 'proof', needs: 'signature' },
   tamperedByte: {
-    what: 'One byte is changed after signing: of the authKey, or anywhere in a body that has no authKey.',
+    what: 'One byte is changed after signing: in the authKey, or anywhere in a body without one.',
     taken: 'no',
     slot: 'proof',
   },
-  oldKey: {
-    what: 'It has the authKey and the signature of the pair before the last rotation; of a made-up pair if there was none.',
-    taken: 'no',
-    slot: 'proof',
-  },
+  oldKey: { what: 'Uses the pair before the last rotation, or else a random pair.', taken: 'no', slot: 'proof' },
   headerTwice: {
     what: 'The signature header is sent twice.',
     taken: 'by its authKey',
     slot: 'proof',
     needs: 'signature',
   },
-  noSignature: {
-    what: 'It has no signature header; the authKey is its only proof.',
-    taken: 'by its authKey',
-    slot: 'proof',
-    needs: 'both',
-  },
-  noAuthKey: {
-    what: 'It has no authKey; the signature is its only proof.',
-    taken: 'by its signature',
-    slot: 'proof',
-    needs: 'both',
-  },
-  nulText: { what: 'A free text holds a NUL character.', taken: 'yes' },
-  badUtf8: { what: 'A free text holds bytes that are not UTF-8.', taken: 'yes' },
+  noSignature: { what: 'No signature header.', taken: 'by its authKey', slot: 'proof', needs: 'both' },
+  noAuthKey: { what: 'No authKey in the body.', taken: 'by its signature', slot: 'proof', needs: 'both' },
+  nulText: { what: 'A free text contains a NUL character.', taken: 'yes' },
+  badUtf8: { what: 'A free text contains bytes that are not UTF-8.', taken: 'yes' },
 } as const satisfies Readonly<Record<string, FaultRow>>
 
 /** The name of a fault of callbacks. */
@@ -234,15 +199,12 @@ interface SendFaultRow {
 
 /** Every fault of an answer. A request has at most one. All but `lostRequest` apply to accepted sends. */
 export const SEND_FAULTS = {
-  lostRequest: { what: 'The connection is reset, and nothing is made of the send.', made: 'no' },
+  lostRequest: { what: 'The connection is reset before the send is processed.', made: 'no' },
   noAnswer: { what: 'The connection is reset without an answer.', made: 'yes' },
-  silence: { what: 'No answer comes for as long as the client waits.', made: 'yes' },
-  halfAnswer: { what: 'The connection is closed in the middle of the answer.', made: 'yes' },
-  badGateway: { what: 'The answer is a 502 with a page of HTML.', made: 'yes' },
-  lateAnswer: {
-    what: 'The answer comes when a callback of the send has been answered, or after 2 s without one.',
-    made: 'yes',
-  },
+  silence: { what: 'The connection stays open without an answer.', made: 'yes' },
+  halfAnswer: { what: 'The connection is closed within the answer.', made: 'yes' },
+  badGateway: { what: 'The answer is a 502 with an HTML page.', made: 'yes' },
+  lateAnswer: { what: 'The answer follows the first answered callback, or comes after 2 s.', made: 'yes' },
 } as const satisfies Readonly<Record<string, SendFaultRow>>
 
 /** The name of a fault of answers. */

@@ -26,6 +26,12 @@ export function createHolds(clock: Clock) {
   const waiting = new Set<Held>()
   let isReleased = false
 
+  function release(which: (held: Held) => boolean): void {
+    for (const held of [...waiting].filter(which)) held.go()
+  }
+
+  const isOfBurst = ({ why }: Held): boolean => why === 'burst'
+
   function hold(why: Held['why'], place: Place, longestMs: number): Promise<void> {
     return new Promise((resolve) => {
       const held: Held = {
@@ -38,39 +44,28 @@ export function createHolds(clock: Clock) {
         },
       }
       // The timer of the first one releases the whole burst.
-      const cancel = clock.setTimer(why === 'burst' ? goBurst : held.go, longestMs, true)
+      const cancel = clock.setTimer(() => (why === 'burst' ? release(isOfBurst) : held.go()), longestMs, true)
       waiting.add(held)
-      if (why === 'burst' && burst().length >= BURST_SIZE) goBurst()
+      if (why === 'burst' && [...waiting].filter(isOfBurst).length >= BURST_SIZE) release(isOfBurst)
     })
-  }
-
-  function burst(): readonly Held[] {
-    return [...waiting].filter(({ why }) => why === 'burst')
-  }
-
-  function goBurst(): void {
-    for (const held of burst()) held.go()
   }
 
   return {
     /** Resolves when the request may be posted. */
-    wait({ faults, draw }: PlannedRequest, place: Place): Promise<void> {
-      if (isReleased) return Promise.resolve()
+    async wait({ faults, draw }: PlannedRequest, place: Place): Promise<void> {
+      if (isReleased) return
       if (faults.has('delay'))
-        return hold('delay', place, wholeNumber(draw('delay'), SHORTEST_DELAY_MS, LONGEST_DELAY_MS))
-      if (faults.has('reorder')) return hold('reorder', place, LONGEST_REORDER_MS)
-      if (faults.has('burst')) return hold('burst', place, LONGEST_BURST_MS)
-      return Promise.resolve()
+        await hold('delay', place, wholeNumber(draw('delay'), SHORTEST_DELAY_MS, LONGEST_DELAY_MS))
+      else if (faults.has('reorder')) await hold('reorder', place, LONGEST_REORDER_MS)
+      else if (faults.has('burst')) await hold('burst', place, LONGEST_BURST_MS)
     },
     /** Releases requests that waited to be overtaken by this one. */
-    passed({ message, nth }: Place): void {
-      for (const held of [...waiting])
-        if (held.why === 'reorder' && held.place.message === message && held.place.nth < nth) held.go()
-    },
+    passed: ({ message, nth }: Place): void =>
+      release(({ why, place }) => why === 'reorder' && place.message === message && place.nth < nth),
     /** Releases all requests, now and in future. */
     release(): void {
       isReleased = true
-      for (const held of [...waiting]) held.go()
+      release(() => true)
     },
   }
 }

@@ -1,10 +1,10 @@
 /** HTTP for the emulator: request bodies and tokens, JSON answers, its server, and callback URLs. */
 import { once } from 'node:events'
-import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import getRawBody from 'raw-body'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { withLastResort } from '../http/last-resort.ts'
+import { isRecord } from '../runtime/values.ts'
 import { MAX_REQUEST_BYTES } from './not-shown.ts'
 
 /** Middleware for Express or Connect, or a listener for `http.createServer`. */
@@ -22,6 +22,16 @@ export async function readBody(
   return { text: await getRawBody(request, { limit: MAX_REQUEST_BYTES, length, encoding: 'utf8' }) }
 }
 
+/** The JSON object in a body. Undefined if it is anything else. */
+export function recordIn(read: Awaited<ReturnType<typeof readBody>>): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = 'parsed' in read ? read.parsed : JSON.parse(read.text)
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 export function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
 }
@@ -35,15 +45,8 @@ export function reply(response: ServerResponse, status: number, body: object, he
     .end(text)
 }
 
-export interface Listening {
-  readonly url: string
-  readonly port: number
-  close(): Promise<void>
-}
-
-/** Serves the app. Throws `emulator_port` if the port is unavailable. */
-export async function listenOn(port: number, host: string, app: EmulatorApp): Promise<Listening> {
-  const server = http.createServer(withLastResort(app))
+/** Throws `emulator_port` if the port is unavailable. */
+export async function listenOn(server: Server, port: number, host: string): Promise<{ url: string; port: number }> {
   server.listen(port, host)
   try {
     await once(server, 'listening')
@@ -52,15 +55,7 @@ export async function listenOn(port: number, host: string, app: EmulatorApp): Pr
   }
   const address = server.address() as AddressInfo // A TCP server always has such an address.
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
-  return {
-    url: `http://${name}:${address.port}`,
-    port: address.port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return { url: `http://${name}:${address.port}`, port: address.port }
 }
 
 /** Undefined unless the text is an http or https URL. */

@@ -4,56 +4,56 @@
 
 /** What the documentation does not show, and the emulator's behaviour. */
 const CHOICES = {
-  'Names of the channels but `sms`':
-    '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`, or what `channels` calls them; a send without `channel` is SMS.',
+  'Names of the channels other than `sms`':
+    '`chat-app`, `premium` (on demand), `premium-subscription` and `airtime`, or those of the option `channels`. A send without `channel` is an SMS.',
   'Required fields of a send':
-    '`to`, and `message` but for airtime, which takes `amount`; `from` defaults to the project’s sender ID.',
+    '`to` and `message`; for airtime `to` and `amount`. `from` defaults to the project’s sender ID.',
   'Several recipients':
-    '`to` is a list in JSON, is repeated in a form or query, or has commas; at most 1,000 a request.',
-  'A send for a future time': '`scheduledFor`, in Unix seconds; a time that has passed sends at once.',
+    '`to` is a list in JSON, repeated in a form or query, or separated by commas. At most 1,000 per request.',
+  'Scheduled sends': '`scheduledFor`, in Unix seconds. A past time sends immediately.',
   'HTTP status of codes 12, 22 and 23':
-    '200 where at least one recipient was accepted, else 400 with the error envelope; `recipients` in both.',
-  'Refusals on other channels than SMS':
-    'The table lists 12, 22 and 23 for SMS alone, so there is no code and no `recipients` there: a send with a number that is not supported, or beyond the balance or the volume limit, is refused as a whole, 400 with the error envelope.',
-  'Sends for a future time on other channels':
-    'The table lists 14 for SMS alone, so `scheduledFor` is a bad field there.',
-  '`status` of the error envelopes of premium and airtime':
-    '`invalid_request` for bad fields, else `refused`: the words of the codes are those of SMS.',
-  'Which form of an error envelope is used when':
-    'Chat-app: `message` and `errors` for bad fields, `MessageData.Error` for the balance, else `error`. Airtime: `data.message` for the balance, else `status` and `errorMessage`.',
-  'Numbers that are not supported (12)': 'What is not 7 to 15 digits, and the test number for it.',
-  'What a send costs': 'One credit a message part; airtime costs its `amount`.',
-  'The volume limit': 'Message parts a day, by UTC; no limit where none is set.',
+    '200 if at least one recipient was accepted, otherwise 400 with the error envelope. Both have `recipients`.',
+  'Refusals on channels other than SMS':
+    'The table lists codes 12, 22 and 23 only for SMS. On other channels, an unsupported number, an insufficient balance or an exceeded volume limit refuses the whole send: 400 with the error envelope, without codes and `recipients`.',
+  'Scheduled sends on channels other than SMS':
+    'The table lists code 14 only for SMS. On other channels, `scheduledFor` is an invalid field.',
+  '`status` in the error envelopes of premium and airtime':
+    '`invalid_request` for invalid fields, otherwise `refused`, because the words of the codes belong to SMS.',
+  'Forms of an error envelope':
+    'Chat-app: `message` and `errors` for invalid fields, `MessageData.Error` for the balance, otherwise `error`. Airtime: `data.message` for the balance, otherwise `status` and `errorMessage`.',
+  'Unsupported numbers (12)': 'Anything but 7 to 15 digits, and the test number.',
+  'Price of a send': 'One credit per message part. Airtime costs its `amount`.',
+  'Volume limit': 'Message parts per UTC day. Default: no limit.',
   'Message parts':
-    'Each part has an entry in `recipients` with its number as `messagePart`, the `messageId` of the message, and a report of its own. 160 GSM characters or 70 others are one part.',
-  '`messages` of an answer': 'The number of accepted parts, not of recipients: a long text has several.',
-  'The OTP log of a send that was refused':
-    'An entry a recipient, with an id of its own and the word of the code; of a send that was refused as a whole, too.',
-  'Where `apiKey` may stand beside the documented places':
-    'Nowhere: a POST with credentials in its query has none. Where a header and a field differ, the header counts.',
-  'A wrong request with several faults': 'No key (401) goes before the project (404, 400), then fields.',
+    'Each part has an entry in `recipients` with its number as `messagePart` and the `messageId` of the message, and its own report. A part holds 160 GSM characters or 70 others.',
+  '`messages` of an answer': 'The number of accepted parts, not of recipients.',
+  'OTP log of a refused send':
+    'One entry per recipient, with its own id and the word of the code, even if the whole send was refused.',
+  'Other places of `apiKey`':
+    'None: credentials in the query of a POST are ignored. If a header and a field differ, the header counts.',
+  'A request with several errors': 'A missing key (401) precedes the project (404, 400), which precedes the fields.',
   'Limits of a request':
-    '1 MiB, 10,000 characters of message; a larger one is answered 413 or 400. Other methods get 405.',
-  'Reports with a code of 15 to 21 by SMS':
-    'The SMS delivery callback with the code’s word as `status`, and `statusCode` as text.',
-  'Code 13 on chat-app': 'Given by its test number alone; it is reported as `statuses.status` `queued`.',
-  'The reason of carrier B’s `failed`': '`description` and `status_code`.',
-  'The priority queue of `transactional` sends':
-    'Their first step takes the least of `network.delayMs`; that of others, anything up to the most.',
-  'Retries of transient failures for `transactional`':
-    'Three, after 1, 2 and 4 seconds (`network.retries`, `network.retryDelayMs`); the last failure is reported.',
+    '1 MiB (413), and 10,000 characters of message (400). Methods other than GET and POST get 405.',
+  'SMS reports with codes 15 to 21':
+    'The SMS delivery callback, with the code’s word as `status` and the code as text in `statusCode`.',
+  'Code 13 on chat-app': 'Only for its test number, and reported as `queued` in `statuses.status`.',
+  'Reason of carrier B’s `failed`': '`description` and `status_code`.',
+  'Priority queue of `transactional` sends':
+    'Their first step takes the minimum of `network.delayMs`. That of other sends takes up to the maximum.',
+  'Retries of `transactional` sends after transient failures':
+    'Three, after 1, 2 and 4 seconds (`network.retries`, `network.retryDelayMs`). The last failure is reported.',
   'Reports of airtime and premium sends':
     'Airtime: the SMS delivery callback with its own `channel`. Premium: a `delivery` on the subscription URL.',
   'Payload of a received message':
-    '`project`, `id`, `channel`, `from`, `to`, `text`, `timestamp`; `to` is the shortcode, or the project’s chat-app number.',
+    '`project`, `id`, `channel`, `from`, `to`, `text` and `timestamp`. `to` is the shortcode, or the project’s chat-app number.',
   'Payload of a payment':
-    '`project`, `id`, `type` (`push`, `c2b`, `paybill`), `amount`, `currency`, `phone`, `reference`, `status` (`completed`, `failed`), `timestamp`; no reason of a failure.',
+    '`project`, `id`, `type` (`push`, `c2b`, `paybill`), `amount`, `currency`, `phone`, `reference`, `status` (`completed`, `failed`) and `timestamp`. A failure has no reason.',
   'Payload of a premium event':
-    '`project`, `event`, `phone`, `shortcode`, `timestamp`, and `keyword` but in the report on a send; a delivery report also `messageId` and `status`, a bill `amount` and `currency`.',
+    '`project`, `event`, `phone`, `shortcode` and `timestamp`; `keyword`, except in the report of a send; `messageId` and `status` in a delivery report; `amount` and `currency` in a bill.',
   '`event` of a premium event':
-    'The documented types; `billed`, as the documentation says of a customer, and `renewal_reminder` for a word that it does not have.',
-  'Whether a callback has an authKey where its fields list none, as of the chat-app':
-    'It has, and a signature: the service says that every callback carries both. `proof` is for one that does otherwise.',
+    'The documented types; `billed`, the documentation’s word for a billed customer; and `renewal_reminder` as an undocumented word.',
+  'authKey of callbacks whose documented fields omit it, such as the chat-app’s':
+    'Present, with a signature: the documentation says that every callback has both. The option `proof` changes it.',
   'Names of the carriers': '`carrier-a` and `carrier-b` (`network.names`).',
 }
 

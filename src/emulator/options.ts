@@ -201,6 +201,9 @@ interface NamedTypes {
 /** Options of `createEmulator`. */
 export type EmulatorOptions = Given<typeof emulatorOptions, NamedTypes>
 
+/** The checked options. */
+export type EmulatorSettings = ReturnType<typeof resolveEmulatorOptions>
+
 /** Throws an `OptionsError` for an invalid option. */
 export function resolveEmulatorOptions(options: EmulatorOptions) {
   const { clock, channels, proof, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)

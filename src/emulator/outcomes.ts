@@ -27,83 +27,81 @@ export interface Outcome {
   readonly what: string
 }
 
-const SMS: readonly Channel[] = ['sms']
 /** Channels whose reports use the statuses of SMS. */
 const SMS_LIKE: readonly Channel[] = ['sms', 'premium', 'premium-subscription', 'airtime']
-const CHAT_APP: readonly Channel[] = ['chat-app']
-const ALL: readonly Channel[] = [...SMS_LIKE, ...CHAT_APP]
 
-const ALWAYS = Number.POSITIVE_INFINITY
+/** What the outcomes of a group share. */
+const ON_CARRIER_A = { channels: SMS_LIKE, answer: 11, carrier: 'carrierA' } as const
+const ON_CARRIER_B = { channels: SMS_LIKE, answer: 11, carrier: 'carrierB' } as const
+const ON_SMS = { channels: ['sms'], answer: 11, carrier: 'carrierA' } as const
+const ON_CHAT_APP = { channels: ['chat-app'], answer: 11 } as const
+
 /** A code that carrier A's table does not list. */
 const UNLISTED_CODE = 9_999
 
+function outcome(
+  number: string,
+  group: Pick<Outcome, 'channels' | 'answer' | 'carrier'>,
+  reports: readonly string[],
+  what: string,
+  more: Partial<Outcome> = {},
+): Outcome {
+  return { number, ...group, reports, what, ...more }
+}
+
 /** The number is 99910000 and the code in four digits. */
-function onCarrierA(code: number): Outcome {
+function ofCode(code: number): Outcome {
   const word = carrierAStatus(code)
-  return {
-    number: `99910000${String(code).padStart(4, '0')}`,
-    channels: SMS_LIKE,
-    answer: 11,
-    carrier: 'carrierA',
-    ...(word === 'network_failure' ? { reports: ['success'], transientFailures: ALWAYS } : { reports: [word] }),
-    what: code === 0 ? 'Delivered on carrier A.' : `Carrier A’s code ${code}.`,
-  }
+  const what = code === 0 ? 'Delivered on carrier A.' : `Carrier A’s code ${code}.`
+  const isTransient = word === 'network_failure'
+  return outcome(`99910000${String(code).padStart(4, '0')}`, ON_CARRIER_A, [isTransient ? 'success' : word], what, {
+    ...(isTransient && { transientFailures: Infinity }),
+  })
 }
 
-function onCarrierB(last: number, word: string, what: string, more: Partial<Outcome> = {}): Outcome {
-  const number = `99920000000${last}`
-  return { number, channels: SMS_LIKE, answer: 11, carrier: 'carrierB', reports: [word], what, ...more }
-}
-
-function onChatApp(last: number, reports: readonly string[], what: string, more: Partial<Outcome> = {}): Outcome {
-  return { number: `99930000000${last}`, channels: CHAT_APP, answer: 11, reports, what, ...more }
-}
-
-function onSms(number: string, reports: readonly string[], what: string, more: Partial<Outcome> = {}): Outcome {
-  return { number, channels: SMS, answer: 11, carrier: 'carrierA', reports, what, ...more }
-}
-
-function afterTransient(failures: number, times: string): Outcome {
-  const what = `Carrier A’s network fails ${times}, then it is delivered.`
-  return onSms(`99911000000${failures}`, ['success'], what, { transientFailures: failures })
-}
-
-function byCode(code: 15 | 17 | 18 | 19 | 21, word: string, what: string): Outcome {
-  return onSms(`9994000000${code}`, [word], what)
-}
-
-/** Only for SMS, the only channel for which the contract lists these codes. */
-function refused(code: 12 | 22 | 23, what: string): Outcome {
-  return { number: `9994000000${code}`, channels: SMS, answer: code, reports: [], what }
-}
-
-/** Every documented number. */
+/** Every documented number. Refusals are only for SMS, the only channel for which the contract lists their codes. */
 export const OUTCOMES: readonly Outcome[] = [
-  ...[...CARRIER_A_CODES.keys(), UNLISTED_CODE].map(onCarrierA),
-  afterTransient(1, 'once'),
-  afterTransient(2, '2 times'),
-  onCarrierB(0, 'delivered', 'Delivered on carrier B.'),
-  onCarrierB(1, 'failed', 'Carrier B failed, with a reason.', { reason: 'Number not in use.' }),
-  onCarrierB(2, 'do_not_disturb', 'Carrier B’s own word: the recipient wants no such messages.'),
-  onChatApp(0, ['sent', 'delivered'], 'Sent and delivered.'),
-  onChatApp(1, ['sent', 'delivered', 'read'], 'Sent, delivered and read.'),
-  onChatApp(2, ['failed'], 'Failed: outside the 24-hour window.', {
+  ...[...CARRIER_A_CODES.keys(), UNLISTED_CODE].map(ofCode),
+  outcome('999110000001', ON_SMS, ['success'], 'Fails once on carrier A’s network, then delivered.', {
+    transientFailures: 1,
+  }),
+  outcome('999110000002', ON_SMS, ['success'], 'Fails twice on carrier A’s network, then delivered.', {
+    transientFailures: 2,
+  }),
+  outcome('999200000000', ON_CARRIER_B, ['delivered'], 'Delivered on carrier B.'),
+  outcome('999200000001', ON_CARRIER_B, ['failed'], 'Failed on carrier B, with a reason.', {
+    reason: 'Number not in use.',
+  }),
+  outcome(
+    '999200000002',
+    ON_CARRIER_B,
+    ['do_not_disturb'],
+    'Carrier B’s own word: the recipient blocks such messages.',
+  ),
+  outcome('999300000000', ON_CHAT_APP, ['sent', 'delivered'], 'Sent and delivered.'),
+  outcome('999300000001', ON_CHAT_APP, ['sent', 'delivered', 'read'], 'Sent, delivered and read.'),
+  outcome('999300000002', ON_CHAT_APP, ['failed'], 'Failed: outside the 24-hour window.', {
     reason: 'Re-engagement message: more than 24 hours have passed since the customer last wrote.',
   }),
-  onChatApp(3, ['queued', 'sent', 'delivered'], 'Answered queued (13), then reported queued, sent, delivered.', {
-    answer: 13,
+  outcome(
+    '999300000003',
+    { ...ON_CHAT_APP, answer: 13 },
+    ['queued', 'sent', 'delivered'],
+    'Queued (13) in the answer, then reported queued, sent and delivered.',
+  ),
+  outcome('999300000004', ON_CHAT_APP, ['sent'], 'Sent, without a further report.'),
+  outcome('999300000005', ON_CHAT_APP, ['sent', 'failed'], 'Sent, then failed.', {
+    reason: 'The recipient no longer uses the app.',
   }),
-  onChatApp(4, ['sent'], 'Sent, and nothing after it.'),
-  onChatApp(5, ['sent', 'failed'], 'Sent, then failed.', { reason: 'The recipient uses the app no more.' }),
-  onSms('999400000011', [], 'Accepted, and no report ever comes.', { channels: ALL }),
-  byCode(15, 'device_ack', 'The device acknowledged it.'),
-  byCode(17, 'expired', 'Not delivered in time.'),
-  byCode(18, 'stopped_by_user', 'The recipient opted out.'),
-  byCode(19, 'stopped_by_admin', 'Blocked by policy: the number is on a blacklist.'),
-  byCode(21, 'delivery_failure', 'The carrier reported a failure.'),
-  refused(12, 'Refused at once: the number is not supported.'),
-  refused(22, 'Refused at once, as if the balance were too low.'),
-  refused(23, 'Refused at once, as if the volume limit were exceeded.'),
+  outcome('999400000011', { ...ON_SMS, channels: [...SMS_LIKE, 'chat-app'] }, [], 'Accepted, and never reported.'),
+  outcome('999400000015', ON_SMS, ['device_ack'], 'The device acknowledged it.'),
+  outcome('999400000017', ON_SMS, ['expired'], 'Not delivered in time.'),
+  outcome('999400000018', ON_SMS, ['stopped_by_user'], 'The recipient opted out.'),
+  outcome('999400000019', ON_SMS, ['stopped_by_admin'], 'Blocked by policy: the number is on a blacklist.'),
+  outcome('999400000021', ON_SMS, ['delivery_failure'], 'The carrier reported a failure.'),
+  outcome('999400000012', { channels: ['sms'], answer: 12 }, [], 'Refused: the number is not supported.'),
+  outcome('999400000022', { channels: ['sms'], answer: 22 }, [], 'Refused, as with an insufficient balance.'),
+  outcome('999400000023', { channels: ['sms'], answer: 23 }, [], 'Refused, as beyond the volume limit.'),
 ]
 
 const byNumber: ReadonlyMap<string, Outcome> = new Map(OUTCOMES.map((outcome) => [outcome.number, outcome]))
@@ -142,19 +140,18 @@ export function outcomeOf(
   if (documented !== undefined) return documented
   const { permanentShare, transientShare, unreachableShare } = network
   const chance = draw(seed, 'outcome', messageId)
-  const outcome = (reports: readonly string[], more: Partial<Outcome> = {}): Outcome => {
-    return { number, channels: [channel], answer: 11, what: 'By the network profile.', reports, ...more }
-  }
+  const drawn = (reports: readonly string[], carrier?: Carrier, more?: Partial<Outcome>): Outcome =>
+    outcome(number, { channels: [channel], answer: 11, ...(carrier && { carrier }) }, reports, 'By the profile.', more)
   if (channel === 'chat-app') {
-    if (chance < permanentShare) return outcome(['failed'])
+    if (chance < permanentShare) return drawn(['failed'])
     const isRead = draw(seed, 'read', messageId) < network.readShare
-    return outcome(isRead ? ['sent', 'delivered', 'read'] : ['sent', 'delivered'])
+    return drawn(isRead ? ['sent', 'delivered', 'read'] : ['sent', 'delivered'])
   }
   // A number never changes its carrier.
   const carrier = draw(seed, 'carrier', number) < network.carrierAShare ? 'carrierA' : 'carrierB'
-  if (carrier === 'carrierB') return outcome([chance < permanentShare ? 'failed' : 'delivered'], { carrier })
-  if (chance < permanentShare) return outcome(['delivery_impossible'], { carrier })
-  if (chance < permanentShare + unreachableShare) return outcome(['absent_subscriber'], { carrier })
+  if (carrier === 'carrierB') return drawn([chance < permanentShare ? 'failed' : 'delivered'], carrier)
+  if (chance < permanentShare) return drawn(['delivery_impossible'], carrier)
+  if (chance < permanentShare + unreachableShare) return drawn(['absent_subscriber'], carrier)
   const isTransient = chance < permanentShare + unreachableShare + transientShare
-  return outcome(['success'], { carrier, ...(isTransient ? { transientFailures: 1 } : {}) })
+  return drawn(['success'], carrier, isTransient ? { transientFailures: 1 } : {})
 }

@@ -1,7 +1,7 @@
 /** Posts once, on a new connection, without redirects or retries. Contract, service.md#delivery-rules. */
 import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
-import type { Clock } from '../runtime/clock.ts'
+import { pause, type Clock } from '../runtime/clock.ts'
 import type { PlannedRequest } from './faults.ts'
 import { wholeNumber, type Draw } from './random.ts'
 import type { BuiltRequest } from './request.ts'
@@ -41,7 +41,7 @@ export function post(
     let whole = false
     let isCut = false
     let cancelTimer = (): void => {}
-    let cancelWriting = (): void => {}
+    const ended = new AbortController()
     const secure = target.protocol === 'https:'
     const request = (secure ? https : http).request(target, {
       method: 'POST',
@@ -58,7 +58,7 @@ export function post(
     /** Later calls have no effect. */
     function finish(result: { readonly status: number } | { readonly error: string }): void {
       cancelTimer()
-      cancelWriting()
+      ended.abort()
       signal.removeEventListener('abort', onAbort)
       resolve({ connected, whole, ...result })
       request.destroy()
@@ -92,7 +92,7 @@ export function post(
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort)
 
-    cancelWriting = writeBody(request, body, planned, { clock, onCut: () => (isCut = true) })
+    void writeBody(request, body, planned, { clock, signal: ended.signal, onCut: () => (isCut = true) })
   })
 }
 
@@ -121,48 +121,32 @@ function slowMsOf({ faults, draw }: PlannedRequest): number {
   return faults.has('slowBody') ? wholeNumber(draw('slow'), SHORTEST_SLOW_MS, LONGEST_SLOW_MS) : 0
 }
 
-/**
- * Writes the body, whole or in pieces, and ends the request; or calls `onCut` and cuts the connection half-way. Returns a
- * function that stops it.
- */
-function writeBody(
+/** Writes the body, whole or in pieces, and ends the request; or calls `onCut` and cuts the connection half-way. */
+async function writeBody(
   request: ClientRequest,
   body: Buffer,
   planned: PlannedRequest,
-  { clock, onCut }: { readonly clock: Clock; readonly onCut: () => void },
-): () => void {
+  { clock, signal, onCut }: { readonly clock: Clock; readonly signal: AbortSignal; readonly onCut: () => void },
+): Promise<void> {
   const { faults, draw } = planned
   const isCut = faults.has('connectionReset')
   const written = isCut ? body.subarray(0, Math.ceil(body.length / 2)) : body
   const pieces = faults.has('slowBody') || faults.has('chunkedBody') ? inPieces(written, draw) : [written]
   const pauseMs = slowMsOf(planned) / pieces.length
-  let cancelPause = (): void => {}
-
-  function write(nth: number): void {
-    const piece = pieces[nth]
+  for (const [nth, piece] of pieces.entries()) {
+    if (nth > 0 && pauseMs > 0) await pause(clock, pauseMs, signal)
+    await new Promise((resolve) => request.write(piece, resolve))
     if (request.destroyed) return
-    if (piece === undefined) end()
-    else
-      request.write(piece, () => {
-        if (nth + 1 === pieces.length || pauseMs === 0) write(nth + 1)
-        else cancelPause = clock.setTimer(() => write(nth + 1), pauseMs, true)
-      })
   }
-
-  function end(): void {
-    if (!isCut) {
-      request.end()
-      return
-    }
-    onCut()
-    const { socket } = request
-    // Node can reset only TCP sockets. Destroying a TLS socket also cuts the body off.
-    if (socket !== null && 'encrypted' in socket) socket.destroy()
-    else socket?.resetAndDestroy()
+  if (!isCut) {
+    request.end()
+    return
   }
-
-  write(0)
-  return () => cancelPause()
+  onCut()
+  const { socket } = request
+  // Node can reset only TCP sockets. Destroying a TLS socket also cuts the body off.
+  if (socket !== null && 'encrypted' in socket) socket.destroy()
+  else socket?.resetAndDestroy()
 }
 
 const FEWEST_PIECES = 2

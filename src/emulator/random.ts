@@ -21,6 +21,16 @@ export function draw(seed: Seed, ...labels: Labels): number {
   return drawsOf(seed, ...labels)('')
 }
 
+/** Numbers the calls with the same name, from 0. */
+export function createCounter(): (name: string) => number {
+  const counts = new Map<string, number>()
+  return (name) => {
+    const nth = counts.get(name) ?? 0
+    counts.set(name, nth + 1)
+    return nth
+  }
+}
+
 /** A whole number from `least` to `most`, both included. */
 export function wholeNumber(fraction: number, least: number, most: number): number {
   return least + Math.floor(fraction * (most - least + 1))

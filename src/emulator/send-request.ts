@@ -1,7 +1,7 @@
 /** Reads a send: fields and credentials from the header, query or body, then checks the fields. */
 import { isListed, type NamedChannel } from './channels.ts'
 import { isRecord } from '../runtime/values.ts'
-import { bearerOf, readBody, type MaybeParsed } from './http.ts'
+import { bearerOf, readBody, recordIn, type MaybeParsed } from './http.ts'
 import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from './not-shown.ts'
 
 /** Fields by name. A repeated field is a list. */
@@ -19,7 +19,9 @@ export interface SendRequest {
  * for both.
  */
 export async function readRequest(request: MaybeParsed): Promise<SendRequest> {
-  const fields = request.method === 'GET' ? fieldsOf(queryOf(request)) : await bodyFields(request)
+  const { method, url = '/' } = request
+  const query = (): URLSearchParams => URL.parse(url, 'http://localhost')?.searchParams ?? new URLSearchParams()
+  const fields = method === 'GET' ? fieldsOf(query()) : await bodyFields(request)
   const apiKey = typeof fields === 'string' ? undefined : fieldOf(fields, 'apiKey')
   const own = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined
   return { fields, apiKey: bearerOf(request) ?? own }
@@ -30,30 +32,23 @@ export function fieldOf(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
-function queryOf({ url = '/' }: MaybeParsed): URLSearchParams {
-  return URL.parse(url, 'http://localhost')?.searchParams ?? new URLSearchParams()
-}
-
 async function bodyFields(request: MaybeParsed): Promise<SendRequest['fields']> {
   try {
     const read = await readBody(request)
-    if ('parsed' in read) return isRecord(read.parsed) ? read.parsed : 'unreadable'
-    if (/^\s*application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
+    if ('text' in read && /^\s*application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
       return fieldsOf(new URLSearchParams(read.text))
-    const value: unknown = JSON.parse(read.text)
-    return isRecord(value) ? value : 'unreadable'
+    return recordIn(read) ?? 'unreadable'
   } catch (error) {
-    if (error instanceof SyntaxError) return 'unreadable'
     return isRecord(error) && error['type'] === 'entity.too.large' ? 'too large' : 'aborted'
   }
 }
 
+/** A repeated parameter is a list. */
 function fieldsOf(parameters: URLSearchParams): Fields {
-  const names = [...new Set(parameters.keys())]
   return Object.fromEntries(
-    names.map((name) => {
-      const values = parameters.getAll(name)
-      return [name, values.length === 1 ? values[0] : values]
+    [...new Set(parameters.keys())].map((name) => {
+      const [value, ...more] = parameters.getAll(name)
+      return [name, more.length === 0 ? value : [value, ...more]]
     }),
   )
 }
@@ -76,21 +71,26 @@ type FieldErrors = Readonly<Record<string, readonly string[]>>
 
 /** The contract does not show which fields are required; see not-shown.ts. */
 export function readSend({ channel, name }: NamedChannel, fields: Fields): Send | { readonly errors: FieldErrors } {
-  const errors = new Map<string, string[]>()
-  const isGiven = (field: string): boolean => ![undefined, ''].some((none) => none === fieldOf(fields, field))
+  const errors: Record<string, string[]> = {}
+
+  /** Undefined if the field is absent or empty. */
+  function given(field: string): unknown {
+    const value = fieldOf(fields, field)
+    return value === '' ? undefined : value
+  }
 
   function check(field: string, isRight: boolean, text: string): void {
-    if (!isRight) errors.set(field, [...(errors.get(field) ?? []), `The ${field} field ${text}`])
+    if (!isRight) (errors[field] ??= []).push(`The ${field} field ${text}`)
   }
 
   function text(field: string): string | undefined {
-    const value = isGiven(field) ? fieldOf(fields, field) : undefined
+    const value = given(field)
     check(field, value === undefined || typeof value === 'string', 'must be a string.')
     return typeof value === 'string' ? value : undefined
   }
 
   function number(field: string): number | undefined {
-    const value = isGiven(field) ? fieldOf(fields, field) : undefined
+    const value = given(field)
     const read = typeof value === 'string' ? Number(value) : value
     const isRight = typeof read === 'number' && Number.isFinite(read) && read >= 0
     check(field, read === undefined || isRight, 'must be a number of at least 0.')
@@ -106,14 +106,14 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields): Send 
   const seconds = number('scheduledFor')
   check('scheduledFor', seconds === undefined || isListed(14, channel), 'is for SMS alone.')
   const required = channel === 'airtime' ? 'amount' : 'message'
-  check(required, isGiven(required), 'is required.')
+  check(required, given(required) !== undefined, 'is required.')
   const isShort = (message?.length ?? 0) <= MAX_MESSAGE_CHARACTERS
   check('message', isShort, `may have at most ${MAX_MESSAGE_CHARACTERS} characters.`)
   const from = text('from')
   const type = text('type') ?? DEFAULT_TYPE
   // A free label without any effect, only checked.
   text('campaign')
-  if (errors.size > 0) return { errors: Object.fromEntries(errors) }
+  if (Object.keys(errors).length > 0) return { errors }
   return {
     channel,
     channelName: name,
@@ -129,10 +129,7 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields): Send 
 /** Undefined unless it is a string or a list of strings. */
 function recipients(value: unknown): readonly string[] | undefined {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value ?? '']
-  const texts = list.filter((item) => typeof item === 'string')
-  if (texts.length !== list.length) return undefined
-  return texts
-    .flatMap((text) => text.split(','))
-    .map((text) => text.trim())
-    .filter((text) => text !== '')
+  if (!list.every((item) => typeof item === 'string')) return undefined
+  const texts = list.flatMap((text) => text.split(',')).map((text) => text.trim())
+  return texts.filter((text) => text !== '')
 }

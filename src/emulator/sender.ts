@@ -13,6 +13,7 @@ import {
 import { createHolds, type Place } from './holds.ts'
 import { webUrl, withoutCredentials } from './http.ts'
 import { messageOf, type Delivery, type Outgoing } from './outgoing.ts'
+import { createPending } from './pending.ts'
 import { post, type Posted } from './post.ts'
 import type { Seed } from './random.ts'
 import { buildRequest } from './request.ts'
@@ -25,7 +26,7 @@ export interface SenderOptions {
   /** Milliseconds since the Unix epoch, for signatures. Delays use the machine's timers. */
   readonly nowMs: () => number
   /** For a whole request with its answer. */
-  readonly timeoutMs: number
+  readonly callbackTimeoutMs: number
   /** Called for each request, posted or dropped, in order of completion. Must not throw. */
   readonly onDelivery: (delivery: Delivery) => void
   /** Trusted certificate authorities for https, in PEM. Default: those of Node. */
@@ -36,14 +37,21 @@ export interface SenderOptions {
 const MOST_CONNECTIONS = 128
 
 /** Posts callbacks without retries. Opens no connection before the first. Contract, service.md#delivery-rules. */
-export function createSender({ seed, faults: rates, nowMs, timeoutMs, ca, onDelivery }: SenderOptions) {
+export function createSender({
+  seed,
+  faults: rates,
+  nowMs,
+  callbackTimeoutMs: timeoutMs,
+  ca,
+  onDelivery,
+}: SenderOptions) {
   const clock = systemClock(nowMs)
   const holds = createHolds(clock)
   const enter = createSlots(MOST_CONNECTIONS)
   const closing = new AbortController()
   // Each connection adds a listener; above ten, Node warns of a leak.
   setMaxListeners(MOST_CONNECTIONS, closing.signal)
-  const underWay = new Set<Promise<unknown>>()
+  const pending = createPending()
   let made = 0
 
   async function deliver(
@@ -108,24 +116,16 @@ export function createSender({ seed, faults: rates, nowMs, timeoutMs, ca, onDeli
     )
   }
 
-  /** Resolves when no request is pending or held back. */
-  async function idle(): Promise<void> {
-    while (underWay.size > 0) await Promise.all(underWay)
-  }
-
   return {
     /** Resolves when every request of the callback has been answered, has failed, or was dropped. Never rejects. */
-    send(outgoing: Outgoing): Promise<readonly Delivery[]> {
-      const sending = deliverAll(outgoing)
-      underWay.add(sending)
-      return sending.finally(() => underWay.delete(sending))
-    },
-    idle,
+    send: (outgoing: Outgoing): Promise<readonly Delivery[]> => pending.track(deliverAll(outgoing)),
+    /** Resolves when no request is pending or held back. */
+    idle: pending.idle,
     /** Aborts pending requests, drops held ones, and closes connections. */
     close(): Promise<void> {
       closing.abort()
       holds.release()
-      return idle()
+      return pending.idle()
     },
   }
 }

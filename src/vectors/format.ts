@@ -55,37 +55,39 @@ const ODD = [
 ] as const satisfies readonly CallbackAnomaly[]
 
 const unixSeconds = z.int().min(0)
-const name = z.string().min(1).describe('What is tried; no two of a family share a name')
+const name = z.string().min(1).describe('The case; unique within a family')
 const decidedBy = z
   .enum(['service', 'package'])
-  .describe('`service`: the answer follows from its documentation; `package`: that is silent, and this is our reading')
-const clock = z.number().min(0).describe('The receiver’s own clock, in Unix seconds, to the millisecond')
+  .describe(
+    '`service`: the answer follows from the service’s documentation; `package`: the documentation is silent, and the answer is our choice',
+  )
+const clock = z.number().min(0).describe('The receiver’s clock, in Unix seconds, to the millisecond')
 const bodyBase64 = z.base64().describe('The exact bytes of the body, in base64')
 const signedAt = unixSeconds
   .optional()
-  .describe('The `t` of the signature that proves it; absent where the authKey in the body does')
+  .describe('The `t` of the signature; absent if the authKey in the body is the proof')
 const kind = z
   .enum(CALLBACK_KINDS)
   .nullable()
-  .describe('What the URL is for; null where reports are recognised by their shape')
-const arrival = z.int().min(0).describe('The place in `arrivals`, from 0')
+  .describe('The kind of the URL; null if it recognises reports by their shape')
+const arrival = z.int().min(0).describe('The index in `arrivals`, from 0')
 
 const pair = z.strictObject({
-  project: z.string().optional().describe('Whose it is; absent where there is one project, whatever its name'),
-  authKey: z.string().min(1).optional().describe('The live authKey, if there is one'),
-  signingSecret: z.string().min(1).optional().describe('In UTF-8 the key of the HMAC, if there is one'),
+  project: z.string().optional().describe('The project; absent if there is only one'),
+  authKey: z.string().min(1).optional().describe('The live authKey'),
+  signingSecret: z.string().min(1).optional().describe('The key of the HMAC, in UTF-8'),
 })
 
 const accepted = z.strictObject({
-  verdict: z.literal('accepted').describe('Taken; with `proof`, `project` and `reported`'),
-  proof: z.enum(['authKey', 'signature', 'both']).describe('What held'),
-  project: z.string().nullable().describe('The project that was proved; null where neither pair nor body tells'),
-  reported: z.literal('signature_ignored').optional().describe('There was a signature, too, and it did not hold'),
+  verdict: z.literal('accepted').describe('Accepted; with `proof`, `project` and `reported`'),
+  proof: z.enum(['authKey', 'signature', 'both']).describe('The valid proofs'),
+  project: z.string().nullable().describe('The proved project; null if neither the pair nor the body names one'),
+  reported: z.literal('signature_ignored').optional().describe('An invalid signature was present too'),
 })
 
 const refused = z.strictObject({
-  verdict: z.literal('refused').describe('Not taken; with `reason`'),
-  reason: z.enum(REASONS).describe('The likeliest single cause, by its code in the page of errors'),
+  verdict: z.literal('refused').describe('Refused; with `reason`'),
+  reason: z.enum(REASONS).describe('The most likely cause: a code of the errors page'),
 })
 
 export const proofVector = z
@@ -93,12 +95,12 @@ export const proofVector = z
     name,
     decidedBy,
     clock,
-    policy: z.enum(PROOF_POLICIES).describe('Which proofs the URL asks for'),
-    pairs: z.array(pair).min(1).describe('The live pairs; several of one project are a rotation'),
+    policy: z.enum(PROOF_POLICIES).describe('The proofs that the URL requires'),
+    pairs: z.array(pair).min(1).describe('The live pairs; several pairs of one project are a rotation'),
     headers: z
       .array(z.tuple([z.string(), z.base64()]))
       .describe(
-        'Pairs of a name and, in base64, a value, as they came: repeated, and without white space round the value',
+        'Pairs of a name and a value in base64, in order of arrival; names may repeat, and values have no surrounding white space',
       ),
     bodyBase64,
     expected: z.discriminatedUnion('verdict', [accepted, refused]),
@@ -109,8 +111,8 @@ export const signatureVector = z
   .strictObject({
     name,
     decidedBy,
-    signingSecret: z.string().min(1).describe('In UTF-8 the key of the HMAC'),
-    t: unixSeconds.describe('The time of the header'),
+    signingSecret: z.string().min(1).describe('The key of the HMAC, in UTF-8'),
+    t: unixSeconds.describe('The `t` of the header'),
     bodyBase64,
     v1: z
       .string()
@@ -120,11 +122,11 @@ export const signatureVector = z
   .meta({ id: 'signature' })
 
 const failure = z.strictObject({
-  kind: z.enum(['transient', 'permanent', 'unreachable']).describe('What kind of failure'),
-  resend: z.boolean().describe('Whether the service recommends to send again'),
-  cause: z.enum(FAILURE_CAUSES).describe('The service’s word for it'),
-  reason: z.string().optional().describe('The carrier’s or provider’s own words'),
-  code: z.string().optional().describe('The `status_code` of carrier B'),
+  kind: z.enum(['transient', 'permanent', 'unreachable']).describe('The kind of failure'),
+  resend: z.boolean().describe('Whether the service recommends sending again'),
+  cause: z.enum(FAILURE_CAUSES).describe('The service’s word for the failure'),
+  reason: z.string().optional().describe('The reason in the carrier’s or provider’s words'),
+  code: z.string().optional().describe('Carrier B’s `status_code`'),
 })
 
 export const normalisationVector = z
@@ -133,26 +135,26 @@ export const normalisationVector = z
     decidedBy,
     clock,
     kind,
-    networks: z.record(z.string(), z.enum(CARRIERS)).describe('Whose the networks are, by their names in callbacks'),
+    networks: z.record(z.string(), z.enum(CARRIERS)).describe('The carrier of each network, by its name in callbacks'),
     signedAt,
     bodyBase64,
     expected: z.strictObject({
-      type: z.enum(EVENT_TYPES).describe('The event'),
-      problem: z.enum(UNREADABLE).optional().describe('Why it is `unrecognized`'),
-      shape: z.enum(['sms', 'chat-app']).optional().describe('Which of the two delivery callbacks'),
-      messageId: z.string().optional().describe('As text, also where it was sent as a number'),
-      channel: z.string().optional().describe('As it was sent'),
-      network: z.string().optional().describe('As it was sent'),
-      carrier: z.enum(CARRIERS).optional().describe('Where the network or the word tells'),
-      recipient: z.string().optional().describe('As it was sent'),
-      status: z.string().optional().describe('The word as it was sent'),
-      statusCode: z.int().optional().describe('The code of the table, sent as a code or as its word'),
-      scheduled: z.boolean().optional().describe('With `message.queued`: planned for later'),
-      failure: failure.optional().describe('With `message.failed`'),
-      word: z.string().optional().describe('With `subscription.other`: what was sent'),
-      oddities: z.array(z.enum(ODD)).optional().describe('What was odd, sorted'),
-      timestamp: unixSeconds.nullable().describe('When it happened; null where nothing tells'),
-      timestampSource: z.enum(['payload', 'signature', 'arrival']).describe('What tells'),
+      type: z.enum(EVENT_TYPES).describe('The event type'),
+      problem: z.enum(UNREADABLE).optional().describe('The problem of an `unrecognized` event'),
+      shape: z.enum(['sms', 'chat-app']).optional().describe('The shape of the delivery callback'),
+      messageId: z.string().optional().describe('The message id as text, even if it was sent as a number'),
+      channel: z.string().optional().describe('The channel as sent'),
+      network: z.string().optional().describe('The network as sent'),
+      carrier: z.enum(CARRIERS).optional().describe('The carrier, if the network or the word determines it'),
+      recipient: z.string().optional().describe('The recipient as sent'),
+      status: z.string().optional().describe('The status word as sent'),
+      statusCode: z.int().optional().describe('The code in the service’s table, sent as a code or as its word'),
+      scheduled: z.boolean().optional().describe('For `message.queued`: whether it is scheduled'),
+      failure: failure.optional().describe('For `message.failed`'),
+      word: z.string().optional().describe('For `subscription.other`: the word as sent'),
+      oddities: z.array(z.enum(ODD)).optional().describe('The oddities, sorted'),
+      timestamp: unixSeconds.nullable().describe('The time of the event; null if unknown'),
+      timestampSource: z.enum(['payload', 'signature', 'arrival']).describe('The source of the timestamp'),
     }),
   })
   .meta({ id: 'normalisation' })
@@ -165,63 +167,63 @@ export const identityVector = z
     groups: z
       .array(z.array(z.strictObject({ kind, signedAt, bodyBase64 })).min(1))
       .min(1)
-      .describe('Callbacks of one group are one event, those of two groups are two'),
+      .describe('Callbacks of one group are the same event; those of different groups are different events'),
   })
   .meta({ id: 'identity' })
 
 const handed = z.strictObject({
   arrival,
-  at: clock.describe('When it is dispatched, in Unix seconds; up to a tenth of a second later is accepted'),
-  late: z.boolean().describe('Whether a later report was dispatched before'),
+  at: clock.describe('The time of dispatch, in Unix seconds; up to 0.1 s later is accepted'),
+  late: z.boolean().describe('Whether a later report was dispatched first'),
 })
 
 const state = z.strictObject({
-  messageId: z.string().describe('Of which message'),
-  newest: z.array(arrival).min(1).describe('The newest report; of several, any one'),
-  finals: z.array(arrival).describe('All final reports, in order; where `newest` has several, in any order'),
+  messageId: z.string().describe('The message'),
+  newest: z.array(arrival).min(1).describe('The newest report; if there are several, any of them'),
+  finals: z.array(arrival).describe('All final reports, in order; in any order if `newest` has several'),
 })
 
 export const sequencesVector = z
   .strictObject({
     name,
     decidedBy,
-    gapSeconds: z.number().min(0).describe('How long a chat-app report waits for the one before it'),
+    gapSeconds: z.number().min(0).describe('The reorder wait of a chat-app report, in seconds'),
     arrivals: z
-      .array(z.strictObject({ at: clock.describe('When it comes, in Unix seconds'), signedAt, bodyBase64 }))
+      .array(z.strictObject({ at: clock.describe('The time of arrival, in Unix seconds'), signedAt, bodyBase64 }))
       .min(1)
-      .describe('Delivery reports as they come; handlers succeed at once'),
+      .describe('Delivery reports in order of arrival; handlers succeed immediately'),
     expected: z.strictObject({
-      handed: z.array(handed).describe('What handlers get, in this order; no repetition is among it'),
-      states: z.array(state).min(1).describe('What is known of each message in the end'),
-      anyOrder: z.boolean().describe('Whether that is so, too, when the callbacks change places among the arrivals'),
+      handed: z.array(handed).describe('What handlers receive, in order, without duplicates'),
+      states: z.array(state).min(1).describe('The final state of each message'),
+      anyOrder: z.boolean().describe('Whether the states are the same for every order of the callbacks'),
     }),
   })
   .meta({ id: 'sequences' })
 
-const $schema = z.literal('./schema.json').describe('The JSON Schema of all of these files')
-const version = z.literal(VECTORS_VERSION).describe('Of the format')
+const $schema = z.literal('./schema.json').describe('The JSON Schema of these files')
+const version = z.literal(VECTORS_VERSION).describe('The version of the format')
 
-/** All families in one file. */
-export const everyFamily = z.strictObject({
-  $schema,
-  version,
+const families = {
   proof: z.array(proofVector).min(1),
   signature: z.array(signatureVector).min(1),
   normalisation: z.array(normalisationVector).min(1),
   identity: z.array(identityVector).min(1),
   sequences: z.array(sequencesVector).min(1),
+}
+
+/** All families in one file. */
+export const everyFamily = z.strictObject({
+  $schema,
+  version,
+  ...families,
 })
 
-const { proof, signature, normalisation, identity, sequences } = everyFamily.shape
-
 /** A file of one family. */
-const oneFamily = z.discriminatedUnion('family', [
-  z.strictObject({ $schema, version, family: z.literal('proof'), vectors: proof }),
-  z.strictObject({ $schema, version, family: z.literal('signature'), vectors: signature }),
-  z.strictObject({ $schema, version, family: z.literal('normalisation'), vectors: normalisation }),
-  z.strictObject({ $schema, version, family: z.literal('identity'), vectors: identity }),
-  z.strictObject({ $schema, version, family: z.literal('sequences'), vectors: sequences }),
-])
+const oneFamily = z.union(
+  Object.entries(families).map(([family, vectors]) =>
+    z.strictObject({ $schema, version, family: z.literal(family), vectors }),
+  ),
+)
 
 /** The content of `schema.json`, in draft 2020-12. */
 export function vectorsJsonSchema(): object {

@@ -10,14 +10,8 @@ export const SIGNING_SECRET = 'signing-secret-of-the-tests'
 export const AUTH_KEY = 'auth-key-of-the-tests'
 export const KEYS = { SIGNING_SECRET, AUTH_KEY }
 
-/** Whatever a machine does meanwhile, nothing that works takes so long. */
+/** The machine may be busy. */
 export const PATIENCE = { timeout: 60_000, interval: 50 }
-
-/** Nothing of the runner's own, and no variable that the command line reads. */
-function environment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { PATH } = process.env
-  return { PATH, ...own }
-}
 
 interface Ended {
   readonly code: number | null
@@ -32,9 +26,9 @@ interface Running {
   readonly ended: Promise<Ended>
 }
 
-/** Starts it; it is killed at the end of the test where it still runs. */
-export function startCli(args: readonly string[], env?: NodeJS.ProcessEnv, input?: string | Uint8Array): Running {
-  return startProcess(process.execPath, [MAIN, ...args], env, input)
+/** Starts it. The end of the test kills it. */
+export function startCli(args: readonly string[], env?: NodeJS.ProcessEnv): Running {
+  return startProcess(process.execPath, [MAIN, ...args], env)
 }
 
 /** Starts anything else in the same way. */
@@ -43,12 +37,15 @@ export function startProcess(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
   input?: string | Uint8Array,
+  cwd?: string,
 ): Running {
-  const child = spawn(command, args, { env: environment(env), stdio: 'pipe' })
+  const { PATH } = process.env
+  // Without the variables of the test runner, and those that the command line reads.
+  const child = spawn(command, args, { env: { PATH, ...env }, stdio: 'pipe', cwd })
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].setEncoding('utf8').on('data', (text: string) => void (printed[name] += text))
-  // One that ends before it has read all of it is no failure of the test.
+  // The process may end before it has read its input.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -57,8 +54,13 @@ export function startProcess(
 }
 
 /** Runs it to its end. */
-export function runCli(args: readonly string[], env?: NodeJS.ProcessEnv, input?: string | Uint8Array): Promise<Ended> {
-  return startCli(args, env, input).ended
+export function runCli(
+  args: readonly string[],
+  env?: NodeJS.ProcessEnv,
+  input?: string | Uint8Array,
+  cwd?: string,
+): Promise<Ended> {
+  return startProcess(process.execPath, [MAIN, ...args], env, input, cwd).ended
 }
 
 /** Starts a command that listens on a port of its own; resolves when it says where. */

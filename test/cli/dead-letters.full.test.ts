@@ -1,5 +1,5 @@
 /** `dead-letters` as a process, on the file of a receiver that has closed and of one that runs. */
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createReceiver, type WebhookEvent } from 'messaging-webhooks'
@@ -7,8 +7,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
-import { storeOf } from '../../src/cli/stores.ts'
-import { ERRORS } from '../../src/public/error-table.ts'
+import { storeAt } from '../../src/cli/stores.ts'
 import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
@@ -111,40 +110,11 @@ describe('dead-letters', { timeout: 180_000 }, () => {
     await expect.poll(() => replayed.length, PATIENCE).toBe(2)
     expect(replayed.sort()).toEqual(['m-1', 'm-2'])
   })
-
-  test('a file that is not there is not made, and one of another kind is left alone', async () => {
-    const folder = ownFolder()
-    const path = join(folder, 'none.db')
-    const none = await runCli(['dead-letters', 'list', '--store', path])
-    expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(none.stderr).toContain('error: The SQLite file does not exist.\n')
-    expect(existsSync(path)).toBe(false)
-    const other = join(folder, 'other.db')
-    writeFileSync(other, 'not a database'.repeat(100))
-    const foreign = await runCli(['dead-letters', 'list', '--store', other])
-    expect(foreign).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(foreign.stderr).toContain(ERRORS.store_foreign[0])
-  })
-
-  test.each([
-    ['no store', ['list'], 'error: No store was given.\n'],
-    [
-      'a store of no kind',
-      ['list', '--store', 'mongodb://me:hidden@db'],
-      'error: Unknown kind of store: “mongodb:”.\n',
-    ],
-    ['nothing to replay', ['replay', '--store', 'package.json'], 'error: '],
-  ])('%s', async (_, args, message) => {
-    const { code, stderr } = await runCli(['dead-letters', ...args])
-    expect(stderr).toContain(message)
-    expect(stderr).not.toContain('hidden')
-    expect(code).not.toBe(0)
-  })
 })
 
 test('a store is named by a path or by a URL', async () => {
   const path = join(ownFolder(), 'a b.db')
   writeFileSync(path, '')
   for (const url of [path, `sqlite:${path}`, `sqlite://${path}`, pathToFileURL(path).href])
-    expect((await storeOf(url)).capabilities.spoolFolder).toBe(`${path}-spool`)
+    expect((await storeAt(url)).capabilities.spoolFolder).toBe(`${path}-spool`)
 })

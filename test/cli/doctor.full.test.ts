@@ -65,20 +65,6 @@ describe('as a process', { timeout: 120_000 }, () => {
       expect(stdout).not.toContain(secret)
   })
 
-  test.each([
-    [['http://localhost:1/'], {}, 'No pair was given'],
-    [['ftp://localhost/'], KEYS, 'The URL is not an http or https URL'],
-    [['https://app.example/status'], KEYS, 'app.example is not this machine'],
-    [['http://localhost:1/', '--kind', 'nothing'], KEYS, 'status, received, payment, subscription'],
-    [['http://localhost:1/', '--signing-secret', 'a-secret-argument'], KEYS, 'Other users can see arguments'],
-    [[], KEYS, 'url'],
-  ])('a mistake: %o', async (args, env, said) => {
-    const { code, stdout, stderr } = await runCli(['doctor', ...args], env)
-    expect({ code, stdout }).toEqual({ code: EXIT_CODES.usage.code, stdout: '' })
-    expect(stderr).toContain(said)
-    expect(stderr).not.toContain('a-secret-argument')
-  })
-
   const certificate = makeCertificate()
   test.skipIf(certificate === undefined)(
     titleWith(certificate === undefined ? 'there is no openssl' : undefined, 'all is well over TLS'),

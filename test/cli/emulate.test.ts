@@ -2,9 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { receiving, AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
-import { jsonLines, PATIENCE, runCli, startListening } from './cli.ts'
+import { jsonLines, PATIENCE, startListening } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 async function send(url: string, apiKey: string, fields: object = {}): Promise<Response> {
@@ -89,40 +88,5 @@ describe('emulate', { timeout: 120_000 }, () => {
     expect((await send(url, 'given-api-key')).status).toBe(502)
     await expect.poll(() => printed.stdout, PATIENCE).toContain('POST 502  sms  1 accepted  ')
     expect(printed.stdout).toMatch(/ to 254700000001 {2}badGateway {2}My Shop$/m)
-  })
-
-  test.each([
-    ['a file that is not there', undefined, 'error: The configuration cannot be read (ENOENT).', 'failed'],
-    [
-      'a file that is no JSON',
-      '{ "apiKey": "hidden" ',
-      'error: The configuration is not a JSON object with a list of projects.',
-      'usage',
-    ],
-    [
-      'an option that does not exist',
-      '{ "project": [] }',
-      'error: The configuration is invalid: Invalid option: project. Did you mean projects?',
-      'usage',
-    ],
-    [
-      'a channel that cannot be renamed',
-      '{ "channels": { "sms": "text" } }',
-      'error: The configuration is invalid: channels.sms is a string; expected to be left out',
-      'usage',
-    ],
-    [
-      'a value that cannot work',
-      '{ "projects": [{ "name": "", "apiKey": "hidden" }] }',
-      'error: The configuration is invalid: projects.0.name is an empty string; expected',
-      'usage',
-    ],
-  ] as const)('%s', async (_, text, message, exit) => {
-    const path = join(ownFolder(), 'emulator.json')
-    if (text !== undefined) writeFileSync(path, text)
-    const { code, stdout, stderr } = await runCli(['emulate', '--port', '0', '--config', path])
-    expect(stderr).toContain(message)
-    expect({ code, stdout }).toEqual({ code: EXIT_CODES[exit].code, stdout: '' })
-    expect(stderr).not.toContain('hidden')
   })
 })

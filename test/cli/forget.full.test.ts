@@ -5,7 +5,6 @@ import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -97,16 +96,5 @@ describe('forget', { timeout: 180_000 }, () => {
     expect(running.stdout).toMatch(/^Would be removed:$/m)
     expect(running.stderr).toMatch(/^Skipped the spool and quarantine of 1 running process\./m)
     await receiver.close()
-  })
-
-  test.each([
-    [[], 'Expected exactly one of --message-id, --recipient and --before.'],
-    [['--recipient', 'a', '--message-id', 'b'], 'Expected exactly one of'],
-    [['--before', 'yesterday'], 'Expected a date, or a time with its zone.'],
-    [['--before', '2026-01-01', '--project', 'p'], '--project requires --message-id or --recipient.'],
-  ])('refuses %j', async (args, message) => {
-    const { code, stderr } = await runCli(['forget', '--store', 'none.db', ...args])
-    expect(code).toBe(EXIT_CODES.usage.code)
-    expect(stderr).toContain(message)
   })
 })

@@ -6,7 +6,7 @@ import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { AUTH_KEY, KEYS, PATIENCE, runCli, SIGNING_SECRET, startCli } from './cli.ts'
+import { AUTH_KEY, KEYS, PATIENCE, SIGNING_SECRET, startCli } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 /** A file with one dead letter. */
@@ -86,11 +86,6 @@ describe('inspect', { timeout: 180_000 }, () => {
     expect(printed.stderr).toContain('masked')
     child.kill('SIGINT')
     expect(await ended).toMatchObject({ code: 0 })
-  })
-
-  test('needs a store that is there', async () => {
-    expect(await runCli(['inspect'])).toMatchObject({ code: 2 })
-    expect(await runCli(['inspect', '--store', join(ownFolder(), 'none.db')])).toMatchObject({ code: 1 })
   })
 })
 

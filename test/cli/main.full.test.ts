@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { ENVIRONMENT } from '../../src/cli/environment.ts'
-import { KEYS, runCli, startCli } from './cli.ts'
+import { runCli, startCli } from './cli.ts'
 
 const NAMES = Object.keys(COMMANDS)
 
@@ -82,52 +82,6 @@ describe('help', { timeout: 120_000 }, () => {
   test('the version is the package’s', async () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
     expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
-  })
-})
-
-describe('a mistake is one line and a hint, and ends with 2', { timeout: 120_000 }, () => {
-  test.each([
-    [
-      'a flag',
-      ['trigger', '--cuont', '3'],
-      "error: unknown option '--cuont'",
-      'Did you mean --count? See messaging-webhooks trigger --help',
-    ],
-    ['a command', ['tigger'], "error: unknown command 'tigger'", 'Did you mean trigger? See messaging-webhooks --help'],
-    [
-      'a number',
-      ['trigger', 'payment', '--count', '0'],
-      "error: option '--count <number>' argument '0' is invalid. Expected a whole number from 1 to 1000000.",
-      'See messaging-webhooks trigger --help',
-    ],
-    [
-      'a choice',
-      ['listen', '--proof', 'none'],
-      "error: option '--proof <policy>' argument 'none' is invalid. Allowed choices are either, signature, authKey, both.",
-      'See messaging-webhooks listen --help',
-    ],
-    [
-      'a flag that is missing',
-      ['verify'],
-      "error: required option '--header <value>' not specified",
-      'See messaging-webhooks verify --help',
-    ],
-    [
-      'an argument that is missing',
-      ['dead-letters', 'show'],
-      "error: missing required argument 'id'",
-      'See messaging-webhooks dead-letters --help',
-    ],
-    [
-      'an argument too many',
-      ['listen', 'here'],
-      "error: too many arguments for 'listen'. Expected 0 arguments but got 1.",
-      'See messaging-webhooks listen --help',
-    ],
-  ])('%s', async (_, args, message, hint) => {
-    const { code, stdout, stderr } = await runCli(args, KEYS)
-    expect(stderr).toBe(`${message}\n${hint}\n`)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 })
 

@@ -113,29 +113,11 @@ describe('migrate, without a server', PATIENT, () => {
     expect(stderr).not.toContain('hidden')
   })
 
-  test('a URL that is none is not repeated', async () => {
-    const { code, stderr } = await runCli(['migrate'], { STORE_URL: 'postgres://me:hid%zzden@127.0.0.1:port/none' })
-    expect(code).toBe(EXIT_CODES.failed.code)
-    expect(stderr).not.toContain('hid')
-  })
-
   test('without the package pg: one line, and what to install', async () => {
     const { code, stdout, stderr } = await runCli(['migrate', '--store', 'postgres://127.0.0.1/none'], without('pg'))
     expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(stderr).toBe(
       'error: A Postgres store requires the package pg, which is not installed.\n' + 'Install it: npm install pg\n',
     )
-  })
-
-  test.each([
-    ['no store', [], 'error: No store was given.\n'],
-    ['another store', ['--store', 'redis://me:hidden@127.0.0.1'], 'error: Only a Postgres store has migrations'],
-    ['a file', ['--store', 'inbox.db'], 'error: Only a Postgres store has migrations'],
-    ['a schema that is none', ['--print', '--schema', ''], 'error: postgresMigrations: schema is an empty string'],
-  ])('%s is a mistake', async (_, args, message) => {
-    const { code, stdout, stderr } = await runCli(['migrate', ...args])
-    expect(stderr).toContain(message)
-    expect(stderr).not.toContain('hidden')
-    expect({ code, stdout }).toEqual({ code: EXIT_CODES.usage.code, stdout: '' })
   })
 })

@@ -170,24 +170,4 @@ describe('a shared store that cannot be had', PATIENT, () => {
         'Install one: npm install redis\n',
     )
   })
-
-  test.each([
-    [
-      'a schema for Redis',
-      ['--store', 'redis://127.0.0.1:1', '--schema', 'a'],
-      'error: --schema applies only to Postgres.',
-    ],
-    [
-      'a prefix for Postgres',
-      ['--store', 'postgres://127.0.0.1:1', '--prefix', 'a'],
-      'error: --prefix applies only to Redis.',
-    ],
-    ['a prefix for a file', ['--store', 'inbox.db', '--prefix', 'a'], 'error: --prefix applies only to Redis.'],
-    ['no URL of Redis', ['--store', 'redis://me:hidden@host:port'], 'error: The URL of the store is invalid.'],
-  ])('%s is a mistake', async (_, args, message) => {
-    const { code, stdout, stderr } = await runCli(['dead-letters', 'list', ...args])
-    expect(stderr).toContain(message)
-    expect(stderr).not.toContain('hidden')
-    expect({ code, stdout }).toEqual({ code: EXIT_CODES.usage.code, stdout: '' })
-  })
 })

@@ -112,8 +112,8 @@ describe('the progress bar', () => {
   test('is drawn on a terminal, and gone at the end', async () => {
     const { stream, written } = fakeTty(80)
     const progress = startProgress(200, stream, true)
-    progress.to(100)
-    progress.to(200)
+    progress.update(100)
+    progress.update(200)
     progress.stop()
     stream.end()
     await once(stream, 'end')
@@ -126,7 +126,7 @@ describe('the progress bar', () => {
   test('is not drawn where nobody sees it', () => {
     const { stream, written } = fakeTty(80)
     const progress = startProgress(200, stream, false)
-    progress.to(200)
+    progress.update(200)
     progress.stop()
     expect(written()).toBe('')
   })

@@ -89,13 +89,6 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(await runCli(['trigger', event, '--to', url, ...set], ENV)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('the authKey is no field that can be set', async () => {
-    const args = ['trigger', 'payment', '--to', 'http://localhost', '--set', 'authKey=hidden']
-    const { code, stderr } = await runCli(args, ENV)
-    expect(code).toBe(EXIT_CODES.usage.code)
-    expect(stderr).toBe('error: --set cannot set the authKey.\nSet AUTH_KEY, or pass a file with --auth-key-file.\n')
-  })
-
   test('sends many, with faults that a seed repeats, and sums up', async () => {
     const runs: object[] = []
     for (let run = 0; run < 2; run += 1) {
@@ -236,33 +229,6 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test.each([
-    ['no event', ['--to', 'http://localhost'], 'error: No event was given.\n`trigger --list` prints all events.\n'],
-    [
-      'half an event',
-      ['read', '--to', 'http://localhost'],
-      'error: There is no event read.\nDid you mean message.read?\n',
-    ],
-    [
-      'a misspelt event',
-      ['recieved', '--to', 'http://localhost'],
-      'error: There is no event recieved.\nDid you mean received?\n',
-    ],
-    ['no URL', ['payment'], 'error: No receiver was given.\nPass its URL with --to.\n'],
-  ])('a mistake, %s', async (_, args, message) => {
-    expect(await runCli(['trigger', ...args], KEYS)).toEqual({
-      code: EXIT_CODES.usage.code,
-      stdout: '',
-      stderr: message,
-    })
-  })
-
-  test('without a secret there is nothing to sign with', async () => {
-    const { code, stderr } = await runCli(['trigger', 'payment', '--to', 'http://localhost'])
-    expect(code).toBe(EXIT_CODES.usage.code)
-    expect(stderr).toContain('error: No signing secret was given.\n')
-  })
-
-  test.each([
     ['noAuthKey', 'signature'],
     ['noSignature', 'authKey'],
   ])('with --fault %s the %s is the only proof', async (fault, proof) => {
@@ -271,15 +237,6 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(await runCli(args, ENV)).toMatchObject({ code: 0, stderr: '' })
     await receiver.drain({ deadlineMs: 60_000 })
     expect(events).toMatchObject([{ type: 'message.delivered', proof }])
-  })
-
-  test('the signature is not left out where no Auth Key was given', async () => {
-    const args = ['trigger', 'payment', '--to', 'http://localhost', '--fault', 'noSignature=0.5']
-    const { code, stderr } = await runCli(args, { SIGNING_SECRET: RECEIVING_SECRET })
-    expect(code).toBe(EXIT_CODES.usage.code)
-    expect(stderr).toContain(
-      'error: The fault noSignature requires an Auth Key as the only proof, and none was given.\n',
-    )
   })
 
   test('--list prints every event and every fault', async () => {

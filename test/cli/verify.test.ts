@@ -49,51 +49,6 @@ describe('as a process', { timeout: 120_000 }, () => {
       causes: [expect.stringContaining('a trailing newline was added to the body')],
     })
   })
-
-  test.each([
-    ['behind it', ['--signing-secret', SIGNING_SECRET]],
-    ['after “=”', [`--signing-secret=${SIGNING_SECRET}`]],
-  ])(
-    'a secret as an argument, %s, is a mistake that says where secrets belong, and is not repeated',
-    async (_, flag) => {
-      expect(await runCli(['verify', '--header', header, ...AT, ...flag], {}, BODY)).toEqual({
-        code: EXIT_CODES.usage.code,
-        stdout: '',
-        stderr:
-          "error: unknown option '--signing-secret'\nOther users can see arguments. Set SIGNING_SECRET, or pass a file with --signing-secret-file. See messaging-webhooks verify --help\n",
-      })
-    },
-  )
-
-  test.each([
-    ['no secret', [], {}, 'error: No signing secret was given.', 'usage'],
-    [
-      'an empty file',
-      ['--signing-secret-file', '/dev/null'],
-      {},
-      'error: The signing secret is empty.\nCheck /dev/null.',
-      'usage',
-    ],
-    [
-      'no such file',
-      ['--signing-secret-file', '/nonexistent'],
-      {},
-      'error: The file of the signing secret cannot be read (ENOENT).',
-      'failed',
-    ],
-    [
-      'no such body',
-      ['--body', '/nonexistent'],
-      { SIGNING_SECRET },
-      'error: The file of the body cannot be read (ENOENT).',
-      'failed',
-    ],
-    ['a moment that is none', ['--at', 'noon'], { SIGNING_SECRET }, 'Expected Unix seconds, or a date', 'usage'],
-  ] as const)('%s is said', async (_, args, env, message, exit) => {
-    const { code, stderr } = await runCli(['verify', '--header', header, ...args], env, BODY)
-    expect(stderr).toContain(message)
-    expect(code).toBe(EXIT_CODES[exit].code)
-  })
 })
 
 describe('the steps', () => {

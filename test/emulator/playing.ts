@@ -31,7 +31,7 @@ export function sending(options: Partial<SenderOptions> = {}) {
     seed: 1,
     faults: {},
     nowMs: () => NOW_MS,
-    timeoutMs: PATIENCE_MS,
+    callbackTimeoutMs: PATIENCE_MS,
     onDelivery: (delivery) => void deliveries.push(delivery),
     ...options,
   })

@@ -36,7 +36,7 @@ test.each([200, 204, 301, 307, 400, 401, 404, 500, 503])(
 
 test('an answer that never comes is given up', async () => {
   const { url } = await serving((request) => void request.resume())
-  const { sender } = sending({ timeoutMs: 200 })
+  const { sender } = sending({ callbackTimeoutMs: 200 })
   const [delivery] = await sender.send(outgoing(url, callback.payment()))
   expect(delivery).toMatchObject({ sent: true, intact: true, error: 'no answer within 200 ms' })
   expect(delivery).not.toHaveProperty('status')

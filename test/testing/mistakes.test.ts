@@ -1,4 +1,4 @@
-/** What a test's author gets wrong is said at once, and not by a test that passes or waits. */
+/** Mistakes of a test's author throw at once, instead of letting the test pass or time out. */
 import { createServer as createHttpServer } from 'node:http'
 import express from 'express'
 import { createReceiver } from 'messaging-webhooks'
@@ -20,164 +20,97 @@ async function thrownBy(call: (...input: never[]) => unknown, ...input: readonly
   return undefined
 }
 
-type Mistakes = readonly (readonly [
-  what: string,
-  call: (...input: never[]) => unknown,
-  input: () => readonly unknown[],
-  says: string,
-])[]
-
 const body = () => callback.smsDelivery()
 const clock = fakeClock()
 
-const MISTAKES: Mistakes = [
+type Mistakes = readonly (readonly [input: () => readonly unknown[], says: string])[]
+
+const OF_DELIVER: Mistakes = [
+  [() => [silent(), body()], "got a receiver. Pass your app, or its middleware, such as receiver.middleware('status')"],
+  [() => [undefined, body()], 'deliver: the app is undefined; expected an app, a listener or a server'],
+  [() => ['http://127.0.0.1:9', body()], 'deliver: the app is a string'],
+  [() => [silent().middleware, body()], 'Mount its result'],
+  [() => [app(), callback.smsDelivery], 'deliver: the callback is a function; expected an object'],
+  [() => [app()], 'deliver: the callback is undefined'],
+  [() => [app(), body(), { signingsecret: 'x' }], 'for deliver: signingsecret. Did you mean signingSecret?'],
+  [() => [app(), body(), { path: 'status' }], 'path is a string; expected a string that begins with /'],
+  [() => [app(), body(), { headers: { 'x-turn': 7 } }], 'headers.x-turn is a number; expected a string'],
+]
+
+const OF_WAIT_FOR: Mistakes = [
+  [() => [silent(), 'message.deliverd'], 'Got "message.deliverd". Did you mean "message.delivered"?'],
+  [() => [express(), 'payment'], 'waitFor: the receiver is a function; expected what createReceiver returned'],
+  [() => [silent(), 'payment', { timeoutMs: 5 }], 'waitFor: the message id is an object'],
+  [() => [silent(), 'payment', 'm-1', { timeout: 5 }], 'for waitFor: timeout. Did you mean timeoutMs?'],
   [
-    'a receiver for an app',
-    deliver,
-    () => [silent(), body()],
-    "deliver: got a receiver. Pass your app, or its middleware, such as receiver.middleware('status')",
-  ],
-  [
-    'nothing for an app',
-    deliver,
-    () => [undefined, body()],
-    'deliver: the app is undefined; expected an app, a listener or a server',
-  ],
-  ['a URL for an app', deliver, () => ['http://127.0.0.1:9', body()], 'deliver: the app is a string'],
-  ['a middleware without parentheses', deliver, () => [silent().middleware, body()], 'Mount its result'],
-  [
-    'a builder for a callback',
-    deliver,
-    () => [app(), callback.smsDelivery],
-    'deliver: the callback is a function; expected an object',
-  ],
-  ['no callback', deliver, () => [app()], 'deliver: the callback is undefined'],
-  [
-    'a misspelt secret',
-    deliver,
-    () => [app(), body(), { signingsecret: 'x' }],
-    'Invalid option for deliver: signingsecret. Did you mean signingSecret?',
-  ],
-  [
-    'a path that is none',
-    deliver,
-    () => [app(), body(), { path: 'status' }],
-    'path is a string; expected a string that begins with /',
-  ],
-  [
-    'a header that is a number',
-    deliver,
-    () => [app(), body(), { headers: { 'x-turn': 7 } }],
-    'headers.x-turn is a number; expected a string',
-  ],
-  [
-    'a misspelt event',
-    waitFor,
-    () => [silent(), 'message.deliverd'],
-    'Got "message.deliverd". Did you mean "message.delivered"?',
-  ],
-  [
-    'an app for a receiver',
-    waitFor,
-    () => [express(), 'payment'],
-    'waitFor: the receiver is a function; expected what createReceiver returned',
-  ],
-  ['options for an id', waitFor, () => [silent(), 'payment', { timeoutMs: 5 }], 'waitFor: the message id is an object'],
-  [
-    'a misspelt time-out',
-    waitFor,
-    () => [silent(), 'payment', 'm-1', { timeout: 5 }],
-    'Invalid option for waitFor: timeout. Did you mean timeoutMs?',
-  ],
-  [
-    'a time-out that is none',
-    waitFor,
     () => [silent(), 'payment', 'm-1', { timeoutMs: '5 s' }],
     'timeoutMs is a string; expected a number of milliseconds',
   ],
+]
+
+const OF_CALLBACK_FOR: Mistakes = [
+  [() => ['message.deliverd'], 'Got "message.deliverd". Did you mean "message.delivered"?'],
+  [() => ['late'], 'No single callback produces `late`'],
+  [() => ['constructor'], 'Got "constructor". Valid: message.queued'],
   [
-    'a misspelt event to build',
-    callbackFor,
-    () => ['message.deliverd'],
-    'Got "message.deliverd". Did you mean "message.delivered"?',
-  ],
-  ['an event of two callbacks', callbackFor, () => ['late'], 'No single callback produces `late`'],
-  ['a name of Object', callbackFor, () => ['constructor'], 'Got "constructor". Valid: message.queued'],
-  [
-    'a field that is misspelt',
-    callbackFor,
     () => ['message.failed', { stauts: 'failed' }],
     "callbackFor('message.failed'): stauts is not a field of this callback. Did you mean status?",
   ],
-  ['a field of a chat-app', callbackFor, () => ['message.read', { messageid: 'm' }], 'Did you mean messageId?'],
+  [() => ['message.read', { messageid: 'm' }], 'Did you mean messageId?'],
+  [() => ['payment', 'm-1'], "callbackFor('payment'): fields is a string; expected an object"],
+]
+
+const OF_SMS_DELIVERY: Mistakes = [
+  [() => [{ stauts: 'x' }], 'callback.smsDelivery: stauts is not a field of this callback. Did you mean status?'],
+  [() => [{ message_id: 'm' }], 'Did you mean messageId?'],
+]
+
+const OF_CHAT_APP: Mistakes = [
+  [() => [{ statuses: { stauts: 'read' } }], 'callback.chatApp: statuses.stauts is not a field of this callback.'],
+  [() => [{ statuses: { stauts: 'read' } }], 'Did you mean statuses.status?'],
+  [() => [{ statuses: 'read' }], 'callback.chatApp: statuses is a string; expected an object'],
+]
+
+const OF_SIGN_CALLBACK: Mistakes = [
   [
-    'fields that are none',
-    callbackFor,
-    () => ['payment', 'm-1'],
-    "callbackFor('payment'): fields is a string; expected an object",
-  ],
-  [
-    'a misspelt status',
-    callback.smsDelivery,
-    () => [{ stauts: 'failed' }],
-    'callback.smsDelivery: stauts is not a field of this callback. Did you mean status?',
-  ],
-  ['a field of the other shape', callback.smsDelivery, () => [{ message_id: 'm' }], 'Did you mean messageId?'],
-  [
-    'a misspelt status within',
-    callback.chatApp,
-    () => [{ statuses: { stauts: 'read' } }],
-    'callback.chatApp: statuses.stauts is not a field of this callback. Did you mean statuses.status?',
-  ],
-  [
-    'statuses that are none',
-    callback.chatApp,
-    () => [{ statuses: 'read' }],
-    'callback.chatApp: statuses is a string; expected an object',
-  ],
-  ['fields that are a text', callback.payment, () => ['m-1'], 'callback.payment: fields is a string'],
-  [
-    'an object to sign',
-    signCallback,
     () => [body(), signingSecret],
     'signCallback: the body is an object; expected the exact string or bytes that are sent',
   ],
-  [
-    'no secret to sign with',
-    signCallback,
-    () => ['{}', undefined],
-    'signCallback: the secret is undefined; expected a string',
-  ],
-  [
-    'a misspelt time to sign at',
-    signCallback,
-    () => ['{}', signingSecret, { timeStamps: 5 }],
-    'Invalid option for signCallback: timeStamps. Did you mean timestamp?',
-  ],
-  [
-    'no time to sign at',
-    signCallback,
-    () => ['{}', signingSecret, { timestamp: Number.NaN }],
-    'timestamp is NaN; expected a number of Unix seconds',
-  ],
-  [
-    'a start that is no time',
-    fakeClock,
-    () => [new Date('soon')],
-    'fakeClock: the start is an object; expected a Date',
-  ],
-  ['a start that is a string', fakeClock, () => ['2026-01-01'], 'fakeClock: the start is a string'],
-  ['a clock that is turned back', clock.advance, () => [-5], 'advance: got -5; expected a number of milliseconds'],
-  ['a time that is none', clock.advance, () => [undefined], 'advance: got undefined'],
+  [() => ['{}', undefined], 'signCallback: the secret is undefined; expected a string'],
+  [() => ['{}', signingSecret, { timeStamps: 5 }], 'for signCallback: timeStamps. Did you mean timestamp?'],
+  [() => ['{}', signingSecret, { timestamp: NaN }], 'timestamp is NaN; expected a number of Unix seconds'],
 ]
 
-test.each(MISTAKES)('%s', async (_what, call, input, says) => {
-  const thrown = await thrownBy(call, ...input())
-  expect(thrown).toMatchObject({ code: /deliverd|late|constructor/.test(says) ? 'pattern_unknown' : 'options_invalid' })
-  expect(String(thrown)).toContain(says)
+const OF_FAKE_CLOCK: Mistakes = [
+  [() => [new Date('soon')], 'fakeClock: the start is an object; expected a Date'],
+  [() => ['2026-01-01'], 'fakeClock: the start is a string'],
+]
+
+const OF_ADVANCE: Mistakes = [
+  [() => [-5], 'advance: got -5; expected a number of milliseconds'],
+  [() => [undefined], 'advance: got undefined'],
+]
+
+describe.each([
+  ['deliver', deliver, OF_DELIVER],
+  ['waitFor', waitFor, OF_WAIT_FOR],
+  ['callbackFor', callbackFor, OF_CALLBACK_FOR],
+  ['smsDelivery', callback.smsDelivery, OF_SMS_DELIVERY],
+  ['chatApp', callback.chatApp, OF_CHAT_APP],
+  ['payment', callback.payment, [[() => ['m-1'], 'callback.payment: fields is a string']]],
+  ['signCallback', signCallback, OF_SIGN_CALLBACK],
+  ['fakeClock', fakeClock, OF_FAKE_CLOCK],
+  ['advance', clock.advance, OF_ADVANCE],
+] as const)('%s', (_name, call, mistakes) => {
+  test.each<Mistakes[number]>(mistakes)('%s throws: %s', async (input, says) => {
+    const thrown = await thrownBy(call, ...input())
+    const code = /deliverd|late|constructor/.test(says) ? 'pattern_unknown' : 'options_invalid'
+    expect(thrown).toMatchObject({ code })
+    expect(String(thrown)).toContain(says)
+  })
 })
 
-test('a field that the service may add one day is let through, and one that is undefined is left out', () => {
+test('unknown fields pass, and undefined ones are omitted', () => {
   const fields: object = { campaign: 'spring', messageId: undefined }
   expect(JSON.parse(JSON.stringify(callback.smsDelivery(fields)))).toMatchObject({
     campaign: 'spring',
@@ -187,7 +120,7 @@ test('a field that the service may add one day is let through, and one that is u
   expect(callback.payment({ stauts: 'of their own' })).toMatchObject({ stauts: 'of their own' })
 })
 
-describe('the kit’s own server is none that a receiver warns of', () => {
+describe('the kit’s server causes no warning of the receiver', () => {
   function heard() {
     const lines: string[] = []
     const log = (fields: object): void => void lines.push('code' in fields ? String(fields.code) : '')
@@ -210,7 +143,7 @@ describe('the kit’s own server is none that a receiver warns of', () => {
     expect(lines).toEqual([])
   })
 
-  test('and a user’s server has its own setting again, of which the receiver does warn', async () => {
+  test('a user’s server keeps its setting, which causes the warning later', async () => {
     const { lines, receiver } = heard()
     const server = createHttpServer(receiver.middleware('status'))
     const { keepAliveTimeout } = server

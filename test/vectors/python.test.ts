@@ -24,13 +24,7 @@ describePython('the model receiver in Python', () => {
     ['proof', 'model/proof.py', '> 300', '> 301', 't 301 s ago'],
     ['proof', 'model/proof.py', 'digests[:5]', 'digests', 'six v1, the sixth right'],
     ['signature', 'model/proof.py', '{time}.', '{time}', 'a delivery report'],
-    [
-      'normalisation',
-      'model/statuses.py',
-      '27: "absent_subscriber"',
-      '27: "success"',
-      'carrier A: its number 27, as text',
-    ],
+    ['normalisation', 'model/statuses.py', '{1,15}', '{1,3}', 'carrier A: its number 1001, as text'],
     ['identity', 'model/events.py', 'report["code"], ', '', 'two codes beside one word'],
     ['sequences', 'model/sequences.py', 'now + gap', 'now', 'chat-app: delivered waits for sent'],
     [

@@ -10,6 +10,8 @@ import {
 import { vectors, type NormalisationVector } from 'messaging-webhooks/vectors'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { CARRIERS } from '../../src/public/events.ts'
+import { recordOf } from '../../src/runtime/record-of.ts'
 import { readTable } from '../support/vectors.ts'
 
 /** What is decided of a report's status, where it has the types that the service documents. */
@@ -137,10 +139,9 @@ describe('Cross-channel mapping', () => {
     z.array(
       z.strictObject({
         concept: z.string(),
-        carrierA: z.array(z.string()),
-        carrierB: z.array(z.string()),
+        ...recordOf(CARRIERS, () => z.array(z.string())),
         chatApp: z.array(z.string()),
-        notes: z.strictObject({ carrierB: z.string(), chatApp: z.string() }).exactOptional(),
+        notes: z.record(z.string(), z.string()).exactOptional(),
       }),
     ),
   )
@@ -150,10 +151,9 @@ describe('Cross-channel mapping', () => {
   })
 
   test('re-sending is recommended for transient failures alone', () => {
-    for (const { concept, carrierA, carrierB, chatApp } of rows) {
+    for (const { concept, chatApp, ...row } of rows) {
       const meanings = [
-        ...carrierA.map((status) => normaliseStatus({ status, carrier: 'carrierA' })),
-        ...carrierB.map((status) => normaliseStatus({ status, carrier: 'carrierB' })),
+        ...CARRIERS.flatMap((carrier) => row[carrier].map((status) => normaliseStatus({ status, carrier }))),
         ...chatApp.map((status) => normaliseStatus({ status, shape: 'chat-app' })),
       ]
       for (const meaning of meanings) expect(meaning?.failure?.resend ?? false).toBe(concept === 'transient failure')

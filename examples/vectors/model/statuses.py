@@ -1,40 +1,31 @@
-"""What the words and codes of a delivery report mean: the service's tables, and how they are read together."""
+"""The meaning of a delivery report's words and codes. The words come from the vectors, and the rules are here."""
+import json
+import pathlib
 import re
+import sys
+
+PUBLISHED = pathlib.Path(__file__).resolve().parents[3] / "dist/vectors/index.json"
+VECTORS = json.loads(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else PUBLISHED).read_text("utf-8"))["normalisation"]
 
 
-def failed(kind, cause):
-    failure = {"kind": kind, "resend": cause in ("network_failure", "expired"), "cause": cause}
-    return {"type": "message.failed", "failure": failure}
+def words_of(pattern):
+    """For each vector with such a name: the matched texts, and the meaning that it expects."""
+    for vector in VECTORS:
+        match = re.fullmatch(pattern, vector["name"])
+        if match:
+            meaning = {name: field for name, field in vector["expected"].items() if name in ("type", "scheduled", "failure")}
+            if "failure" in meaning:
+                meaning["failure"] = {name: meaning["failure"][name] for name in ("kind", "resend", "cause")}
+            yield match.groups(), meaning
 
 
-DELIVERED = {"type": "message.delivered"}
-QUEUED = {"type": "message.queued", "scheduled": False}
-CODES = {
-    "accepted": (11, QUEUED),
-    "unsupported_number": (12, failed("permanent", "unsupported_number")),
-    "queued": (13, QUEUED),
-    "scheduled": (14, {"type": "message.queued", "scheduled": True}),
-    "device_ack": (15, DELIVERED),
-    "read": (16, {"type": "message.read"}),
-    "expired": (17, failed("transient", "expired")),
-    "stopped_by_user": (18, failed("permanent", "stopped_by_user")),
-    "stopped_by_admin": (19, failed("permanent", "stopped_by_admin")),
-    "delivery_failure": (21, failed("permanent", "delivery_failure")),
-    "insufficient_balance": (22, failed("permanent", "insufficient_balance")),
-    "volume_limit": (23, failed("permanent", "volume_limit")),
-}
+CODES = {word: (int(code), meaning) for (word, code), meaning in words_of(r"the word (\w+) of code (\d+)")}
 BY_CODE = dict(CODES.values())
-CARRIER_A = {
-    "success": DELIVERED,
-    "network_failure": failed("transient", "network_failure"),
-    "delivery_impossible": failed("permanent", "delivery_impossible"),
-    "absent_subscriber": failed("unreachable", "absent_subscriber"),
-    "unknown_error": failed("permanent", "unknown_error"),
-}
-NUMBERS_OF_A = {0: "success", 1001: "network_failure", 6: "absent_subscriber", 27: "absent_subscriber"}
-NUMBERS_OF_A |= dict.fromkeys([1, 5, 11, 13, 21, 31, 32, 34, 99], "delivery_impossible")
-CARRIER_B = {"delivered": DELIVERED, "failed": failed("permanent", "failed")}
-CHAT_APP = {**CARRIER_B, "sent": {"type": "message.sent"}, "read": {"type": "message.read"}}
+CARRIERS = {}
+for (letter, word), meaning in words_of(r"carrier ([A-Z]): (\w+)"):
+    CARRIERS.setdefault(f"carrier{letter}", {})[word] = meaning
+NUMBERS_OF_A = {int(number): meaning for (number,), meaning in words_of(r"carrier A: its number (\d+), as text")}
+CHAT_APP = {word: meaning for (word,), meaning in words_of(r"chat-app: (\w+)(?:, no error)?")}
 
 
 def meaning_of(report, networks):
@@ -42,16 +33,17 @@ def meaning_of(report, networks):
     word, is_chat = report["word"], report["shape"] == "chat-app"
     is_number = re.fullmatch("[0-9]{1,15}", word)
     network = None if is_chat else networks.get(report["copied"].get("network"))
-    by_word = "carrierA" if word in CARRIER_A or is_number else "carrierB" if word in CARRIER_B else None
+    speakers = [carrier for carrier, words in CARRIERS.items() if word in words]
+    by_word = "carrierA" if is_number else speakers[0] if len(speakers) == 1 else None
     carrier = None if is_chat else network or by_word
     of_table = CODES.get(word, (None, None))
     if is_chat:
         meaning = CHAT_APP.get(word) or of_table[1]
-    elif carrier == "carrierB":
-        meaning = CARRIER_B.get(word)
     elif carrier == "carrierA":
-        word_of_a = NUMBERS_OF_A.get(int(word), "unknown_error") if is_number else word
-        meaning = CARRIER_A.get(word_of_a) or of_table[1]
+        numbered = NUMBERS_OF_A.get(int(word), CARRIERS[carrier]["unknown_error"]) if is_number else None
+        meaning = numbered or CARRIERS[carrier].get(word) or of_table[1]
+    elif carrier:
+        meaning = CARRIERS[carrier].get(word)
     else:
         meaning = of_table[1] or CHAT_APP.get(word)
     code = report["code"] if report["code"] in BY_CODE else None
@@ -61,7 +53,8 @@ def meaning_of(report, networks):
         meaning = BY_CODE.get(code)
     is_own = not is_chat and network != "carrierA" and (word if network else word.strip())
     if meaning is None and is_own:
-        meaning = failed("permanent", "carrier_word")
+        failure = {"kind": "permanent", "resend": False, "cause": "carrier_word"}
+        meaning = {"type": "message.failed", "failure": failure}
     if meaning is None:
         return None
     found = {**meaning, **({"carrier": carrier} if carrier else {}), **({"statusCode": code} if code else {})}

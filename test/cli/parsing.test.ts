@@ -1,8 +1,7 @@
 /** What the command line reads from its arguments: each mistake is said in words that tell what was expected. */
 import { describe, expect, test } from 'vitest'
-import { readRates } from '../../src/cli/arguments.ts'
 import { CliError } from '../../src/cli/exit-codes.ts'
-import { readFields } from '../../src/cli/fields.ts'
+import { readFields, readRates } from '../../src/cli/fields.ts'
 import { checkTarget } from '../../src/cli/addresses.ts'
 import { faultRates, sendFaultRates } from '../../src/emulator/faults.ts'
 import { withoutCredentials } from '../../src/emulator/http.ts'

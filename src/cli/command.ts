@@ -1,0 +1,119 @@
+/** Describes commands. Parsing, help, checks and the reference's table of flags derive from the schemas of their flags. */
+import { Option, type Command } from 'commander'
+import { z } from 'zod'
+import { CliError } from './exit-codes.ts'
+import type { Terminal } from './terminal.ts'
+
+type Flags = Readonly<Record<string, z.ZodType>>
+
+interface Spec<F extends Flags> {
+  /** The form and the description of the only argument. `run` gets its values. */
+  readonly argument?: readonly [form: string, what: string]
+  readonly flags: F
+  /** Printed below the help. */
+  readonly notes?: string
+  readonly run: (flags: z.output<z.ZodObject<F>>, terminal: Terminal, given: readonly string[]) => Promise<void> | void
+}
+
+/** A command that can be added to the program. */
+export interface Definition {
+  define(command: Command, terminal: Terminal): void
+}
+
+export function command<F extends Flags>({ argument, flags, notes, run }: Spec<F>): Definition {
+  return {
+    define(to, terminal) {
+      if (argument !== undefined) to.argument(...argument)
+      if (notes !== undefined) to.addHelpText('after', `\n${notes}`)
+      const options = Object.entries(flags).map(([name, schema]) => ({ name, option: optionOf(schema) }))
+      for (const { option } of options) to.addOption(option)
+      to.action(async () => {
+        const texts = to.opts<Readonly<Record<string, unknown>>>()
+        const given = Object.fromEntries(options.map(({ name, option }) => [name, texts[option.attributeName()]]))
+        const checked = z.object(flags).safeParse(given)
+        if (checked.success) return run(checked.data, terminal, to.args)
+        const [issue] = checked.error.issues
+        const wrong = options.find(({ name }) => name === issue?.path[0])
+        const value = [wrong && given[wrong.name]].flat().at(Number(issue?.path[1] ?? 0))
+        to.error(
+          `option '${wrong?.option.flags ?? ''}' argument '${String(value)}' is invalid. ${issue?.message ?? ''}`,
+        )
+      })
+    },
+  }
+}
+
+/** A command that has commands of its own. */
+export function commandGroup(
+  commands: Readonly<Record<string, Definition & { readonly what: string }>>,
+  notes: string,
+): Definition {
+  return {
+    define(to, terminal) {
+      to.addHelpText('after', `\n${notes}`)
+      for (const [name, { what, define }] of Object.entries(commands))
+        define(to.command(name).description(what), terminal)
+    },
+  }
+}
+
+/** Adds the form of a flag, for example `--port <number>`, and its description to the schema of its text. */
+export function flag<T extends z.ZodType>(form: string, what: string, schema: T): T {
+  return schema.meta({ form, description: what })
+}
+
+/** A flag without a value. */
+export function toggle(form: string, what: string) {
+  return flag(form, what, z.boolean().default(false))
+}
+
+/** A flag that may be repeated. */
+export function repeatable<T extends z.ZodType>(form: string, what: string, schema: T) {
+  return z.array(schema).optional().meta({ form, description: what, isRepeatable: true })
+}
+
+function optionOf(schema: z.ZodType): Option {
+  const { form, description = '', isRepeatable } = schema.meta() ?? {}
+  const fallback: unknown = schema instanceof z.ZodDefault ? schema.def.defaultValue : undefined
+  const shown = ['string', 'number'].includes(typeof fallback) ? ` (default: ${String(fallback)})` : ''
+  const option = new Option(String(form), `${description}${shown}`)
+  if (isRepeatable === true)
+    option.argParser((text, before: readonly string[] | undefined) => [...(before ?? []), text])
+  return option.makeOptionMandatory(schema instanceof z.ZodString)
+}
+
+/** A whole number in a range, both ends included. */
+export function wholeNumber(least: number, most: number) {
+  const words = `Expected a whole number from ${least} to ${most}.`
+  return z
+    .string()
+    .regex(/^\d+$/, words)
+    .transform(Number)
+    .refine((number) => number >= least && number <= most, words)
+}
+
+/** One of these words. */
+export function oneOf<const W extends readonly string[]>(words: W) {
+  return z.enum(words, `Allowed choices are ${words.join(', ')}.`)
+}
+
+/** A text that `read` understands; it returns NaN or an invalid date for others. */
+export function readBy<T extends number | Date>(words: string, read: (text: string) => T) {
+  return z
+    .string()
+    .transform(read)
+    .refine((value) => !Number.isNaN(Number(value)), words)
+}
+
+/** Maximum timeout of an answer. */
+const LONGEST_TIMEOUT_MS = 600_000
+
+export const timeoutMs = wholeNumber(1, LONGEST_TIMEOUT_MS)
+
+export const JSON_LINES = toggle('--json', 'print one JSON object a line')
+export const JSON_LINE = toggle('--json', 'print it as one line of JSON')
+
+/** An error of the command line that names the correct use. */
+export function usage(message: string, hint?: string): CliError {
+  return new CliError('usage', message, hint)
+}
