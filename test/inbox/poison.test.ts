@@ -14,10 +14,6 @@ function refusing(ids: readonly string[], thrown: unknown = new Error('refused')
   }
 }
 
-test('a batch that is taken is taken at once', async () => {
-  expect(await admitAroundPoison(refusing([]), [first, second])).toEqual(['new', 'new'])
-})
-
 test.each([[new Error('refused')], ['a text'], [undefined]])(
   'of a refused event the others are taken (thrown: %s)',
   async (thrown) => {
@@ -62,10 +58,6 @@ test('what is taken only without its meaning shows that the store is there for a
   }
   expect(await admitAroundPoison(admit, [first, second, third])).toEqual(['new', 'new', 'new'])
   expect(await admitAroundPoison(admit, [first])).toEqual(['new'])
-})
-
-test('one event alone that is refused may be the store’s failure', async () => {
-  await expect(admitAroundPoison(refusing([first.id]), [first])).rejects.toThrow('refused')
 })
 
 test('an error of ours says that the store is away, and nothing is tried again', async () => {

@@ -116,18 +116,3 @@ test('a store that is still away after a restart is reported again, though callb
   await until('store_back')
   expect(of('store_back')).toMatchObject([{ fields: { fromSpool: 2 } }])
 })
-
-test('the default logger prints it', async () => {
-  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-  vi.spyOn(console, 'error').mockImplementation(() => {})
-  const store = faultyStore(memoryStore())
-  const { receiver, url } = await receiving({ store, spool: ownFolder(), logger: undefined })
-  receiver.onAny(() => {})
-  await receiver.start()
-  store.fault = 'throws'
-  await post(url, callback.smsDelivery())
-  store.fault = 'none'
-  await expect
-    .poll(() => warn.mock.calls.map(([line]) => String(line)), POLL)
-    .toContainEqual(expect.stringMatching(/^messaging-webhooks store_back: The store is back after /))
-})

@@ -40,16 +40,6 @@ const withoutFifth = events('e', 10)
   .map(nameOf)
   .filter((name) => name !== 'e5')
 
-test('nothing is appended behind a torn record', async () => {
-  const { folder, path, starts } = await tenRecords()
-  truncateSync(path, (starts[9] ?? 0) + 30)
-  const { spool, errors } = await spooling({ folder })
-  await spool.append(events('f', 3))
-  const again = await spooling({ folder: await crashed(folder) })
-  expect(await emptiedNames(again.spool)).toEqual([...events('e', 9), ...events('f', 3)].map(nameOf))
-  expect([...errors, ...again.errors]).toEqual([])
-})
-
 test('the way back to the records is found across the borders of what is read at once', async () => {
   const sent = [largeEvent('a', 1024 * 1024 - 700), event('b'), largeEvent('c', 3_000_000), event('d'), event('e')]
   const { folder, path, starts } = await tenRecords(sent)

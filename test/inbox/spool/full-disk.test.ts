@@ -139,14 +139,6 @@ onDisk('tmpfs', 'a short write on a full disk is cut off', async (mountDisk) => 
   expect(again.errors).toEqual([])
 })
 
-onDisk('tmpfs', 'a disk that may only be read is said to be one', async (mountDisk) => {
-  const disk = mountDisk(MIB)
-  const folder = join(disk, 'spool')
-  mkdirSync(folder)
-  execFileSync('mount', ['-o', 'remount,ro', disk], { stdio: 'pipe' })
-  await expect(spooling({ folder })).rejects.toThrow('System error: EROFS')
-})
-
 onDisk('ext4', 'a restart on a disk without a single free block finds the reserve and uses it', async (mountDisk) => {
   const disk = mountDisk(16 * MIB)
   const folder = join(disk, 'spool')
