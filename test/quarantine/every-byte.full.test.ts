@@ -75,13 +75,6 @@ function without(...records: readonly number[]): readonly number[] {
   return ALL.filter((index) => !records.includes(index))
 }
 
-test('cut off at any byte, all whole requests before it come back', PATIENT, async () => {
-  for (const at of places())
-    expect((await outcomeOf({ [fileName(1)]: FILE.subarray(0, at) })).found, `cut at ${at}`).toEqual(
-      ALL.slice(0, recordAt(at)),
-    )
-})
-
 test.each([
   ['flipped', (byte: number) => byte ^ 0x10],
   ['zeroed', () => 0],
@@ -98,20 +91,6 @@ test.each([
       codes: isErased ? [] : ['quarantine_damaged'],
     })
   }
-})
-
-test('what was appended by somebody else costs nothing', async () => {
-  const cases: readonly (readonly [string, Files])[] = [
-    ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }],
-    [
-      'another file’s tail',
-      { [fileName(1)]: Buffer.concat([FILE, encodeRecord(REQUEST_LOG, kept(7, Buffer.from('x')), 7)]) },
-    ],
-    ['itself', { [fileName(1)]: Buffer.concat([FILE, FILE]) }],
-    ['a copy of it', { [fileName(1)]: FILE, [fileName(2)]: FILE }],
-    ['nothing', { [fileName(1)]: Buffer.alloc(0), [fileName(2)]: FILE }],
-  ]
-  for (const [name, files] of cases) expect((await outcomeOf(files)).found, name).toEqual(ALL)
 })
 
 test('a file that cannot be opened keeps nobody from the others, and is told of', async () => {

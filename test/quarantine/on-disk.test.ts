@@ -1,5 +1,5 @@
 /** The quarantine outlives its receiver: what is on the disk, when it goes from there, and what a disk may do to it. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryStore, type CredentialPair, type WebhookEvent } from 'messaging-webhooks'
 import type { OptionsOfOneProject, OtherOptions } from '../../src/receiver/options.ts'
@@ -8,7 +8,6 @@ import { expect, test, vi } from 'vitest'
 import { fakeClock, isFakeClock } from '../support/fake-clock.ts'
 import { A, B, send } from '../support/pairs.ts'
 import { receiving } from '../support/receiving.ts'
-import { titleWith } from '../support/skipping.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const HOUR_MS = 3_600_000
@@ -223,21 +222,6 @@ test('a folder that is mended or removed meanwhile is written to again', async (
     expect(textIn(folder)).toMatch(/first.*second|second.*first/s)
   })
 })
-
-const isRoot = process.getuid?.() === 0
-
-test.skipIf(isRoot)(
-  titleWith(isRoot ? 'root may read everything' : undefined, 'what this user may not read stops nothing'),
-  async () => {
-    const folder = emptyFolder()
-    mkdirSync(folder)
-    chmodSync(folder, 0o000)
-    const { quarantine, errors } = await keeping(folder)
-    expect((await quarantine.list()).items).toEqual([])
-    expect(errors).toMatchObject([{ code: 'quarantine_unwritten' }])
-    chmodSync(folder, 0o700)
-  },
-)
 
 test('without a folder, what looks like a callback and is lost at the end is warned of', async () => {
   const folder = emptyFolder()

@@ -142,22 +142,6 @@ describe('a request without a valid proof', () => {
     expect(receiver.quarantine.counts()).toMatchObject({ looksLikeOurs: 2, rest: 0 })
   })
 
-  test('takes no room from real ones where its name is one that nobody is asked for', async () => {
-    const { receiver, quarantine, rotateTo } = await rotating({ quarantine: { maxBytes: 1_048_576 } })
-    /** As through one proxy, each forgery with a name of its own. */
-    const arrive = async (fields: object): Promise<void> => {
-      const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), ...fields, authKey: A.authKey }))
-      await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
-    }
-    const REAL = 300
-    for (let nth = 0; nth < REAL; nth += 1) {
-      for (let forged = 0; forged < 12; forged += 1) await arrive({ project: `\0 ${nth} ${forged}` })
-      await arrive({ project: 'My Shop', messageId: `m-${nth}` })
-    }
-    rotateTo(A)
-    expect(await quarantine.reverify()).toMatchObject({ admitted: REAL })
-  })
-
   test('is forgotten after its time, though nobody asks', async () => {
     const timers = new Set<object>()
     const clock = fakeClock(START_MS)
@@ -383,27 +367,6 @@ describe('a look-up of credentials that fails', () => {
     await clock.advance(1_000)
     answer(A)
     await expect.poll(() => clock.advance(0).then(() => events.length)).toBe(1)
-  })
-
-  test('for some names holds the others not up, and asks for a few at a time', async () => {
-    const asked: (string | undefined)[] = []
-    let down = true
-    const { url, clock, quarantine } = await rotating({
-      credentials: (project) => {
-        asked.push(project)
-        if (down || project !== 'My Shop') throw new Error('unknown')
-        return A
-      },
-    })
-    for (let name = 0; name < 100; name += 1) await send(url, A, { project: `junk ${name}` }, START)
-    await send(url, A, {}, START)
-    asked.length = 0
-    down = false
-    await clock.advance(1_000)
-    expect(asked).toHaveLength(64)
-    await clock.advance(2_000)
-    expect(asked).toHaveLength(101)
-    expect(quarantine.counts()).toMatchObject({ unverified: 100 })
   })
 
   test('is not made to wait by any number of names that fail: what is known, or what most bear, is asked in each run', async () => {

@@ -151,15 +151,6 @@ describe('forgeries of the very size of the real ones', () => {
   })
 })
 
-test('a few huge ones take nothing from the small', () => {
-  const keeper = memoryKeeper(LIMITS)
-  for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
-  const before = kept(keeper, 'real')
-  for (let nth = 0; nth < 100; nth += 1) keep(keeper, forged(nth, { bytes: 255 * 1024 }))
-  expect(kept(keeper, 'real')).toBe(before)
-  expect(kept(keeper, 'forged')).toBe(0)
-})
-
 test('where nobody else needs it, one address with one name has all the room', () => {
   const keeper = memoryKeeper(LIMITS)
   for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
