@@ -80,20 +80,3 @@ test.for([-HOUR_MS, HOUR_MS])('set by %i ms while a retry waits: it waits no lon
   expect(attempts).toEqual([1, 2, 3])
   expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
 })
-
-test('set back while a gap is waited for: it is still waited for, and not for longer', async () => {
-  const clock = fakeClock()
-  let offsetMs = 0
-  const { receiver, url } = await receiving({ clock: { ...clock, now: () => clock.now() + offsetMs } })
-  const given: (string | undefined)[] = []
-  receiver.on('message.*', ({ status }) => void given.push(status))
-  const timestamp = (): { timestamp: number } => ({ timestamp: Math.floor((clock.now() + offsetMs) / 1_000) })
-  await post(url, callback.smsDelivery(), timestamp())
-  await clock.advance(10)
-  offsetMs = -HOUR_MS
-  expect((await post(url, chatApp('gap', 'read'), timestamp())).status).toBe(204)
-  await clock.advance(900)
-  expect(given).toEqual(['success'])
-  await clock.advance(200)
-  expect(given).toEqual(['success', 'read'])
-})

@@ -183,20 +183,6 @@ describe('a store that fails', () => {
     // Of the event that was not settled, not of the store.
     expect(errors.map(({ code }) => code)).toEqual(['events_lost'])
   })
-
-  test('in pruning is asked again a minute later', async () => {
-    const clock = fakeClock()
-    const prunedAt: number[] = []
-    const prune = (): never => {
-      prunedAt.push(clock.now())
-      return down()
-    }
-    const { receiver } = await receiving({ clock, store: brokenStore({ prune }) })
-    await receiver.start()
-    const start = clock.now()
-    await clock.advance(180_000)
-    expect(prunedAt.map((ms) => ms - start)).toEqual([60_000, 120_000, 180_000])
-  })
 })
 
 test('what arrives while a write is under way goes into the next one', async () => {

@@ -21,16 +21,6 @@ function signed(body: string | ReadableStream<Uint8Array> = BODY): Request {
   return new Request('http://localhost/status', { method: 'POST', headers, body, duplex: 'half' })
 }
 
-test('an answer has the status, the headers and the body of the receiver’s', async () => {
-  const { handle } = handling()
-  const taken = await handle(signed())
-  expect({ status: taken.status, body: taken.body }).toEqual({ status: 204, body: null })
-  const refused = await handle(new Request('http://localhost/status', { method: 'POST', body: BODY }))
-  expect(refused.status).toBe(401)
-  expect(await refused.json()).toEqual({ error: { code: 'not_authentic', message: 'The request is not authentic.' } })
-  expect((await handle(new Request('http://localhost/status'))).headers.get('allow')).toBe('POST')
-})
-
 test.each<[string, (request: Request) => unknown]>([
   ['was read', (request) => request.text()],
   ['is being read', (request) => request.body?.getReader()],

@@ -124,33 +124,11 @@ describe('headers are taken', () => {
 })
 
 describe('refusals', () => {
-  test('say what to answer, whole, and tell nothing of what was expected', async () => {
-    const { receiver, receive, codes } = unmounted()
-    const { status, headers, body } = await receive({ body: Buffer.concat([BYTES, Buffer.from(' ')]) })
-    expect({ status, type: headers['content-type'] }).toEqual({ status: 401, type: 'application/json; charset=utf-8' })
-    expect(JSON.parse(body ?? '')).toEqual({
-      error: { code: 'not_authentic', message: 'The request is not authentic.' },
-    })
-    expect(headers['content-length']).toBe(String(body?.length))
-    expect(codes()).toEqual(['signature_mismatch'])
-    expect(receiver.quarantine.size).toBe(1)
-    expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 1 })
-  })
-
   test('their headers are a copy: who changes one changes no other answer', async () => {
     const { receive } = unmounted()
     const first = await receive({ method: 'GET' })
     Object.assign(first.headers, { allow: 'everything' })
     expect(await receive({ method: 'GET' })).toMatchObject({ status: 405, headers: { allow: 'POST' } })
-  })
-
-  test('close the connection where the body was not read to its end, and only there', async () => {
-    const { receive } = unmounted({ maxBodyBytes: 100 })
-    const connectionOf = async (request: Partial<CallbackRequest>) => (await receive(request)).headers['connection']
-    expect(await connectionOf({ method: 'PUT' })).toBe('close')
-    expect(await connectionOf({ body: pieces(new Uint8Array(101), 50) })).toBe('close')
-    expect(await connectionOf({ body: pieces(new Uint8Array(99), 50), headers: {} })).toBeUndefined()
-    expect(await connectionOf({ body: { parsed: undefined } })).toBeUndefined()
   })
 
   test('of a body that is given whole and too large', async () => {
@@ -240,12 +218,6 @@ describe('waitUntil', () => {
     await receiver.drain()
     expect({ ids, codes: codes() }).toEqual({ ids: ['m-1'], codes: ['internal'] })
   })
-})
-
-test('a policy of its own goes before the option', async () => {
-  const { receive } = unmounted({ proof: 'authKey' })
-  expect(await receive({})).toMatchObject({ status: 401 })
-  expect(await receive({ proof: 'signature' })).toMatchObject({ status: 204 })
 })
 
 test.each<[string, object, string]>([
