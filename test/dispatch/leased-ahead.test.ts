@@ -1,7 +1,8 @@
 /** More events than there are slots: quick handlers have them leased with their admission, and they wait for a slot. */
 import { describe, expect, test } from 'vitest'
 import { atRest } from '../support/fake-clock.ts'
-import { gate, leasingReceiver } from '../support/leasing.ts'
+import { gate } from '../support/gate.ts'
+import { leasingReceiver } from '../support/leasing.ts'
 import { leasingStore, newLeasing } from '../support/stores.ts'
 
 interface Given {

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { atRest } from '../support/fake-clock.ts'
-import { gate, holdFirst, leasingReceiver } from '../support/leasing.ts'
+import { gate } from '../support/gate.ts'
+import { holdFirst, leasingReceiver } from '../support/leasing.ts'
 import { post } from '../support/receiving.ts'
 
 test('an event runs after its answer, under the lease of its admission, and is not claimed', async () => {

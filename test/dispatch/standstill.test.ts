@@ -4,7 +4,7 @@ import type { Claim, OpenStore, Settlement } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
-import { gate } from '../support/leasing.ts'
+import { gate } from '../support/gate.ts'
 import { post, receiving } from '../support/receiving.ts'
 
 /** One for the schema, one for each of two handlers, and ten. */

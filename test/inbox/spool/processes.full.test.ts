@@ -8,6 +8,9 @@ import { crashed, emptyAll, emptiedNames, events, filesIn, nameOf, segmentFiles,
 import { ownFolder } from '../../support/own-folder.ts'
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'append.ts')
+/** `npm run test:crash`: a hundred. */
+const KILLS = Number(process.env['KILLS'] ?? '5')
+const PATIENT = { timeout: 60_000 + KILLS * 5_000 }
 
 interface Appender {
   readonly child: ChildProcess
@@ -51,10 +54,10 @@ function startAppender(folder: string, prefix: string, most?: number): Appender 
   }
 }
 
-test('kill -9 twenty times in the middle of appends: what was acknowledged is there', { timeout: 60_000 }, async () => {
+test(`kill -9 ${KILLS} times in the middle of appends: what was acknowledged is there`, PATIENT, async () => {
   const folder = ownFolder()
   const acknowledged: string[] = []
-  for (let round = 1; round <= 20; round += 1) {
+  for (let round = 1; round <= KILLS; round += 1) {
     const appender = startAppender(folder, `r${round}-`)
     await appender.printed('ready')
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
@@ -66,8 +69,8 @@ test('kill -9 twenty times in the middle of appends: what was acknowledged is th
   const taken = await emptyAll(spool)
   const names = taken.map(nameOf)
   const there = new Set(names)
-  console.log(`20 kills: ${acknowledged.length} acknowledged, ${names.length} drained`)
-  expect(acknowledged.length).toBeGreaterThan(20)
+  console.log(`${KILLS} kills: ${acknowledged.length} acknowledged, ${names.length} drained`)
+  expect(acknowledged.length).toBeGreaterThan(KILLS)
   expect(acknowledged.filter((name) => !there.has(name))).toEqual([])
   expect(there.size).toBe(names.length)
   expect(size).toBe(names.length)
