@@ -63,34 +63,6 @@ function textIn(folder: string): string {
 
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 30_000, interval: 10 })
 
-test('what one receiver refused, the next one admits, in its old order and with its own time of arrival', async () => {
-  const folder = emptyFolder()
-  const clock = fakeClock(1_700_000_000_000)
-  const first = await keeping(folder, { clock })
-  for (const status of ['accepted', 'success'])
-    expect(await send(first.url, A, { messageId: 'm', status }, 1_700_000_000)).toBe(401)
-  await clock.advance(HOUR_MS)
-  expect(await send(first.url, {}, { messageId: 'unproved' })).toBe(401)
-  const { items } = await first.quarantine.list()
-  await first.close()
-  expect(first.warned).not.toContainEqual({ code: 'quarantine_lost' })
-
-  const second = await keeping(folder, { clock })
-  expect((await second.quarantine.list()).items).toEqual(items)
-  expect(second.quarantine.counts()).toMatchObject({ looksLikeOurs: 2, rest: 1 })
-  second.mend()
-  expect(await second.quarantine.reverify()).toEqual({ examined: 3, admitted: 2, stillUnproved: 1 })
-  await second.receiver.drain()
-  expect(second.events).toMatchObject([{ type: 'message.queued' }, { type: 'message.delivered' }])
-  for (const { receivedAt } of second.events) expect(receivedAt).toEqual(new Date(1_700_000_000_000))
-  await second.close()
-
-  const third = await keeping(folder, { clock })
-  third.mend()
-  expect(await third.quarantine.reverify()).toEqual({ examined: 1, admitted: 0, stillUnproved: 1 })
-  expect(third.errors).toEqual([])
-})
-
 test('what could not be looked up is verified again by the next process, by itself', async () => {
   const folder = emptyFolder()
   const failing = await keeping(folder, {

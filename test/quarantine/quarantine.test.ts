@@ -385,7 +385,7 @@ describe('a look-up of credentials that fails', () => {
     }
     expect(await send(url, A, { project: 'Known' }, START)).toBe(204)
     down = true
-    await junk(150)
+    await junk(70)
     for (const messageId of ['1', '2']) expect(await send(url, A, { messageId }, START)).toBe(503)
     expect(await send(url, A, { project: 'Known', messageId: '3' }, START)).toBe(503)
     // Each run fails, and is asked for more new names than it looks up.

@@ -10,7 +10,7 @@ import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
 import { openSpool } from '../../../src/inbox/spool/spool.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { encodeRecord } from '../../../src/disk-log/record.ts'
-import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../../support/spoilt-file.ts'
+import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, WHOLE, type Files } from '../../support/spoilt-file.ts'
 import { emptyAll, event, filesIn, nameOf, segmentFiles } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
@@ -95,7 +95,7 @@ test.each([
 
 test.each([0, 0xff])('a range of bytes set to %d costs the records that it touches', PATIENT, async (fill) => {
   for (const from of places())
-    for (const length of [20, 300, 1_500]) {
+    for (const length of WHOLE ? [20, 300, 1_500] : [300]) {
       const to = Math.min(from + length, FILE.length)
       const bytes = Buffer.from(FILE).fill(fill, from, to)
       if (bytes.equals(FILE)) continue
@@ -113,7 +113,7 @@ test.each([0, 0xff])('a range of bytes set to %d costs the records that it touch
 test('bytes that are missing or too many cost the record where they were, and not the next one', PATIENT, async () => {
   for (const at of places()) {
     const record = recordAt(at)
-    for (const length of [1, 30, 400]) {
+    for (const length of WHOLE ? [1, 30, 400] : [1, 400]) {
       const more = Buffer.concat([FILE.subarray(0, at), Buffer.alloc(length, 0xfe), FILE.subarray(at)])
       expect((await outcomeOf({ [fileName(1)]: more })).names, `${length} more at ${at}`).toEqual(
         STARTS.includes(at) ? NAMES : without(record),

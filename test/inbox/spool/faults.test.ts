@@ -2,6 +2,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { openSpools } from '../../../src/inbox/spool/spool.ts'
 import { crashed, emptiedNames, event, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
 import { faultyFs, systemError } from '../../support/faulty-fs.ts'
 import { ownFolder } from '../../support/own-folder.ts'
@@ -234,4 +235,20 @@ test('a reserve that cannot be set aside anew is told of', async () => {
   await spool.append(events('e', 1))
   expect(await emptiedNames(spool)).toEqual(['e1'])
   expect(errors.map(({ code }) => code)).toEqual(['disk_full', 'spool_unusable'])
+})
+
+test('where only the folder for what is refused cannot be used, nothing stays locked, and the next try works', async () => {
+  const folder = ownFolder()
+  const blocked = join(folder, 'refused')
+  writeFileSync(blocked, '')
+  await expect(openSpools(folder, () => {})).rejects.toMatchObject({ code: 'spool_unusable' })
+  rmSync(blocked)
+  const { outage, aside } = await openSpools(folder, () => {})
+  await outage.append([event('e')])
+  await outage.close()
+  await aside.close()
+  const again = await openSpools(folder, () => {})
+  expect(again.outage.size).toBe(1)
+  await again.outage.close()
+  await again.aside.close()
 })
