@@ -60,7 +60,7 @@ describe('a handler that hangs', () => {
     return { ...all, clock, signals, releases, handled, timestamp: Math.floor(clock.now() / 1_000) }
   }
 
-  test('is told by its signal and stops nobody else', async () => {
+  test('is told by its signal and stops no one else', async () => {
     const { receiver, url, clock, signals, handled, errors, timestamp } = await hanging(2)
     for (const messageId of ['hung-1', 'hung-2', 'hung-3'])
       await post(url, callback.smsDelivery({ messageId, status: 'queued', timestamp }))

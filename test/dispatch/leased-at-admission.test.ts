@@ -101,7 +101,7 @@ describe('attempts that end well', () => {
     expect(leasing.calls.claim).toBe(claim + 1)
   })
 
-  test('leave nothing behind that somebody else put there meanwhile', async () => {
+  test('leave nothing behind that someone else put there meanwhile', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver()
     const { handled, letGo } = holdFirst(receiver)
     await send('a')
@@ -162,7 +162,7 @@ describe('an admission under way', () => {
     expect(handled).toEqual(['a 2'])
   })
 
-  test('is waited for by close(), and what it leased is handed over', async () => {
+  test('is waited for by close(), and what it leased is dispatched', async () => {
     const { receiver, leasing, server, send } = await leasingReceiver({ clock: () => Date.now() })
     const handled: string[] = []
     receiver.on('message.*', ({ messageId }) => void handled.push(messageId))

@@ -181,7 +181,7 @@ test('a late report without a handler says what late is', async () => {
 })
 
 describe('stats().byType', () => {
-  test('has every type, and counts what is taken, without duplicates', async () => {
+  test('has every type, and counts what is accepted, without duplicates', async () => {
     const { receiver, url } = await listening(NO_KIND, { dispatch: true })
     const report = callback.smsDelivery()
     for (const body of [report, report, callback.smsDelivery({ status: 'network_failure' }), '[]'])

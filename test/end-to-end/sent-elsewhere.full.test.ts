@@ -119,7 +119,7 @@ onEachEngine(
 
 onEachEngine(
   ENGINES,
-  'reports of a process that was killed before it recorded the answer are handed over after a while',
+  'reports of a process that was killed before it recorded the answer are dispatched after a while',
   async ({ server, context }) => {
     const { expect } = context
     const spec = server.spec('sent')

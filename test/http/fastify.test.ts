@@ -146,7 +146,7 @@ describe('an app', () => {
 })
 
 describe('app.close()', () => {
-  test('takes what is on its way, hands over what was taken, and closes the receiver', async () => {
+  test('takes what is on its way, dispatches what was taken, and closes the receiver', async () => {
     const { app, receiver, url } = await serving()
     const handled: (string | undefined)[] = []
     const { open: release, opened: held } = gate()

@@ -77,13 +77,13 @@ test('waitUntil is called on its own object, with what ends when the handlers ha
   expect({ order, count: platform.works.length }).toEqual({ order: ['answered', 'handled'], count: 1 })
 })
 
-test('whatever else a framework hands over is left alone', async () => {
+test('whatever else a framework passes is left alone', async () => {
   const { handle } = handling()
   for (const context of [{ params: Promise.resolve({}) }, { waitUntil: 'no function', remoteAddress: 7 }])
     expect((await handle(signed(), context)).status).toBe(204)
 })
 
-test('the address that is handed over is the receiver’s to know', async () => {
+test('the address that a platform passes is the receiver’s to know', async () => {
   const { receiver } = handling()
   const addresses: unknown[] = []
   const handle = receiverHandler({

@@ -37,7 +37,7 @@ async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Arr
   }
 }
 
-describe('a body is taken', () => {
+describe('a body is accepted', () => {
   test.each<[string, () => CallbackRequest['body']]>([
     ['whole', () => BYTES],
     [
@@ -54,7 +54,7 @@ describe('a body is taken', () => {
     expect(ids).toEqual(['m-1'])
   })
 
-  test('as a parser left it, by its authKey alone, and onError hears of the parser', async () => {
+  test('as a parser left it, by its authKey alone, and onError is notified of the parser', async () => {
     const { receive, codes } = unmounted()
     expect(await receive({ body: { parsed: KEYED } })).toMatchObject({ status: 204 })
     expect(await receive({ body: { parsed: callback.smsDelivery() } })).toMatchObject({ status: 401 })
@@ -79,7 +79,7 @@ describe('a body is taken', () => {
   })
 })
 
-describe('headers are taken', () => {
+describe('headers are accepted', () => {
   const value = (): string => signCallback(BYTES, SIGNING_SECRET)
   test.each<[string, () => RequestHeaders]>([
     ['from a record', () => ({ 'x-service-signature': value() })],
@@ -158,7 +158,7 @@ describe('refusals', () => {
     expect(codes()).toEqual(['body_already_read'])
   })
 
-  test('of a stream that somebody else is reading', async () => {
+  test('of a stream that someone else is reading', async () => {
     const { receive, codes } = unmounted()
     const { body } = new Response(BYTES)
     body?.getReader()
@@ -190,7 +190,7 @@ test('close() waits for one that is being read', async () => {
 })
 
 describe('waitUntil', () => {
-  test('is told of the first attempt at what a callback brought, which the answer does not wait for', async () => {
+  test('is given the first attempt at what a callback brought, which the answer does not wait for', async () => {
     const { receiver, receive } = unmounted()
     let finish = (): void => {}
     receiver.onAny(() => new Promise<void>((_, reject) => (finish = () => reject(new Error('not yet')))))

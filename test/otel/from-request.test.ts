@@ -33,7 +33,7 @@ test('the span of an attempt is linked to that of its request, and a handler’s
   expect(inHandler?.traceId).toBe(attempt?.traceId)
 })
 
-test('another process that hands it over links to the request of the first, in each attempt', async () => {
+test('another process that dispatches it links to the request of the first, in each attempt', async () => {
   const path = ownFile()
   const first = await startTracedApp({ path, dispatch: false, fails: false, authKey: AUTH_KEY })
   expect(await bring(first.url, 'm1', { traceparent: OUTSIDE, tracestate: 'vendor=value' })).toBe(204)

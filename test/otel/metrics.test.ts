@@ -25,7 +25,7 @@ test('attempts: how long, and how many, by type and code', async () => {
   expect(await sdk.points('messaging.client.consumed.messages')).toEqual(expected)
 })
 
-test('callbacks by what became of them, and how it is when somebody collects', async () => {
+test('callbacks by what became of them, and how it is when someone collects', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk, { retry: { attempts: 1, initialDelayMs: 0, maxDelayMs: 0 } })
   receiver.on('message.*', () => Promise.reject(new Error('no')))

@@ -28,37 +28,35 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 240_000
   test('bundler, with exactOptionalPropertyTypes', async () => {
     const options = ['--module', 'esnext', '--moduleResolution', 'bundler', '--exactOptionalPropertyTypes']
     await compile(['main.mts'], 'out-bundler', options)
-    expect(await ran(process.execPath, 'out-bundler/main.mjs')).toBe(MAIN_SAYS)
+    expect(await mustRun(process.execPath, ['out-bundler/main.mjs'], project.folder)).toBe(MAIN_SAYS)
   })
 
-  // node18 compiles as node16 does, and nodenext as node20 does.
-  test.each(['node16', 'node20'])('%s, CommonJS too, which cannot require ES modules', async (module) => {
-    await compile(['main.mts', 'main.cts', 'entries.cts'], `out-${module}`, ['--module', module])
-    expect(await ran(process.execPath, `out-${module}/main.mjs`)).toBe(MAIN_SAYS)
-    for (const node of [process.execPath, oldestNode]) {
-      expect(await ran(node, `out-${module}/main.cjs`)).toBe('function string\n')
-      const options22 = ['--disable-warning=ExperimentalWarning', `out-${module}/entries.cjs`]
-      expect(await mustRun(node, options22, project.folder)).toBe('true 0 true string\n')
+  // node18 compiles as node16 does, and node20 as nodenext does.
+  test.each([
+    ['node16', []],
+    ['nodenext', ['conformance', 'emulator', 'otel']],
+  ])('%s: ES modules, and CommonJS that requires them, on Node 22.13 too', async (module, others) => {
+    const out = `out-${module}`
+    const files = ['main.mts', 'main.cts', 'entries.cts', ...others.map((name) => `${name}.mts`)]
+    await compile(files, out, ['--module', module])
+    const prints: Readonly<Record<string, string>> = {
+      'main.mjs': MAIN_SAYS,
+      'main.cjs': 'function string\n',
+      'entries.cjs': 'true 0 true string\n',
+      'conformance.mjs': 'true true sqlite function\n',
+      'emulator.mjs': '200 message.delivered 1\n',
+      'otel.mjs': '204 m-1 undefined\n',
     }
-  })
-
-  test('nodenext: each entry, and what runs on Node 22.13 too', async () => {
-    await compile(['main.mts', 'conformance.mts', 'emulator.mts', 'otel.mts'], 'out', ['--module', 'nodenext'])
-    expect(await ran(process.execPath, 'out/main.mjs')).toBe(MAIN_SAYS)
-    expect(await ran(process.execPath, 'out/conformance.mjs')).toBe('true true sqlite function\n')
-    for (const node of [process.execPath, oldestNode]) {
-      expect(await ran(node, 'out/emulator.mjs')).toBe('200 message.delivered 1\n')
-      expect(await ran(node, 'out/otel.mjs')).toBe('204 m-1 undefined\n')
-    }
+    for (const node of [process.execPath, oldestNode])
+      for (const file of files.map((name) => name.replace('ts', 'js')))
+        expect(await mustRun(node, ['--disable-warning=ExperimentalWarning', `${out}/${file}`], project.folder)).toBe(
+          prints[file],
+        )
   })
 
   async function compile(files: readonly string[], out: string, options: readonly string[]): Promise<void> {
     const always = ['--strict', '--target', 'es2022', '--types', 'node', '--skipLibCheck', 'false', '--outDir', out]
     await mustRun(process.execPath, [tsc, ...always, ...options, ...files], project.folder)
-  }
-
-  function ran(node: string, file: string): Promise<string> {
-    return mustRun(node, [file], project.folder)
   }
 })
 

@@ -76,7 +76,7 @@ function without(...records: readonly number[]): readonly number[] {
 }
 
 // Other bytes, cuts and insertions: inbox/spool/every-byte.full.test.ts, for the reader is the same.
-test('any flipped byte costs its request and is told of once', PATIENT, async () => {
+test('any flipped byte costs its request and is reported once', PATIENT, async () => {
   for (const at of places()) {
     const bytes = changed(at, (byte) => byte ^ 0x10)
     const outcome = { found: without(recordAt(at)), codes: ['quarantine_damaged'] }
@@ -84,7 +84,7 @@ test('any flipped byte costs its request and is told of once', PATIENT, async ()
   }
 })
 
-test('a file that cannot be opened keeps nobody from the others, and is told of', async () => {
+test('a file that cannot be opened keeps no one from the others, and is reported', async () => {
   const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER, fileName(1)), { recursive: true })
   for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, PROCESS_FOLDER, fileName(index + 2)), frame)

@@ -175,7 +175,7 @@ test('where it cannot be written it is in memory, said once, and at the end what
   expect(warned).toContainEqual({ code: 'quarantine_lost' })
 })
 
-test('a folder that is mended or removed meanwhile is written to again', async () => {
+test('a folder that is fixed or removed meanwhile is written to again', async () => {
   const folder = emptyFolder()
   writeFileSync(folder, 'in the way')
   const clock = fakeClock()

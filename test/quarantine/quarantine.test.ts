@@ -142,7 +142,7 @@ describe('a request without a valid proof', () => {
     expect(receiver.quarantine.counts()).toMatchObject({ looksLikeOurs: 2, rest: 0 })
   })
 
-  test('is forgotten after its time, though nobody asks', async () => {
+  test('is forgotten after its time, though no one asks', async () => {
     const timers = new Set<object>()
     const clock = fakeClock(START_MS)
     const counting: Clock = {
@@ -226,7 +226,7 @@ describe('a request without a valid proof', () => {
 })
 
 describe('order', () => {
-  test('what came backwards is handed over forwards, and nothing is late', async () => {
+  test('what came backwards is dispatched forwards, and nothing is late', async () => {
     const { url, quarantine, receiver, events, rotateTo } = await rotating()
     for (const status of ['read', 'sent', 'delivered']) {
       const body = callback.chatApp({ statuses: { message_id: 'chat', status } })
@@ -342,7 +342,7 @@ describe('a look-up of credentials that fails', () => {
     expect(events.filter(({ type }) => type === 'late')).toEqual([])
   })
 
-  test('is mended by the next one that succeeds', async () => {
+  test('is fixed by the next one that succeeds', async () => {
     let down = true
     const { url, quarantine, receiver, events } = await rotating({
       credentials: () => (down ? Promise.reject(new Error('down')) : A),

@@ -155,7 +155,7 @@ describe('forgeries of the very size of the real ones', () => {
   })
 })
 
-test('where nobody else needs it, one address with one name has all the room', () => {
+test('where no one else needs it, one address with one name has all the room', () => {
   const keeper = memoryKeeper(LIMITS)
   for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
   expect(keeper.bytes / ROOM).toBeGreaterThan(0.999)
@@ -264,7 +264,7 @@ describe('whatever comes', () => {
     })
   }
 
-  test('the counts are right, and nobody is displaced by who must not', () => {
+  test('the counts are right, and no one is displaced by who must not', () => {
     let displaced = 0
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {

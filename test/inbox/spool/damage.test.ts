@@ -60,7 +60,7 @@ test('a batch that is read again is not reported again', async () => {
   expect(errors.length).toBe(1)
 })
 
-test('a file that is gone is reported, and stands in nobody’s way', async () => {
+test('a file that is gone is reported, and stands in no one’s way', async () => {
   const { spool, folder, errors } = await spooling({ segmentBytes: 1 })
   for (const one of events('e', 3)) await spool.append([one])
   rmSync(segmentFiles(folder)[1] ?? '')

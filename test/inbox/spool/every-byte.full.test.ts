@@ -80,7 +80,7 @@ test.each([
   ['flipped', (byte: number) => byte ^ 0x10],
   ['zeroed', () => 0],
   ['set to 0xff', () => 0xff],
-])('any byte %s costs its record and is told of once', PATIENT, async (_, to) => {
+])('any byte %s costs its record and is reported once', PATIENT, async (_, to) => {
   for (const at of places()) {
     const bytes = changed(at, to)
     if (bytes.equals(FILE)) continue
@@ -126,7 +126,7 @@ test('bytes that are missing or too many cost the record where they were, and no
   }
 })
 
-test('what was appended by somebody else costs nothing: zeros, a part of another file, the file once more', async () => {
+test('what was appended by someone else costs nothing: zeros, a part of another file, the file once more', async () => {
   const other = encodeRecord(EVENT_LOG, event('other'), OTHER_SALT)
   const cases: readonly (readonly [string, Files, Outcome])[] = [
     ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }, { names: NAMES, codes: [] }],
@@ -154,7 +154,7 @@ test('files come in the order of their numbers, whatever lies between', async ()
   expect(await outcomeOf(files)).toEqual({ names: ['a', 'b', 'c'], codes: ['spool_damaged'] })
 })
 
-test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
+test('what is only nearly named like ours is left alone, and keeps no one from what is ours', async () => {
   const folder = ownFolder()
   const home = join(folder, PROCESS_FOLDER)
   mkdirSync(home)

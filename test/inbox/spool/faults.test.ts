@@ -130,7 +130,7 @@ test('a file that is removed while it is written to takes no record any more', a
   expect(await emptiedNames(spool)).toEqual(['b1'])
 })
 
-test('a folder that cannot be used is said to be one', async () => {
+test('a folder that cannot be used is reported', async () => {
   const parent = ownFolder()
   const file = join(parent, 'file')
   writeFileSync(file, '')
@@ -219,7 +219,7 @@ test('more than one write can take at once goes into several, in the order of th
   expect(await emptiedNames(spool)).toEqual(names)
 })
 
-test('a reserve that cannot be set aside anew is told of', async () => {
+test('a reserve that cannot be set aside anew is reported', async () => {
   let [isFull, isBroken] = [false, false]
   const fs = faultyFs((real, path) => ({
     write(...args) {

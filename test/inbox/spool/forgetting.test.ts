@@ -48,7 +48,7 @@ test('only identities are left of what is meant, in its place; nothing is damage
   }
 })
 
-test('what is being handed over is waited for, and what was read ahead is not handed over with its bytes', async () => {
+test('what is being dispatched is waited for, and what was read ahead is not dispatched with its bytes', async () => {
   const { spool, folder } = await spooling()
   const given = events('e', 600)
   await spool.append(given)

@@ -136,7 +136,7 @@ test('a process that ended while it adopted another leaves all of it, in its ord
   expect(readdirSync(copy).length).toBe(1)
 })
 
-test('what cannot be adopted is told of and stays', async () => {
+test('what cannot be adopted is reported and stays', async () => {
   const { spool, folder } = await spooling()
   await spool.append(events('e', 1))
   const copy = await crashed(folder)
@@ -153,7 +153,7 @@ test('what cannot be adopted is told of and stays', async () => {
   expect(filesIn(copy).some((kept) => kept.includes(home) && kept.endsWith('.kept'))).toBe(true)
 })
 
-test('what somebody put beside our files lies no deeper after any number of starts', async () => {
+test('what someone put beside our files lies no deeper after any number of starts', async () => {
   const folder = ownFolder()
   const first = await spooling({ folder })
   await first.spool.append(events('e', 1))

@@ -95,7 +95,7 @@ test('it takes no more than it may, and says so', async () => {
   await spool.append([largeEvent('e', 6 * KIB)])
 })
 
-test('closed, it takes nothing and hands nothing over, and what was being written is there afterwards', async () => {
+test('closed, it takes nothing and dispatches nothing, and what was being written is there afterwards', async () => {
   const { spool, folder } = await spooling()
   const appended = Promise.all(events('e', 10).map((one) => spool.append([one])))
   await spool.close()
@@ -106,7 +106,7 @@ test('closed, it takes nothing and hands nothing over, and what was being writte
   expect((await emptiedNames(again.spool)).length).toBe(10)
 })
 
-test('files and folders are for nobody else', async () => {
+test('files and folders are for no one else', async () => {
   const { spool, folder } = await spooling({ reserveBytes: 64 * KIB })
   await spool.append(events('e', 1))
   const files = filesIn(folder).filter((path) => !path.endsWith('lock'))

@@ -64,7 +64,7 @@ test('nothing of a person is left in an SQLite file or its log, and all of the o
   expect(await receiver.messageState('m1')).toMatchObject({ recipient: OTHER })
 })
 
-test('a repetition of what was forgotten is a duplicate, and a new report is taken', async () => {
+test('a repetition of what was forgotten is a duplicate, and a new report is accepted', async () => {
   const { receiver, url, seen } = await service({ store: sqliteStore(join(ownFolder(), 'inbox.db')) })
   const first = chat('m', PERSON, { status: 'sent' })
   await post(url, first)
@@ -95,7 +95,7 @@ test('what a handler has it keeps to its end, its settlement is no error, and wh
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('another process hears that what its handler has was taken from it, and nothing of its outcome is kept', async () => {
+test('another process learns that what its handler has was taken from it, and nothing of its outcome is kept', async () => {
   const path = join(ownFolder(), 'inbox.db')
   const running = await service({ store: sqliteStore(path), retry: { attempts: 1 } })
   const { receiver } = await service({ store: sqliteStore(path) })

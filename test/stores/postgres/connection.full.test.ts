@@ -52,7 +52,7 @@ function printed(error: unknown): string {
 
 describePostgres('connection', () => {
   test(
-    'what a claim or an admission leased as its answer was lost is given back, and what is in hand is not',
+    'what a claim or an admission leased as its answer was lost is given back, and what is in flight is not',
     PATIENT,
     async () => {
       const { proxy, url } = await throughProxy()
@@ -149,7 +149,7 @@ describePostgres('connection', () => {
   })
 
   test(
-    'a table that somebody has locked is waited for no longer than lockTimeoutMs, and that blames no event',
+    'a table that someone has locked is waited for no longer than lockTimeoutMs, and that blames no event',
     PATIENT,
     async () => {
       const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })

@@ -30,7 +30,7 @@ async function claimFor(open: OpenStore<object>) {
 
 describePostgres('holders on Postgres', () => {
   test(
-    'what is leased under a name that nobody knows is due again, and a living one keeps its own',
+    'what is leased under a name that no one knows is due again, and a living one keeps its own',
     PATIENT,
     async () => {
       const schema = freshSchema()
@@ -54,7 +54,7 @@ describePostgres('holders on Postgres', () => {
     },
   )
 
-  test('a record of a later version whose worker is gone keeps nobody from showing life', PATIENT, async () => {
+  test('a record of a later version whose worker is gone keeps no one from sending heartbeats', PATIENT, async () => {
     const schema = freshSchema()
     const first = await openAt(schema)
     await first.admit([eventOf('newer'), eventOf('b')], Date.now())
@@ -70,7 +70,7 @@ describePostgres('holders on Postgres', () => {
   })
 
   test(
-    'one that was taken for dead hears that it lost what it held, cannot settle it, and goes on',
+    'one that was taken for dead learns that it lost what it held, cannot settle it, and goes on',
     PATIENT,
     async () => {
       const schema = freshSchema()
@@ -95,7 +95,7 @@ describePostgres('holders on Postgres', () => {
     },
   )
 
-  test('callers’ clocks an hour apart decide over nobody’s life', PATIENT, async () => {
+  test('callers’ clocks an hour apart decide over no one’s life', PATIENT, async () => {
     const schema = freshSchema()
     const [first, second] = [await openAt(schema, { clock: 'caller' }), await openAt(schema, { clock: 'caller' })]
     const [early, late] = [Date.now() - 3_600_000, Date.now() + 3_600_000]

@@ -189,7 +189,7 @@ describeRedis('holders of leases', () => {
   )
 
   test.concurrent(
-    'a record of a later version that is under a lease keeps no process from showing life',
+    'a record of a later version that is under a lease keeps no process from sending heartbeats',
     PATIENT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()

@@ -111,7 +111,7 @@ test('one that was killed and not found out yet is not listed', PATIENT, async (
 })
 
 test.each(['living', 'killed'] as const)(
-  'where the folder of a %s process was removed by hand, nobody knows, and its lease runs out',
+  'where the folder of a %s process was removed by hand, no one knows, and its lease runs out',
   PATIENT,
   async (state) => {
     const path = await freshFile()

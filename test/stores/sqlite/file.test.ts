@@ -27,7 +27,7 @@ test('a file that is no database is refused by name and left as it is', async ()
   expect(readFileSync(path)).toEqual(before)
 })
 
-test('a database of somebody else is refused by name and left as it is', async () => {
+test('a database of someone else is refused by name and left as it is', async () => {
   const path = ownFile()
   const theirs = new DatabaseSync(path)
   theirs.exec('CREATE TABLE customers (name TEXT)')
