@@ -4,13 +4,10 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { crashed, emptyAll, emptiedNames, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
+import { crashed, emptiedNames, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'append.ts')
-/** `npm run test:crash`: a hundred. */
-const KILLS = Number(process.env['KILLS'] ?? '5')
-const PATIENT = { timeout: 60_000 + KILLS * 5_000 }
 
 interface Appender {
   readonly child: ChildProcess
@@ -52,44 +49,6 @@ function startAppender(folder: string, prefix: string, most?: number): Appender 
       await closed
     },
   }
-}
-
-test(`kill -9 ${KILLS} times in the middle of appends: what was acknowledged is there`, PATIENT, async () => {
-  const folder = ownFolder()
-  const acknowledged: string[] = []
-  for (let round = 1; round <= KILLS; round += 1) {
-    const appender = startAppender(folder, `r${round}-`)
-    await appender.printed('ready')
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
-    await appender.kill()
-    acknowledged.push(...appender.acknowledged)
-  }
-  const { spool, errors } = await spooling({ folder })
-  const { size } = spool
-  const taken = await emptyAll(spool)
-  const names = taken.map(nameOf)
-  const there = new Set(names)
-  console.log(`${KILLS} kills: ${acknowledged.length} acknowledged, ${names.length} drained`)
-  expect(acknowledged.length).toBeGreaterThan(KILLS)
-  expect(acknowledged.filter((name) => !there.has(name))).toEqual([])
-  expect(there.size).toBe(names.length)
-  expect(size).toBe(names.length)
-  expect(names).toEqual(names.toSorted(byRoundAndNumber))
-  for (const { raw, record } of taken) {
-    const name = record.report?.status ?? ''
-    const number = Number(name.split('-')[1])
-    expect(raw.equals(Buffer.alloc(number % 5_000, name))).toBe(true)
-  }
-  expect(errors).toEqual([])
-  expect(segmentFiles(folder)).toEqual([])
-  // The killed processes' folders are gone too.
-  expect(readdirSync(folder).length).toBe(1)
-})
-
-function byRoundAndNumber(a: string, b: string): number {
-  const [roundA = 0, numberA = 0] = a.slice(1).split('-').map(Number)
-  const [roundB = 0, numberB = 0] = b.slice(1).split('-').map(Number)
-  return roundA - roundB || numberA - numberB
 }
 
 test('two processes on one folder do not meet, and a stopped one is not taken for dead', async () => {
