@@ -8,7 +8,6 @@ const FIRST = [
   'package/consumers.full',
   'http/adapters/next.full',
   'package/build.full',
-  'package/jest.full',
   'docs/code.full',
   'end-to-end/soak.full',
   'stores/redis/cluster-faults.full',

@@ -64,7 +64,7 @@ test('a premium send is awaited where the receiver reads its reports', async () 
   expect(await receiver.account(everything)).toMatchObject({ sent: 1, waiting: 1, unreported: 0 })
 })
 
-test('one object for many sends: each goes out as it was given, and to nobody twice', async () => {
+test('one object for many sends: each goes out as it was given, and to no one twice', async () => {
   const { receiver } = await receiving()
   const { url, received } = await answering(() => ({ body: ACCEPTED }))
   const { send, sendAll } = clientOf(url, { receiver })
@@ -149,7 +149,7 @@ describe('a send that fails', () => {
   })
 })
 
-describe('where the store is away', () => {
+describe('where the store is unavailable', () => {
   test('before the request, nothing is sent', async () => {
     const { send, store, emulator } = await sending()
     store.fault = 'throws'
@@ -246,7 +246,7 @@ describe('a list', () => {
     expect(account.sent).toBe(115)
   })
 
-  test('stops where the store is away, and what was sent by then is told apart', async () => {
+  test('stops where the store is unavailable, and what was sent by then is told apart', async () => {
     const { store, receiver, endpoint, emulator } = await sending()
     let requests = 0
     const { sendAll } = clientOf(endpoint, {

@@ -28,7 +28,7 @@ describe('not sent', () => {
     )
   })
 
-  test('a name that nobody has', async () => {
+  test('a name that no one has', async () => {
     const client = clientOf('http://service.invalid/', { retry: { attempts: 1 } })
     expect(await failing(client.send(HELLO))).toMatchObject({ code: 'not_sent', mayBeSent: false, attempts: 1 })
   })
@@ -158,7 +158,7 @@ describe('unknown, and never sent again by itself', () => {
     },
   )
 
-  test('the emulator’s lostRequest: nobody can tell it from the others, and it was not sent', async () => {
+  test('the emulator’s lostRequest: no one can tell it from the others, and it was not sent', async () => {
     const { emulator, endpoint } = await emulating({}, { sendFaults: { lostRequest: 1 } })
     expect(await failing(clientOf(endpoint).send(HELLO))).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
     expect(emulator.sends()).toEqual([])

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { atRest, fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { slowStore } from '../support/stores.ts'
+import { gate } from '../support/gate.ts'
 
 const chain = (messageId: string, timestamp: number): readonly Record<string, unknown>[] => [
   callback.smsDelivery({ messageId, status: 'queued', timestamp }),
@@ -17,8 +18,7 @@ test.each(['memory', 'slow'])(
     const { receiver, url } = await receiving({ concurrency: 3, ...store })
     const running = new Map<string, number>()
     let most = 0
-    let begin = (): void => {}
-    const allThere = new Promise<void>((resolve) => (begin = resolve))
+    const { open: begin, opened: allThere } = gate()
     let mostOfOne = 0
     receiver.on('message.*', async ({ messageId }) => {
       running.set(messageId, (running.get(messageId) ?? 0) + 1)
@@ -60,7 +60,7 @@ describe('a handler that hangs', () => {
     return { ...all, clock, signals, releases, handled, timestamp: Math.floor(clock.now() / 1_000) }
   }
 
-  test('is told by its signal and stops nobody else', async () => {
+  test('is told by its signal and stops no one else', async () => {
     const { receiver, url, clock, signals, handled, errors, timestamp } = await hanging(2)
     for (const messageId of ['hung-1', 'hung-2', 'hung-3'])
       await post(url, callback.smsDelivery({ messageId, status: 'queued', timestamp }))

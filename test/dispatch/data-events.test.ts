@@ -19,11 +19,6 @@ async function eventsOf(
   return events
 }
 
-test.each(['received', 'payment'] as const)('a %s callback without a schema is its payload', async (kind) => {
-  const body = callback[kind]()
-  expect(await eventsOf(kind, body)).toMatchObject([{ type: kind, data: body, payload: body, proof: 'both' }])
-})
-
 describe('a schema', () => {
   const body = callback.payment({ amount: '100' })
   const schemas = {
@@ -62,16 +57,6 @@ describe('a schema', () => {
 })
 
 describe('a premium callback', () => {
-  test.each([
-    ['a word that nobody knows', { event: 'renew' }, 'renew'],
-    ['a word only inside', { data: { event: 'activate' } }, undefined],
-    ['two words elsewhere', { one: 'activate', other: 'delivery', action: 'both' }, 'both'],
-  ])('with %s is of another type, with the sender’s word', async (_what, fields, word) => {
-    const [event] = await eventsOf('subscription', fields)
-    expect(event).toMatchObject({ type: 'subscription.other', data: fields })
-    expect(event?.type === 'subscription.other' ? event.word : 'another type').toBe(word)
-  })
-
   test('is what subscriptionType says, and else what it says itself', async () => {
     const subscriptionType: ReceiverOptions['subscriptionType'] = ({ code }) =>
       code === 7 ? 'consent' : code === 8 ? 'other' : undefined
@@ -85,23 +70,6 @@ describe('a premium callback', () => {
       { type: 'subscription.activate' },
     ])
   })
-
-  test.each([
-    [
-      'throws',
-      () => {
-        throw new Error('no')
-      },
-    ],
-    ['says something else', () => 'renew' as 'activate'],
-  ])(
-    'is what it says itself where subscriptionType %s',
-    async (_what, subscriptionType: ReceiverOptions['subscriptionType']) => {
-      expect(await eventsOf('subscription', { event: 'activate' }, { subscriptionType })).toMatchObject([
-        { type: 'subscription.activate' },
-      ])
-    },
-  )
 
   test('has a schema of its own type, else that of all', async () => {
     const schemas = {

@@ -55,16 +55,6 @@ test('one is found by its id, whatever page it would be on, and nothing is for a
 })
 
 describe('replay', () => {
-  test('that fails again makes a dead letter again', async () => {
-    const { receiver, url, clock } = await failing()
-    await post(url, callback.smsDelivery())
-    await clock.advance(0)
-    const [letter] = (await receiver.deadLetters.list()).items
-    await receiver.deadLetters.replay(letter?.id ?? '')
-    await clock.advance(0)
-    expect((await receiver.deadLetters.list()).items).toMatchObject([{ id: letter?.id, attempts: 1 }])
-  })
-
   test('waits for what runs of its message', async () => {
     const { receiver, url, clock, handled, mend } = await failing()
     const timestamp = Math.floor(clock.now() / 1_000)
@@ -83,18 +73,6 @@ describe('replay', () => {
     await clock.advance(0)
     expect(handled).toHaveLength(2)
   })
-})
-
-test('the callback of a dead letter that comes once more is a duplicate', async () => {
-  const { receiver, url, clock, handled, mend } = await failing()
-  const body = callback.smsDelivery()
-  await post(url, body)
-  await clock.advance(0)
-  mend()
-  await post(url, body)
-  await clock.advance(0)
-  expect(handled).toEqual([])
-  expect(await receiver.stats()).toMatchObject({ taken: 2, duplicates: 1, deadLetters: 1 })
 })
 
 test('a discarded dead letter is listed no more, and never runs again', async () => {

@@ -6,7 +6,7 @@ import { atRest, letTimePass } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { leasingStore, newLeasing } from '../support/stores.ts'
 
-test('nobody waits for the settlement of an event that came alone', async () => {
+test('no one waits for the settlement of an event that came alone', async () => {
   const { receiver, leasing, send } = await leasingReceiver()
   receiver.on('message.*', () => {})
   await send('a')
@@ -61,7 +61,7 @@ async function holding({ durable = false } = {}) {
   return { ...all, leasing }
 }
 
-test('what nobody waits for is held back, and settled together', async () => {
+test('what no one waits for is held back, and settled together', async () => {
   const { receiver, clock, leasing, send } = await holding()
   receiver.on('message.*', () => {})
   await send('a')

@@ -23,7 +23,7 @@ function send(receiver: ReturnType<typeof createReceiver>, messageId: string) {
   return receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
 }
 
-test('what a claim brings after close() has given it up is run by nobody', async () => {
+test('what a claim brings after close() has given it up is run by no one', async () => {
   let answer = (): void => {}
   let isSlow = false
   const store = storeWith(

@@ -1,11 +1,10 @@
 /** Events that are leased as they are admitted: order, fairness, the limit, and that nothing is left behind. */
-import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { atRest } from '../support/fake-clock.ts'
-import { gate, holdFirst, leasingReceiver } from '../support/leasing.ts'
-import { post, receiving } from '../support/receiving.ts'
-import { leasingStore, newLeasing } from '../support/stores.ts'
+import { gate } from '../support/gate.ts'
+import { holdFirst, leasingReceiver } from '../support/leasing.ts'
+import { post } from '../support/receiving.ts'
 
 test('an event runs after its answer, under the lease of its admission, and is not claimed', async () => {
   const { receiver, leasing, send } = await leasingReceiver()
@@ -64,19 +63,6 @@ test('so does what stands in one batch with it, and before it', async () => {
   await expect.poll(() => handled).toEqual(['queued', 'success'])
 })
 
-test('an event that waits for a step comes as soon as the step was handled', async () => {
-  const { receiver, url, clock } = await leasingReceiver()
-  const chatApp = (status: string) => callback.chatApp({ statuses: { message_id: 'a', status, conversation_id: 'c' } })
-  const timestamp = Math.floor(clock.now() / 1_000)
-  const handled: (string | undefined)[] = []
-  receiver.on('message.*', ({ status }) => void handled.push(status))
-  await post(url, chatApp('delivered'), { timestamp })
-  await atRest()
-  expect(handled).toEqual([])
-  await post(url, chatApp('sent'), { timestamp })
-  await expect.poll(() => handled).toEqual(['sent', 'delivered'])
-})
-
 test('while a backlog waits, older events go first', async () => {
   const { receiver, leasing, send } = await leasingReceiver({ concurrency: 1 })
   const { open, opened } = gate()
@@ -115,7 +101,7 @@ describe('attempts that end well', () => {
     expect(leasing.calls.claim).toBe(claim + 1)
   })
 
-  test('leave nothing behind that somebody else put there meanwhile', async () => {
+  test('leave nothing behind that someone else put there meanwhile', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver()
     const { handled, letGo } = holdFirst(receiver)
     await send('a')
@@ -176,7 +162,7 @@ describe('an admission under way', () => {
     expect(handled).toEqual(['a 2'])
   })
 
-  test('is waited for by close(), and what it leased is handed over', async () => {
+  test('is waited for by close(), and what it leased is dispatched', async () => {
     const { receiver, leasing, server, send } = await leasingReceiver({ clock: () => Date.now() })
     const handled: string[] = []
     receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
@@ -193,16 +179,6 @@ describe('an admission under way', () => {
     await closed
     expect(handled).toEqual(['a'])
   })
-})
-
-test('with dispatch: false nothing is leased', async () => {
-  const leasing = newLeasing()
-  const { capabilities, open } = leasingStore(leasing)
-  const store = { capabilities: { ...capabilities, shared: true }, open }
-  const { url, receiver } = await receiving({ store, dispatch: false })
-  await receiver.start()
-  await post(url, callback.smsDelivery({ messageId: 'a' }))
-  expect(leasing.calls).toEqual({ admit: 1, admitAndClaim: 0, claim: 0 })
 })
 
 test('who drains does not look for what is due where nothing is left', async () => {

@@ -65,22 +65,6 @@ test('while an event is being retried, later ones of its message wait, and other
   expect(handled).toEqual(['two success', 'one queued', 'one success'])
 })
 
-test('an event that never succeeds does not block its message for good', async () => {
-  const clock = fakeClock()
-  const { receiver, url } = await receiving({ clock, retry: { attempts: 2 } })
-  const handled: string[] = []
-  receiver.on('message.queued', () => {
-    throw new Error('never')
-  })
-  receiver.on('message.delivered', ({ messageId }) => void handled.push(messageId))
-  const timestamp = Math.floor(clock.now() / 1_000)
-  await post(url, callback.smsDelivery({ messageId: 'one', status: 'queued', timestamp }))
-  await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp }))
-  await clock.advance(10_000)
-  expect(handled).toEqual(['one'])
-  expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 1 })
-})
-
 test('a retry that is due in a month keeps its due time', async () => {
   const clock = fakeClock()
   const month = 2 ** 31 - 1

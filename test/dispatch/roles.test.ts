@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
 
-test('a receiver that only takes opens its store with the first request, and asks it for nothing to hand over', async () => {
+test('a receiver that only takes opens its store with the first request, and asks it for nothing to dispatch', async () => {
   const lasting = await lastingStore()
   const hosts: (boolean | undefined)[] = []
   let claims = 0
@@ -34,7 +34,7 @@ test('a receiver that only takes opens its store with the first request, and ask
   expect(claims).toBe(0)
 })
 
-test('dispatch: false is refused where nobody could hand anything over, or an answer would wait for it', async () => {
+test('dispatch: false is refused where no one could dispatch anything, or an answer would wait for it', async () => {
   const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   expect(() => createReceiver({ credentials, dispatch: false })).toThrow(/dispatch: false needs a store .* memory/)
   const store = await lastingStore()

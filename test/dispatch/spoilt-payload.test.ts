@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
-test('a key that is masked in the middle of an escape spoils what can be read, and costs no event', async () => {
+test('a key that is masked in the middle of an escape corrupts what can be read, and costs no event', async () => {
   // The text holds a line end and then the key without its first letter, so that the key stands in the bytes.
   const authKey = `n${AUTH_KEY}`
   const credentials = { authKey, signingSecret: 'signing-secret-of-the-tests' }

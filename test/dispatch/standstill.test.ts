@@ -4,7 +4,7 @@ import type { Claim, OpenStore, Settlement } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
-import { gate } from '../support/leasing.ts'
+import { gate } from '../support/gate.ts'
 import { post, receiving } from '../support/receiving.ts'
 
 /** One for the schema, one for each of two handlers, and ten. */
@@ -111,7 +111,7 @@ test('handlers whose leases are over are aborted at once, said once each, and no
   expect(codes()).toEqual(first.map(() => 'lease_lost'))
 })
 
-test('work is asked for anew: what nobody has taken meanwhile runs again when its handlers have ended', async () => {
+test('work is asked for anew: what no one has taken meanwhile runs again when its handlers have ended', async () => {
   const { standStill, advance, open, first, second, codes, receiver } = await standing()
   standStill(LEASE_MS)
   await advance(BEAT_MS)
@@ -172,7 +172,7 @@ test('what the store gave to a handler is given back', async () => {
   expect(codes()).toHaveLength(CONCURRENCY)
 })
 
-test('with a store that nobody shares it is nothing', async () => {
+test('with a store that no one shares it is nothing', async () => {
   const { standStill, advance, open, first, second, codes, receiver } = await standing({ shared: false })
   standStill(LEASE_MS)
   await advance(BEAT_MS)

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { brokenStore } from '../support/stores.ts'
+import { gate } from '../support/gate.ts'
 
 const MESSAGES = 8
 
@@ -17,8 +18,7 @@ test('an outage is reported once, however often it is asked for work and told of
   const broken: Partial<Pick<OpenStore, 'claim' | 'settle'>> = {}
   const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
   for (const expected of [1, 2]) {
-    let goOn = (): void => {}
-    const held = new Promise<void>((resolve) => (goOn = resolve))
+    const { open: goOn, opened: held } = gate()
     const off = receiver.onAny(() => held)
     for (let index = 0; index < MESSAGES; index += 1) await post(url, callback.smsDelivery())
     await clock.advance(0)

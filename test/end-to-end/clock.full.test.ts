@@ -1,9 +1,6 @@
 /** The machine's clock is set, between runs or during one: no event is stuck, and none is lost. */
-import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { fakeClock } from '../support/fake-clock.ts'
-import { post, receiving } from '../support/receiving.ts'
 import { handedOver, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
@@ -53,47 +50,4 @@ test.for([
   expect(await second.ask({ ask: 'replay', id: items[0]?.id ?? '', force: false })).toBe(true)
   expect(await second.ask({ ask: 'drain', deadlineMs: 15_000 })).toBe(true)
   expect(handedOver(folder).at(-1)).toMatchObject({ messageId: 'poison', replay: true })
-})
-
-test.for([-HOUR_MS, HOUR_MS])('set by %i ms while a retry waits: it waits no longer for that', async (stepMs) => {
-  const clock = fakeClock()
-  let offsetMs = 0
-  const stepped = { ...clock, now: () => clock.now() + offsetMs }
-  const { receiver, url } = await receiving({
-    clock: stepped,
-    store: memoryStore(),
-    retry: { attempts: 3, initialDelayMs: 600_000, maxDelayMs: 600_000 },
-  })
-  const attempts: number[] = []
-  receiver.onAny((_event, { attempt }) => {
-    attempts.push(attempt)
-    if (attempt < 3) throw new Error('Not yet.')
-  })
-  expect((await post(url, callback.smsDelivery(), { timestamp: Math.floor(clock.now() / 1_000) })).status).toBe(204)
-  await clock.advance(0)
-  expect(attempts).toEqual([1])
-  offsetMs = stepMs
-  await clock.advance(600_000)
-  expect(attempts.slice(0, 2)).toEqual([1, 2])
-  offsetMs = 0
-  await clock.advance(600_000)
-  expect(attempts).toEqual([1, 2, 3])
-  expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
-})
-
-test('set back while a gap is waited for: it is still waited for, and not for longer', async () => {
-  const clock = fakeClock()
-  let offsetMs = 0
-  const { receiver, url } = await receiving({ clock: { ...clock, now: () => clock.now() + offsetMs } })
-  const given: (string | undefined)[] = []
-  receiver.on('message.*', ({ status }) => void given.push(status))
-  const timestamp = (): { timestamp: number } => ({ timestamp: Math.floor((clock.now() + offsetMs) / 1_000) })
-  await post(url, callback.smsDelivery(), timestamp())
-  await clock.advance(10)
-  offsetMs = -HOUR_MS
-  expect((await post(url, chatApp('gap', 'read'), timestamp())).status).toBe(204)
-  await clock.advance(900)
-  expect(given).toEqual(['success'])
-  await clock.advance(200)
-  expect(given).toEqual(['success', 'read'])
 })

@@ -149,7 +149,7 @@ for (const driver of DRIVERS) {
   const reason = process.env['CI'] === 'true' ? undefined : driver.engine.missing()
   describe.skipIf(reason !== undefined)(titleWith(reason, driver.driver), () => {
     test.concurrent.for(cases)(
-      'what is answered is handed over once: $direction, spool $spooled',
+      'what is answered is dispatched once: $direction, spool $spooled',
       PATIENT,
       async (each, context) => {
         const { expect } = context

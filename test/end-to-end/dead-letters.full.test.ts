@@ -23,7 +23,7 @@ async function deadLetters(app: InboxApp): Promise<DeadLetterPage['items']> {
   }
 }
 
-test('a poisoned event is buried with its error, later ones go on, and a replay after a restart is late unless forced', async () => {
+test('a poisoned event is moved to the dead letters with its error, later ones go on, and a replay after a restart is late unless forced', async () => {
   const folder = ownFolder()
   const first = await startInboxApp({ folder, retry: RETRY, handlerTimeoutMs: 2_000 })
   for (const messageId of POISONED)

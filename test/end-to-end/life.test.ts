@@ -30,7 +30,7 @@ describe('the backlog of a store', () => {
     return { store, attempts: before.errors.length }
   }
 
-  test('is handed over by start(), after the handlers were attached', async () => {
+  test('is dispatched by start(), after the handlers were attached', async () => {
     const { store, attempts } = await storeWithBacklog()
     const { receiver } = await receiving({ store })
     const handled: unknown[] = []
@@ -98,7 +98,7 @@ describe('a store that fails', () => {
     expect(await receiver.stats()).toMatchObject({ taken: 1, refused: 1 })
   })
 
-  test('in settling is asked again while the lease lasts, and the event is not handed over again', async () => {
+  test('in settling is asked again while the lease lasts, and the event is not dispatched again', async () => {
     const clock = fakeClock()
     const broken: Partial<OpenStore> = { settle: down }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
@@ -114,7 +114,7 @@ describe('a store that fails', () => {
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
 
-  test('in claiming, but leases all the same, has what it leased handed over when it says so', async () => {
+  test('in claiming, but leases all the same, has what it leased dispatched when it says so', async () => {
     const clock = fakeClock()
     const inner = await memoryStore().open({ onWork() {} })
     let answer = (): void => {}
@@ -138,7 +138,7 @@ describe('a store that fails', () => {
     expect(await inner.counts()).toMatchObject({ unsettled: 0 })
   })
 
-  test('in settling until the lease has run out hands the event over again', async () => {
+  test('in settling until the lease has run out dispatches the event again', async () => {
     const clock = fakeClock()
     const broken: Partial<OpenStore> = { settle: down }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
@@ -182,20 +182,6 @@ describe('a store that fails', () => {
     await new Promise((resolve) => setTimeout(resolve, 20))
     // Of the event that was not settled, not of the store.
     expect(errors.map(({ code }) => code)).toEqual(['events_lost'])
-  })
-
-  test('in pruning is asked again a minute later', async () => {
-    const clock = fakeClock()
-    const prunedAt: number[] = []
-    const prune = (): never => {
-      prunedAt.push(clock.now())
-      return down()
-    }
-    const { receiver } = await receiving({ clock, store: brokenStore({ prune }) })
-    await receiver.start()
-    const start = clock.now()
-    await clock.advance(180_000)
-    expect(prunedAt.map((ms) => ms - start)).toEqual([60_000, 120_000, 180_000])
   })
 })
 

@@ -6,6 +6,7 @@ import { createClient, type Client } from 'messaging-webhooks/client'
 import type { WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import type { TestContext } from 'vitest'
+import { MOST_PENDING_MS } from '../../src/messages/sends.ts'
 import { startProgram } from '../support/program.ts'
 import { post, receiving, type SomeOptions } from '../support/receiving.ts'
 import { storeOf, type StoreSpec } from '../support/servers/store-spec.ts'
@@ -15,7 +16,8 @@ const ENGINES = ['sqlite', 'postgres', 'redis'] as const
 const APP = `${import.meta.dirname}/programs/dying-sender.ts`
 const to = '254711000001'
 const QUEUED = { status: 'queued', statusCode: '13' }
-const SOON = { timeout: 20_000 }
+/** A report that waits for a pending send comes later. */
+const SOON = { timeout: MOST_PENDING_MS - 10_000 }
 /** Longer than a report waits for a send that is pending. */
 const BOUND = { timeout: 120_000 }
 
@@ -91,10 +93,8 @@ onEachEngine(
     for (const event of reports) expect(event).toMatchObject({ sent: { to, meta: { order: 7 } } })
 
     // Nothing is pending any more.
-    const begunMs = performance.now()
     await other.report('after')
     await expect.poll(() => namesOf(other.events).at(-1), SOON).toBe('after message.delivered')
-    expect(performance.now() - begunMs).toBeLessThan(5_000)
     expect(other.events).toHaveLength(4)
   },
 )
@@ -119,7 +119,7 @@ onEachEngine(
 
 onEachEngine(
   ENGINES,
-  'reports of a process that was killed before it recorded the answer are handed over after a while',
+  'reports of a process that was killed before it recorded the answer are dispatched after a while',
   async ({ server, context }) => {
     const { expect } = context
     const spec = server.spec('sent')
@@ -141,8 +141,6 @@ onEachEngine(['postgres'], 'none waits where orphanHoldMs says so', async ({ ser
   const sender = await receivingOn(spec, context, { dispatch: false })
   const other = await receivingOn(spec, context, { orphanHoldMs: 0 })
   await sender.receiver.intend({ to })
-  const begunMs = performance.now()
   await other.report('mine')
   await expect.poll(() => namesOf(other.events), SOON).toEqual(['mine message.delivered'])
-  expect(performance.now() - begunMs).toBeLessThan(5_000)
 })

@@ -73,7 +73,7 @@ function logOf({ folder }: { readonly folder: string }): readonly string[] {
   return readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
 }
 
-test('SIGTERM under load cuts nobody off, and what was answered 204 is handed over', { timeout: 60_000 }, async () => {
+test('SIGTERM under load cuts no one off, and what was answered 204 is dispatched', { timeout: 60_000 }, async () => {
   // As behind a balancer, which hears of the end while the server still listens.
   const app = await startApp({ handlerMs: 20, options: { listenMs: 300, idleMs: 300 } })
   const answered = new Set<string>()
@@ -172,7 +172,7 @@ test('clients that are connected and not yet accepted are answered, too', async 
   expect(await app.ended).toEqual([0, null])
 })
 
-test('with the memory store all that was answered 204 is handed over before the end', async () => {
+test('with the memory store all that was answered 204 is dispatched before the end', async () => {
   const app = await startApp({ store: 'memory', handlerMs: 100, options: { deadlineMs: 600_000 } })
   const agent = pool()
   const messages = Array.from({ length: 60 }, (_, index) => `m${index}`)

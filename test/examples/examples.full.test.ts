@@ -1,7 +1,8 @@
 /** Each example runs as a process, ends by itself, and prints what it is there to show. */
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { runProgram, startProgram } from '../support/program.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
@@ -15,6 +16,12 @@ async function run(name: string, env: NodeJS.ProcessEnv = {}, TMPDIR = ownFolder
 
 /** A busy machine may take its time over a program. */
 const PATIENT = { timeout: 120_000 }
+
+const startFolder = mkdtempSync(join(tmpdir(), 'mw-start-'))
+afterAll(() => rmSync(startFolder, { recursive: true }))
+let startRun: Promise<string> | undefined
+/** What `npm start` prints: it takes some seconds, and several tests read it. */
+const start = (): Promise<string> => (startRun ??= run('start', {}, startFolder))
 
 test('several projects: each with its own credentials, its own messages, and its old pair for a while', async () => {
   expect(await run('several-projects')).toBe(`My Shop: m-1 was delivered
@@ -109,10 +116,8 @@ test('durable: an app that is killed again and again loses nothing', { timeout: 
 })
 
 test('npm start keeps its inbox, and says how to look into it', PATIENT, async () => {
-  const folder = ownFolder()
-  const [, file = ''] =
-    /^ {2}npx node dist\/cli\/main\.js inspect --store (.+)$/m.exec(await run('start', {}, folder)) ?? []
-  expect(readdirSync(folder).map((name) => join(folder, name, 'inbox.db'))).toEqual([file])
+  const [, file = ''] = /^ {2}npx node dist\/cli\/main\.js inspect --store (.+)$/m.exec(await start()) ?? []
+  expect(readdirSync(startFolder).map((name) => join(startFolder, name, 'inbox.db'))).toEqual([file])
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
   const args = ['node', 'dist/cli/main.js', 'events', 'list', '--store', file, '--limit', '3', '--json']
   const { code, stdout } = await runProgram('npx', args)
@@ -139,7 +144,7 @@ test('npm start -- --keep goes on with the inspector on what came, until it is i
 })
 
 test('npm start sends 50 messages, shows every kind of event, and its sums are right', PATIENT, async () => {
-  const output = await run('start')
+  const output = await start()
   const inOrder = ['message.sent', 'message.delivered', 'message.read'].map(
     (type) => new RegExp(`${type} +999300000001`),
   )
@@ -182,7 +187,7 @@ test(
   PATIENT,
   async () => {
     const escape = '\u001B['
-    expect(await run('start')).not.toContain(escape)
+    expect(await start()).not.toContain(escape)
     expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
     expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
   },

@@ -55,7 +55,7 @@ adapterCases('h3', {
   },
 })
 
-test('Azure Functions: its handler answers what its runtime hands over', async () => {
+test('Azure Functions: its handler answers what its runtime passes', async () => {
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })
   onTestFinished(() => receiver.close())
   const told = watched(receiver)

@@ -18,7 +18,7 @@ test('its types hold, those of decorated methods too', PATIENT, async () => {
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
 })
 
-test('it takes callbacks, hands them to methods, and closes on SIGTERM', PATIENT, async () => {
+test('it accepts callbacks, hands them to methods, and closes on SIGTERM', PATIENT, async () => {
   // Within the package, whose own name leads to what is built.
   const folder = mkdtempSync(join(ROOT, 'examples/nest/compiled-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

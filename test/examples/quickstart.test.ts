@@ -4,7 +4,7 @@ import { freePort } from '../support/free-port.ts'
 import { startProgram } from '../support/program.ts'
 import { AUTH_KEY, post, SIGNING_SECRET } from '../support/receiving.ts'
 
-test('the quickstart takes callbacks on PORT with the credentials of its environment', async () => {
+test('the quickstart accepts callbacks on PORT with the credentials of its environment', async () => {
   const port = String(await freePort())
   const { child, ended } = startProgram(process.execPath, ['examples/quickstart.ts'], {
     env: { AUTH_KEY, SIGNING_SECRET, PORT: port },

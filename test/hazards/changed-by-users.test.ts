@@ -26,7 +26,7 @@ function spoil(value: unknown): void {
 }
 
 describe.each(onEachStore)('with %s', (_name, makeStore) => {
-  test('a handler that spoils its event spoils neither the next attempt nor what errors and others are told', async () => {
+  test('a handler that corrupts its event corrupts neither the next attempt nor what errors and others are told', async () => {
     const nobodyHeard = unheard()
     const { receiver, url, errors } = await receiving({
       store: makeStore(),
@@ -63,7 +63,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
     expect(nobodyHeard).toEqual([])
   })
 
-  test('dedupeKey may spoil what it is shown, then and later', async () => {
+  test('dedupeKey may corrupt what it is shown, then and later', async () => {
     const seen: { readonly raw: Buffer }[] = []
     const { receiver, url } = await receiving({
       store: makeStore(),
@@ -86,7 +86,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
   })
 })
 
-test('what quarantine shows of a request may be spoilt, and the right key still proves it', async () => {
+test('what quarantine shows of a request may be corrupted, and the right key still proves it', async () => {
   let known = false
   const { receiver, url } = await receiving({
     credentials: () => (known ? { signingSecret: 'signing-secret-of-the-tests' } : undefined),
@@ -103,7 +103,7 @@ test('what quarantine shows of a request may be spoilt, and the right key still 
   expect(handed).toEqual([failedReport])
 })
 
-test('a handler of onError may spoil the error, and the others of the same event are told apart', async () => {
+test('a handler of onError may corrupt the error, and the others of the same event are told apart', async () => {
   const nobodyHeard = unheard()
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })
   const codes: unknown[] = []

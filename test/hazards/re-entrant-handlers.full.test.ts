@@ -226,7 +226,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
     expect(nobodyHeard).toEqual([])
   })
 
-  test('that a logger, a clock, dedupeKey and a schema call harms nobody', async () => {
+  test('that a logger, a clock, dedupeKey and a schema call harms no one', async () => {
     const nobodyHeard = unheard()
     let isBusy = false
     /** Not from within itself: that would be the user's own circle. */

@@ -232,7 +232,7 @@ hazards([
   },
 ])
 
-test('#27 2,100 headers before ours are not followed by a callback that is taken on half of its headers', async () => {
+test('#27 2,100 headers before ours are not followed by a callback that is accepted on half of its headers', async () => {
   const { url, handed } = await serve()
   const many = Array.from({ length: 2_100 }, (_, index) => `a${index}:`)
   const lines = head(...many, `X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`)

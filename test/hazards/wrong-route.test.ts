@@ -121,26 +121,4 @@ hazards([
     () => ({ value: 7 }),
     taken({ type: 'payment', data: 7, payload: { note: 'from the body' } }),
   ),
-  {
-    name: 'subscriptionType throws',
-    mount: { kind: 'subscription' },
-    options: {
-      subscriptionType() {
-        throw new Error('no')
-      },
-    },
-    send: ({ url }) => postSigned(url, '{"event":"activate"}'),
-    outcome: taken({ type: 'subscription.activate' }),
-  },
-  {
-    name: 'dedupeKey throws',
-    options: {
-      dedupeKey({ messageId }) {
-        if (messageId === 'm-1') throw new Error('no')
-        return undefined
-      },
-    },
-    send: ({ url }) => postSigned(url, reportText()),
-    outcome: { ...taken({ type: 'message.delivered' }), codes: ['dedupe_key_failed'] },
-  },
 ])

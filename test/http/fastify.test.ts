@@ -9,6 +9,7 @@ import { withCredentials, type SomeOptions } from '../support/receiving.ts'
 import { connect as connectWire, keyedText, reportText, request } from '../support/wire.ts'
 import { adapterCases, type AdapterOptions, type StartedAdapter } from './adapters/cases.ts'
 import { watched } from './adapters/watched.ts'
+import { gate } from '../support/gate.ts'
 
 type Prepare = (app: FastifyInstance) => void
 
@@ -145,11 +146,10 @@ describe('an app', () => {
 })
 
 describe('app.close()', () => {
-  test('takes what is on its way, hands over what was taken, and closes the receiver', async () => {
+  test('takes what is on its way, dispatches what was taken, and closes the receiver', async () => {
     const { app, receiver, url } = await serving()
     const handled: (string | undefined)[] = []
-    let release = (): void => {}
-    const held = new Promise<void>((resolve) => (release = resolve))
+    const { open: release, opened: held } = gate()
     receiver.on('message.*', async ({ messageId }) => {
       await held
       handled.push(messageId)

@@ -20,7 +20,7 @@ const MOUNTS: Readonly<Record<string, (middleware: Middleware) => http.RequestLi
 }
 
 describe.each(Object.entries(MOUNTS))('mounted by %s', (_name, mount) => {
-  test('a callback with odd white space is proved over its exact bytes and handed over', async () => {
+  test('a callback with odd white space is proved over its exact bytes and dispatched', async () => {
     const { receiver } = await receiving()
     const delivered: string[] = []
     receiver.on('message.delivered', ({ messageId }) => void delivered.push(messageId))

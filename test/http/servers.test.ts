@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/runtime/logger.ts'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { logging } from '../support/logging.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
+import { gate } from '../support/gate.ts'
 
 /** As one that keeps what it holds when the process ends. */
 function lasting(store: Store): Store {
@@ -48,8 +49,7 @@ test('close() goes on taking callbacks until the server has closed, and no answe
   const clock = fakeClock()
   const { receiver, server, url } = await serving(75_000, { clock })
   let begun = 0
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => (release = resolve))
+  const { open: release, opened: released } = gate()
   receiver.onAny(() => {
     begun += 1
     return released

@@ -53,20 +53,6 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
   return { wall, asked, answers, admit: (at: number) => void admit(sample({ message: `m${at}`, at })) }
 }
 
-test('one that a silent store was asked to take is answered in time', async () => {
-  const { wall, answers, admit } = await failing({})
-  admit(1)
-  await wall.advance(60_000)
-  expect(answers).toEqual([{ code: 'store_slow', atMs: STORE_TIMEOUT_MS }])
-})
-
-test('twenty at once behind a silent store are answered together, in time', async () => {
-  const { wall, answers, admit } = await failing({})
-  for (let at = 0; at < 20; at += 1) admit(at)
-  await wall.advance(60_000)
-  expect(answers).toEqual(Array.from({ length: 20 }, () => ({ code: 'store_slow', atMs: STORE_TIMEOUT_MS })))
-})
-
 test('so are more than one batch of them, each after its own time', async () => {
   const { wall, asked, answers, admit } = await failing({})
   for (let at = 0; at < 1_200; at += 1) admit(at)

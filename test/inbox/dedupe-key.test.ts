@@ -46,7 +46,7 @@ test.each([
   ],
   ['returns a number', () => 7 as unknown as string],
   ['returns null', () => null as unknown as string],
-])('where it %s the default identity is used, and onError hears of it', async (_what, dedupeKey) => {
+])('where it %s the default identity is used, and onError is notified of it', async (_what, dedupeKey) => {
   const { ids, errors } = await handedOver(dedupeKey, [one, one, again])
   expect(ids).toHaveLength(2)
   expect(errors.map(({ code }) => code)).toEqual(['dedupe_key_failed', 'dedupe_key_failed', 'dedupe_key_failed'])

@@ -50,7 +50,7 @@ test('nor of a store that keeps what it has', async () => {
   expect((await closed(3, { store })).lines).toEqual([])
 })
 
-test('a store that does not say how many loses nobody knows how many', async () => {
+test('a store that does not say how many loses no one knows how many', async () => {
   const counts = (): never => {
     throw new Error('gone')
   }

@@ -58,18 +58,3 @@ test('a success hides no failure of another part, and a part that was never know
   ])
   expect(await receiver.messageState('another')).toBeUndefined()
 })
-
-test('the latest statusCode of a message is kept', async () => {
-  const { receiver, url } = await receiving()
-  const timestamp = Math.floor(Date.now() / 1_000)
-  await post(url, callback.smsDelivery({ messageId: '1', status: undefined, statusCode: '13', timestamp }))
-  expect(await receiver.messageState('1')).toMatchObject({ type: 'message.queued', statusCode: 13, scheduled: false })
-  await post(url, callback.smsDelivery({ messageId: '1', status: 'scheduled', timestamp: timestamp + 1 }))
-  expect(await receiver.messageState('1')).toMatchObject({ type: 'message.queued', statusCode: 14, scheduled: true })
-  await post(url, callback.smsDelivery({ messageId: '1', status: undefined, statusCode: 17, timestamp: timestamp + 5 }))
-  expect(await receiver.messageState('1')).toMatchObject({
-    type: 'message.failed',
-    statusCode: 17,
-    failure: { resend: true },
-  })
-})

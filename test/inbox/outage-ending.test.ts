@@ -45,7 +45,7 @@ function outageOver(held: NewEvent[]) {
   return { clock, spool, state, errors, outage }
 }
 
-test('looks at a store that stays away less and less often, and stops when it is told to', async () => {
+test('looks at a store that stays unavailable less and less often, and stops when it is told to', async () => {
   const { clock, state, outage } = outageOver([sample()])
   expect(outage.active).toBe(true)
   for (let second = 0; second < 60; second += 1) await clock.advance(1_000)

@@ -247,16 +247,6 @@ test('what waits for the last ones of the spool is counted, and unanswered', asy
   expect(await all.inbox.unsettled()).toBe(all.spool.size + all.unanswered)
 })
 
-test('a store that hangs while they wait holds them no longer than half of the time', async () => {
-  const all = await atTheBarrier()
-  all.state.mood = 'hangs'
-  await all.wall.advance(STORE_TIMEOUT_MS / 2 + 10 * APPEND_MS)
-  expect(all.unanswered).toBe(0)
-  all.state.mood = 'well'
-  await all.load(600)
-  await expectAllTaken(all)
-})
-
 test('no more wait than there is room for in memory', async () => {
   const all = await atTheBarrier()
   all.state.mood = 'hangs'
@@ -278,30 +268,4 @@ test('closing sends what waits into the spool, and it is answered', async () => 
   await all.wall.advance(1_000)
   await closed
   expect({ unanswered: all.unanswered, refused: all.refused }).toEqual({ unanswered: 0, refused: [] })
-})
-
-test('an event that the store refuses does not keep the others from it', async () => {
-  const all = await opened()
-  all.state.mood = 'throws'
-  await all.load(20)
-  const refused = all.arrived.slice(5, 7).map(({ id }) => id)
-  for (const id of refused) all.state.poison.add(id)
-  all.state.mood = 'well'
-  await all.load(400)
-  expect(all.spool.size).toBe(0)
-  expect(all.aside.size).toBe(refused.length)
-  const admitted = new Set(all.state.admitted.map(({ id }) => id))
-  await all.wall.advance(STORE_TIMEOUT_MS)
-  expect(all.arrived.filter(({ id }) => !admitted.has(id)).length).toBeLessThan(20)
-  expect(all.overtaken()).toEqual([])
-  expect({ unanswered: all.unanswered, refused: all.refused }).toEqual({ unanswered: 0, refused: [] })
-})
-
-test('where the spool cannot keep what has waited either, its answer says so', async () => {
-  const all = await atTheBarrier()
-  const waiting = all.unanswered
-  all.spool.isFull = true
-  all.state.mood = 'throws'
-  await all.wall.advance(1_000)
-  expect(all.refused).toMatchObject(Array.from({ length: waiting }, () => ({ code: 'spool_failed' })))
 })

@@ -42,46 +42,6 @@ test('what waited behind a batch that failed goes into the spool behind it', asy
   expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
 })
 
-test('while the spool holds anything, nothing overtakes it', async () => {
-  const store = faultyStore(memoryStore())
-  const { receiver, url } = await receiving({ store, spool: ownFolder() })
-  const seen = handedOver(receiver)
-  await receiver.start()
-  store.fault = 'throws'
-  await post(url, chatApp('m', 'sent'), { timestamp: NOW })
-  store.fault = 'none'
-  await post(url, chatApp('m', 'delivered'), { timestamp: NOW })
-  await post(url, chatApp('m', 'read'), { timestamp: NOW })
-  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m sent', 'm delivered', 'm read'])
-})
-
-test('what the spool holds when the process ends is handed over by the next one', async () => {
-  const folder = ownFolder()
-  const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
-  const first = await receiving({ store })
-  await first.receiver.start()
-  store.fault = 'throws'
-  expect(await post(first.url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
-  first.server.close()
-  first.server.closeAllConnections()
-  await first.receiver.close({ deadlineMs: 50 })
-  store.fault = 'none'
-  const second = await receiving({ store })
-  const seen = handedOver(second.receiver)
-  await second.receiver.start()
-  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
-})
-
-test('a store that cannot be opened at first costs nothing', async () => {
-  const store = faultyStore(memoryStore())
-  store.fault = 'will not open'
-  const { receiver, url } = await receiving({ store, spool: ownFolder() })
-  const seen = handedOver(receiver)
-  expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
-  store.fault = 'none'
-  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
-})
-
 test('a store that goes on refusing to open is reported once, though nothing waits in the spool', async () => {
   const inner = memoryStore()
   let attempts = 0
@@ -97,17 +57,6 @@ test('a store that goes on refusing to open is reported once, though nothing wai
   await receiver.start()
   await expect.poll(() => attempts, { timeout: 30_000 }).toBe(4)
   expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
-})
-
-test('without a spool, a callback that the store cannot take is answered 503 and reported', async () => {
-  const store = faultyStore(memoryStore())
-  const { receiver, url, errors } = await receiving({ store })
-  await receiver.start()
-  store.fault = 'throws'
-  expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
-  expect(errors.map(({ code }) => code)).toContain('store_failed')
-  store.fault = 'none'
-  expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 204 })
 })
 
 test('a spool that cannot be written is an error of start()', async () => {
@@ -165,30 +114,6 @@ test.each([true, false])(
     await expect.poll(() => later, { timeout: 30_000 }).toContain('poison success')
   },
 )
-
-test('a store in memory that throws at once is an outage like any other', async () => {
-  const inner = memoryStore()
-  let away = true
-  const store: Store = {
-    capabilities: inner.capabilities,
-    async open(host) {
-      const open = await inner.open(host)
-      return {
-        ...open,
-        admit(events, nowMs) {
-          if (away) throw new Error('The store is away.')
-          return open.admit(events, nowMs)
-        },
-      }
-    },
-  }
-  const { receiver, url } = await receiving({ store, spool: ownFolder() })
-  const seen = handedOver(receiver)
-  await receiver.start()
-  expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
-  away = false
-  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
-})
 
 test('only where the spool fails too, a callback is answered 503', async () => {
   const store = faultyStore(memoryStore())

@@ -26,7 +26,7 @@ interface Run {
   readonly succeeded: boolean
 }
 
-test('nothing is lost, repeated or handed over backwards, whatever the order, repetition, delays and failures', async () => {
+test('nothing is lost, repeated or dispatched backwards, whatever the order, repetition, delays and failures', async () => {
   const playOne = await player()
   const playOther = await player()
   let messages = 0

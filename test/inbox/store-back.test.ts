@@ -75,7 +75,7 @@ test('without a spool, too', async () => {
   expect(of('store_back')[0]?.text).toMatch(/after [45]\.\d s\. No event was spooled\.$/)
 })
 
-test('why the store is away stands in the log in one line, without keys and passwords', async () => {
+test('why the store is unavailable stands in the log in one line, without keys and passwords', async () => {
   const { store, of, send } = await withSpool()
   store.fault = 'throws'
   store.says = `connect failed\n  at postgres://app:hunter2@db.example/app with ${AUTH_KEY}`
@@ -97,7 +97,7 @@ async function leaveInSpool(folder: string, count: number): Promise<void> {
   await closed
 }
 
-test('what an earlier process left in the spool is told of, and was no outage of this one', async () => {
+test('what an earlier process left in the spool is reported, and was no outage of this one', async () => {
   const folder = ownFolder()
   await leaveInSpool(folder, 2)
   const { of, until } = await withSpool(folder)
@@ -106,7 +106,7 @@ test('what an earlier process left in the spool is told of, and was no outage of
   expect(of('store_back')).toEqual([])
 })
 
-test('a store that is still away after a restart is reported again, though callbacks wait in the spool', async () => {
+test('a store that is still unavailable after a restart is reported again, though callbacks wait in the spool', async () => {
   const folder = ownFolder()
   await leaveInSpool(folder, 2)
   const { store, clock, of, until, errors } = await withSpool(folder, 'will not open')
@@ -115,19 +115,4 @@ test('a store that is still away after a restart is reported again, though callb
   store.fault = 'none'
   await until('store_back')
   expect(of('store_back')).toMatchObject([{ fields: { fromSpool: 2 } }])
-})
-
-test('the default logger prints it', async () => {
-  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-  vi.spyOn(console, 'error').mockImplementation(() => {})
-  const store = faultyStore(memoryStore())
-  const { receiver, url } = await receiving({ store, spool: ownFolder(), logger: undefined })
-  receiver.onAny(() => {})
-  await receiver.start()
-  store.fault = 'throws'
-  await post(url, callback.smsDelivery())
-  store.fault = 'none'
-  await expect
-    .poll(() => warn.mock.calls.map(([line]) => String(line)), POLL)
-    .toContainEqual(expect.stringMatching(/^messaging-webhooks store_back: The store is back after /))
 })

@@ -34,7 +34,7 @@ async function withStore(options: SomeOptions = {}) {
 
 const WELL = 'live: true, ready: true, working: true'
 
-test('all is well, and before anything came nobody knows how it works', async () => {
+test('all is well, and before anything came no one knows how it works', async () => {
   const { receiver, url, health } = await withStore()
   expect(await health()).toBe('live: true, ready: true, working: undefined, not_started')
   expect((await receiver.health()).oldestDueMs).toBe(undefined)
@@ -78,7 +78,7 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
   },
 )
 
-test('a spool whose folder is gone keeps nothing, and that counts while the store is away', async () => {
+test('a spool whose folder is gone keeps nothing, and that counts while the store is unavailable', async () => {
   const folder = ownFolder()
   const { receiver, url, store, clock, health } = await withStore({ spool: folder })
   await receiver.start()

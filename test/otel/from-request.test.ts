@@ -33,26 +33,7 @@ test('the span of an attempt is linked to that of its request, and a handler’s
   expect(inHandler?.traceId).toBe(attempt?.traceId)
 })
 
-test('junk from outside is no trace, and does not keep the request from being one', async () => {
-  const app = await startTracedApp({ path: ownFile(), dispatch: true, fails: false, authKey: AUTH_KEY })
-  const junk = [
-    'junk',
-    '00-00000000000000000000000000000000-b7ad6b7169203331-01',
-    `ff-${OUTSIDE.slice(3)}`,
-    `${OUTSIDE}, ${OUTSIDE}`,
-    'x'.repeat(5_000),
-  ]
-  for (const [index, traceparent] of junk.entries())
-    expect(await bring(app.url, `m${index}`, { traceparent, tracestate: `=,,${'y'.repeat(5_000)}` })).toBe(204)
-  const spans = await app.spans()
-  const requests = named(spans, 'POST')
-  expect(requests.map(({ parentSpanId }) => parentSpanId)).toEqual(junk.map(() => undefined))
-  const links = named(spans, 'process message.delivered').map(({ links: all }) => all)
-  expect(new Set(links.map(String))).toEqual(new Set(requests.map(({ traceId, spanId }) => `${traceId},${spanId},`)))
-  expect(links).toHaveLength(junk.length)
-})
-
-test('another process that hands it over links to the request of the first, in each attempt', async () => {
+test('another process that dispatches it links to the request of the first, in each attempt', async () => {
   const path = ownFile()
   const first = await startTracedApp({ path, dispatch: false, fails: false, authKey: AUTH_KEY })
   expect(await bring(first.url, 'm1', { traceparent: OUTSIDE, tracestate: 'vendor=value' })).toBe(204)

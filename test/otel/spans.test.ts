@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { AUTH_KEY, withCredentials } from '../support/receiving.ts'
 import { linksOf, linkTo, observed, outcomes, withSdk } from './observed.ts'
+import { gate } from '../support/gate.ts'
 
 const ONCE_MORE = { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 }
 
@@ -88,8 +89,7 @@ test('the span of a handler that runs past its time is ended then, and once', as
   const sdk = withSdk()
   const clock = fakeClock()
   const { receiver, bring } = observed(sdk, { clock, handlerTimeoutMs: 1_000 })
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => (release = resolve))
+  const { open: release, opened: released } = gate()
   receiver.on('message.*', () => released)
   await bring(callback.smsDelivery())
   await letTimePass(clock, expect.poll(() => outcomes(sdk.attempts())).toEqual(['1 handler_timeout']))
@@ -108,8 +108,7 @@ test('the span of an attempt whose lease is lost is ended then', async () => {
     open: async (host: Parameters<typeof open>[0]) => ({ ...(await open(host)), isHeld: () => isHeld }),
   }
   const { receiver, bring } = observed(sdk, { clock, store, spool: false })
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => (release = resolve))
+  const { open: release, opened: released } = gate()
   receiver.on('message.*', () => released)
   await bring(callback.smsDelivery())
   await clock.advance(10)
@@ -190,8 +189,7 @@ test('nothing of a body but the id of its message, and no word of what a handler
 test('stopped, it makes no more spans, and ends those that are open', async () => {
   const sdk = withSdk()
   const { receiver, bring, stop } = observed(sdk)
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => (release = resolve))
+  const { open: release, opened: released } = gate()
   receiver.on('message.*', () => released)
   await bring(callback.smsDelivery())
   await expect.poll(async () => (await receiver.stats()).running).toBe(1)

@@ -50,24 +50,28 @@ test('builds what changed, says so, and is silent where nothing did', PATIENT, a
   expect(read('dist/cjs/one.d.cts')).toContain('export declare const one')
 })
 
-test('leaves nothing of a file that is gone, and mends what somebody changed or removed in dist', PATIENT, async () => {
-  const { at, write, build, read } = newProject()
-  await build()
-  rmSync(at('src/two.ts'))
-  await build()
-  expect(existsSync(at('dist/two.js'))).toBe(false)
-  // Each alone is reason enough to build.
-  for (const change of [
-    () => write('dist/one.js', 'export const one = "spoilt"\n'),
-    () => rmSync(at('dist/one.d.ts')),
-    () => write('dist/three.js', ''),
-  ]) {
-    change()
-    expect((await build()).stderr).toContain('Building dist')
-    expect(read('dist/one.js')).toContain('one = 1')
-    expect([existsSync(at('dist/three.js')), existsSync(at('dist/one.d.ts'))]).toEqual([false, true])
-  }
-})
+test(
+  'leaves nothing of a file that is gone, and repairs what someone changed or removed in dist',
+  PATIENT,
+  async () => {
+    const { at, write, build, read } = newProject()
+    await build()
+    rmSync(at('src/two.ts'))
+    await build()
+    expect(existsSync(at('dist/two.js'))).toBe(false)
+    // Each alone is reason enough to build.
+    for (const change of [
+      () => write('dist/one.js', 'export const one = "spoilt"\n'),
+      () => rmSync(at('dist/one.d.ts')),
+      () => write('dist/three.js', ''),
+    ]) {
+      change()
+      expect((await build()).stderr).toContain('Building dist')
+      expect(read('dist/one.js')).toContain('one = 1')
+      expect([existsSync(at('dist/three.js')), existsSync(at('dist/one.d.ts'))]).toEqual([false, true])
+    }
+  },
+)
 
 test('what does not compile fails, each time, and is built once it does', PATIENT, async () => {
   const { write, build, read } = newProject()

@@ -8,6 +8,8 @@ import { memoryKeeper } from '../../src/quarantine/keeper.ts'
 import { networkOf } from '../../src/quarantine/request.ts'
 import type { ExactCallback, KeptRequest, Standing } from '../../src/quarantine/request.ts'
 
+/** `npm run test:flood` plays more of each. */
+const WHOLE = process.env['FORGERIES'] !== undefined
 const MIB = 1024 * 1024
 const LIMITS = { maxBytes: 16 * MIB, maxAgeMs: 72 * 3_600_000 }
 /** Of what is not proved. */
@@ -143,24 +145,17 @@ describe('forgeries of the very size of the real ones', () => {
     const names = [() => 'My Shop', () => 'Other', (nth: number) => `p${nth}`]
     const sizes = [() => 1, () => 300, (nth: number) => 250 + (nth % 251), (nth: number) => 1 + ((nth * 37) % 8_000)]
     for (const from of addresses)
-      for (const project of names)
-        for (const size of sizes) {
+      for (const [nthName, project] of names.entries())
+        for (const [nthSize, size] of sizes.entries()) {
+          // Of the short form each name and each size meet a third of the others.
+          if (!WHOLE && (nthName + nthSize) % 3 !== 0) continue
           const as = (nth: number) => ({ from: from(nth), project: project(nth), bytes: Math.max(12, size(nth)) })
           expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
         }
   })
 })
 
-test('a few huge ones take nothing from the small', () => {
-  const keeper = memoryKeeper(LIMITS)
-  for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
-  const before = kept(keeper, 'real')
-  for (let nth = 0; nth < 100; nth += 1) keep(keeper, forged(nth, { bytes: 255 * 1024 }))
-  expect(kept(keeper, 'real')).toBe(before)
-  expect(kept(keeper, 'forged')).toBe(0)
-})
-
-test('where nobody else needs it, one address with one name has all the room', () => {
+test('where no one else needs it, one address with one name has all the room', () => {
   const keeper = memoryKeeper(LIMITS)
   for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
   expect(keeper.bytes / ROOM).toBeGreaterThan(0.999)
@@ -269,7 +264,7 @@ describe('whatever comes', () => {
     })
   }
 
-  test('the counts are right, and nobody is displaced by who must not', () => {
+  test('the counts are right, and no one is displaced by who must not', () => {
     let displaced = 0
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
@@ -319,7 +314,7 @@ describe('whatever comes', () => {
           }
         expectRightCounts(keeper)
       }),
-      { numRuns: 150 },
+      { numRuns: WHOLE ? 500 : 50 },
     )
     expect(displaced).toBeGreaterThan(100)
   })

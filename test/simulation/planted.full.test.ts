@@ -65,7 +65,7 @@ test('inbox: what could not be admitted in a batch is thrown away', async () => 
   expect(await play(({ MEMORY }) => MEMORY)).toBe('nothing taken is lost')
 })
 
-test('dispatch: what is in hand is not kept out of the next claim', async () => {
+test('dispatch: what is in flight is not kept out of the next claim', async () => {
   vi.doMock('../../src/dispatch/slots.ts', async (original) => {
     const { createSlots } = await original<typeof import('../../src/dispatch/slots.ts')>()
     return {

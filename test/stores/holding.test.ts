@@ -30,7 +30,7 @@ function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined =
   return { clock, holding, beats, seen, block }
 }
 
-describe('showing life', () => {
+describe('heartbeats', () => {
   test('every two seconds, and again soon where that failed', async () => {
     let isAway = false
     const { clock, holding, beats } = holdingOf(() => (isAway ? new Error('away') : {}))
@@ -67,7 +67,7 @@ describe('a process that could not show life', () => {
     expect(seen.lost).toBe(1)
   })
 
-  test('goes on under the same id where nobody has taken it for dead', async () => {
+  test('goes on under the same id where no one has taken it for dead', async () => {
     let isAway = false
     const { clock, holding, seen } = holdingOf(() => (isAway ? new Error('away') : {}))
     const id = await holding.sure()
@@ -78,7 +78,7 @@ describe('a process that could not show life', () => {
     expect([holding.isHeld(), holding.id, seen]).toEqual([true, id, { lost: 1, work: 1 }])
   })
 
-  test('goes on under another one where somebody has', async () => {
+  test('goes on under another one where someone has', async () => {
     const dead = new Set<string>()
     const { clock, holding, seen, beats } = holdingOf(({ id }) => ({ isKnown: !dead.has(id) }))
     const id = await holding.sure()
@@ -136,7 +136,7 @@ describe('a process that could not show life', () => {
   })
 })
 
-test('one that has stopped shows no more life', async () => {
+test('one that has stopped sends no heartbeat', async () => {
   const { clock, holding, beats, seen } = holdingOf()
   await holding.sure()
   await holding.stop()

@@ -2,6 +2,7 @@
 import type { Receiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { fakeClock } from './fake-clock.ts'
+import { gate } from './gate.ts'
 import { post, receiving } from './receiving.ts'
 import { leasingStore, newLeasing } from './stores.ts'
 
@@ -25,11 +26,4 @@ export function holdFirst({ on }: Pick<Receiver, 'on'>) {
     if (handled.push(status) === 1) await opened
   })
   return { handled, letGo: open }
-}
-
-/** Something to wait for until a test says so. */
-export function gate() {
-  let open = (): void => {}
-  const opened = new Promise<void>((resolve) => (open = resolve))
-  return { open: () => open(), opened }
 }

@@ -1,28 +1,51 @@
 /** Disks of a given size, for tests about full ones. Only root on Linux may have them. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, fsyncSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, test } from 'vitest'
 
 const KIB = 1024
 
-function mount(bytes: number, disk: string): void {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk], { stdio: 'pipe' })
+type Kind = 'tmpfs' | 'ext4'
+
+/** Mounts `disk`, a folder in this one. */
+function mount(kind: Kind, bytes: number, folder: string): string {
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  const run = (command: string, ...args: string[]) => execFileSync(command, args, { stdio: 'pipe' })
+  if (kind === 'tmpfs') run('mount', '-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk)
+  else {
+    const image = join(folder, 'image')
+    writeFileSync(image, '')
+    truncateSync(image, bytes)
+    run('mkfs.ext4', '-q', '-m', '0', image)
+    run('mount', '-o', 'loop', image, disk)
+  }
+  return disk
 }
 
-function whyNo(): string | undefined {
+function whyNo(kind: Kind): string | undefined {
   if (process.platform !== 'linux') return 'this is no Linux'
   if (process.getuid?.() !== 0) return 'only root may mount'
-  const disk = mkdtempSync(join(tmpdir(), 'disk-probe-'))
+  const folder = mkdtempSync(join(tmpdir(), 'disk-probe-'))
   try {
-    mount(1024 * KIB, disk)
-    execFileSync('umount', [disk], { stdio: 'pipe' })
+    execFileSync('umount', [mount(kind, 4096 * KIB, folder)], { stdio: 'pipe' })
     return undefined
   } catch (error) {
     return `mounting failed (${error instanceof Error ? error.message.split('\n').join(' ') : 'unknown'})`
   } finally {
-    rmSync(disk, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -31,19 +54,18 @@ export function onSmallDisk(
   name: string,
   timeoutMs: number,
   work: (mountDisk: (bytes: number) => string) => Promise<void>,
+  kind: Kind = 'tmpfs',
 ): void {
-  const reason = whyNo()
-  if (reason === undefined) test(name, { timeout: timeoutMs }, () => work(smallDisk))
+  const reason = whyNo(kind)
+  if (reason === undefined) test(name, { timeout: timeoutMs }, () => work((bytes) => smallDisk(kind, bytes)))
   else {
     test.skip(`${name} (${reason})`)
   }
 }
 
-function smallDisk(bytes: number): string {
+function smallDisk(kind: Kind, bytes: number): string {
   const folder = mkdtempSync(join(tmpdir(), 'small-disk-'))
-  const disk = join(folder, 'disk')
-  mkdirSync(disk)
-  mount(bytes, disk)
+  const disk = mount(kind, bytes, folder)
   onTestFinished(() => {
     execFileSync('umount', ['-l', disk])
     rmSync(folder, { recursive: true, force: true })

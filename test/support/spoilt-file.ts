@@ -2,7 +2,7 @@
 import { HEADER_BYTES } from '../../src/disk-log/record.ts'
 
 /** A run takes a fixed choice of the places, `EVERY_BYTE=1` takes them all. */
-const WHOLE = process.env['EVERY_BYTE'] !== undefined
+export const WHOLE = process.env['EVERY_BYTE'] !== undefined
 export const PATIENT = { timeout: WHOLE ? 900_000 : 120_000 }
 /** A prime, so that a run meets fields of every alignment. */
 const STRIDE = 97

@@ -12,7 +12,7 @@ const MESSAGES = 30
 
 onEachEngine(
   ['sqlite', 'postgres', 'redis'],
-  'one process takes and another hands over',
+  'one process takes and another dispatches',
   async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)
     const common = { store: server.spec('roles'), spool: join(folder, 'spool') }

@@ -19,7 +19,7 @@ async function sendOne(instance: Instance, record: ServiceRecord, messageId: str
 }
 
 onSmallDisk(
-  'with the spool on another disk, answers go on, and all is handed over when there is room',
+  'with the spool on another disk, answers go on, and all is dispatched when there is room',
   120_000,
   async (mountDisk) => {
     const disk = mountDisk(8 * MIB)

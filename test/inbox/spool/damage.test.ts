@@ -40,16 +40,6 @@ const withoutFifth = events('e', 10)
   .map(nameOf)
   .filter((name) => name !== 'e5')
 
-test('nothing is appended behind a torn record', async () => {
-  const { folder, path, starts } = await tenRecords()
-  truncateSync(path, (starts[9] ?? 0) + 30)
-  const { spool, errors } = await spooling({ folder })
-  await spool.append(events('f', 3))
-  const again = await spooling({ folder: await crashed(folder) })
-  expect(await emptiedNames(again.spool)).toEqual([...events('e', 9), ...events('f', 3)].map(nameOf))
-  expect([...errors, ...again.errors]).toEqual([])
-})
-
 test('the way back to the records is found across the borders of what is read at once', async () => {
   const sent = [largeEvent('a', 1024 * 1024 - 700), event('b'), largeEvent('c', 3_000_000), event('d'), event('e')]
   const { folder, path, starts } = await tenRecords(sent)
@@ -70,7 +60,7 @@ test('a batch that is read again is not reported again', async () => {
   expect(errors.length).toBe(1)
 })
 
-test('a file that is gone is reported, and stands in nobody’s way', async () => {
+test('a file that is gone is reported, and stands in no one’s way', async () => {
   const { spool, folder, errors } = await spooling({ segmentBytes: 1 })
   for (const one of events('e', 3)) await spool.append([one])
   rmSync(segmentFiles(folder)[1] ?? '')

@@ -10,7 +10,7 @@ import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
 import { openSpool } from '../../../src/inbox/spool/spool.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { encodeRecord } from '../../../src/disk-log/record.ts'
-import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../../support/spoilt-file.ts'
+import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, WHOLE, type Files } from '../../support/spoilt-file.ts'
 import { emptyAll, event, filesIn, nameOf, segmentFiles } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
@@ -80,7 +80,7 @@ test.each([
   ['flipped', (byte: number) => byte ^ 0x10],
   ['zeroed', () => 0],
   ['set to 0xff', () => 0xff],
-])('any byte %s costs its record and is told of once', PATIENT, async (_, to) => {
+])('any byte %s costs its record and is reported once', PATIENT, async (_, to) => {
   for (const at of places()) {
     const bytes = changed(at, to)
     if (bytes.equals(FILE)) continue
@@ -95,7 +95,7 @@ test.each([
 
 test.each([0, 0xff])('a range of bytes set to %d costs the records that it touches', PATIENT, async (fill) => {
   for (const from of places())
-    for (const length of [20, 300, 1_500]) {
+    for (const length of WHOLE ? [20, 300, 1_500] : [300]) {
       const to = Math.min(from + length, FILE.length)
       const bytes = Buffer.from(FILE).fill(fill, from, to)
       if (bytes.equals(FILE)) continue
@@ -113,7 +113,7 @@ test.each([0, 0xff])('a range of bytes set to %d costs the records that it touch
 test('bytes that are missing or too many cost the record where they were, and not the next one', PATIENT, async () => {
   for (const at of places()) {
     const record = recordAt(at)
-    for (const length of [1, 30, 400]) {
+    for (const length of WHOLE ? [1, 30, 400] : [1, 400]) {
       const more = Buffer.concat([FILE.subarray(0, at), Buffer.alloc(length, 0xfe), FILE.subarray(at)])
       expect((await outcomeOf({ [fileName(1)]: more })).names, `${length} more at ${at}`).toEqual(
         STARTS.includes(at) ? NAMES : without(record),
@@ -126,7 +126,7 @@ test('bytes that are missing or too many cost the record where they were, and no
   }
 })
 
-test('what was appended by somebody else costs nothing: zeros, a part of another file, the file once more', async () => {
+test('what was appended by someone else costs nothing: zeros, a part of another file, the file once more', async () => {
   const other = encodeRecord(EVENT_LOG, event('other'), OTHER_SALT)
   const cases: readonly (readonly [string, Files, Outcome])[] = [
     ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }, { names: NAMES, codes: [] }],
@@ -154,7 +154,7 @@ test('files come in the order of their numbers, whatever lies between', async ()
   expect(await outcomeOf(files)).toEqual({ names: ['a', 'b', 'c'], codes: ['spool_damaged'] })
 })
 
-test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
+test('what is only nearly named like ours is left alone, and keeps no one from what is ours', async () => {
   const folder = ownFolder()
   const home = join(folder, PROCESS_FOLDER)
   mkdirSync(home)

@@ -2,6 +2,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { openSpools } from '../../../src/inbox/spool/spool.ts'
 import { crashed, emptiedNames, event, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
 import { faultyFs, systemError } from '../../support/faulty-fs.ts'
 import { ownFolder } from '../../support/own-folder.ts'
@@ -50,47 +51,6 @@ async function failing(options: { readonly reserveBytes?: number } = {}) {
   }))
   return { faults, ...(await spooling({ ...options, fs })) }
 }
-
-test('a failed fsync is not tried again on the same file: the records are written again to a new one', async () => {
-  const { spool, faults, folder } = await failing()
-  await spool.append(events('a', 2))
-  faults.arm('datasync', 'EIO')
-  await spool.append(events('b', 2))
-  await spool.append(events('c', 2))
-  const files = faults.seen.map((call) => call.replace(/ 0*/g, ' '))
-  expect(files).toEqual([
-    ...['write 1', 'datasync 1', 'write 1', 'datasync EIO 1'],
-    ...['write 2', 'datasync 2', 'write 2', 'datasync 2'],
-  ])
-  const names = [...events('a', 2), ...events('b', 2), ...events('c', 2)].map(nameOf)
-  // After a crash the file that failed may have them too: a repetition, which the store knows by its identity.
-  const again = await spooling({ folder: await crashed(folder) })
-  expect([...new Set(await emptiedNames(again.spool))]).toEqual(names)
-  expect(await emptiedNames(spool)).toEqual(names)
-})
-
-test('where the second file fails too, the append is rejected, and the next one is tried', async () => {
-  const { spool, faults, folder } = await failing()
-  faults.arm('datasync', 'EIO', 'EIO')
-  await expect(spool.append(events('a', 2))).rejects.toMatchObject({ code: 'spool_unusable' })
-  expect(spool.size).toBe(0)
-  await spool.append(events('b', 2))
-  expect(spool.size).toBe(2)
-  expect(await emptiedNames(spool)).toEqual(['b1', 'b2'])
-  expect(segmentFiles(folder)).toEqual([])
-})
-
-test('a write that fails half way leaves nothing in the way of the next', async () => {
-  const { spool, faults, folder } = await failing()
-  await spool.append(events('a', 2))
-  faults.arm('write', 'EIO')
-  await spool.append(events('b', 2))
-  const names = ['a1', 'a2', 'b1', 'b2']
-  const again = await spooling({ folder: await crashed(folder) })
-  expect(await emptiedNames(again.spool)).toEqual(names)
-  expect(again.errors).toEqual([])
-  expect(await emptiedNames(spool)).toEqual(names)
-})
 
 test('a file that cannot be cut back is left, and what it had is kept', async () => {
   const { spool, faults, folder } = await failing()
@@ -170,29 +130,7 @@ test('a file that is removed while it is written to takes no record any more', a
   expect(await emptiedNames(spool)).toEqual(['b1'])
 })
 
-test('new files are looked for after a power failure: folders are synced when files come and go', async () => {
-  const parent = ownFolder()
-  const folder = join(parent, 'not', 'there', 'yet')
-  const synced: string[] = []
-  const fs = faultyFs((real, path) => ({
-    async sync() {
-      synced.push(path)
-      await real.sync()
-    },
-  }))
-  const { spool } = await spooling({ folder, fs })
-  expect(synced).toEqual(expect.arrayContaining([parent, join(parent, 'not'), join(parent, 'not', 'there'), folder]))
-  const home = synced.length
-  await spool.append(events('a', 1))
-  expect(synced.length).toBe(home + 1)
-  await spool.append(events('b', 1))
-  expect(synced.length).toBe(home + 1)
-  await emptiedNames(spool)
-  expect(synced.length).toBe(home + 2)
-  expect(synced.at(-1)).toContain('v1-')
-})
-
-test('a folder that cannot be used is said to be one', async () => {
+test('a folder that cannot be used is reported', async () => {
   const parent = ownFolder()
   const file = join(parent, 'file')
   writeFileSync(file, '')
@@ -218,35 +156,6 @@ test('on a full disk a thousand appends at once are refused with few tries', asy
   expect(results.every(({ status }) => status === 'rejected')).toBe(true)
   expect(spool.size).toBe(0)
   expect(tries).toBeLessThan(50)
-})
-
-test('a disk that cannot be written to at all refuses each, and is no backlog', async () => {
-  const fs = faultyFs((real, path) => ({
-    datasync: () => (isSegment(path) ? Promise.reject(systemError('EIO')) : real.datasync()),
-  }))
-  const { spool, folder } = await spooling({ fs })
-  const results = await Promise.allSettled(events('e', 1_000).map((one) => spool.append([one])))
-  expect(results.every(({ status }) => status === 'rejected')).toBe(true)
-  expect(spool.size).toBe(0)
-  await spool.close()
-  expect(segmentFiles(folder)).toEqual([])
-})
-
-test('a folder that cannot be synced is told of; what was drained is drained, and what is appended is refused', async () => {
-  let broken = false
-  const fs = faultyFs((real, path) => ({
-    sync: () => (broken && path.includes('v1-') ? Promise.reject(systemError('EIO')) : real.sync()),
-  }))
-  const { spool, errors } = await spooling({ fs })
-  await spool.append(events('e', 3))
-  broken = true
-  expect(await emptiedNames(spool)).toEqual(['e1', 'e2', 'e3'])
-  expect(errors.map(({ code }) => code)).toEqual(['spool_unusable'])
-  // Nor can a new file be made sure of.
-  await expect(spool.append(events('f', 1))).rejects.toMatchObject({ code: 'spool_unusable' })
-  broken = false
-  await spool.append(events('g', 1))
-  expect(await emptiedNames(spool)).toEqual(['g1'])
 })
 
 test('a file that cannot be opened now stops the drain, and is drained later', async () => {
@@ -310,7 +219,7 @@ test('more than one write can take at once goes into several, in the order of th
   expect(await emptiedNames(spool)).toEqual(names)
 })
 
-test('a reserve that cannot be set aside anew is told of', async () => {
+test('a reserve that cannot be set aside anew is reported', async () => {
   let [isFull, isBroken] = [false, false]
   const fs = faultyFs((real, path) => ({
     write(...args) {
@@ -326,4 +235,20 @@ test('a reserve that cannot be set aside anew is told of', async () => {
   await spool.append(events('e', 1))
   expect(await emptiedNames(spool)).toEqual(['e1'])
   expect(errors.map(({ code }) => code)).toEqual(['disk_full', 'spool_unusable'])
+})
+
+test('where only the folder for what is refused cannot be used, nothing stays locked, and the next try works', async () => {
+  const folder = ownFolder()
+  const blocked = join(folder, 'refused')
+  writeFileSync(blocked, '')
+  await expect(openSpools(folder, () => {})).rejects.toMatchObject({ code: 'spool_unusable' })
+  rmSync(blocked)
+  const { outage, aside } = await openSpools(folder, () => {})
+  await outage.append([event('e')])
+  await outage.close()
+  await aside.close()
+  const again = await openSpools(folder, () => {})
+  expect(again.outage.size).toBe(1)
+  await again.outage.close()
+  await again.aside.close()
 })

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { isForgotten } from '../../../src/inbox/forgotten.ts'
 import { crashed, emptyAll, event, events, nameOf, spooling } from './spooling.ts'
+import { gate } from '../../support/gate.ts'
 
 /** All that stands in the files. */
 function contents(folder: string): string {
@@ -47,12 +48,11 @@ test('only identities are left of what is meant, in its place; nothing is damage
   }
 })
 
-test('what is being handed over is waited for, and what was read ahead is not handed over with its bytes', async () => {
+test('what is being dispatched is waited for, and what was read ahead is not dispatched with its bytes', async () => {
   const { spool, folder } = await spooling()
   const given = events('e', 600)
   await spool.append(given)
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => (release = resolve))
+  const { open: release, opened: held } = gate()
   const taken: NewEvent[] = []
   const emptying = spool.empty(async (batch) => {
     taken.push(...batch)

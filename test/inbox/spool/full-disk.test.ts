@@ -1,69 +1,20 @@
 /** Disks that are really full: a small tmpfs, or where that may not be mounted, a limit on the size of files. */
-import { execFileSync } from 'node:child_process'
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runProgram } from '../../support/program.ts'
+import { onSmallDisk } from '../../support/small-disk.ts'
 import { crashed, emptiedNames, largeEvent, segmentFiles, spooling } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** Mounts a disk of that size until the test ends. */
-function mounted(kind: Disk, bytes: number): string {
-  const folder = ownFolder()
-  const disk = join(folder, 'disk')
-  mkdirSync(disk)
-  mount(kind, bytes, folder, disk)
-  onTestFinished(() => void execFileSync('umount', ['-l', disk]))
-  return disk
-}
+const PATIENT_MS = 60_000
 
-type Disk = 'tmpfs' | 'ext4'
-
-function mount(kind: Disk, bytes: number, folder: string, disk: string): void {
-  const run = (command: string, ...args: string[]) => execFileSync(command, args, { stdio: 'pipe' })
-  if (kind === 'tmpfs') run('mount', '-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk)
-  else {
-    const image = join(folder, 'image')
-    writeFileSync(image, '')
-    truncateSync(image, bytes)
-    run('mkfs.ext4', '-q', '-m', '0', image)
-    run('mount', '-o', 'loop', image, disk)
-  }
-}
-
-/** A test that needs such a disk; where none can be had, it is skipped and says why. */
-function onDisk(kind: Disk, name: string, work: (mountDisk: (bytes: number) => string) => Promise<void>): void {
-  const reason = whyNo(kind)
-  if (reason === undefined) test(`${kind}: ${name}`, () => work((bytes) => mounted(kind, bytes)))
-  else {
-    test.skip(`${kind}: ${name} (${reason})`)
-  }
-}
-
-function whyNo(kind: Disk): string | undefined {
-  if (process.platform !== 'linux') return 'this is no Linux'
-  if (process.getuid?.() !== 0) return 'only root may mount'
-  const folder = mkdtempSync(join(tmpdir(), 'spool-probe-'))
-  const disk = join(folder, 'disk')
-  try {
-    mkdirSync(disk)
-    mount(kind, 4 * MIB, folder, disk)
-    execFileSync('umount', [disk], { stdio: 'pipe' })
-    return undefined
-  } catch (error) {
-    return `mounting failed (${error instanceof Error ? error.message.split('\n').join(' ') : 'unknown'})`
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-onDisk(
-  'tmpfs',
+onSmallDisk(
   'on a full disk the reserve takes records, then appends are rejected, and nothing taken is lost',
+  PATIENT_MS,
   async (mountDisk) => {
     const disk = mountDisk(4 * MIB)
     const folder = join(disk, 'spool')
@@ -88,7 +39,7 @@ onDisk(
   },
 )
 
-onDisk('tmpfs', 'others that fill the disk do not get the reserve', async (mountDisk) => {
+onSmallDisk('others that fill the disk do not get the reserve', PATIENT_MS, async (mountDisk) => {
   const disk = mountDisk(2 * MIB)
   const { spool, errors } = await spooling({ folder: join(disk, 'spool'), reserveBytes: MIB })
   const fill = (): void => {
@@ -105,9 +56,9 @@ onDisk('tmpfs', 'others that fill the disk do not get the reserve', async (mount
   expect(await emptiedNames(spool)).toEqual(names)
 })
 
-onDisk(
-  'tmpfs',
+onSmallDisk(
   'on a disk that is full at the start, a reserve that was left is taken over, else that is said',
+  PATIENT_MS,
   async (mountDisk) => {
     const disk = mountDisk(2 * MIB)
     const folder = join(disk, 'spool')
@@ -126,7 +77,7 @@ onDisk(
   },
 )
 
-onDisk('tmpfs', 'a short write on a full disk is cut off', async (mountDisk) => {
+onSmallDisk('a short write on a full disk is cut off', PATIENT_MS, async (mountDisk) => {
   const disk = mountDisk(MIB)
   const { spool, folder } = await spooling({ folder: join(disk, 'spool') })
   await spool.append([largeEvent('a', 100 * KIB)])
@@ -139,35 +90,32 @@ onDisk('tmpfs', 'a short write on a full disk is cut off', async (mountDisk) => 
   expect(again.errors).toEqual([])
 })
 
-onDisk('tmpfs', 'a disk that may only be read is said to be one', async (mountDisk) => {
-  const disk = mountDisk(MIB)
-  const folder = join(disk, 'spool')
-  mkdirSync(folder)
-  execFileSync('mount', ['-o', 'remount,ro', disk], { stdio: 'pipe' })
-  await expect(spooling({ folder })).rejects.toThrow('System error: EROFS')
-})
-
-onDisk('ext4', 'a restart on a disk without a single free block finds the reserve and uses it', async (mountDisk) => {
-  const disk = mountDisk(16 * MIB)
-  const folder = join(disk, 'spool')
-  const before = await spooling({ folder, reserveBytes: 2 * MIB })
-  expect(() => {
-    for (const bytes of [64 * KIB, 1])
-      try {
-        for (;;) appendFileSync(join(disk, 'log'), Buffer.alloc(bytes))
-      } catch (error) {
-        if (bytes === 1) throw error
-      }
-  }).toThrow('ENOSPC')
-  await before.spool.close()
-  expect(() => mkdirSync(join(disk, 'folder'))).toThrow('ENOSPC')
-  const { spool, errors } = await spooling({ folder, reserveBytes: 2 * MIB })
-  const names = Array.from({ length: 19 }, (_, at) => `e${at}`)
-  for (const name of names) await spool.append([largeEvent(name, 100 * KIB)])
-  expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
-  expect(await emptiedNames(spool)).toEqual(names)
-  await spool.close()
-})
+onSmallDisk(
+  'a restart on a disk without a single free block finds the reserve and uses it',
+  PATIENT_MS,
+  async (mountDisk) => {
+    const disk = mountDisk(16 * MIB)
+    const folder = join(disk, 'spool')
+    const before = await spooling({ folder, reserveBytes: 2 * MIB })
+    expect(() => {
+      for (const bytes of [64 * KIB, 1])
+        try {
+          for (;;) appendFileSync(join(disk, 'log'), Buffer.alloc(bytes))
+        } catch (error) {
+          if (bytes === 1) throw error
+        }
+    }).toThrow('ENOSPC')
+    await before.spool.close()
+    expect(() => mkdirSync(join(disk, 'folder'))).toThrow('ENOSPC')
+    const { spool, errors } = await spooling({ folder, reserveBytes: 2 * MIB })
+    const names = Array.from({ length: 19 }, (_, at) => `e${at}`)
+    for (const name of names) await spool.append([largeEvent(name, 100 * KIB)])
+    expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
+    expect(await emptiedNames(spool)).toEqual(names)
+    await spool.close()
+  },
+  'ext4',
+)
 
 test('a limit on the size of files ends a file, not the spool', async () => {
   const folder = ownFolder()

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { crashed, emptyAll, emptiedNames, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
+import { crashed, emptiedNames, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'append.ts')
@@ -51,44 +51,6 @@ function startAppender(folder: string, prefix: string, most?: number): Appender 
   }
 }
 
-test('kill -9 twenty times in the middle of appends: what was acknowledged is there', { timeout: 60_000 }, async () => {
-  const folder = ownFolder()
-  const acknowledged: string[] = []
-  for (let round = 1; round <= 20; round += 1) {
-    const appender = startAppender(folder, `r${round}-`)
-    await appender.printed('ready')
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
-    await appender.kill()
-    acknowledged.push(...appender.acknowledged)
-  }
-  const { spool, errors } = await spooling({ folder })
-  const { size } = spool
-  const taken = await emptyAll(spool)
-  const names = taken.map(nameOf)
-  const there = new Set(names)
-  console.log(`20 kills: ${acknowledged.length} acknowledged, ${names.length} drained`)
-  expect(acknowledged.length).toBeGreaterThan(20)
-  expect(acknowledged.filter((name) => !there.has(name))).toEqual([])
-  expect(there.size).toBe(names.length)
-  expect(size).toBe(names.length)
-  expect(names).toEqual(names.toSorted(byRoundAndNumber))
-  for (const { raw, record } of taken) {
-    const name = record.report?.status ?? ''
-    const number = Number(name.split('-')[1])
-    expect(raw.equals(Buffer.alloc(number % 5_000, name))).toBe(true)
-  }
-  expect(errors).toEqual([])
-  expect(segmentFiles(folder)).toEqual([])
-  // The killed processes' folders are gone too.
-  expect(readdirSync(folder).length).toBe(1)
-})
-
-function byRoundAndNumber(a: string, b: string): number {
-  const [roundA = 0, numberA = 0] = a.slice(1).split('-').map(Number)
-  const [roundB = 0, numberB = 0] = b.slice(1).split('-').map(Number)
-  return roundA - roundB || numberA - numberB
-}
-
 test('two processes on one folder do not meet, and a stopped one is not taken for dead', async () => {
   const folder = ownFolder()
   const other = startAppender(folder, 'other-', 300)
@@ -133,7 +95,7 @@ test('a process that ended while it adopted another leaves all of it, in its ord
   expect(readdirSync(copy).length).toBe(1)
 })
 
-test('what cannot be adopted is told of and stays', async () => {
+test('what cannot be adopted is reported and stays', async () => {
   const { spool, folder } = await spooling()
   await spool.append(events('e', 1))
   const copy = await crashed(folder)
@@ -150,7 +112,7 @@ test('what cannot be adopted is told of and stays', async () => {
   expect(filesIn(copy).some((kept) => kept.includes(home) && kept.endsWith('.kept'))).toBe(true)
 })
 
-test('what somebody put beside our files lies no deeper after any number of starts', async () => {
+test('what someone put beside our files lies no deeper after any number of starts', async () => {
   const folder = ownFolder()
   const first = await spooling({ folder })
   await first.spool.append(events('e', 1))

@@ -37,37 +37,12 @@ test('what comes out is what went in, whatever bytes and characters it has', asy
   expect(segmentFiles(folder)).toEqual([])
 })
 
-test('appends at the same time keep the order of the calls', async () => {
-  const { spool } = await spooling()
-  const sent = events('e', 500)
-  await Promise.all(sent.map((one) => spool.append([one])))
-  expect(await emptiedNames(spool)).toEqual(sent.map(nameOf))
-})
-
 test('a record counts from the moment of its append, so that nothing overtakes it', async () => {
   const { spool } = await spooling()
   const appended = spool.append(events('e', 3))
   expect(spool.size).toBe(3)
   await appended
   expect(spool.size).toBe(3)
-})
-
-test('a restart keeps the order and the count, over several restarts and files', async () => {
-  const first = await spooling({ segmentBytes: 2 * KIB })
-  const { folder } = first
-  for (const one of events('a', 20)) await first.spool.append([one])
-  await first.spool.close()
-  const second = await spooling({ folder, segmentBytes: 2 * KIB })
-  expect(second.spool.size).toBe(20)
-  await second.spool.append(events('b', 20))
-  await second.spool.close()
-  const third = await spooling({ folder })
-  expect(third.spool.size).toBe(40)
-  await third.spool.append(events('c', 1))
-  const names = [...events('a', 20), ...events('b', 20), ...events('c', 1)].map(nameOf)
-  expect(await emptiedNames(third.spool)).toEqual(names)
-  expect(third.errors).toEqual([])
-  expect(segmentFiles(folder)).toEqual([])
 })
 
 test('files are removed as soon as they are drained', async () => {
@@ -79,41 +54,6 @@ test('files are removed as soon as they are drained', async () => {
   await spool.empty(async () => void left.push(segmentFiles(folder).length))
   expect(left.at(0)).toBe(most)
   expect(left.at(-1)).toBe(1)
-})
-
-test('a batch that is not taken stays, and all behind it', async () => {
-  const { spool, folder } = await spooling()
-  const sent = events('e', 1_000)
-  await spool.append(sent)
-  const taken: NewEvent[] = []
-  const away = new Error('The store is away.')
-  const drained = spool.empty(async (batch) => {
-    if (taken.length > 0) throw away
-    taken.push(...batch)
-  })
-  await expect(drained).rejects.toBe(away)
-  expect(taken.length).toBeLessThan(1_000)
-  expect(spool.size).toBe(1_000 - taken.length)
-  const rest = await emptiedNames(spool)
-  expect([...taken.map(nameOf), ...rest]).toEqual(sent.map(nameOf))
-  expect(segmentFiles(folder)).toEqual([])
-})
-
-test('after a restart in the middle of a drain nothing is missing, and what comes again comes in order', async () => {
-  const first = await spooling({ segmentBytes: 20 * KIB })
-  const sent = events('e', 1_000)
-  for (const one of sent) await first.spool.append([one])
-  let batches = 0
-  const drained = first.spool.empty(async () => {
-    batches += 1
-    if (batches === 5) throw new Error('The store is away.')
-  })
-  await expect(drained).rejects.toThrow('away')
-  await first.spool.close()
-  const second = await spooling({ folder: first.folder })
-  const names = await emptiedNames(second.spool)
-  expect(names.length).toBeGreaterThan(1_000 - 5 * 256)
-  expect(names).toEqual(sent.slice(-names.length).map(nameOf))
 })
 
 test('what is appended during a drain is drained too', async () => {
@@ -155,7 +95,7 @@ test('it takes no more than it may, and says so', async () => {
   await spool.append([largeEvent('e', 6 * KIB)])
 })
 
-test('closed, it takes nothing and hands nothing over, and what was being written is there afterwards', async () => {
+test('closed, it takes nothing and dispatches nothing, and what was being written is there afterwards', async () => {
   const { spool, folder } = await spooling()
   const appended = Promise.all(events('e', 10).map((one) => spool.append([one])))
   await spool.close()
@@ -166,7 +106,7 @@ test('closed, it takes nothing and hands nothing over, and what was being writte
   expect((await emptiedNames(again.spool)).length).toBe(10)
 })
 
-test('files and folders are for nobody else', async () => {
+test('files and folders are for no one else', async () => {
   const { spool, folder } = await spooling({ reserveBytes: 64 * KIB })
   await spool.append(events('e', 1))
   const files = filesIn(folder).filter((path) => !path.endsWith('lock'))

@@ -293,7 +293,7 @@ describe('in the app', () => {
     expect(faultsOf(await receiver.doctor({ url }))).toEqual(['memory_store'])
   })
 
-  test('no folder for what comes while the store is away', async () => {
+  test('no folder for what comes while the store is unavailable', async () => {
     const { receiver, url } = await app({ store: lasting(memoryStore()) })
     expect(faultsOf(await receiver.doctor({ url }))).toEqual(['no_spool'])
     const meant = await app({ store: lasting(memoryStore()), spool: false })

@@ -43,7 +43,7 @@ test.each(CHANGES)('a proxy that %s', async (_, change, named) => {
   }
 })
 
-test('a change of the body that nobody has thought of is told by its lengths', async () => {
+test('a change of the body that no one has thought of is told by its lengths', async () => {
   const { url } = await app()
   const front = await proxying(url, (passed) => {
     passed.body = Buffer.from(passed.body.toString().replace('"status" : "probe"', '"status" : "PROBE!"'))

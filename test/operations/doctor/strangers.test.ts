@@ -134,7 +134,7 @@ test('a callback whose text quotes a probe without escapes is kept, and verified
   expect(handled).toMatchObject([{ problem: 'not_json' }, { problem: 'not_json' }])
 })
 
-test('a callback that cannot be read, in which somebody writes of the doctor, is kept as any other', async () => {
+test('a callback that cannot be read, in which someone writes of the doctor, is kept as any other', async () => {
   const { receiver, handled, url } = await overheard()
   const text = JSON.stringify('"messageId":"messaging-webhooks-doctor.1.2.3" is what I got')
   const body = Buffer.from(`{"messageId":"m-1","text":${text},`)

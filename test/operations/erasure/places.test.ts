@@ -8,6 +8,7 @@ import { expect, test } from 'vitest'
 import { faultyStore } from '../../support/faulty-store.ts'
 import { post, receiving, type SomeOptions } from '../../support/receiving.ts'
 import { ownFolder } from '../../support/own-folder.ts'
+import { gate } from '../../support/gate.ts'
 
 const PERSON = '254700123456'
 const OTHER = '254711999888'
@@ -63,7 +64,7 @@ test('nothing of a person is left in an SQLite file or its log, and all of the o
   expect(await receiver.messageState('m1')).toMatchObject({ recipient: OTHER })
 })
 
-test('a repetition of what was forgotten is a duplicate, and a new report is taken', async () => {
+test('a repetition of what was forgotten is a duplicate, and a new report is accepted', async () => {
   const { receiver, url, seen } = await service({ store: sqliteStore(join(ownFolder(), 'inbox.db')) })
   const first = chat('m', PERSON, { status: 'sent' })
   await post(url, first)
@@ -79,10 +80,7 @@ test('a repetition of what was forgotten is a duplicate, and a new report is tak
 test('what a handler has it keeps to its end, its settlement is no error, and what waits behind it is not begun', async () => {
   const store = sqliteStore(join(ownFolder(), 'inbox.db'))
   const { receiver, url, seen, errors } = await service({ store, concurrency: 1 })
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const { open: release, opened: held } = gate()
   receiver.on('message.sent', () => held)
   await post(url, chat('running', PERSON, { status: 'sent' }))
   await expect.poll(() => seen.length).toBe(1)
@@ -97,14 +95,11 @@ test('what a handler has it keeps to its end, its settlement is no error, and wh
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('another process hears that what its handler has was taken from it, and nothing of its outcome is kept', async () => {
+test('another process learns that what its handler has was taken from it, and nothing of its outcome is kept', async () => {
   const path = join(ownFolder(), 'inbox.db')
   const running = await service({ store: sqliteStore(path), retry: { attempts: 1 } })
   const { receiver } = await service({ store: sqliteStore(path) })
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const { open: release, opened: held } = gate()
   running.receiver.on('message.failed', async (event) => {
     await held
     throw new Error(`no such number: ${event.recipient}`)

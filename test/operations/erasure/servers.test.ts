@@ -9,6 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
 import { describePostgres, dropSchema, newSchema, POSTGRES_URL } from '../../stores/postgres/schema.ts'
 import { clientFor, describeRedis, freshPrefix, useRedis } from '../../stores/redis/own-redis.ts'
+import { gate } from '../../support/gate.ts'
 
 const PERSON = '254700123456'
 const OTHER = '254711999888'
@@ -71,10 +72,7 @@ describePostgres('Postgres, where handlers have a transaction', () => {
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true })
     const { receiver, url, errors } = await receiving({ store }, { kind: 'status' })
     let begun = false
-    let release = (): void => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const { open: release, opened: held } = gate()
     receiver.on('message.*', async (_, context) => {
       // `receiving` does not tell the type of the store's context.
       const { transaction } = context as unknown as { readonly transaction: pg.ClientBase }

@@ -29,29 +29,6 @@ function event(id: string, fields: Partial<NewEvent> = {}): NewEvent {
 
 const done = ({ id, messageKey, token }: Claim): Settlement => ({ id, messageKey, token, outcome: 'done' })
 
-test('what was sent stands in the order of its sends, whatever was told first, and what is forgotten is not there', async () => {
-  const store = await openStore()
-  const keys = Array.from({ length: 3_000 }, (_, nth) => `m${(nth * 7_919) % 3_000}`)
-  const sentAtMs = (messageKey: string): number => Math.floor(Number(messageKey.slice(1)) / 3)
-  for (const messageKey of keys)
-    await store.expect?.(
-      [{ messageKey, sentAtMs: sentAtMs(messageKey), overdueAtMs: 9_000, expectation: { sentAtMs: 0 } }],
-      0,
-    )
-  const gone = new Set(keys.slice(0, 2_000))
-  const targets = [...gone].map((messageKey) => ({ messageKey }))
-  await store.forget({ targets, dryRun: false }, 0)
-  const walked: string[] = []
-  let after: string | undefined
-  do {
-    const page = await store.expectations?.({ after, limit: 7, fromMs: 10, toMs: 900 })
-    walked.push(...(page?.items ?? []).map(({ messageKey }) => messageKey))
-    after = page?.next
-  } while (after !== undefined)
-  const meant = keys.filter((key) => !gone.has(key) && sentAtMs(key) >= 10 && sentAtMs(key) < 900)
-  expect(walked).toEqual(meant.toSorted((a, b) => sentAtMs(a) - sentAtMs(b) || (a < b ? -1 : 1)))
-})
-
 describe('bounds', () => {
   test('when it is full of unsettled events it takes no more, duplicates aside, until one is settled', async () => {
     const store = await openStore({ maxEvents: 2 })

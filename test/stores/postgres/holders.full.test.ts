@@ -30,7 +30,7 @@ async function claimFor(open: OpenStore<object>) {
 
 describePostgres('holders on Postgres', () => {
   test(
-    'what is leased under a name that nobody knows is due again, and a living one keeps its own',
+    'what is leased under a name that no one knows is due again, and a living one keeps its own',
     PATIENT,
     async () => {
       const schema = freshSchema()
@@ -53,57 +53,4 @@ describePostgres('holders on Postgres', () => {
       expect(await first.settle(own === undefined ? [] : [done(own)], Date.now())).toEqual([true])
     },
   )
-
-  test('a record of a later version whose worker is gone keeps nobody from showing life', PATIENT, async () => {
-    const schema = freshSchema()
-    const first = await openAt(schema)
-    await first.admit([eventOf('newer'), eventOf('b')], Date.now())
-    const nowMs = Date.now()
-    await first.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })
-    await rowsOf(`
-      UPDATE "${schema}".records r SET state = convert_to('[2,0]', 'UTF8'), version = version + 1
-        FROM "${schema}".due d WHERE d.record = r.number AND d.worker IS NOT NULL;
-      UPDATE "${schema}".due SET worker = 12345 WHERE worker IS NOT NULL`)
-    // Whoever comes looks for such leases with its first heartbeat.
-    const second = await openAt(schema)
-    expect(await claimFor(second)).toHaveLength(1)
-  })
-
-  test(
-    'one that was taken for dead hears that it lost what it held, cannot settle it, and goes on',
-    PATIENT,
-    async () => {
-      const schema = freshSchema()
-      const [first, second] = [await openAt(schema), await openAt(schema)]
-      await first.admit([eventOf('a')], Date.now())
-      const [lost] = await claimFor(first)
-      // Nobody silences a process from outside; this is what the others do with one that was silent.
-      await rowsOf(`
-        UPDATE "${schema}".workers w SET version = 0, list = convert_to(jsonb_set(l.list, '{workers}', (
-          SELECT jsonb_agg(CASE WHEN d.record IS NULL THEN one ELSE one || jsonb_build_object('goneMs', l.list -> 'lastMs') END)
-          FROM jsonb_array_elements(l.list -> 'workers') one LEFT JOIN "${schema}".due d ON d.worker::text = one ->> 'id'
-        ))::text, 'UTF8')
-        FROM (SELECT convert_from(list, 'UTF8')::jsonb AS list FROM "${schema}".workers) l`)
-      let taken: Awaited<ReturnType<typeof claim>> = []
-      await expect.poll(async () => (taken = [...(await claimFor(second))]).length, POLL).toBe(1)
-      await expect.poll(() => first.seen.lost, POLL).toBe(1)
-      expect(taken[0]).toMatchObject({ id: lost?.id, attempt: 2 })
-      expect(await first.settle(lost === undefined ? [] : [done(lost)], Date.now())).toEqual([false])
-      await first.admit([eventOf('b')], Date.now())
-      expect(namesOf(await claimFor(first))).toEqual(['b'])
-      expect(await second.settle(taken.map(done), Date.now())).toEqual([true])
-    },
-  )
-
-  test('callers’ clocks an hour apart decide over nobody’s life', PATIENT, async () => {
-    const schema = freshSchema()
-    const [first, second] = [await openAt(schema, { clock: 'caller' }), await openAt(schema, { clock: 'caller' })]
-    const [early, late] = [Date.now() - 3_600_000, Date.now() + 3_600_000]
-    await first.admit([eventOf('a')], early)
-    const request = { limit: 5, exclude: new Set<string>() }
-    expect((await first.claim({ ...request, nowMs: early, leaseUntilMs: late + LEASE_MS })).claims).toHaveLength(1)
-    expect((await second.claim({ ...request, nowMs: late, leaseUntilMs: late + LEASE_MS })).claims).toEqual([])
-    await first.close()
-    expect((await second.claim({ ...request, nowMs: late, leaseUntilMs: late + LEASE_MS })).claims).toHaveLength(1)
-  })
 })

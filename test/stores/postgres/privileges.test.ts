@@ -67,7 +67,7 @@ describePostgres('a role that lacks a privilege', () => {
     await works(connectionString, schema)
   })
 
-  test('CREATE on the schema, where somebody has made that alone', PATIENT, async () => {
+  test('CREATE on the schema, where someone has made that alone', PATIENT, async () => {
     const schema = freshSchema()
     const { role, connectionString } = await bareRole()
     await rowsOf(`CREATE SCHEMA "${schema}"`)
@@ -97,7 +97,7 @@ describePostgres('a role that lacks a privilege', () => {
     await works(connectionString, schema)
   })
 
-  test('a privilege of one table: who hands over does not open, who only takes is told', PATIENT, async () => {
+  test('a privilege of one table: who dispatches does not open, who only takes is told', PATIENT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
     const { role, connectionString } = await bareRole()

@@ -2,7 +2,7 @@
 import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, digestOf, done, eventOf, namesOf } from './events.ts'
+import { claim, done, eventOf, namesOf } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 30_000 }
@@ -90,29 +90,6 @@ describePostgres('sharing', () => {
       expect(new Set(both)).toEqual(new Set(['duplicate new']))
     }
   })
-
-  test(
-    'what is admitted while it is claimed is never handed over behind a later one as if it were not late',
-    PATIENT,
-    async () => {
-      const { first, second } = await stores(2)
-      for (let round = 0; round < 60; round += 1) {
-        const message = `m${round}`
-        await first.admit([eventOf(message, 2)], Date.now())
-        const [[admission], claims] = await Promise.all([
-          first.admit([eventOf(message, 1)], Date.now()),
-          claim(second, { limit: 1 }),
-        ])
-        const [claimed] = claims
-        const isLater = claimed?.id === digestOf(`event ${message} 2`)
-        if (claimed !== undefined) expect(admission).toBe(isLater ? 'late' : 'new')
-        while ((await first.counts()).unsettled > 0) {
-          await second.settle(claims.map(done), Date.now())
-          await second.settle((await claim(second)).map(done), Date.now())
-        }
-      }
-    },
-  )
 
   test('what another process writes while something due is being looked for stays due', PATIENT, async () => {
     // On a busy machine it takes its time to see who waits for a lock.

@@ -17,7 +17,7 @@ function fresh() {
   return { clock, telling, told: () => told, answer: () => answers.shift()?.() }
 }
 
-test('what a claim here took is told to nobody', async () => {
+test('what a claim here took is told to no one', async () => {
   const { clock, telling, told } = fresh()
   telling.tellOfWhatIsLeft()
   const noneLeft = telling.claiming()

@@ -156,32 +156,6 @@ describeRedis('faults of a cluster', () => {
     },
   )
 
-  test.each(CLIENTS)('leases that it may have granted keep nothing from the others (%s)', PATIENT, async (name) => {
-    const prefix = freshPrefix()
-    const open = await opened(clusterClientFor(name, nodes()), {
-      commandTimeoutMs: 1_000,
-      prefix,
-      partitions: PARTITIONS,
-    })
-    const named = (word: string) => Array.from({ length: MANY }, (_, index) => sample({ message: `${word}${index}` }))
-    const [known, events] = [named('known'), named('new')]
-    await expect.poll(async () => new Set(await open.admit(known, START_MS)), POLL).toEqual(new Set(['duplicate']))
-    const { isReachable, start } = await stopOne(nodes(), prefix)
-    const request = { limit: MANY, nowMs: START_MS, leaseUntilMs: START_MS + 600_000, exclude: new Set<string>() }
-    await expect(async () => open.admitAndClaim?.(events, request)).rejects.toThrow()
-    const handed = new Set<string>()
-    const claimMore = async (): Promise<number> => {
-      const { claims } = await claim(open, { limit: 2 * MANY })
-      for (const { id } of claims) handed.add(id)
-      return events.filter(({ id }) => handed.has(id)).length
-    }
-    await expect.poll(async () => claimMore().catch(() => 0), POLL).toBe(events.filter(isReachable).length)
-    await start()
-    // What it did not take is admitted again, as from the spool.
-    await expect.poll(async () => new Set(await open.admit(events, START_MS)), POLL).toEqual(new Set(['duplicate']))
-    await expect.poll(async () => claimMore().catch(() => 0), POLL).toBe(MANY)
-  })
-
   test.each(CLIENTS)('a client looks at the slots while some of them are on no server (%s)', PATIENT, async (name) => {
     const [node] = nodes()
     if (node === undefined) throw new Error('There is no cluster.')

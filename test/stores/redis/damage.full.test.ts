@@ -11,7 +11,7 @@ const MOMENTS = 5
 /** The next damage starts at the next moment. */
 const STRIDE = MOMENTS + 1
 
-describeRedis('spoilt behind its back', () => {
+describeRedis('corrupted behind its back', () => {
   const server = useRedis({ appendonly: 'no' })
   let admin: Redis | undefined
   afterAll(() => admin?.disconnect())

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
 
 const DAY_MS = 86_400_000
@@ -89,32 +89,6 @@ describeRedis('what is kept, and for how long', () => {
     await handOverAll(open)
     const left = await lives(redis, prefix)
     expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'workers'].toSorted())
-  })
-
-  test('dead letters are forgotten after their time, and not before', PATIENT, async () => {
-    const prefix = freshPrefix()
-    const redis = direct()
-    const open = await opened(clientFor('redis', server().url()), { prefix, partitions: 1, retention: RETENTION })
-    await open.admit(
-      Array.from({ length: 150 }, (_, index) => sample({ message: `m${index}` })),
-      START_MS,
-    )
-    const { claims } = await claim(open, { limit: 150 })
-    await open.settle(
-      claims.map((claimed) => settlementOf(claimed, { outcome: 'dead', error: 'no' })),
-      START_MS,
-    )
-    expect(await open.prune(START_MS + 10 * DAY_MS)).toBe(0)
-    expect(await open.prune(START_MS + 10 * DAY_MS + 1)).toBe(150)
-    expect((await open.counts()).deadLetters).toBe(0)
-    expect(await open.prune(START_MS + 10 * DAY_MS + 1)).toBe(0)
-    expect(await open.deadLetters({ after: undefined, limit: 10 })).toEqual({ items: [] })
-    expect(
-      [...(await lives(redis, prefix))].filter(
-        ([key, ms]) => ['p', 'dead', 'deadof'].includes(kindOf(key)) && ms === -1,
-      ),
-    ).toEqual([])
-    expect(await open.admit([sample({ message: 'm0' })], START_MS + 10 * DAY_MS)).toEqual(['duplicate'])
   })
 
   test('a message that is never at rest does not remember for ever', PATIENT, async () => {

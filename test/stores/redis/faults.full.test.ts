@@ -1,13 +1,12 @@
 /** Servers that forget scripts, fall silent, and cut connections: what was leased for nobody is not left to its lease. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, LEASE_MS, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { clientFor, freshPrefix, opened, describeClients, useRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
-const SHORT_MS = 300
 const MANY = 2_000
 
 describeClients((name) => {
@@ -35,26 +34,6 @@ describeClients((name) => {
     expect(flushes).toBeGreaterThan(1)
     expect(new Set(seen)).toHaveLength(MANY)
     expect(seen).toHaveLength(MANY)
-  })
-
-  test('a claim whose answer was lost is asked for again, and not left to its lease', PATIENT, async () => {
-    const proxy = await startTcpProxy(server().port)
-    onTestFinished(() => proxy.close())
-    const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 3_000 })
-    const event = sample()
-    await open.admit([event], START_MS)
-    // When the lease ends stands in the claim, and in nothing else.
-    const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
-    const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
-    const first = await Promise.resolve(open.claim(request)).catch(() => undefined)
-    await lost
-    const claims = [...(first?.claims ?? [])]
-    await expect
-      .poll(async () => {
-        claims.push(...(await open.claim(request)).claims)
-        return claims.map(({ id, attempt }) => ({ id, attempt }))
-      }, POLL)
-      .toEqual([{ id: event.id, attempt: 1 }])
   })
 
   test(
@@ -101,30 +80,4 @@ describeClients((name) => {
       expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual([{ id: event.id, attempt: 1 }])
     },
   )
-
-  test('what was leased by an admission that nobody waited for comes with the next claim', PATIENT, async () => {
-    const proxy = await startTcpProxy(server().port)
-    onTestFinished(() => proxy.close())
-    let woken = 0
-    const open = await opened(
-      clientFor(name, server().url({ port: proxy.port })),
-      { commandTimeoutMs: SHORT_MS },
-      { onWork: () => (woken += 1) },
-    )
-    const events = [sample({ message: 'first' }), sample({ message: 'second' })]
-    const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + LEASE_MS, exclude: new Set<string>() }
-    proxy.mode = 'stalls'
-    await expect(async () => open.admitAndClaim?.(events, request)).rejects.toMatchObject({ code: 'store_slow' })
-    await expect.poll(() => woken, POLL).toBe(1)
-    proxy.mode = 'passes'
-    await expect.poll(async () => (await open.counts()).unsettled, { ...POLL, interval: 500 }).toBe(2)
-    const claims = new Map<string, number>()
-    await expect
-      .poll(async () => {
-        const found = await claim(open).catch(() => undefined)
-        for (const { id, attempt } of found?.claims ?? []) claims.set(id, attempt)
-        return claims
-      }, POLL)
-      .toEqual(new Map(events.map(({ id }) => [id, 1])))
-  })
 })

@@ -130,59 +130,6 @@ describeRedis('holders of leases', () => {
     },
   )
 
-  test.concurrent('who is there is listed, and who only takes is not', PATIENT, async ({ expect, onTestFinished }) => {
-    const prefix = freshPrefix()
-    const first = await open(onTestFinished, server().url(), prefix)
-    const second = await open(onTestFinished, server().url(), prefix)
-    const taker = await open(onTestFinished, server().url(), prefix, { claims: false })
-    await taker.admit([sample({ message: 'a' }), sample({ message: 'b' })], Date.now())
-    expect(await claimSome(expect, second)).toHaveLength(2)
-    const all = (await second.holders?.()) ?? []
-    expect(all.map(({ name, isSelf, held }) => [name, isSelf, held])).toEqual([
-      [HOLDER_NAME, false, 0],
-      [HOLDER_NAME, true, 2],
-    ])
-    for (const { sinceMs, silentMs } of all) {
-      expect(Math.abs((sinceMs ?? 0) - Date.now())).toBeLessThan(60_000)
-      expect(silentMs).toBeGreaterThanOrEqual(0)
-    }
-    expect(((await taker.holders?.()) ?? []).map(({ isSelf }) => isSelf)).toEqual([false, false])
-    await first.close()
-    expect(await taker.holders?.()).toMatchObject([{ held: 2 }])
-  })
-
-  test.concurrent(
-    'a process that dies: many leases come back, and the events that wait beside them stay where they are',
-    PATIENT,
-    async ({ expect, onTestFinished }) => {
-      const prefix = freshPrefix()
-      const other = await open(onTestFinished, server().url(), prefix)
-      const dying = await open(onTestFinished, server().url(), prefix)
-      const later = Array.from({ length: MANY }, (_, index) => sample({ message: `later ${index}` }))
-      await other.admit(later, Date.now())
-      const tried = (await claimNow(other)).claims
-      const dueMs = Date.now() + LONG_LEASE_MS
-      await other.settle(
-        tried.map((each) => settlementOf(each, { outcome: 'retry', dueMs, error: 'no' })),
-        Date.now(),
-      )
-      await other.admit(
-        Array.from({ length: 100 }, (_, index) => sample({ message: `m${index}` })),
-        Date.now(),
-      )
-      expect(await claimSome(expect, dying)).toHaveLength(100)
-      await dying.die()
-      const ids = new Set<string>()
-      await expect
-        .poll(async () => {
-          for (const { id, attempt } of (await claimNow(other)).claims) if (attempt === 2) ids.add(id)
-          return ids.size
-        }, POLL)
-        .toBe(100)
-      await expect.poll(async () => (await other.holders?.())?.map(({ held }) => held), POLL).toEqual([100])
-    },
-  )
-
   test.concurrent.for([
     ['deleted', ['DEL']],
     ['a text', ['SET', 'somebody else']],
@@ -242,7 +189,7 @@ describeRedis('holders of leases', () => {
   )
 
   test.concurrent(
-    'a record of a later version that is under a lease keeps no process from showing life',
+    'a record of a later version that is under a lease keeps no process from sending heartbeats',
     PATIENT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()

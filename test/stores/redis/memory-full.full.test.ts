@@ -54,7 +54,7 @@ describeRedis('a server whose memory ends', () => {
       expect(error?.message).toContain('Its maxmemory-policy is allkeys-random.')
     })
 
-    test('where both are forbidden, it says that nobody knows', PATIENT, async () => {
+    test('where both are forbidden, it says that no one knows', PATIENT, async () => {
       const server = await start()
       await forbid(server, '-config', '-info')
       // ioredis asks for INFO itself before it is ready, and bears that it may not.
@@ -64,7 +64,7 @@ describeRedis('a server whose memory ends', () => {
     })
   })
 
-  test('a full server takes nothing half, hands over what it holds, and takes again', PATIENT, async () => {
+  test('a full server takes nothing half, dispatches what it holds, and takes again', PATIENT, async () => {
     const server = await start()
     const open = await opened(clientFor('redis', server.url()))
     const batch = (from: number) =>

@@ -29,7 +29,7 @@ test('clients that would be misunderstood are refused', () => {
   for (const given of [sentinel, pool]) expect(() => redisStore({ client: given as RedisClient })).toThrow(OptionsError)
 })
 
-test('who closes a store while its server is away need not wait for it', { timeout: 120_000 }, async () => {
+test('who closes a store while its server is unavailable need not wait for it', { timeout: 120_000 }, async () => {
   const away = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
   const store = redisStore({ client: away, commandTimeoutMs: 200 })
   const opening = async (): Promise<string> =>

@@ -28,7 +28,7 @@ describeRedis('the queues and the records', () => {
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
   })
 
-  test('a message that has nothing left to run leaves the queue in which somebody put it', async () => {
+  test('a message that has nothing left to run leaves the queue in which someone put it', async () => {
     const prefix = freshPrefix()
     const open = await opened(clientFor('redis', server().url()), { prefix, partitions: PARTITIONS })
     const admin = new Redis(server().url())

@@ -67,7 +67,7 @@ describeRedis('several stores on one server', () => {
     expect(none.nextDueMs).toBeLessThan(fastMs + 2 * AN_HOUR_MS)
   })
 
-  test.each(CLIENTS)('a listening client of %s hears of work at once', PATIENT, async (name) => {
+  test.each(CLIENTS)('a listening client of %s is notified of work at once', PATIENT, async (name) => {
     const prefix = freshPrefix()
     let heard = 0
     await open(prefix, { name, listens: true, host: { onWork: () => (heard += 1) } })

@@ -53,36 +53,6 @@ async function freshFile(): Promise<string> {
   return path
 }
 
-test('what a killed process held is due for one that is started afterwards', PATIENT, async () => {
-  const path = await freshFile()
-  const first = await holder(path)
-  expect(first.claims).toMatchObject([{ attempt: 1 }])
-  await first.kill()
-  let heard = 0
-  const store = await open(path, () => (heard += 1))
-  await expect.poll(() => heard, POLL).toBeGreaterThan(0)
-  expect((await claimNow(store)).claims).toMatchObject([{ attempt: 2 }])
-  await expect.poll(() => readdirSync(`${path}-holders`), POLL).toEqual(holderNames(path))
-})
-
-test('what a killed process held is due for one that runs already, and its token is void', PATIENT, async () => {
-  const path = await freshFile()
-  const first = await holder(path)
-  const [held] = first.claims
-  if (held === undefined) throw new Error('The process was given nothing.')
-  let heard = 0
-  const store = await open(path, () => (heard += 1))
-  expect((await claimNow(store)).claims).toEqual([])
-  const heardBefore = heard
-  await first.kill()
-  await expect.poll(() => heard, POLL).toBeGreaterThan(heardBefore)
-  expect(await store.settle([{ ...held, outcome: 'done' }], Date.now())).toEqual([false])
-  const [again] = (await claimNow(store)).claims
-  if (again === undefined) throw new Error('Nothing was due.')
-  expect(again).toMatchObject({ id: held.id, attempt: 2 })
-  expect(await store.settle([settlementOf(again, { outcome: 'done' })], Date.now())).toEqual([true])
-})
-
 test('what a living process holds stays with it, in another process and in this one', PATIENT, async () => {
   const path = await freshFile()
   const other = await holder(path)
@@ -111,7 +81,7 @@ test('one that was killed and not found out yet is not listed', PATIENT, async (
 })
 
 test.each(['living', 'killed'] as const)(
-  'where the folder of a %s process was removed by hand, nobody knows, and its lease runs out',
+  'where the folder of a %s process was removed by hand, no one knows, and its lease runs out',
   PATIENT,
   async (state) => {
     const path = await freshFile()

@@ -36,19 +36,6 @@ test('a holder has the name of its process, the time of its opening, and what it
   expect(await store.holders?.()).toMatchObject([{ id: holder?.id, held: 1 }])
 })
 
-test('one that claims nothing is no holder, and sees the others', async () => {
-  const path = ownFile()
-  const store = await open(path)
-  const looking = await open(path, false)
-  await admit(store, [sample()])
-  await claim(store)
-  expect(await looking.holders?.()).toMatchObject([{ name: WHO, isSelf: false, held: 1 }])
-  expect(await store.holders?.()).toHaveLength(1)
-  await looking.close()
-  expect((await claim(store)).claims).toEqual([])
-  expect(await store.holders?.()).toMatchObject([{ isSelf: true, held: 1 }])
-})
-
 test('of one that an earlier version entered neither name nor time is known, and of one without a folder nothing', async () => {
   const path = ownFile()
   const store = await open(path)

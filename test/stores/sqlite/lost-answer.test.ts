@@ -32,7 +32,7 @@ function loseAnswers(): () => void {
   }
 }
 
-test('an event that was leased for nobody is claimed at once, in its first attempt; what is in hand is not', async () => {
+test('an event that was leased for no one is claimed at once, in its first attempt; what is in flight is not', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
@@ -51,7 +51,7 @@ test('an event that was leased for nobody is claimed at once, in its first attem
   expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
 })
 
-test('what a claim leased for nobody is claimed at once, in its first attempt; what is in hand is not', async () => {
+test('what a claim leased for no one is claimed at once, in its first attempt; what is in flight is not', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
