@@ -50,26 +50,27 @@ async function answerNode(
   mount: string,
   answerTo: AnswerTo,
 ): Promise<void> {
-  const { method = 'GET', url = '/', headers, socket } = request
+  const { method = 'GET', url = '/', headers: sent, socket } = request
   const [path = '/', query] = url.split(/\?(.*)/s)
   const whole = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : url
-  const given = new Headers()
-  for (const [name, value] of Object.entries(headers))
-    for (const one of [value ?? []].flat()) if (!name.startsWith(':')) given.append(name, one)
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(sent))
+    for (const one of [value ?? []].flat()) if (!name.startsWith(':')) headers.append(name, one)
   const answer = await answerTo({
     method,
     ...placeOf(path, mount, whole.split('?', 1)[0]),
     query: new URLSearchParams(query),
-    headers: given,
+    headers,
     remoteAddress: socket.remoteAddress,
     original: request,
     text: () => bodyOf(request),
   })
+  const body = Buffer.from(await answer.arrayBuffer())
   // The client may have disconnected.
   if (response.destroyed || response.headersSent) return
   if (answer.status === 413) response.setHeader('connection', 'close')
-  response.writeHead(answer.status, answer.headers)
-  response.end(method === 'HEAD' ? undefined : answer.body)
+  response.writeHead(answer.status, Object.fromEntries(answer.headers))
+  response.end(method === 'HEAD' ? undefined : body)
 }
 
 async function answerRequest(request: Request, mount: string, answerTo: AnswerTo): Promise<Response> {
@@ -84,10 +85,7 @@ async function answerRequest(request: Request, mount: string, answerTo: AnswerTo
     original: request,
     text: async () => (body === null ? '' : textOf(body)),
   })
-  const hasBody = method !== 'HEAD' && answer.status !== 304
-  // A pooled buffer would expose its whole pool.
-  const content = typeof answer.body === 'string' ? answer.body : Uint8Array.from(answer.body)
-  return new Response(hasBody ? content : null, answer)
+  return method === 'HEAD' ? new Response(null, answer) : answer
 }
 
 /** The path of a request below the mount. Express and Connect remove the mount; `whole` is the path before that. */

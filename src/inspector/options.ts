@@ -31,7 +31,7 @@ export type Right = (typeof RIGHTS)[number]
 export type Authorized =
   Right | readonly Right[] | { readonly may: Right | readonly Right[]; readonly who?: string | undefined } | false
 
-/** Decides on access. Called for each request, before anything else. An open page sends one every 2 s. */
+/** Decides on access: see `authorize` of `InspectorOptions`. */
 export type Authorize<R> = (request: InspectorRequest<R>) => Authorized | undefined | Promise<Authorized | undefined>
 
 /** One line of the audit: a change that was made, refused, or failed. */

@@ -1,14 +1,11 @@
-/** The query parameters of lists, and the queue of searches. */
+/** What lists are asked for, and how often the store is read for it. */
 import { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Refused } from './server.ts'
 
-const LONGEST_TEXT = 1_024
-const A_PAGE = 50
-const MOST_A_PAGE = 200
-
-const text = z.string().max(LONGEST_TEXT).optional()
+const text = z.string().max(1_024).optional()
 const time = z
   .string()
   .transform((value) => Date.parse(value))
@@ -32,7 +29,7 @@ const listQuery = z.object({
   from: time,
   to: time,
   after: text,
-  limit: z.coerce.number().int().min(1).max(MOST_A_PAGE).default(A_PAGE),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
 })
 export type ListQuery = z.infer<typeof listQuery>
 
@@ -48,7 +45,6 @@ export function readQuery(query: URLSearchParams): ListQuery {
 /** Of all inspectors in this process. */
 const AT_ONCE = 2
 const MOST_WAITING = 20
-const RETRY_AFTER_SECONDS = 3
 
 let running = 0
 const waiting: (() => void)[] = []
@@ -59,13 +55,10 @@ const waiting: (() => void)[] = []
  */
 export async function inTurn<T>(look: () => Promise<T>): Promise<T> {
   if (running >= AT_ONCE) {
-    if (waiting.length >= MOST_WAITING)
-      throw new Refused(
-        503,
-        'inspector_busy',
-        `${AT_ONCE} searches run and ${MOST_WAITING} wait. Try again in some seconds.`,
-        { 'retry-after': String(RETRY_AFTER_SECONDS) },
-      )
+    if (waiting.length >= MOST_WAITING) {
+      const busy = `${AT_ONCE} searches run and ${MOST_WAITING} wait. Try again in some seconds.`
+      throw new Refused(503, 'inspector_busy', busy, { 'retry-after': '3' })
+    }
     await new Promise<void>((resolve) => waiting.push(resolve))
   } else running += 1
   try {
@@ -75,5 +68,35 @@ export async function inTurn<T>(look: () => Promise<T>): Promise<T> {
     // The next one takes its place.
     if (next === undefined) running -= 1
     else next()
+  }
+}
+
+/** A reading that takes long is used for longer: reading takes at most this share of the time. */
+const SHARE = 20
+
+/** Reads once for all who ask within `freshForMs`. `forget` makes the next one read again. A failure is not kept. */
+export function createReading<T>(clock: Clock, freshForMs: number, read: () => Promise<T>) {
+  let latest: { readonly value: Promise<T>; doneAtMs?: number; freshForMs: number } | undefined
+
+  return {
+    get(): Promise<T> {
+      const begunMs = clock.now()
+      const isFresh = latest?.doneAtMs === undefined || Math.abs(begunMs - latest.doneAtMs) < latest.freshForMs
+      if (latest !== undefined && isFresh) return latest.value
+      const reading: NonNullable<typeof latest> = { value: read(), freshForMs }
+      latest = reading
+      const done = (): void => {
+        reading.doneAtMs = clock.now()
+        reading.freshForMs = Math.max(freshForMs, SHARE * (reading.doneAtMs - begunMs))
+      }
+      const forget = (): void => {
+        if (latest === reading) latest = undefined
+      }
+      reading.value.then(done, forget)
+      return reading.value
+    },
+    forget(): void {
+      latest = undefined
+    },
   }
 }

@@ -1,4 +1,5 @@
 /** All addresses of the inspector: what each answers and records. */
+import type { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { readVersion } from '../public/version.ts'
 import type { StoredEvent } from '../inbox/store.ts'
@@ -18,13 +19,6 @@ interface RouteParts {
   readonly looking: Looking
   readonly audit: Audit
   readonly storeAlone: boolean
-}
-
-/** The result of a change, for its answer and for the audit. */
-interface Changed {
-  readonly answer: object
-  readonly ids?: readonly string[]
-  readonly result: AuditEntry['result']
 }
 
 /** GET api/session: the reader's rights, the receiver, and what changed. An open page asks every 2 s. */
@@ -79,11 +73,12 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
   }
 
   function writeDown(
+    what: AuditEntry['what'],
     { remoteAddress }: Asked,
     { who }: Rights,
-    entry: Pick<AuditEntry, 'what' | 'at'> & Partial<Pick<AuditEntry, 'outcome' | 'ids' | 'result'>>,
+    entry: Partial<Pick<AuditEntry, 'outcome' | 'ids' | 'result'>>,
   ): void {
-    audit({ who, remoteAddress, outcome: 'done', ids: [], result: {}, ...entry })
+    audit({ what, who, remoteAddress, at: new Date(clock.now()), outcome: 'done', ids: [], result: {}, ...entry })
   }
 
   const get = (path: string, run: Route['run']): Route => ({ method: 'GET', path, run })
@@ -93,22 +88,21 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
       return json(await inTurn(async () => shown(await read(query, rights, part), rights, clock)))
     })
 
-  /** Recorded whatever the result. */
-  const change = (
+  /** Recorded whatever the result. `run` resolves to the answer, and to what the audit gets of it. */
+  const change = <T>(
     what: AuditEntry['what'],
-    path: string,
-    run: (asked: Asked, rights: Rights) => Promise<Changed>,
+    schema: z.ZodType<T>,
+    run: (input: T) => Promise<readonly [answer: object, result: AuditEntry['result'], ids?: readonly string[]]>,
   ): Route => ({
     method: 'POST',
-    path,
+    path: `/api/${what.replace('.', '/')}`,
     async run(asked, rights) {
-      const at = new Date(clock.now())
       try {
-        const { answer, ...entry } = await run(asked, rights)
-        writeDown(asked, rights, { what, at, ...entry })
+        const [answer, result, ids = []] = await run(await readChange(asked, rights, schema))
+        writeDown(what, asked, rights, { ids, result })
         return json(answer)
       } catch (error) {
-        writeDown(asked, rights, { what, at, outcome: error instanceof Refused ? 'refused' : 'failed' })
+        writeDown(what, asked, rights, { outcome: error instanceof Refused ? 'refused' : 'failed' })
         throw error
       }
     },
@@ -118,9 +112,9 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
     get(`/api/events.${kind}`, async (asked, rights) => {
       const query = readQuery(asked.query)
       const rows = await inTurn(async () => shown(await exportedEvents(query, inside, finding), rights, clock))
-      const at = new Date(clock.now())
-      writeDown(asked, rights, { what: 'events.export', at, result: { events: rows.length } })
-      return download(`events-${at.toISOString().slice(0, 19).replaceAll(':', '')}.${kind}`, type, write(rows))
+      writeDown('events.export', asked, rights, { result: { events: rows.length } })
+      const at = new Date(clock.now()).toISOString().slice(0, 19).replaceAll(':', '')
+      return download(`events-${at}.${kind}`, type, write(rows))
     })
 
   return [
@@ -139,29 +133,27 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
         throw new Refused(403, 'reveal_required', 'Bodies are downloaded with the right `reveal` alone.')
       const { raw } = await inTurn(() => find(id, readQuery(asked.query)))
       if (raw === undefined) throw new Refused(404, 'not_kept', 'The bytes of this event are no longer kept.')
-      writeDown(asked, rights, { what: 'events.download', at: new Date(clock.now()), ids: [id] })
+      writeDown('events.download', asked, rights, { ids: [id] })
       return download(`${id}.json`, 'application/octet-stream', raw)
     }),
     look('/api/messages/:', ({ project }, _, messageId) => showMessage({ messageId, project }, looking, finding)),
     look('/api/dead-letters', (query, rights) => letters.list(query, rights)),
     look('/api/dead-letters/ids', (query) => letters.ids(query)),
     ...CHANGES.map((decision) =>
-      change(`dead-letters.${decision}`, `/api/dead-letters/${decision}`, async (asked, rights) => {
-        const { ids } = await readChange(asked, rights, idsSchema)
+      change(`dead-letters.${decision}`, idsSchema, async ({ ids }) => {
         const answer = await letters.change(decision, ids)
         const { done, missing, failed } = answer
-        return { answer, ids, result: { done: done.length, missing: missing.length, failed: failed.length } }
+        return [answer, { done: done.length, missing: missing.length, failed: failed.length }, ids]
       }),
     ),
     look('/api/quarantine', (query) => kept.list(query)),
-    change('quarantine.reverify', '/api/quarantine/reverify', async (asked, rights) => {
-      const answer = await kept.reverify(await readChange(asked, rights, reverifySchema))
-      return { answer, result: { ...answer } }
+    change('quarantine.reverify', reverifySchema, async (given) => {
+      const answer = await kept.reverify(given)
+      return [answer, { ...answer }]
     }),
-    change('quarantine.clear', '/api/quarantine/clear', async (asked, rights) => {
-      await readChange(asked, rights, clearSchema)
+    change('quarantine.clear', clearSchema, async () => {
       const answer = kept.clear()
-      return { answer, result: { ...answer } }
+      return [answer, { ...answer }]
     }),
   ]
 }

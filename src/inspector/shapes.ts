@@ -8,9 +8,9 @@ import type { showEvent, showMessage } from './message.ts'
 import type { overview } from './overview.ts'
 import type { Kept } from './quarantine.ts'
 import type { Session } from './routes.ts'
-import type { problemOf } from './server.ts'
+import type { Problem } from './server.ts'
 
-export type { Session }
+export type { Problem, Session }
 /** GET api/overview?range. */
 export type Overview = Awaited<ReturnType<typeof overview>>
 export type Attention = Overview['attention'][number]
@@ -43,6 +43,3 @@ export type QuarantineList = Awaited<ReturnType<Kept['list']>>
 export type ReverifyResult = Awaited<ReturnType<Kept['reverify']>>
 /** POST api/quarantine/clear `{}`. */
 export type ClearResult = ReturnType<Kept['clear']>
-
-/** Any answer but 2xx. */
-export type Problem = ReturnType<typeof problemOf>

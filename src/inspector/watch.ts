@@ -72,7 +72,6 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
   const odd = createRing<{ readonly id: string; readonly atMs: number; readonly isLate: boolean }>(ODD_KEPT)
   const carriers = new Map<string, number>()
   const projects = new Set<string>()
-  let lastProject: string | undefined
   const overdueAtMs = new Map<string, number>()
   /** Counts of attempts, failed attempts, and changes of any kind. */
   const counts = { attempts: 0, failures: 0, changes: 0 }
@@ -81,9 +80,7 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
     counts,
     taken({ id, messageKey, final, record: { report, project, receivedAtMs } }: NewEvent, admission: Admission): void {
       if (final && overdueAtMs.size > 0) overdueAtMs.delete(messageKey)
-      // Usually it belongs to the previous event.
-      if (project !== lastProject && project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
-      lastProject = project
+      if (project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
       counts.changes += 1
       if (admission === 'duplicate' || admission === 'late')
         odd.push({ id, atMs: nowMs(), isLate: admission === 'late' })
