@@ -8,7 +8,7 @@ import type { StoredDeadLetter } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { firstLine, maskedError } from './masking.ts'
 import type { Rights } from './options.ts'
-import { isoOf, rowOf, type EventRow, type Known } from './rows.ts'
+import { rowOf, type EventRow, type Known } from './rows.ts'
 import { createReading, type ListQuery } from './queries.ts'
 
 /** Maximum number of dead letters examined. Stores list the oldest first, while readers want the newest. */
@@ -156,8 +156,8 @@ function groupsOf(letters: readonly Letter[], errors: Look['errors'], { reveal }
       id,
       cause: errors.get(id)?.[reveal ? 'plain' : 'masked'] ?? '',
       count: older.length + 1,
-      since: isoOf((older.at(-1) ?? newest)?.diedAtMs ?? 0),
-      last: isoOf(newest?.diedAtMs ?? 0),
+      since: new Date((older.at(-1) ?? newest)?.diedAtMs ?? 0),
+      last: new Date(newest?.diedAtMs ?? 0),
     }))
     .sort((a, b) => b.count - a.count)
 }

@@ -15,7 +15,7 @@ import type {
 } from '../inbox/store.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
-import { iso, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
+import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
 import type { ListQuery } from './queries.ts'
 
 /** A store examines a limited number of events per call. Number of calls before the answer says how far the search went. */
@@ -127,7 +127,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
     items: page.items.filter((stored) => isFound || isShown(stored)).map((stored) => rowOf(stored, typeOf)),
     next: page.next,
     /** The search ended at its limit: how far back it went. */
-    lookedBackTo: iso(page.lookedBackToMs),
+    lookedBackTo: dateOf(page.lookedBackToMs),
     /** `q` is the id of a message, which may have no events yet. */
     message: key && q ? { messageId: q, project: sent?.expectation.project ?? known ?? project } : undefined,
     /** `q` is a recipient: the newest sends to it, and the time before which there may be more. */
@@ -137,9 +137,9 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
 }
 
 /** Sends of the same millisecond may be skipped or repeated. */
-function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): string | undefined {
+function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): Date | undefined {
   const last = items.at(-1)
-  return iso((lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))) + 1)
+  return dateOf((lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))) + 1)
 }
 
 const MOST_EXPORTED = 5_000
@@ -169,7 +169,10 @@ export function asCsv(rows: readonly EventRow[]): string {
 }
 
 /** A spreadsheet treats a text that begins like this as a formula. A phone number with a plus is harmless. */
-function csvCell(value: string | number | boolean | undefined): string {
-  const text = String(value ?? '').replace(/^(?=[=\-@\t\r]|\+(?!\d+$))/, "'")
+function csvCell(value: string | number | boolean | Date | undefined): string {
+  const text = String(value instanceof Date ? value.toISOString() : (value ?? '')).replace(
+    /^(?=[=\-@\t\r]|\+(?!\d+$))/,
+    "'",
+  )
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

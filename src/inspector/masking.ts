@@ -27,21 +27,6 @@ const MOST_PARSED_BYTES = 16 * 1024
 const LONGEST_LINE = 300
 /** Any word can be decoded. Shorter runs of decoded characters occur in a body by chance. */
 const LEAST_DECODED = 3
-/** Base64, also of addresses, and base32: the pattern of a run, the bits of a digit, where a byte may begin, and a digit's value. */
-const ENCODINGS = [
-  {
-    run: /[\w+/-]{4,}/g,
-    size: 6,
-    starts: [0, 2, 4, 6],
-    valueOf: (digit: string) => BASE64.indexOf(digit.replace('-', '+').replace('_', '/')),
-  },
-  {
-    run: /[a-z2-7]{5,}/gi,
-    size: 5,
-    starts: [0, 1, 2, 3, 4, 5, 6, 7],
-    valueOf: (digit: string) => BASE32.indexOf(digit.toLowerCase()),
-  },
-]
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 /** Words of the language, which identify no one. */
@@ -95,7 +80,7 @@ export async function shown<T>(answer: T, { reveal }: Rights, clock: Clock): Pro
         await new Promise<void>((resolve) => clock.soon(resolve))
       return reveal ? value : (MASKS.get(name)?.(value, body) ?? value)
     }
-    if (typeof value !== 'object' || value === null) return value
+    if (typeof value !== 'object' || value === null || value instanceof Date) return value
     if (Array.isArray(value)) {
       const items: unknown[] = []
       for (const each of value) items.push(await walk(each, name, body))
@@ -156,17 +141,23 @@ function maskedWords(said: string, body: string): string {
   return words.filter((word, index) => word !== HIDDEN || words[index - 1] !== HIDDEN).join(' ')
 }
 
-/** What a word decodes to, from each possible offset, because it may be cut. */
+/** What a word decodes to as base64 or base32, from each possible offset, because it may be cut. */
 function decodings(word: string): readonly string[] {
-  return ENCODINGS.flatMap(({ run, size, starts, valueOf }) =>
-    (word.match(run) ?? []).flatMap((text) => {
-      const bits = text.replace(/./g, (digit) => valueOf(digit).toString(2).padStart(size, '0'))
-      return starts.map((start) => {
-        const bytes = bits.slice(start).match(/.{8}/g) ?? []
-        return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2))).toString('utf8')
-      })
+  const in64 = word.replaceAll('-', '+').replaceAll('_', '/')
+  const runs = [
+    ...(in64.match(/[A-Za-z0-9+/]{4,}/g) ?? []).map((run) => bitsOf(run, BASE64)),
+    ...(word.toLowerCase().match(/[a-z2-7]{5,}/g) ?? []).map((run) => bitsOf(run, BASE32)),
+  ]
+  return runs.flatMap((bits) =>
+    [0, 1, 2, 3, 4, 5, 6, 7].map((start) => {
+      const bytes = bits.slice(start).match(/.{8}/g) ?? []
+      return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2))).toString('utf8')
     }),
   )
+}
+
+function bitsOf(run: string, digits: string): string {
+  return run.replace(/./g, (digit) => digits.indexOf(digit).toString(2).padStart(Math.log2(digits.length), '0'))
 }
 
 /** Without accents and case, as other programs may have written it. A sharp s becomes two. */

@@ -2,12 +2,12 @@
 import { inOrder } from '../dispatch/listed-events.ts'
 import { encodeExpectation } from '../messages/expected.ts'
 import { overdueIdentity, placeOf } from '../messages/order.ts'
-import { messageState } from '../inbox/latest.ts'
+import { reportState } from '../inbox/latest.ts'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Finding, MessageName } from './events.ts'
 import type { Looking } from './overview.ts'
-import { attemptsOf, failureIn, isoOf, quoting, rowOf, sentOf } from './rows.ts'
+import { attemptsOf, quoting, rowOf, sentOf } from './rows.ts'
 import { Refused } from './server.ts'
 import { PROBLEMS } from '../public/events.ts'
 
@@ -17,7 +17,6 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
   if (found === undefined)
     throw new Refused(404, 'message_unknown', 'No report and no send of a message with this id is kept.')
   const stored = await looking.inside.latest(found.messageKey)
-  const latest = stored && messageState(stored)
   const sent = found.sent && sentOf(found.sent)
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
   const arrivals = byArrival(events)
@@ -26,14 +25,8 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
     messageId: name.messageId,
     project: entries.find(({ event }) => event.project !== undefined)?.event.project ?? sent?.project,
     recipient: entries.find(({ event }) => event.recipient !== undefined)?.event.recipient ?? sent?.to,
-    latest: latest && {
-      type: latest.type,
-      status: latest.status,
-      statusCode: latest.statusCode,
-      occurredAt: latest.occurredAt?.toISOString(),
-      failure: failureIn(stored.record),
-    },
-    finals: latest?.reports.length ?? 0,
+    latest: stored && reportState(stored.record),
+    finals: stored?.finals.length ?? 0,
     sent,
     order: orderOf(events),
     entries,
@@ -54,7 +47,7 @@ function entryOf(stored: StoredEvent, { before, events, arrivals, looking }: Aro
   return {
     event: { ...rowOf(stored, inside.typeOf), late },
     arrival: arrivals.indexOf(stored) + 1,
-    duplicatesAt: watcher.duplicatesOf(id).map(isoOf),
+    duplicatesAt: watcher.duplicatesOf(id),
     gap: record?.report && gapOf(id, record, record.report, events, looking),
     why: whyThere(stored, before, late),
     attempts: attemptsOf(stored, watcher),
@@ -152,7 +145,6 @@ export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
   return {
     event: rowOf(stored, inside.typeOf),
     payload: body,
-    failure: failureIn(record),
     bytes: raw?.length,
     // A synthetic event has no body except what is kept of its send.
     curl: record?.proof === 'none' ? undefined : body,

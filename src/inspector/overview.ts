@@ -9,7 +9,7 @@ import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
 import type { Kept } from './quarantine.ts'
 import { createReading } from './queries.ts'
-import { iso, isoOf } from './rows.ts'
+import { dateOf } from './rows.ts'
 import { createHistory, createWatcher, type History, type Range, type Watcher } from './watch.ts'
 
 /** The part of a receiver that the inspector uses. */
@@ -55,7 +55,7 @@ interface Attention {
   readonly what: 'health' | 'refused' | 'dead-letters' | 'overdue' | 'backlog'
   /** Such as `14 refused: wrong secret?`. */
   readonly title: string
-  readonly since: string
+  readonly since: Date
   /** A sentence, the error, or the sentence of the refusal's code. */
   readonly text: string
   /** For dead letters: their number, and the group, as `error` of api/dead-letters. For refusals: the class. */
@@ -78,7 +78,7 @@ export async function overview(range: Range, rights: Rights, parts: OverviewPart
   const plot = history.plot(range)
   const rangeBeganMs = inside.clock.now() - plot.buckets.length * plot.bucketSeconds * 1_000
   return {
-    since: isoOf(history.sinceMs),
+    since: new Date(history.sinceMs),
     /** The most serious first. */
     attention: [
       ...illnesses(stats, health, parts.looking),
@@ -100,7 +100,7 @@ function carriersOf({ counts }: Inside, watcher: Watcher) {
   for (const carriers of Object.values(counts.events))
     for (const [name, count] of Object.entries(carriers))
       if (name !== 'none' && count > 0) all.set(name, (all.get(name) ?? 0) + count)
-  return [...all].map(([name, count]) => ({ name, count, last: iso(watcher.carriers.get(name)) }))
+  return [...all].map(([name, count]) => ({ name, count, last: dateOf(watcher.carriers.get(name)) }))
 }
 
 /** Shown as what waits, and not as a bad health. */
@@ -115,7 +115,7 @@ function illnesses({ spooled }: Stats, { reasons }: Health, { illSince, inside }
     const isAway = code === 'store_away' || code === 'nowhere_to_keep'
     const waiting = isAway && spooled > 0 ? `: ${several(spooled, 'callback')} in the spool` : ''
     const title = isAway ? `Store unavailable${waiting}` : 'Not healthy'
-    return { what: 'health', title, text, since: isoOf(sinceMs) }
+    return { what: 'health', title, text, since: new Date(sinceMs) }
   })
 }
 
@@ -147,13 +147,13 @@ function delays({ unsettled = 0 }: Stats, health: Health, { inside, watcher }: L
   const overdueMs = watcher.overdueSince(nowMs - OVERDUE_WITHIN_MS)
   const overdue = overdueMs.slice(0, 1).map((firstMs): Attention => {
     const title = `${several(overdueMs.length, 'send')} overdue`
-    return { what: 'overdue', title, since: isoOf(firstMs), text: 'No final report came in time.' }
+    return { what: 'overdue', title, since: new Date(firstMs), text: 'No final report came in time.' }
   })
   const backlog = health.reasons
     .filter(({ code }) => code === BACKLOG)
     .map(({ text }): Attention => {
       const title = `Backlog: ${several(unsettled, 'event')} waiting`
-      return { what: 'backlog', title, since: isoOf(nowMs - (health.oldestDueMs ?? 0)), text }
+      return { what: 'backlog', title, since: new Date(nowMs - (health.oldestDueMs ?? 0)), text }
     })
   return [...overdue, ...backlog]
 }

@@ -6,7 +6,6 @@ import { everyPage } from '../inbox/pages.ts'
 import { isRecord } from '../runtime/values.ts'
 import { QUARANTINE_CLASSES, type QuarantineClass } from '../quarantine/request.ts'
 import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
-import { isoOf } from './rows.ts'
 import { createReading, type ListQuery } from './queries.ts'
 
 /** Maximum number of requests grouped, and examined for a page of a rare class or code. */
@@ -57,8 +56,8 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
           why: ERRORS[code].join(' '),
           project: claimedBy(oldest).project,
           count: later.length + 1,
-          since: arrivedAt.toISOString(),
-          last: (later.at(-1) ?? oldest).arrivedAt.toISOString(),
+          since: arrivedAt,
+          last: (later.at(-1) ?? oldest).arrivedAt,
         }
       })
       .sort((a, b) => rankOf(a.class) - rankOf(b.class) || b.count - a.count)
@@ -85,7 +84,6 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
         ...item,
         ...claimedBy(item),
         label: CLASSES[item.class][0],
-        arrivedAt: item.arrivedAt.toISOString(),
         payload: item.payload && JSON.stringify(item.payload),
       }))
       const { size } = quarantine

@@ -20,37 +20,25 @@ const PERCENTILE = 0.95
 /** An attempt, as far as this process observed it or the store keeps it. */
 export interface Attempt {
   readonly number: number
-  readonly startedAt?: string
+  readonly startedAt?: Date
   readonly durationMs?: number
   /** `settled`: by another process; whether it succeeded or was discarded is not kept. */
   readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
   readonly replay?: boolean
   readonly error?: string | undefined
   /** The handlers that this process called: the pattern of each, or the name of its function. */
-  readonly handlers: readonly {
-    readonly name: string
-    readonly durationMs: number
-    readonly outcome: 'succeeded' | 'failed' | 'timed out'
-    readonly error?: string
-  }[]
+  readonly handlers: readonly HandlerCall[]
+}
+
+interface HandlerCall {
+  readonly name: string
+  readonly durationMs: number
+  readonly outcome: 'succeeded' | 'failed' | 'timed out'
+  readonly error?: string | undefined
 }
 
 /** What this process observed since the inspector was mounted. */
 export type Watcher = ReturnType<typeof createWatcher>
-
-/** An attempt with several handlers, or without success. */
-type Details = Pick<Attempt, 'handlers' | 'error'>
-
-interface SeenAttempt {
-  readonly id: string
-  readonly number: number
-  readonly begunAtMs: number
-  readonly endedAtMs: number
-  readonly outcome: AttemptOutcome
-  readonly replay: boolean
-  readonly handler: string | undefined
-  readonly details: Details | undefined
-}
 
 function createRing<T>(size: number) {
   const kept: T[] = []
@@ -67,7 +55,9 @@ function createRing<T>(size: number) {
 
 /** `secrets`: keys to mask in error texts. */
 export function createWatcher(nowMs: () => number, secrets: () => readonly string[]) {
-  const attempts = createRing<SeenAttempt>(ATTEMPTS_KEPT)
+  const attempts = createRing<{ readonly id: string; readonly endedAtMs: number; readonly attempt: Attempt }>(
+    ATTEMPTS_KEPT,
+  )
   /** Duplicates and late events, which are rare. */
   const odd = createRing<{ readonly id: string; readonly atMs: number; readonly isLate: boolean }>(ODD_KEPT)
   const carriers = new Map<string, number>()
@@ -87,28 +77,34 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
       if (report?.carrier !== undefined) carriers.set(report.carrier, receivedAtMs)
     },
     attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void {
-      const { work, registrations } = attempt
-      const { id, attempt: number, replay, record } = work.claim
-      const { begunAtMs } = work
+      const { id, attempt: number, replay, record, messageKey } = attempt.work.claim
+      const { begunAtMs } = attempt.work
       counts.changes += 1
       counts.attempts += 1
+      if (outcome !== 'succeeded') counts.failures += 1
       if (record.overdue === true && number === 1 && !replay) {
-        overdueAtMs.set(work.claim.messageKey, endedAtMs)
+        overdueAtMs.set(messageKey, endedAtMs)
         const [oldest] = overdueAtMs.keys()
         if (overdueAtMs.size > OVERDUE_KEPT && oldest !== undefined) overdueAtMs.delete(oldest)
       }
-      const isPlain = outcome === 'succeeded' && registrations.length <= 1
-      const details = isPlain ? undefined : detailsOf(attempt, outcome, endedAtMs, secrets())
-      const handler = registrations[0]?.name
-      attempts.push({ id, number, begunAtMs, endedAtMs, outcome, replay, handler, details })
-      if (outcome !== 'succeeded') counts.failures += 1
+      const handlers = callsOf(attempt, outcome, endedAtMs, secrets())
+      const seen: Attempt = {
+        number,
+        startedAt: new Date(begunAtMs),
+        durationMs: endedAtMs - begunAtMs,
+        outcome: outcome === 'timed out' ? 'failed' : outcome,
+        replay,
+        error: handlers.find(({ error }) => error !== undefined)?.error,
+        handlers,
+      }
+      attempts.push({ id, endedAtMs, attempt: seen })
     },
     /** The attempts of an event that this process observed, in order. */
     attemptsOf: (eventId: string): readonly Attempt[] =>
-      attempts.items().flatMap((seen) => (seen.id === eventId ? [attemptRow(seen)] : [])),
+      attempts.items().flatMap(({ id, attempt }) => (id === eventId ? [attempt] : [])),
     /** When duplicates of it arrived, in order. */
-    duplicatesOf: (eventId: string): readonly number[] =>
-      odd.items().flatMap(({ id, atMs, isLate }) => (id === eventId && !isLate ? [atMs] : [])),
+    duplicatesOf: (eventId: string): readonly Date[] =>
+      odd.items().flatMap(({ id, atMs, isLate }) => (id === eventId && !isLate ? [new Date(atMs)] : [])),
     /** It was late on arrival. */
     wasLate: (eventId: string): boolean => odd.items().some(({ id, isLate }) => id === eventId && isLate),
     /** When the last report of each carrier arrived. */
@@ -120,55 +116,41 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
     /** The 95th percentile of handler durations. Undefined without attempts. */
     attemptP95Ms(sinceMs: number): number | undefined {
       const recent = attempts.items().filter(({ endedAtMs }) => endedAtMs >= sinceMs)
-      const tookMs = recent.map(({ begunAtMs, endedAtMs }) => endedAtMs - begunAtMs).sort((a, b) => a - b)
+      const tookMs = recent.map(({ attempt: { durationMs = 0 } }) => durationMs).sort((a, b) => a - b)
       return tookMs[Math.ceil(tookMs.length * PERCENTILE) - 1]
     },
   }
 }
 
-function attemptRow({ number, begunAtMs, endedAtMs, outcome, replay, handler, details }: SeenAttempt): Attempt {
-  const durationMs = endedAtMs - begunAtMs
-  const only = handler === undefined ? [] : [{ name: handler, durationMs, outcome: 'succeeded' } as const]
-  return {
-    number,
-    startedAt: new Date(begunAtMs).toISOString(),
-    durationMs,
-    outcome: outcome === 'succeeded' || outcome === 'lost' ? outcome : 'failed',
-    ...(replay && { replay }),
-    ...(details ?? { handlers: only }),
-  }
-}
-
 /** The handlers called in this attempt. Handlers that had succeeded before were not. */
-function detailsOf(
+function callsOf(
   { work, registrations, done, before, stamps, thrown }: AttemptSeen,
   outcome: AttemptOutcome,
   endedAtMs: number,
   secrets: readonly string[],
-): Details {
-  const called = registrations.filter((registration) => !before.includes(registration))
-  const errors = thrown.map((error) => failureText(error, secrets, LONGEST_ERROR))
-  let nextError = 0
+): readonly HandlerCall[] {
+  const errors = thrown.values()
   let begunAtMs = work.begunAtMs
-  const handlers: Attempt['handlers'][number][] = []
-  for (const [index, registration] of called.entries()) {
+  const calls: HandlerCall[] = []
+  for (const [index, registration] of registrations.filter((each) => !before.includes(each)).entries()) {
     const isDone = done.includes(registration)
     // The one that hangs has not ended, and those after it were not called.
     const ended = stamps === undefined && outcome !== 'timed out' ? endedAtMs : stamps?.[index]
     const hasHung = ended === undefined && outcome === 'timed out'
     if (ended === undefined && !hasHung) break
-    const error = isDone || hasHung ? undefined : errors[nextError]
-    if (error !== undefined) nextError += 1
-    handlers.push({
+    const durationMs = (ended ?? endedAtMs) - begunAtMs
+    const failed = isDone || hasHung ? undefined : errors.next()
+    const error = failed?.done === false ? failureText(failed.value, secrets, LONGEST_ERROR) : undefined
+    calls.push({
       name: registration.name,
-      durationMs: (ended ?? endedAtMs) - begunAtMs,
+      durationMs,
       outcome: isDone ? 'succeeded' : hasHung ? 'timed out' : 'failed',
-      ...(error !== undefined && { error }),
+      error,
     })
     if (ended === undefined) break
     begunAtMs = ended
   }
-  return { handlers, ...(errors[0] !== undefined && { error: errors[0] }) }
+  return calls
 }
 
 const BUCKET_SECONDS = 20
@@ -198,7 +180,7 @@ export function createHistory(clock: Clock, counts: DetailedCounts, watched: Wat
       sum.late += kind.late
       for (const count of Object.values(kind.refused)) sum.refused += count
     }
-    return { at: new Date(clock.now()).toISOString(), attempts, failed, ...sum }
+    return { at: new Date(clock.now()), attempts, failed, ...sum }
   }
 
   function turn(): void {
