@@ -58,7 +58,7 @@ const MAY_IMPORT = {
     'inbox/(store|latest|pages)',
     'dispatch/(work|dead-letters|listed-events)',
     'quarantine/(request|surface)',
-    'operations/(counts|health)',
+    'operations/(counts|health|history|recent)',
   ],
   // It makes a receiver, as any app that imports the package does.
   'nest/': ['index'],

@@ -15,18 +15,9 @@ const PAGE = new URL('./page/', import.meta.url)
 
 /** Answers a file by its name. `index.html` is the only page. */
 export function createAssets(): (name: string, ifNoneMatch: string | null) => Response {
-  let files: ReadonlyMap<string, { readonly body: Buffer; readonly type: string; readonly etag: string }> | undefined
-
+  let files: ReturnType<typeof readFiles> | undefined
   return (name, ifNoneMatch) => {
-    files ??= new Map(
-      (existsSync(PAGE) ? readdirSync(PAGE) : []).flatMap((file) => {
-        const type = TYPES[extname(file)]
-        if (type === undefined) return []
-        const body = readFileSync(new URL(file, PAGE))
-        const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
-        return [[file, { body, type, etag }]]
-      }),
-    )
+    files ??= readFiles()
     if (name === 'index.html' && !files.has('main.js'))
       throw new Refused(
         503,
@@ -40,4 +31,15 @@ export function createAssets(): (name: string, ifNoneMatch: string | null) => Re
     const headers = { etag, 'cache-control': 'private, no-cache' }
     return ifNoneMatch === etag ? reply(304, headers) : reply(200, { ...headers, 'content-type': type }, body)
   }
+}
+
+function readFiles() {
+  const names = existsSync(PAGE) ? readdirSync(PAGE) : []
+  const files = names.map((name) => {
+    const body = readFileSync(new URL(name, PAGE))
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+    return [name, { body, type: TYPES[extname(name)] ?? '', etag }] as const
+  })
+  // Sources are no files of the page.
+  return new Map(files.filter(([, { type }]) => type !== ''))
 }

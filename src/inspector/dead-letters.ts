@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import { isOurs } from '../public/errors.ts'
+import { createReading } from '../runtime/reading.ts'
 import { everyPage } from '../inbox/pages.ts'
 import type { StoredDeadLetter } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { firstLine, maskedError } from './masking.ts'
 import type { Rights } from './options.ts'
 import { rowOf, type EventRow, type Known } from './rows.ts'
-import { createReading, type ListQuery } from './queries.ts'
+import type { ListQuery } from './queries.ts'
 
 /** Maximum number of dead letters examined. Stores list the oldest first, while readers want the newest. */
 const MOST_LOOKED_AT = 20_000
@@ -34,13 +35,8 @@ interface Letter {
   readonly after: string | undefined
 }
 
-interface Look {
-  /** Newest first. */
-  readonly letters: readonly Letter[]
-  /** The first line of each group's error, plain and masked. */
-  readonly errors: ReadonlyMap<string, { readonly plain: string; readonly masked: string }>
-  readonly isCut: boolean
-}
+/** The first line of each group's error, plain and masked. */
+type Errors = Map<string, { readonly plain: string; readonly masked: string }>
 
 export type Letters = ReturnType<typeof createLetters>
 
@@ -48,9 +44,10 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
   const { clock } = inside
   const reading = createReading(clock, FRESH_MS, lookAtAll)
 
-  async function lookAtAll(): Promise<Look> {
+  /** The newest first. */
+  async function lookAtAll() {
     const letters: Letter[] = []
-    const errors = new Map<string, { readonly plain: string; readonly masked: string }>()
+    const errors: Errors = new Map()
     let after: string | undefined
     for await (const { items, next } of everyPage((from) => inside.deadLetters({ after: from, limit: A_LOOK }))) {
       for (const letter of items) {
@@ -150,7 +147,7 @@ function isMatch(letter: Letter, { type, project, error, from = -Infinity, to = 
 }
 
 /** The largest first. */
-function groupsOf(letters: readonly Letter[], errors: Look['errors'], { reveal }: Rights) {
+function groupsOf(letters: readonly Letter[], errors: Errors, { reveal }: Rights) {
   return [...Map.groupBy(letters, ({ group }) => group)]
     .map(([id, [newest, ...older]]) => ({
       id,

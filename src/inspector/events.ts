@@ -2,12 +2,11 @@
 import { everyEvent, recordType } from '../dispatch/listed-events.ts'
 import { listedAt } from '../messages/expected.ts'
 import { messageKey } from '../messages/order.ts'
-import { filledPage } from '../inbox/pages.ts'
+import { everyPage, filledPage } from '../inbox/pages.ts'
 import type {
   EventFilter,
   EventsAnswer,
   EventsPage,
-  EventState,
   SentToAnswer,
   SentToPage,
   StoredEvent,
@@ -70,13 +69,7 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
   }
 }
 
-const STATES: Readonly<Record<EventRow['outcome'], EventState>> = {
-  waiting: 'due',
-  running: 'leased',
-  retrying: 'due',
-  settled: 'settled',
-  dead: 'dead',
-}
+const STATES = { waiting: 'due', running: 'leased', retrying: 'due', settled: 'settled', dead: 'dead' } as const
 
 const MOST_SENT = 20
 /** An event id as receivers create it. */
@@ -148,12 +141,12 @@ const PAGE_EXPORTED = 200
 /** GET api/events.csv and api/events.json: the newest events that match the filters. */
 export async function exportedEvents(query: ListQuery, inside: Inside, finding: Finding): Promise<readonly EventRow[]> {
   const rows: EventRow[] = []
-  let after: string | undefined
-  do {
-    const page = await listEvents({ ...query, after, limit: PAGE_EXPORTED }, inside, finding)
-    rows.push(...page.items)
-    after = page.next
-  } while (after !== undefined && rows.length < MOST_EXPORTED)
+  for await (const { items } of everyPage((after) =>
+    listEvents({ ...query, after, limit: PAGE_EXPORTED }, inside, finding),
+  )) {
+    rows.push(...items)
+    if (rows.length >= MOST_EXPORTED) break
+  }
   return rows.slice(0, MOST_EXPORTED)
 }
 

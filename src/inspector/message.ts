@@ -13,14 +13,27 @@ import { PROBLEMS } from '../public/events.ts'
 
 /** GET api/messages/:messageId?project. */
 export async function showMessage(name: MessageName, looking: Looking, finding: Finding) {
+  const { inside, watcher } = looking
   const found = await finding.ofMessage(name)
   if (found === undefined)
     throw new Refused(404, 'message_unknown', 'No report and no send of a message with this id is kept.')
-  const stored = await looking.inside.latest(found.messageKey)
+  const stored = await inside.latest(found.messageKey)
   const sent = found.sent && sentOf(found.sent)
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
   const arrivals = byArrival(events)
-  const entries = events.map((event, index) => entryOf(event, { before: events[index - 1], events, arrivals, looking }))
+  const entries = events.map((event, index) => {
+    const { id, record, raw } = event
+    const late = event.late ?? watcher.wasLate(id)
+    return {
+      event: { ...rowOf(event, inside.typeOf), late },
+      arrival: arrivals.indexOf(event) + 1,
+      duplicatesAt: watcher.duplicatesOf(id),
+      gap: record?.report && gapOf(id, record, record.report, events, looking),
+      why: whyThere(event, events[index - 1], late),
+      attempts: attemptsOf(event, watcher),
+      ...quoting(raw),
+    }
+  })
   return {
     messageId: name.messageId,
     project: entries.find(({ event }) => event.project !== undefined)?.event.project ?? sent?.project,
@@ -30,28 +43,6 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
     sent,
     order: orderOf(events),
     entries,
-  }
-}
-
-interface Around {
-  readonly before: StoredEvent | undefined
-  readonly events: readonly StoredEvent[]
-  readonly arrivals: readonly StoredEvent[]
-  readonly looking: Looking
-}
-
-function entryOf(stored: StoredEvent, { before, events, arrivals, looking }: Around) {
-  const { inside, watcher } = looking
-  const { id, record, raw } = stored
-  const late = stored.late ?? watcher.wasLate(id)
-  return {
-    event: { ...rowOf(stored, inside.typeOf), late },
-    arrival: arrivals.indexOf(stored) + 1,
-    duplicatesAt: watcher.duplicatesOf(id),
-    gap: record?.report && gapOf(id, record, record.report, events, looking),
-    why: whyThere(stored, before, late),
-    attempts: attemptsOf(stored, watcher),
-    ...quoting(raw),
   }
 }
 

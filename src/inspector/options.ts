@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { functionLike } from '../runtime/check-options.ts'
 import { failureLine } from '../runtime/failure-text.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { letReject } from '../runtime/values.ts'
+import { isRecord, letReject } from '../runtime/values.ts'
 
 /** The request that `authorize` decides on. `R` is your server's type of request. */
 export interface InspectorRequest<R = unknown> {
@@ -102,7 +102,7 @@ const LONGEST_NAME = 200
 
 /** Undefined if nothing is granted, also for an invalid answer such as `true`, and for an empty list. */
 export function readRights(given: unknown): Rights | undefined {
-  const { may, who } = isNamed(given) ? given : { may: given, who: undefined }
+  const { may, who } = isRecord(given) ? given : { may: given, who: undefined }
   const words: readonly unknown[] = Array.isArray(may) ? may : [may]
   if (words.length === 0 || !words.every((word) => RIGHTS.some((right) => right === word))) return undefined
   return {
@@ -110,10 +110,6 @@ export function readRights(given: unknown): Rights | undefined {
     reveal: words.includes('reveal'),
     who: typeof who === 'string' && who !== '' ? who.slice(0, LONGEST_NAME) : undefined,
   }
-}
-
-function isNamed(given: unknown): given is { readonly may: unknown; readonly who?: unknown } {
-  return typeof given === 'object' && given !== null && 'may' in given
 }
 
 /** Writes an entry. */

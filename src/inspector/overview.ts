@@ -3,14 +3,15 @@
  */
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { Receiver, Stats } from '../receiver/surface.ts'
+import { createReading } from '../runtime/reading.ts'
 import { HEALTH_REASONS, type Health } from '../operations/health.ts'
+import { createHistory, type History, type Range } from '../operations/history.ts'
+import { createWatcher, type Watcher } from '../operations/recent.ts'
 import type { Letters } from './dead-letters.ts'
 import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
 import type { Kept } from './quarantine.ts'
-import { createReading } from './queries.ts'
 import { dateOf } from './rows.ts'
-import { createHistory, createWatcher, type History, type Range, type Watcher } from './watch.ts'
 
 /** The part of a receiver that the inspector uses. */
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters'>
@@ -74,7 +75,6 @@ interface OverviewParts {
 export async function overview(range: Range, rights: Rights, parts: OverviewParts) {
   const { inside, watcher, history, read } = parts.looking
   const { stats, health } = await read()
-  const { taken, duplicates, late, refused, unsettled, deadLetters, byType } = stats
   const plot = history.plot(range)
   const rangeBeganMs = inside.clock.now() - plot.buckets.length * plot.bucketSeconds * 1_000
   return {
@@ -83,10 +83,10 @@ export async function overview(range: Range, rights: Rights, parts: OverviewPart
     attention: [
       ...illnesses(stats, health, parts.looking),
       ...(await refusals(parts)),
-      ...(stats.store === 'up' && deadLetters !== 0 ? await failures(rights, parts) : []),
+      ...(stats.store === 'up' && stats.deadLetters !== 0 ? await failures(rights, parts) : []),
       ...delays(stats, health, parts.looking),
     ],
-    stats: { taken, duplicates, late, refused, unsettled, deadLetters, byType },
+    stats,
     oldestDueMs: health.oldestDueMs,
     quarantined: parts.receiver.quarantine.size,
     carriers: carriersOf(inside, watcher),

@@ -1,12 +1,13 @@
 /** The quarantine: refused requests grouped by cause, verified again, and cleared. */
 import { z } from 'zod'
 import type { Clock } from '../runtime/clock.ts'
+import { createReading } from '../runtime/reading.ts'
 import { ERRORS } from '../public/error-table.ts'
 import { everyPage } from '../inbox/pages.ts'
 import { isRecord } from '../runtime/values.ts'
 import { QUARANTINE_CLASSES, type QuarantineClass } from '../quarantine/request.ts'
 import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
-import { createReading, type ListQuery } from './queries.ts'
+import type { ListQuery } from './queries.ts'
 
 /** Maximum number of requests grouped, and examined for a page of a rare class or code. */
 const MOST_GROUPED = 1_000

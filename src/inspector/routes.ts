@@ -21,49 +21,13 @@ interface RouteParts {
   readonly storeAlone: boolean
 }
 
-/** GET api/session: the reader's rights, the receiver, and what changed. An open page asks every 2 s. */
-export interface Session {
-  readonly may: Pick<Rights, 'write' | 'reveal'>
-  readonly who: string | undefined
-  readonly version: string
-  /** The store was opened without its receiver: what only that process knows (counts, chart, handlers, quarantine) is empty. */
-  readonly storeAlone: boolean
-  readonly store: { readonly name: string; readonly durable: boolean }
-  readonly types: readonly string[]
-  readonly projects: readonly string[]
-  readonly carriers: readonly string[]
-  readonly deadLetters: number | undefined
-  readonly quarantined: number
-  /** Differs after every change. */
-  readonly changes: string
-}
-
 export function createRoutes({ receiver, looking, audit, storeAlone }: RouteParts): readonly Route[] {
-  const { inside, watcher, read } = looking
-  const { clock, capabilities, projects } = inside
+  const { inside } = looking
+  const { clock } = inside
   const finding = createFinding(inside)
   const letters = createLetters(inside, receiver.deadLetters)
   const kept = createKept(receiver.quarantine, clock)
   const asset = createAssets()
-
-  async function session({ write, reveal, who }: Rights): Promise<Session> {
-    const { name, durable } = capabilities
-    const { taken, refused, unsettled, deadLetters } = (await read()).stats
-    const quarantined = receiver.quarantine.size
-    return {
-      may: { write, reveal },
-      who,
-      version: readVersion(),
-      storeAlone,
-      store: { name, durable },
-      types: EVENT_TYPES,
-      projects: [...new Set([...projects(), ...watcher.projects])],
-      carriers: CARRIERS,
-      deadLetters,
-      quarantined,
-      changes: [watcher.counts.changes, taken, refused, unsettled, deadLetters, quarantined].join(),
-    }
-  }
 
   async function find(id: string, { of: messageId, project }: ListQuery): Promise<StoredEvent> {
     const stored = await finding.event(id, messageId === undefined ? undefined : { messageId, project })
@@ -120,7 +84,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
   return [
     get('/', ({ headers }) => asset('index.html', headers.get('if-none-match'))),
     get('/page/:', ({ headers }, _, name) => asset(name, headers.get('if-none-match'))),
-    get('/api/session', async (_, rights) => json(await session(rights))),
+    get('/api/session', async (_, rights) => json(await sessionOf(rights, { receiver, looking, storeAlone }))),
     get('/api/overview', async ({ query }, rights) =>
       json(await overview(readQuery(query).range, rights, { receiver, looking, letters, kept })),
     ),
@@ -156,4 +120,30 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
       return [answer, { ...answer }]
     }),
   ]
+}
+
+/** GET api/session: the reader's rights, the receiver, and what changed. An open page asks every 2 s. */
+export async function sessionOf(
+  { who, ...may }: Rights,
+  { receiver, looking, storeAlone }: Pick<RouteParts, 'receiver' | 'looking' | 'storeAlone'>,
+) {
+  const { inside, watcher, read } = looking
+  const { name, durable } = inside.capabilities
+  const { taken, refused, unsettled, deadLetters } = (await read()).stats
+  const quarantined = receiver.quarantine.size
+  return {
+    may,
+    who,
+    version: readVersion(),
+    /** The store was opened without its receiver: what only that process knows (counts, chart, handlers, quarantine) is empty. */
+    storeAlone,
+    store: { name, durable },
+    types: EVENT_TYPES,
+    projects: [...new Set([...inside.projects(), ...watcher.projects])],
+    carriers: CARRIERS,
+    deadLetters,
+    quarantined,
+    /** Differs after every change. */
+    changes: [watcher.counts.changes, taken, refused, unsettled, deadLetters, quarantined].join(),
+  }
 }

@@ -6,7 +6,7 @@ import { failureOf, type EventRecord, type Report } from '../messages/event-reco
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { BETWEEN, BODY } from './masking.ts'
-import type { Attempt, Watcher } from './watch.ts'
+import type { Attempt, Watcher } from '../operations/recent.ts'
 
 type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 

@@ -150,9 +150,12 @@ export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.Z
   const [type = ''] = (asked.headers.get('content-type') ?? '').split(';')
   if (type.trim().toLowerCase() !== 'application/json')
     throw new Refused(403, 'not_json', 'Changes are asked for with the content-type application/json.')
-  const read = schema.safeParse(parsed(await asked.text()))
-  if (!read.success) throw new Refused(400, 'body_invalid', 'The body is not what this address takes.')
-  return read.data
+  const text = await asked.text()
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch {
+    throw new Refused(400, 'body_invalid', 'The body is not the JSON that this address takes.')
+  }
 }
 
 /** What a browser tells of the origin of a request. A form of another page can set neither header. */
@@ -162,12 +165,4 @@ function isSameOrigin(headers: InspectorRequest['headers']): boolean {
   const origin = headers.get('origin')
   const host = headers.get('host')
   return origin !== null && host !== null && URL.parse(origin)?.host === host.toLowerCase()
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Refused(400, 'body_invalid', 'The body is not JSON.')
-  }
 }

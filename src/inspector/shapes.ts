@@ -7,13 +7,15 @@ import type { listEvents } from './events.ts'
 import type { showEvent, showMessage } from './message.ts'
 import type { overview } from './overview.ts'
 import type { Kept } from './quarantine.ts'
-import type { Session } from './routes.ts'
+import type { sessionOf } from './routes.ts'
 import type { Problem } from './server.ts'
 
-export type { Problem, Session }
+export type { Problem }
 
 type Json<T> = T extends Date ? string : T extends object ? { readonly [K in keyof T]: Json<T[K]> } : T
 
+/** GET api/session. */
+export type Session = Json<Awaited<ReturnType<typeof sessionOf>>>
 /** GET api/overview?range. */
 export type Overview = Json<Awaited<ReturnType<typeof overview>>>
 export type Attention = Overview['attention'][number]

@@ -71,14 +71,12 @@ export interface Targets {
 }
 
 interface Words extends Omit<Question, 'title'> {
-  readonly doing: string
   readonly done: string
 }
 
 const WORDS: Readonly<Record<Decision, Words>> = {
   replay: {
     yes: 'Replay',
-    doing: 'Replaying',
     done: 'Will run again',
     text: 'The handlers run again, soon and from the first attempt on.',
     option: h`Replay as if on time<br /><small>Otherwise an event whose message has a newer report by now comes as
@@ -86,7 +84,6 @@ const WORDS: Readonly<Record<Decision, Words>> = {
   },
   discard: {
     yes: 'Discard',
-    doing: 'Discarding',
     done: 'Discarded',
     text: 'Discarded events are never dispatched again. This cannot be undone.',
     isGrave: true,
@@ -94,7 +91,7 @@ const WORDS: Readonly<Record<Decision, Words>> = {
 }
 
 interface Work {
-  readonly doing: string
+  readonly yes: string
   readonly total: number
   readonly results: readonly { readonly id: string; readonly text: string; readonly isDone: boolean }[]
   readonly problem?: NoAnswer
@@ -108,11 +105,11 @@ export function useDecisions(refresh: () => void) {
   const [work, setWork] = useState<Work>()
 
   async function run(decision: Decision, { name, ids: find }: Targets): Promise<void> {
-    const { doing, done, ...words } = WORDS[decision]
+    const { done, ...words } = WORDS[decision]
     const isForced = await confirm({ ...words, title: `${words.yes} ${name}?` })
     if (isForced === undefined) return
     const path = `api/dead-letters/${isForced ? 'force' : decision}`
-    let state: Work = { doing, total: 0, results: [], isOver: false }
+    let state: Work = { yes: words.yes, total: 0, results: [], isOver: false }
     try {
       const ids = await find()
       state = { ...state, total: ids.length }
@@ -145,12 +142,12 @@ export function useDecisions(refresh: () => void) {
 const MOST_LISTED = 500
 
 /** The progress of a change, and the result of each item. */
-function workPanel({ doing, total, results, problem, isOver }: Work, close: () => void): VNode | VNode[] {
+function workPanel({ yes, total, results, problem, isOver }: Work, close: () => void): VNode | VNode[] {
   const summary = [...Map.groupBy(results, ({ text }) => text)].map(
     ([text, { length }]) => `${text}: ${ui.several(length, 'event')}.`,
   )
   const isWell = problem === undefined && results.every(({ isDone }) => isDone)
-  const progress = h`<label>${doing} ${ui.count(results.length)} of ${ui.several(total, 'event')}…
+  const progress = h`<label>${yes}: ${ui.count(results.length)} of ${ui.several(total, 'event')}…
     <progress max=${total} value=${results.length} /></label>`
   const each = ({ id, text }: Work['results'][number]): Child =>
     h`<li key=${id}>${ui.code(id, href(['event', id]))} ${text}</li>`

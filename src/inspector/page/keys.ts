@@ -1,6 +1,5 @@
-/** Keyboard: a key for each view, and selecting and opening rows. */
+/** Keyboard: selecting and opening rows, and the keys of the page. */
 import { useEffect, useRef } from 'preact/hooks'
-import { go } from './data.ts'
 
 export interface Key {
   readonly key: string
@@ -18,13 +17,6 @@ export const ROW_KEYS: readonly Key[] = [
     what: 'Select the row',
     run: () => rowOf(document.activeElement)?.querySelector<HTMLInputElement>('input[type=checkbox]')?.click(),
   },
-]
-
-export const VIEW_KEYS: readonly Key[] = [
-  { key: 'o', what: 'Overview', run: () => go(['overview']) },
-  { key: 'e', what: 'Events', run: () => go(['events']) },
-  { key: 'd', what: 'Dead letters', run: () => go(['dead-letters']) },
-  { key: 'q', what: 'Quarantine', run: () => go(['quarantine']) },
 ]
 
 export function useKeys(keys: readonly Key[]): void {

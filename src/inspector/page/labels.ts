@@ -45,11 +45,7 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
   return href(['message', messageId], { project })
 }
 
-interface Named {
-  readonly messageId?: string | undefined
-  readonly project?: string | undefined
-  readonly about?: string | undefined
-}
+type Named = { readonly [K in 'messageId' | 'project' | 'about']?: string | undefined }
 
 /** An event without a message has another identification. */
 export function messageLink({ messageId, project, about }: Named): Child {

@@ -6,7 +6,7 @@ import { after, ask, asNoAnswer, go, href, readRoute, type NoAnswer } from './da
 import { openDialog, useDecisions, type View } from './deciding.ts'
 import { DeadLettersView, EventsView } from './lists.ts'
 import { EventView, MessageView } from './message.ts'
-import { isField, ROW_KEYS, useKeys, VIEW_KEYS, type Key } from './keys.ts'
+import { isField, ROW_KEYS, useKeys, type Key } from './keys.ts'
 import { OverviewView } from './overview.ts'
 import { h, say, type Child } from './ui.ts'
 import * as ui from './ui.ts'
@@ -20,6 +20,9 @@ const VIEWS: Readonly<Record<string, (view: View) => VNode | VNode[]>> = {
   'dead-letters': DeadLettersView,
   quarantine: QuarantineView,
 }
+
+/** The first letter of each is its key. */
+const TABS = ['overview', 'events', 'dead-letters', 'quarantine'] as const
 
 const ASK_EVERY_MS = 2_000
 const ASK_AGAIN_MS = 5_000
@@ -72,7 +75,7 @@ function App(): VNode | VNode[] {
   const keys: readonly Key[] = [
     ...ROW_KEYS,
     { key: '/', what: 'Search', run: () => searchField()?.select() },
-    ...VIEW_KEYS,
+    ...TABS.map((name) => ({ key: name.charAt(0), what: titleOf(name), run: () => go([name]) })),
     { key: 'r', what: 'Refresh', run: onRefresh },
     { key: 'p', what: 'Pause, or go on', run: onPause },
     { key: 'u', what: 'UTC or local time', run: toggleZone },
@@ -94,8 +97,7 @@ function App(): VNode | VNode[] {
     <header>
       <a class="brand" href="#/overview">Inspector</a>
       <nav aria-label="Views">
-        ${tab('overview')}${tab('events')}
-        ${tab('dead-letters', deadLetters, 'bad')}${tab('quarantine', quarantined, 'warn')}
+        ${TABS.map(tab)}
       </nav>
       <form role="search" onSubmit=${search}>
         <${ui.Field} id="search" type="search" autocomplete="off" spellcheck=${false} value=${route.query['q'] ?? ''}
@@ -120,8 +122,10 @@ function App(): VNode | VNode[] {
     </main>
     ${footer(session, toggleZone)}`
 
-  function tab(name: string, number = 0, tone = ''): Child {
+  function tab(name: (typeof TABS)[number]): Child {
     const current = route.view === 'event' || route.view === 'message' ? 'events' : route.view
+    const [number, tone] =
+      name === 'dead-letters' ? [deadLetters, 'bad'] : [name === 'quarantine' ? quarantined : 0, 'warn']
     return h`<a href=${href([name])} aria-current=${name === current ? 'page' : undefined}>
       ${titleOf(name)}${number > 0 && h`<span class=${`badge ${tone}`}>${ui.count(number)}</span>`}
     </a>`

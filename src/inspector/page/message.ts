@@ -1,6 +1,6 @@
 /** The timeline of a message and the details of one event. */
 import type { VNode } from 'preact'
-import type { Attempt, EventDetail, MessageDetail, Sent, TimelineEntry } from '../shapes.ts'
+import type { Attempt, EventDetail, EventRow, MessageDetail, Sent, TimelineEntry } from '../shapes.ts'
 import { queryOf, useAsked } from './data.ts'
 import { decisionsOf, type View } from './deciding.ts'
 import { h, type Child } from './ui.ts'
@@ -39,17 +39,12 @@ function about({ project, recipient, latest, finals, sent, entries }: MessageDet
 }
 
 function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEntry, place: number, view: View): Child {
-  const { occurredAt = '', receivedAt = '' } = event
-  const skewMs = Math.round((Date.parse(receivedAt) - Date.parse(occurredAt)) / 1_000) * 1_000
-  const skew = Math.abs(skewMs) > 0 && ` ${ui.duration(Math.abs(skewMs))} ${skewMs > 0 ? 'later' : 'earlier'}`
   return h`<li key=${event.id} class=${event.late ? 'late' : labels.toneOf(event.type)}>
-    <h2>${labels.eventLink(event)}${ui.quiet(labels.statusOf(event))}${labels.lateBadge(event)}
-      ${duplicatesAt.length > 0 && ui.badge(`came ${duplicatesAt.length + 1} times`, 'duplicate')}
-      ${labels.dot(labels.OUTCOMES[event.outcome])}<span class="do">${decisionsOf(view, event)}</span></h2>
+    <h2>${labels.eventLink(event)}${state(event, view)}
+      ${duplicatesAt.length > 0 && ui.badge(`came ${duplicatesAt.length + 1} times`, 'duplicate')}</h2>
     ${why !== undefined && h`<p class="why">${ui.prose(why)}</p>`}
     ${ui.facts({
-      'Event time': ui.time(event.occurredAt),
-      Received: [ui.time(event.receivedAt), skew && ui.quiet(skew)],
+      ...times(event),
       Place: place !== arrival && `${place} in order, ${arrival} by arrival`,
       Proof: event.proof,
       Channel: labels.channelOf(event),
@@ -60,6 +55,17 @@ function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEnt
     })}
     ${attempts.length > 0 && attemptList(attempts)}
   </li>`
+}
+
+function state(event: EventRow, view: View): Child {
+  return h`${ui.quiet(labels.statusOf(event))}${labels.lateBadge(event)}${labels.dot(labels.OUTCOMES[event.outcome])}
+    <span class="do">${decisionsOf(view, event)}</span>`
+}
+
+function times({ occurredAt, receivedAt }: EventRow): Readonly<Record<string, Child>> {
+  const skewMs = Math.round((Date.parse(receivedAt ?? '') - Date.parse(occurredAt ?? '')) / 1_000) * 1_000
+  const skew = Math.abs(skewMs) > 0 && ` ${ui.duration(Math.abs(skewMs))} ${skewMs > 0 ? 'later' : 'earlier'}`
+  return { 'Event time': ui.time(occurredAt), Received: receivedAt && [ui.time(receivedAt), skew && ui.quiet(skew)] }
 }
 
 /** What the app recorded of the send. Reports contain little of it. */
@@ -131,8 +137,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
   const { event, problem, oddities, payload, bytes, curl, attempts } = detail
   return [
     h`<section class="panel" aria-label="Event">
-      <p class="latest">${labels.typeName(event.type)}${ui.quiet(labels.statusOf(event))}${labels.lateBadge(event)}${labels.dot(labels.OUTCOMES[event.outcome])}
-        <span class="do">${decisionsOf(view, event)}</span></p>
+      <p class="latest">${labels.typeName(event.type)}${state(event, view)}</p>
       ${event.failure && labels.failureLine(event.failure)}
       ${event.outcome === 'dead' && h`<p>Fix this error; the log has the stack. Then replay the event.</p>`}
       ${problem !== undefined && h`<p class="note warn">It could not be read: ${problem}</p>`}
@@ -145,8 +150,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
         Network: event.carrier && event.network,
         Kind: event.kind,
         Proof: event.proof,
-        'Event time': ui.time(event.occurredAt),
-        Received: ui.time(event.receivedAt, true),
+        ...times(event),
         Admission: ui.time(event.admittedAt),
         [event.outcome === 'running' ? 'Lease end' : 'Next attempt']: ui.time(event.dueAt, true),
         Completion: ui.time(event.endedAt),

@@ -47,7 +47,7 @@ function needsAttention(all: readonly Attention[], view: View): Child {
   )
 }
 
-/** The action that fixes the problem, or a link to it. */
+/** What each problem leads to. Dead letters can be replayed at once. */
 function remedy({ what, count: number = 0, group, text, title }: Attention, view: View): Child {
   if (what === 'health') return undefined
   if (what === 'refused') return ui.linkButton('Show and verify again', ['quarantine'], { class: group })

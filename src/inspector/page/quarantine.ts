@@ -34,15 +34,10 @@ export function QuarantineView(view: View): VNode | VNode[] {
   ])}`
 }
 
-interface VerifyProps {
-  readonly size: number
-  readonly refresh: () => void
-}
-
 type Outcome = readonly [isWell: boolean, text: string]
 
 /** Verifies all again, first as a dry run, and clears the quarantine. */
-function VerifyForm({ size, refresh }: VerifyProps): VNode | VNode[] {
+function VerifyForm({ size, refresh }: { readonly size: number; readonly refresh: () => void }): VNode | VNode[] {
   const [offset, setOffset] = useState('')
   const [outcome, setOutcome] = useState<Child>()
   const [isBusy, setBusy] = useState(false)

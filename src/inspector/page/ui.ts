@@ -112,13 +112,8 @@ export function errorText(error: string): Child {
   return h`<details class="error"><summary>${first}</summary>${long('Stack', rest.join('\n'))}</details>`
 }
 
-interface CopyProps {
-  readonly text: string
-  readonly what: string
-}
-
 /** Without a clipboard, for example without TLS, selects the text for copying with the keyboard. */
-export function CopyButton({ text, what }: CopyProps): VNode | VNode[] {
+export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): VNode | VNode[] {
   const [said, setSaid] = useState('')
   // The type declares it, but it may be missing.
   const clipboard = (navigator as Partial<Navigator>).clipboard
