@@ -53,6 +53,7 @@ const MAY_IMPORT = {
   'otel/': ['receiver/surface', 'quarantine/request'],
   // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface by one file.
   'inspector/': [
+    'http/small-body',
     'receiver/(surface|inside)',
     'messages/(event-record|expected|order)',
     'inbox/(store|latest|pages)',

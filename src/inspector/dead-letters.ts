@@ -113,23 +113,21 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
     },
     /** One after the other, so that the store stays responsive. A failure does not end the loop. */
     async change(change: Change, ids: readonly string[]) {
-      const result = {
-        done: [] as string[],
-        missing: [] as string[],
-        failed: [] as { readonly id: string; readonly why: string }[],
-      }
+      const [done, missing]: [string[], string[]] = [[], []]
+      const failed: { readonly id: string; readonly why: string }[] = []
       for (const id of new Set(ids)) {
         try {
           const changing =
             change === 'discard' ? deadLetters.discard(id) : deadLetters.replay(id, { force: change === 'force' })
-          result[(await changing) ? 'done' : 'missing'].push(id)
+          const list = (await changing) ? done : missing
+          list.push(id)
         } catch (error) {
           // Messages of this package quote no body.
-          result.failed.push({ id, why: isOurs(error) ? error.message : 'The store failed; the log has it.' })
+          failed.push({ id, why: isOurs(error) ? error.message : 'The store failed; the log has it.' })
         }
       }
       reading.forget()
-      return result
+      return { done, missing, failed }
     },
   }
 }

@@ -12,6 +12,7 @@ import type {
   StoredEvent,
   StoredExpectation,
 } from '../inbox/store.ts'
+import { csvOf } from '../runtime/csv.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
@@ -157,15 +158,5 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof EventRow)[]
 
 export function asCsv(rows: readonly EventRow[]): string {
-  const lines = rows.map((row) => COLUMNS.map((name) => csvCell(row[name])).join(','))
-  return `${[COLUMNS.join(','), ...lines].join('\r\n')}\r\n`
-}
-
-/** A spreadsheet treats a text that begins like this as a formula. A phone number with a plus is harmless. */
-function csvCell(value: string | number | boolean | Date | undefined): string {
-  const text = String(value instanceof Date ? value.toISOString() : (value ?? '')).replace(
-    /^(?=[=\-@\t\r]|\+(?!\d+$))/,
-    "'",
-  )
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  return csvOf(COLUMNS, rows)
 }

@@ -5,6 +5,7 @@
  */
 import { SIGNATURE_HEADER } from '../public/callback.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { decodings, folded } from '../runtime/hidden-texts.ts'
 import type { Rights } from './options.ts'
 
 /** Fields that identify no person and quote no text of one. */
@@ -27,8 +28,6 @@ const MOST_PARSED_BYTES = 16 * 1024
 const LONGEST_LINE = 300
 /** Any word can be decoded. Shorter runs of decoded characters occur in a body by chance. */
 const LEAST_DECODED = 3
-const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 /** Words of the language, which identify no one. */
 const PLAIN_WORDS = wordsOf(
   'a an and at be by cannot could did does failed for from has have in is it no not of on or the to was with',
@@ -139,30 +138,6 @@ function maskedWords(said: string, body: string): string {
     return isShown ? word : HIDDEN
   })
   return words.filter((word, index) => word !== HIDDEN || words[index - 1] !== HIDDEN).join(' ')
-}
-
-/** What a word decodes to as base64 or base32, from each possible offset, because it may be cut. */
-function decodings(word: string): readonly string[] {
-  const in64 = word.replaceAll('-', '+').replaceAll('_', '/')
-  const runs = [
-    ...(in64.match(/[A-Za-z0-9+/]{4,}/g) ?? []).map((run) => bitsOf(run, BASE64)),
-    ...(word.toLowerCase().match(/[a-z2-7]{5,}/g) ?? []).map((run) => bitsOf(run, BASE32)),
-  ]
-  return runs.flatMap((bits) =>
-    [0, 1, 2, 3, 4, 5, 6, 7].map((start) => {
-      const bytes = bits.slice(start).match(/.{8}/g) ?? []
-      return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2))).toString('utf8')
-    }),
-  )
-}
-
-function bitsOf(run: string, digits: string): string {
-  return run.replace(/./g, (digit) => digits.indexOf(digit).toString(2).padStart(Math.log2(digits.length), '0'))
-}
-
-/** Without accents and case, as other programs may have written it. A sharp s becomes two. */
-function folded(text: string): string {
-  return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase()
 }
 
 /** The texts and numbers of a body that are not plain. The whole body if it cannot be parsed. */

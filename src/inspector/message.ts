@@ -58,26 +58,17 @@ function withOverdue(
 ): readonly StoredEvent[] {
   const id = overdueIdentity(messageKey)
   const { project, sentAtMs, overdueAtMs = sentAtMs } = expectation
-  const about = {
-    project,
-    kind: 'status',
-    timestamp: Math.floor(overdueAtMs / 1_000),
-    timestampSource: 'clock',
-    proof: 'none',
-    overdue: true,
-  } as const
+  const about = { project, kind: 'status', timestampSource: 'clock', proof: 'none', overdue: true } as const
   return events.map((event) => {
     if (event.id !== id || event.record !== undefined) return event
     // It was created between the two.
-    const record = { ...about, receivedAtMs: Math.max(overdueAtMs, event.endedAtMs ?? 0) }
+    const receivedAtMs = Math.max(overdueAtMs, event.endedAtMs ?? 0)
+    const record = { ...about, timestamp: Math.floor(overdueAtMs / 1_000), receivedAtMs }
     return { ...event, record, raw: encodeExpectation(expectation) }
   })
 }
 
-const STEP_NAMES: ReadonlyMap<number, string> = new Map([
-  [1, 'message.sent'],
-  [2, 'message.delivered'],
-])
+const STEP_NAMES: Readonly<Record<number, string>> = { 1: 'message.sent', 2: 'message.delivered' }
 
 /**
  * Contract, service.md#delivery-rules: an earlier state of a chat-app message may arrive after a later one, which waits for it.
@@ -90,7 +81,7 @@ function gapOf(
   { inside: { clock, gapTimeoutMs } }: Looking,
 ) {
   const { awaits } = placeOf(id, report, record)
-  const missing = STEP_NAMES.get(awaits)
+  const missing = STEP_NAMES[awaits]
   if (missing === undefined) return undefined
   const cameAtMs = events.flatMap((event) =>
     event.record?.report !== undefined && placeOf(event.id, event.record.report, event.record).step === awaits

@@ -112,15 +112,12 @@ export function readRights(given: unknown): Rights | undefined {
   }
 }
 
-/** Writes an entry. */
-export type Audit = (entry: AuditEntry) => void
-
 /** Calls the user's function, whatever it throws. Without one, logs a line at level `info`. */
 export function guardedAudit(
   given: ((entry: AuditEntry) => unknown) | undefined,
   logger: Logger,
   secrets: () => readonly string[],
-): Audit {
+): (entry: AuditEntry) => void {
   return (entry) => {
     const { what, who, at, remoteAddress, outcome, ids, result } = entry
     if (given === undefined) {

@@ -8,7 +8,7 @@ import { CHANGES, createLetters, idsSchema } from './dead-letters.ts'
 import { asCsv, createFinding, exportedEvents, listEvents } from './events.ts'
 import { shown } from './masking.ts'
 import { showEvent, showMessage } from './message.ts'
-import type { Audit, AuditEntry, Rights } from './options.ts'
+import type { AuditEntry, Rights } from './options.ts'
 import { overview, type InspectedReceiver, type Looking } from './overview.ts'
 import { clearSchema, createKept, reverifySchema } from './quarantine.ts'
 import { inTurn, readQuery, type ListQuery } from './queries.ts'
@@ -17,7 +17,7 @@ import { download, json, readChange, Refused, type Asked, type Route } from './s
 interface RouteParts {
   readonly receiver: InspectedReceiver
   readonly looking: Looking
-  readonly audit: Audit
+  readonly audit: (entry: AuditEntry) => void
   readonly storeAlone: boolean
 }
 

@@ -5,6 +5,7 @@ import { isOpen } from '../inbox/latest.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
+import { isRecord } from '../runtime/values.ts'
 import { BETWEEN, BODY } from './masking.ts'
 import type { Attempt, Watcher } from '../operations/recent.ts'
 
@@ -69,23 +70,20 @@ const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as 
 function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): string | undefined {
   if (record === undefined || record.report !== undefined || record.proof === 'none') return undefined
   if (raw === undefined || raw.length > MOST_READ_BYTES) return undefined
-  const fields = fieldsOf(raw)
+  const fields = new Map(Object.entries(fieldsOf(raw)))
+  const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number'
   const named = IDENTIFYING.map((name) => fields.get(name)).filter(isPlain)
   const [amount, currency] = [fields.get('amount'), fields.get('currency')]
   if (typeof amount === 'number') named.push([amount, currency].filter(isPlain).join(' '))
   return named.length === 0 ? undefined : named.join(BETWEEN).slice(0, LONGEST_ABOUT)
 }
 
-function isPlain(value: unknown): value is string | number {
-  return typeof value === 'string' || typeof value === 'number'
-}
-
-function fieldsOf(raw: Buffer): ReadonlyMap<string, unknown> {
+function fieldsOf(raw: Buffer): object {
   try {
     const parsed: unknown = JSON.parse(raw.toString('utf8'))
-    return new Map(typeof parsed === 'object' && parsed !== null ? Object.entries(parsed) : [])
+    return isRecord(parsed) ? parsed : {}
   } catch {
-    return new Map()
+    return {}
   }
 }
 

@@ -8,8 +8,8 @@ import { readRights, type InspectorRequest, type Rights } from './options.ts'
 /** A request with what the routes need. */
 export interface Asked extends InspectorRequest {
   readonly query: URLSearchParams
-  /** Rejects with a `Refused` beyond 64 KiB. */
-  readonly text: () => Promise<string>
+  /** Undefined beyond 64 KiB. */
+  readonly text: () => Promise<string | undefined>
   /** If set, redirects to this address, the same with a trailing slash, once the reader is authorised. */
   readonly redirect?: string | undefined
 }
@@ -76,10 +76,13 @@ interface ServerOptions {
   readonly secrets: () => readonly string[]
 }
 
-export type AnswerTo = (asked: Asked) => Promise<Response>
-
 /** Never rejects. */
-export function createServer({ routes, authorize, logger, secrets }: ServerOptions): AnswerTo {
+export function createServer({
+  routes,
+  authorize,
+  logger,
+  secrets,
+}: ServerOptions): (asked: Asked) => Promise<Response> {
   const rows = routes.map((row) => {
     const pattern = new RegExp(`^${row.path.replaceAll('.', '\\.').replace(':', '([^/]+)')}$`)
     return { ...row, pattern }
@@ -151,6 +154,7 @@ export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.Z
   if (type.trim().toLowerCase() !== 'application/json')
     throw new Refused(403, 'not_json', 'Changes are asked for with the content-type application/json.')
   const text = await asked.text()
+  if (text === undefined) throw new Refused(413, 'body_too_large', 'The request is larger than 64 KiB.')
   try {
     return schema.parse(JSON.parse(text))
   } catch {

@@ -8,7 +8,11 @@ interface LimiterOptions {
 }
 
 /** Runs each task when its turn comes. A failed task does not stop the next. */
-export function createLimiter({ atOnce, mostWaiting, full }: LimiterOptions): <T>(work: () => Promise<T>) => Promise<T> {
+export function createLimiter({
+  atOnce,
+  mostWaiting,
+  full,
+}: LimiterOptions): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0
   const waiting: (() => void)[] = []
 

@@ -10,9 +10,9 @@ export function now(): number {
 }
 
 /** Returns a function that cancels it. */
-export function after(delayMs: number, what: () => void): () => void {
-  const timer = setTimeout(what, delayMs)
-  return () => clearTimeout(timer)
+export function every(periodMs: number, what: () => void): () => void {
+  const timer = setInterval(what, periodMs)
+  return () => clearInterval(timer)
 }
 
 /** A failed request. `status` is 0 without an answer. */

@@ -1,5 +1,5 @@
 /** Keyboard: selecting and opening rows, and the keys of the page. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 
 export interface Key {
   readonly key: string
@@ -20,22 +20,20 @@ export const ROW_KEYS: readonly Key[] = [
 ]
 
 export function useKeys(keys: readonly Key[]): void {
-  const latest = useRef(keys)
-  latest.current = keys
   useEffect(() => {
     function onKey(event: KeyboardEvent): void {
       const { target } = event
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       if (!(target instanceof HTMLElement) || target.closest('dialog[open]') !== null) return
       if (isField(target) && event.key === 'Escape') target.blur()
-      const run = isField(target) ? undefined : latest.current.find(({ key }) => key === event.key)?.run
+      const run = isField(target) ? undefined : keys.find(({ key }) => key === event.key)?.run
       if (run === undefined) return
       event.preventDefault()
       run()
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  }, [])
+  }, [keys])
 }
 
 export function isField(element: Element | null): boolean {

@@ -2,7 +2,7 @@
 import { createElement, render, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../shapes.ts'
-import { after, ask, asNoAnswer, go, href, readRoute, type NoAnswer } from './data.ts'
+import { ask, asNoAnswer, every, go, href, readRoute, type NoAnswer } from './data.ts'
 import { openDialog, useDecisions, type View } from './deciding.ts'
 import { DeadLettersView, EventsView } from './lists.ts'
 import { EventView, MessageView } from './message.ts'
@@ -25,7 +25,6 @@ const VIEWS: Readonly<Record<string, (view: View) => VNode | VNode[]>> = {
 const TABS = ['overview', 'events', 'dead-letters', 'quarantine'] as const
 
 const ASK_EVERY_MS = 2_000
-const ASK_AGAIN_MS = 5_000
 
 const root = document.querySelector('#app')
 if (root !== null) render(createElement(App, {}), root)
@@ -139,11 +138,10 @@ function useSession(isPaused: boolean, refreshes: number) {
   const last = useRef('')
   useEffect(() => {
     if (isPaused) return undefined
-    const polling = { isOver: false, cancel: () => {} }
-    async function poll(): Promise<void> {
-      polling.cancel()
-      if (document.hidden) return
-      let everyMs = ASK_EVERY_MS
+    let isAsking = false
+    async function look(): Promise<void> {
+      if (document.hidden || isAsking) return
+      isAsking = true
       try {
         const answer = await ask<Session>('api/session')
         // Views ask again with the answer after a change, too: the server reuses what it read up to a second before.
@@ -152,18 +150,16 @@ function useSession(isPaused: boolean, refreshes: number) {
         setProblem(undefined)
       } catch (error) {
         setProblem(asNoAnswer(error))
-        everyMs = ASK_AGAIN_MS
       }
-      polling.cancel()
-      if (!polling.isOver) polling.cancel = after(everyMs, look)
+      isAsking = false
     }
-    const look = (): void => void poll()
-    look()
-    document.addEventListener('visibilitychange', look)
+    const onLook = (): void => void look()
+    onLook()
+    const stop = every(ASK_EVERY_MS, onLook)
+    document.addEventListener('visibilitychange', onLook)
     return () => {
-      polling.isOver = true
-      polling.cancel()
-      document.removeEventListener('visibilitychange', look)
+      stop()
+      document.removeEventListener('visibilitychange', onLook)
     }
   }, [isPaused, refreshes])
   return { session, problem }

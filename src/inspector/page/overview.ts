@@ -62,13 +62,10 @@ function tile(name: string, number: number | undefined, path?: readonly string[]
   return h`<li class="tile">${path === undefined ? h`<div>${content}</div>` : h`<a href=${href(path, query)}>${content}</a>`}</li>`
 }
 
-/** Names with their counts, largest first, each with a bar and a link to its events. */
+/** Names with their counts, largest first, each with a link to its events. */
 function tally(title: string, filter: string, all: Overview['carriers']): Child {
   const rows = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
-  if (rows[0] === undefined) return undefined
-  const most = rows[0].count
-  const share = (count: number): Child =>
-    h`<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.max(1, (100 * count) / most)} height="6" /></svg>`
+  if (rows.length === 0) return undefined
   const table = ui.table({
     caption: title,
     class: 'tally',
@@ -78,7 +75,6 @@ function tally(title: string, filter: string, all: Overview['carriers']): Child 
       ['Name', '', ({ name }) => h`<a href=${href(['events'], { [filter]: name })}>${name}</a>`],
       ['Last report', 'when', ({ last }) => ui.time(last, true)],
       ['Count', 'number', ({ count }) => ui.count(count)],
-      ['Share', 'share', ({ count }) => share(count)],
     ],
   })
   return ui.panel(title, table)

@@ -9,8 +9,6 @@ import * as ui from './ui.ts'
 
 type Kept = QuarantineList['items'][number]
 
-const PATH = ['quarantine']
-
 export function QuarantineView(view: View): VNode | VNode[] {
   const list = useList<QuarantineList>('quarantine', ['class', 'code', 'project'], view.route, view.changes)
   return h`${ui.heading('Quarantine')}${ui.answered(list.asked, ({ items, groups, size, counts, next }) => [
@@ -34,22 +32,20 @@ export function QuarantineView(view: View): VNode | VNode[] {
   ])}`
 }
 
-type Outcome = readonly [isWell: boolean, text: string]
-
 /** Verifies all again, first as a dry run, and clears the quarantine. */
 function VerifyForm({ size, refresh }: { readonly size: number; readonly refresh: () => void }): VNode | VNode[] {
   const [offset, setOffset] = useState('')
   const [outcome, setOutcome] = useState<Child>()
   const [isBusy, setBusy] = useState(false)
 
-  /** `change` resolves to what came of it, or to undefined if the reader cancels. */
-  async function run(change: () => Promise<Outcome | undefined>): Promise<void> {
+  /** `change` resolves to what came of it, or to nothing if the reader cancels. */
+  async function run(change: () => Promise<string>): Promise<void> {
     setBusy(true)
     setOutcome(undefined)
     try {
-      const [isWell, text] = (await change()) ?? []
-      say(text ?? '')
-      setOutcome(text && h`<p class=${`note ${isWell ? 'good' : 'warn'}`}>${text}</p>`)
+      const text = await change()
+      say(text)
+      setOutcome(text && h`<p class="note">${text}</p>`)
     } catch (error) {
       setOutcome(ui.problemBox(asNoAnswer(error)))
     }
@@ -57,39 +53,33 @@ function VerifyForm({ size, refresh }: { readonly size: number; readonly refresh
     refresh()
   }
 
-  async function verify(): Promise<Outcome | undefined> {
+  async function verify(): Promise<string> {
     const clock = offset === '' ? {} : { clockOffsetSeconds: Number(offset) }
     const reverify = (dryRun: boolean) => post<ReverifyResult>('api/quarantine/reverify', { dryRun, ...clock })
     const { examined, admitted, stillUnproved } = await reverify(true)
+    const verified = `${ui.several(examined, 'request')} verified again`
     if (admitted === 0)
-      return [
-        false,
-        `${ui.several(examined, 'request')} verified again: none can be admitted yet. ` +
-          'Put the right authKey and signing secret in place first; after a wrong clock, enter its offset.',
-      ]
+      return `${verified}: none can be admitted yet. Put the right authKey and signing secret in place first; after a wrong clock, enter its offset.`
     const answer = await confirm({
       title: `Admit ${ui.several(admitted, 'callback')}?`,
-      text:
-        `Verified now: ${ui.several(admitted, 'request is', 'requests are')} real, and ${ui.several(stillUnproved, 'stays', 'stay')}. ` +
-        'Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.',
+      text: `${ui.several(stillUnproved, 'request')} would stay. Your handlers get the others, in the order of each message. They leave quarantine, and this cannot be undone.`,
       yes: 'Admit',
     })
-    if (answer === undefined) return undefined
+    if (answer === undefined) return ''
     const done = await reverify(false)
-    const counts = `${ui.several(done.admitted, 'was', 'were')} admitted, ${ui.several(done.stillUnproved, 'stays', 'stay')}`
-    return [done.admitted > 0, `${ui.several(done.examined, 'request')} verified again: ${counts}.`]
+    return `${verified}: ${ui.several(done.admitted, 'was', 'were')} admitted, ${ui.several(done.stillUnproved, 'stays', 'stay')}.`
   }
 
-  async function clear(): Promise<Outcome | undefined> {
+  async function clear(): Promise<string> {
     const answer = await confirm({
       title: `Clear ${ui.several(size, 'request')}?`,
       text: 'All of the quarantine is erased, real callbacks included. This cannot be undone.',
       yes: 'Clear',
       isGrave: true,
     })
-    if (answer === undefined) return undefined
+    if (answer === undefined) return ''
     const { cleared } = await post<ClearResult>('api/quarantine/clear', {})
-    return [true, `${ui.several(cleared, 'request')} cleared.`]
+    return `${ui.several(cleared, 'request')} cleared.`
   }
 
   return ui.panel(
@@ -116,9 +106,9 @@ function causes(groups: QuarantineList['groups'], size: number, isFiltered: bool
       text: h`<strong>${ui.count(count)}${isPartial && '+'} refused since ${ui.time(since)}: ${guess}</strong>
         ${project !== undefined && ` Project ${project}.`}
         <p><code>${code}</code> ${ui.prose(why)}</p><small>last ${ui.time(last, true)}</small>`,
-      remedy: ui.linkButton('Show', PATH, { class: name, code, project }),
+      remedy: ui.linkButton('Show', ['quarantine'], { class: name, code, project }),
     })),
-    isFiltered && ui.linkButton('Show all causes', PATH),
+    isFiltered && ui.linkButton('Show all causes', ['quarantine']),
   )
 }
 

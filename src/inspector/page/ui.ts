@@ -112,23 +112,19 @@ export function errorText(error: string): Child {
   return h`<details class="error"><summary>${first}</summary>${long('Stack', rest.join('\n'))}</details>`
 }
 
-/** Without a clipboard, for example without TLS, selects the text for copying with the keyboard. */
+/** Without a clipboard, for example without TLS, shows the text to be copied with the keyboard. */
 export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): VNode | VNode[] {
-  const [said, setSaid] = useState('')
-  // The type declares it, but it may be missing.
-  const clipboard = (navigator as Partial<Navigator>).clipboard
-  const copy = ({ currentTarget }: Event): void => {
-    const select = (): void => {
-      if (!(currentTarget instanceof HTMLElement)) return
-      getSelection()?.selectAllChildren(currentTarget.previousElementSibling ?? currentTarget)
-      setSaid('Selected: press Ctrl+C')
-    }
-    if (clipboard === undefined) select()
-    else clipboard.writeText(text).then(() => setSaid('Copied'), select)
+  const [isCopied, setCopied] = useState(false)
+  function copy(): void {
+    const show = (): void => void prompt(`Copy ${what}`, text)
+    // The type declares it, but it may be missing.
+    const clipboard = (navigator as Partial<Navigator>).clipboard
+    if (clipboard === undefined) show()
+    else clipboard.writeText(text).then(() => setCopied(true), show)
   }
   return h`<button type="button" class="copy" aria-label=${`Copy ${what}`} title=${`Copy ${what}`}
-    onClick=${copy} onBlur=${() => setSaid('')}>
-    ${said || h`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6 6h8v8H6zM3 10H2V2h8v1" /></svg>`}
+    onClick=${copy} onBlur=${() => setCopied(false)}>
+    ${isCopied ? 'Copied' : h`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6 6h8v8H6zM3 10H2V2h8v1" /></svg>`}
   </button>`
 }
 
