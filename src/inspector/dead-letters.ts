@@ -132,9 +132,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
   }
 }
 
-type Filter = Pick<ListQuery, 'type' | 'project' | 'error' | 'from' | 'to'>
-
-function isMatch(letter: Letter, { type, project, error, from = -Infinity, to = Infinity }: Filter): boolean {
+function isMatch(letter: Letter, { type, project, error, from = -Infinity, to = Infinity }: ListQuery): boolean {
   return (
     (type === undefined || type === letter.type) &&
     (project === undefined || project === letter.project) &&

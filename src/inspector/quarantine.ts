@@ -61,7 +61,7 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
           last: (later.at(-1) ?? oldest).arrivedAt,
         }
       })
-      .sort((a, b) => rankOf(a.class) - rankOf(b.class) || b.count - a.count)
+      .sort((a, b) => QUARANTINE_CLASSES.indexOf(a.class) - QUARANTINE_CLASSES.indexOf(b.class) || b.count - a.count)
   }
 
   return {
@@ -102,10 +102,6 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
       return { cleared }
     },
   }
-}
-
-function rankOf(name: QuarantineClass): number {
-  return QUARANTINE_CLASSES.indexOf(name)
 }
 
 const LONGEST_ID = 128

@@ -42,15 +42,13 @@ export function readQuery(query: URLSearchParams): ListQuery {
   throw new Refused(400, 'query_invalid', `The parameter ${name} cannot be used: ${issue?.message ?? ''}.`)
 }
 
-const AT_ONCE = 2
-const MOST_WAITING = 20
-
 /** Of all inspectors in this process, so that callbacks are answered as before however many people search. */
 export const inTurn = createLimiter({
-  atOnce: AT_ONCE,
-  mostWaiting: MOST_WAITING,
+  atOnce: 2,
+  mostWaiting: 20,
   full() {
-    const text = `${AT_ONCE} searches run and ${MOST_WAITING} wait. Try again in some seconds.`
-    return new Refused(503, 'inspector_busy', text, { 'retry-after': '3' })
+    return new Refused(503, 'inspector_busy', 'Too many searches wait. Try again in some seconds.', {
+      'retry-after': '3',
+    })
   },
 })

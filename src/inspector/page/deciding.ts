@@ -165,7 +165,7 @@ function workPanel({ yes, total, results, problem, isOver }: Work, close: () => 
   </div>`
 }
 
-/** The buttons of dead letters, for readers with the right. `names` is what a button is about, for those who hear it. */
+/** The buttons of dead letters, for readers with the right. `names` is what a button is about, for screen readers. */
 export function decisions({ session, decide }: View, targets: Targets, names = targets.name, all = ''): Child {
   if (!session.may.write) return undefined
   const button = (decision: Decision): Child => {

@@ -12,11 +12,7 @@ export const ROW_KEYS: readonly Key[] = [
   { key: 'j', what: 'Next row', run: () => step(1) },
   { key: 'k', what: 'Previous row', run: () => step(-1) },
   { key: 'Enter', what: 'Open the row' },
-  {
-    key: 'x',
-    what: 'Select the row',
-    run: () => rowOf(document.activeElement)?.querySelector<HTMLInputElement>('input[type=checkbox]')?.click(),
-  },
+  { key: 'x', what: 'Select the row', run: tick },
 ]
 
 export function useKeys(keys: readonly Key[]): void {
@@ -46,6 +42,10 @@ function step(by: 1 | -1): void {
   const row = rowOf(document.activeElement)
   const at = items.findIndex((item) => item === document.activeElement || (row !== null && rowOf(item) === row))
   items[at === -1 ? (by === 1 ? 0 : items.length - 1) : at + by]?.focus()
+}
+
+function tick(): void {
+  rowOf(document.activeElement)?.querySelector<HTMLInputElement>('input[type=checkbox]')?.click()
 }
 
 function rowOf(element: Element | null): Element | null {

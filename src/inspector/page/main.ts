@@ -66,10 +66,7 @@ function App(): VNode | VNode[] {
     isFirst.current = false
   }, [place])
 
-  function toggleZone(): void {
-    ui.zone.toggle()
-    setUtc(ui.zone.isUtc)
-  }
+  const toggleZone = (): void => setUtc(ui.zone.toggle())
 
   const keys: readonly Key[] = [
     ...ROW_KEYS,

@@ -18,9 +18,10 @@ export function say(text: string): void {
 /** Whether times are shown in UTC. Kept for the next visit if the browser allows it. */
 export const zone = {
   isUtc: stored() === 'utc',
-  toggle() {
+  toggle(): boolean {
     zone.isUtc = !zone.isUtc
     stored(zone.isUtc ? 'utc' : 'local')
+    return zone.isUtc
   },
 }
 
