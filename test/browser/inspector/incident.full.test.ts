@@ -155,7 +155,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await main.getByText('2 requests verified again: none can be admitted yet').waitFor()
     await page.getByLabel('Clock offset in seconds').fill(offset)
     await click(button('Verify again'))
-    await answer(/Admit 2 callbacks\?.*Your handlers get them/, 'Admit')
+    await answer(/Admit 2 callbacks\?.*Your handlers get the others/, 'Admit')
     await main.getByText('2 were admitted, 0 stay').waitFor()
     expect(complaints).toEqual([])
   })
