@@ -53,12 +53,13 @@ const MAY_IMPORT = {
   'otel/': ['receiver/surface', 'quarantine/request'],
   // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface by one file.
   'inspector/': [
+    'http/small-body',
     'receiver/(surface|inside)',
     'messages/(event-record|expected|order)',
     'inbox/(store|latest|pages)',
     'dispatch/(work|dead-letters|listed-events)',
     'quarantine/(request|surface)',
-    'operations/(counts|health)',
+    'operations/(counts|health|history|recent)',
   ],
   // It makes a receiver, as any app that imports the package does.
   'nest/': ['index'],

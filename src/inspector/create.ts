@@ -2,11 +2,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
+import { readNodeText, readText } from '../http/small-body.ts'
 import { insideOf } from '../receiver/inside.ts'
 import { guardedAudit, inspectorOptions, type Authorize, type Inspector, type InspectorOptions } from './options.ts'
 import { lookAt, type InspectedReceiver } from './overview.ts'
 import { createRoutes } from './routes.ts'
-import { createServer, Refused, type AnswerTo, type Asked } from './server.ts'
+import { createServer, type Asked } from './server.ts'
+
+/**
+ * Creates the inspector of a receiver. It remembers recent attempts, duplicates and problems of this process in bounded memory;
+ * everything else it reads from the store on request. Output is masked unless `authorize` grants `reveal`. Throws an
+ * `OptionsError` for an invalid option, including a missing `authorize`, and if the first argument is not a receiver.
+ */
+export function inspector<R = unknown>(receiver: InspectedReceiver, options: InspectorOptions<R>): Inspector {
+  return createInspector(receiver, options)
+}
 
 /** `storeAlone`: the receiver only opens the store; another process receives the callbacks. */
 export function createInspector<R>(
@@ -29,66 +39,60 @@ export function createInspector<R>(
     secrets,
   })
   const mount = (options.path ?? '').replace(/\/+$/, '')
+
+  /** Rejects if the client disconnects. */
+  async function answerNode(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = 'GET', url = '/', socket } = request
+    const [path = '/', query] = url.split(/\?(.*)/s)
+    const whole = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : url
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(request.headers))
+      for (const one of [value ?? []].flat()) if (!name.startsWith(':')) headers.append(name, one)
+    const answer = await answerTo({
+      method,
+      ...placeOf(path, mount, whole.split('?', 1)[0]),
+      query: new URLSearchParams(query),
+      headers,
+      remoteAddress: socket.remoteAddress,
+      original: request,
+      text: () => readNodeText(request, MOST_BODY_BYTES),
+    })
+    const body = Buffer.from(await answer.arrayBuffer())
+    // The client may have disconnected.
+    if (response.destroyed || response.headersSent) return
+    if (answer.status === 413) response.setHeader('connection', 'close')
+    response.writeHead(answer.status, Object.fromEntries(answer.headers))
+    response.end(method === 'HEAD' ? undefined : body)
+  }
+
+  async function answerRequest(request: Request): Promise<Response> {
+    const { method, url, headers, body } = request
+    const { pathname, searchParams: query } = new URL(url)
+    const text = async () => (body === null ? '' : readText(body, MOST_BODY_BYTES))
+    const place = placeOf(pathname, mount)
+    const answer = await answerTo({
+      method,
+      ...place,
+      query,
+      headers,
+      remoteAddress: undefined,
+      original: request,
+      text,
+    })
+    return method === 'HEAD' ? new Response(null, answer) : answer
+  }
+
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse): void => {
-      answerNode(request, response, mount, answerTo).catch(() => {
-        // The response broke off.
-        response.destroy()
-      })
+      // The response broke off.
+      answerNode(request, response).catch(() => response.destroy())
     },
-    { fetch: (request: Request) => answerRequest(request, mount, answerTo) },
+    { fetch: answerRequest },
   )
 }
 
 /** More than any change needs. */
 const MOST_BODY_BYTES = 64 * 1024
-
-/** Rejects if the client disconnects. */
-async function answerNode(
-  request: IncomingMessage,
-  response: ServerResponse,
-  mount: string,
-  answerTo: AnswerTo,
-): Promise<void> {
-  const { method = 'GET', url = '/', headers, socket } = request
-  const [path = '/', query] = url.split(/\?(.*)/s)
-  const whole = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : url
-  const given = new Headers()
-  for (const [name, value] of Object.entries(headers))
-    for (const one of [value ?? []].flat()) if (!name.startsWith(':')) given.append(name, one)
-  const answer = await answerTo({
-    method,
-    ...placeOf(path, mount, whole.split('?', 1)[0]),
-    query: new URLSearchParams(query),
-    headers: given,
-    remoteAddress: socket.remoteAddress,
-    original: request,
-    text: () => bodyOf(request),
-  })
-  // The client may have disconnected.
-  if (response.destroyed || response.headersSent) return
-  if (answer.status === 413) response.setHeader('connection', 'close')
-  response.writeHead(answer.status, answer.headers)
-  response.end(method === 'HEAD' ? undefined : answer.body)
-}
-
-async function answerRequest(request: Request, mount: string, answerTo: AnswerTo): Promise<Response> {
-  const { method, url, headers, body } = request
-  const { pathname, searchParams } = new URL(url)
-  const answer = await answerTo({
-    method,
-    ...placeOf(pathname, mount),
-    query: searchParams,
-    headers,
-    remoteAddress: undefined,
-    original: request,
-    text: async () => (body === null ? '' : textOf(body)),
-  })
-  const hasBody = method !== 'HEAD' && answer.status !== 304
-  // A pooled buffer would expose its whole pool.
-  const content = typeof answer.body === 'string' ? answer.body : Uint8Array.from(answer.body)
-  return new Response(hasBody ? content : null, answer)
-}
 
 /** The path of a request below the mount. Express and Connect remove the mount; `whole` is the path before that. */
 function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' | 'redirect'> {
@@ -99,25 +103,4 @@ function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' 
   // Redirect relative to the last part only: a proxy may have removed a prefix.
   const redirect = lacksSlash ? `./${whole.slice(whole.lastIndexOf('/') + 1)}/` : undefined
   return { path: below === '' ? '/' : below, redirect }
-}
-
-/** A parser of the app may have run before. */
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  if ('body' in request && request.body !== undefined && request.readableEnded) {
-    const { body } = request
-    if (typeof body === 'string') return body
-    return body instanceof Uint8Array ? Buffer.from(body).toString('utf8') : JSON.stringify(body)
-  }
-  return textOf(request as AsyncIterable<Buffer>)
-}
-
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let length = 0
-  for await (const piece of body) {
-    length += piece.length
-    if (length > MOST_BODY_BYTES) throw new Refused(413, 'body_too_large', 'The request is larger than 64 KiB.')
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString('utf8')
 }

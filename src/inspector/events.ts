@@ -2,20 +2,20 @@
 import { everyEvent, recordType } from '../dispatch/listed-events.ts'
 import { listedAt } from '../messages/expected.ts'
 import { messageKey } from '../messages/order.ts'
-import { filledPage } from '../inbox/pages.ts'
+import { everyPage, filledPage } from '../inbox/pages.ts'
 import type {
   EventFilter,
   EventsAnswer,
   EventsPage,
-  EventState,
   SentToAnswer,
   SentToPage,
   StoredEvent,
   StoredExpectation,
 } from '../inbox/store.ts'
+import { csvOf } from '../runtime/csv.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
-import { iso, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
+import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
 import type { ListQuery } from './queries.ts'
 
 /** A store examines a limited number of events per call. Number of calls before the answer says how far the search went. */
@@ -70,13 +70,7 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
   }
 }
 
-const STATES: Readonly<Record<EventRow['outcome'], EventState>> = {
-  waiting: 'due',
-  running: 'leased',
-  retrying: 'due',
-  settled: 'settled',
-  dead: 'dead',
-}
+const STATES = { waiting: 'due', running: 'leased', retrying: 'due', settled: 'settled', dead: 'dead' } as const
 
 const MOST_SENT = 20
 /** An event id as receivers create it. */
@@ -127,7 +121,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
     items: page.items.filter((stored) => isFound || isShown(stored)).map((stored) => rowOf(stored, typeOf)),
     next: page.next,
     /** The search ended at its limit: how far back it went. */
-    lookedBackTo: iso(page.lookedBackToMs),
+    lookedBackTo: dateOf(page.lookedBackToMs),
     /** `q` is the id of a message, which may have no events yet. */
     message: key && q ? { messageId: q, project: sent?.expectation.project ?? known ?? project } : undefined,
     /** `q` is a recipient: the newest sends to it, and the time before which there may be more. */
@@ -137,9 +131,9 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
 }
 
 /** Sends of the same millisecond may be skipped or repeated. */
-function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): string | undefined {
+function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): Date | undefined {
   const last = items.at(-1)
-  return iso((lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))) + 1)
+  return dateOf((lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))) + 1)
 }
 
 const MOST_EXPORTED = 5_000
@@ -148,12 +142,12 @@ const PAGE_EXPORTED = 200
 /** GET api/events.csv and api/events.json: the newest events that match the filters. */
 export async function exportedEvents(query: ListQuery, inside: Inside, finding: Finding): Promise<readonly EventRow[]> {
   const rows: EventRow[] = []
-  let after: string | undefined
-  do {
-    const page = await listEvents({ ...query, after, limit: PAGE_EXPORTED }, inside, finding)
-    rows.push(...page.items)
-    after = page.next
-  } while (after !== undefined && rows.length < MOST_EXPORTED)
+  for await (const { items } of everyPage((after) =>
+    listEvents({ ...query, after, limit: PAGE_EXPORTED }, inside, finding),
+  )) {
+    rows.push(...items)
+    if (rows.length >= MOST_EXPORTED) break
+  }
   return rows.slice(0, MOST_EXPORTED)
 }
 
@@ -164,12 +158,5 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof EventRow)[]
 
 export function asCsv(rows: readonly EventRow[]): string {
-  const lines = rows.map((row) => COLUMNS.map((name) => csvCell(row[name])).join(','))
-  return `${[COLUMNS.join(','), ...lines].join('\r\n')}\r\n`
-}
-
-/** A spreadsheet treats a text that begins like this as a formula. A phone number with a plus is harmless. */
-function csvCell(value: string | number | boolean | undefined): string {
-  const text = String(value ?? '').replace(/^(?=[=\-@\t\r]|\+(?!\d+$))/, "'")
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  return csvOf(COLUMNS, rows)
 }

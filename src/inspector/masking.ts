@@ -5,32 +5,15 @@
  */
 import { SIGNATURE_HEADER } from '../public/callback.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { decodings, folded } from '../runtime/hidden-texts.ts'
 import type { Rights } from './options.ts'
 
 /** Fields that identify no person and quote no text of one. */
-const PLAIN_FIELDS: ReadonlySet<string> = new Set([
-  'messageId',
-  'message_id',
-  'project',
-  'network',
-  'channel',
-  'status',
-  'statuses',
-  'statusCode',
-  'status_code',
-  'timestamp',
-  'expiration_timestamp',
-  'sentAtMs',
-  'scheduledForMs',
-  'overdueAtMs',
-  'event',
-  'type',
-  'action',
-  'category',
-  'currency',
-])
-
-const IDS: ReadonlySet<string> = new Set(['messageId', 'message_id'])
+const PLAIN_FIELDS = wordsOf(
+  'messageId message_id project network channel status statuses statusCode status_code timestamp expiration_timestamp ' +
+    'sentAtMs scheduledForMs overdueAtMs event type action category currency',
+)
+const IDS = wordsOf('messageId message_id')
 
 /** Replaces a masked value. */
 const HIDDEN = '•••'
@@ -42,18 +25,17 @@ const SHOWN_OF_IT = 2
 const ERRORS_A_TURN = 10
 /** A larger body is not parsed. Then no word that occurs anywhere in it is shown. */
 const MOST_PARSED_BYTES = 16 * 1024
-const LONGEST_HEAD = 200
+const LONGEST_LINE = 300
 /** Any word can be decoded. Shorter runs of decoded characters occur in a body by chance. */
 const LEAST_DECODED = 3
-const BASE64 = /[\w+/-]{4,}/g
-const BASE32 = /[a-z2-7]{5,}/gi
-const BASE32_DIGITS = 'abcdefghijklmnopqrstuvwxyz234567'
 /** Words of the language, which identify no one. */
-const PLAIN_WORDS: ReadonlySet<string> = new Set(
-  'a an and at be by cannot could did does failed for from has have in is it no not of on or the to was with'.split(
-    ' ',
-  ),
+const PLAIN_WORDS = wordsOf(
+  'a an and at be by cannot could did does failed for from has have in is it no not of on or the to was with',
 )
+
+function wordsOf(text: string): ReadonlySet<string> {
+  return new Set(text.split(' '))
+}
 
 /** The text with masked phone numbers. */
 function withoutPhones(text: string): string {
@@ -97,7 +79,7 @@ export async function shown<T>(answer: T, { reveal }: Rights, clock: Clock): Pro
         await new Promise<void>((resolve) => clock.soon(resolve))
       return reveal ? value : (MASKS.get(name)?.(value, body) ?? value)
     }
-    if (typeof value !== 'object' || value === null) return value
+    if (typeof value !== 'object' || value === null || value instanceof Date) return value
     if (Array.isArray(value)) {
       const items: unknown[] = []
       for (const each of value) items.push(await walk(each, name, body))
@@ -125,19 +107,18 @@ function curlOf(body: string | undefined): string | undefined {
   ].join(' \\\n  ')
 }
 
-/** A value of a body. */
-function maskedValue(name: string, text: string, isString: boolean): string {
-  if (!PLAIN_FIELDS.has(name)) return HIDDEN
-  // Times and codes are numbers, and an id is not a phone number, however long.
-  return !isString || IDS.has(name) ? text : withoutPhones(text)
+/** The first line of an error. */
+export function firstLine(error: string): string {
+  const [line = ''] = error.split('\n', 1)
+  return line.slice(0, LONGEST_LINE)
 }
 
 /** `raw`: the body that the error may quote, if known. */
 export function maskedError(error: string, raw: Buffer | undefined): string {
-  const [head = ''] = error.split('\n', 1)
-  const name = /^([A-Za-z]\w{0,63}Error)\b/.exec(head)?.[1] ?? 'Error'
-  const said = head.startsWith(name) ? head.slice(name.length).replace(/^:\s*/, '') : head
-  const text = raw === undefined ? HIDDEN : maskedWords(said.slice(0, LONGEST_HEAD), folded(privateTexts(raw)))
+  const line = firstLine(error)
+  const name = /^([A-Za-z]\w{0,63}Error)\b/.exec(line)?.[1] ?? 'Error'
+  const said = line.startsWith(name) ? line.slice(name.length).replace(/^:\s*/, '') : line
+  const text = raw === undefined ? HIDDEN : maskedWords(said, folded(privateTexts(raw)))
   return text === '' ? name : `${name}: ${text}`
 }
 
@@ -157,29 +138,6 @@ function maskedWords(said: string, body: string): string {
     return isShown ? word : HIDDEN
   })
   return words.filter((word, index) => word !== HIDDEN || words[index - 1] !== HIDDEN).join(' ')
-}
-
-/** What a word decodes to as base64 or base32, from each possible offset, because it may be cut. */
-function decodings(word: string): readonly string[] {
-  return [
-    ...(word.match(BASE64) ?? []).flatMap((text) =>
-      [0, 1, 2, 3].map((cut) => Buffer.from(text.slice(cut), 'base64').toString('utf8')),
-    ),
-    ...(word.match(BASE32) ?? []).flatMap(fromBase32),
-  ]
-}
-
-function fromBase32(text: string): readonly string[] {
-  const bits = text.toLowerCase().replace(/./g, (digit) => BASE32_DIGITS.indexOf(digit).toString(2).padStart(5, '0'))
-  return [0, 1, 2, 3, 4, 5, 6, 7].map((cut) => {
-    const bytes = bits.slice(cut).match(/.{8}/g) ?? []
-    return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2))).toString('utf8')
-  })
-}
-
-/** Without accents and case, as other programs may have written it. A sharp s becomes two. */
-function folded(text: string): string {
-  return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase()
 }
 
 /** The texts and numbers of a body that are not plain. The whole body if it cannot be parsed. */
@@ -208,43 +166,42 @@ const MOST_SHOWN_BYTES = 16 * 1024
 const CUT = '… (cut)'
 /** Deeper values would be indented beyond that size. */
 const DEEPEST_SHOWN = 128
-const STRING_OR_NUMBER = /"((?:[^"\\]|\\.)*")|-?\d[\d.eE+-]*/gs
 /** Too recent for TypeScript's types. */
-const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => unknown }
+const { rawJSON, isRawJSON } = JSON as typeof JSON & {
+  readonly rawJSON: (text: string) => unknown
+  readonly isRawJSON: (value: unknown) => boolean
+}
 
 /**
  * Indented JSON without its authKey, or undefined if the text is not JSON. Numbers stay as the sender wrote them. `within`: the
  * name of the surrounding field.
  */
 function printed(json: string, reveal: boolean, within = ''): string | undefined {
-  function printedValue(name: string, value: unknown, depth: number): unknown {
-    if (typeof value === 'string') {
-      const text = value.slice(1)
-      const isString = value.startsWith('s')
-      const masked = reveal ? text : maskedValue(name, text, isString)
-      return isString || masked !== text ? masked : rawJSON(text)
+  function shownValue(name: string, value: unknown, depth: number): unknown {
+    if (Array.isArray(value)) return depth < DEEPEST_SHOWN ? value.map((each) => shownValue(name, each, depth + 1)) : []
+    if (typeof value === 'object' && value !== null && !isRawJSON(value)) {
+      const fields = depth < DEEPEST_SHOWN ? Object.entries(value) : []
+      return Object.fromEntries(
+        fields
+          .filter(([field]) => depth > 0 || field !== 'authKey')
+          .map(([field, each]) => [
+            reveal ? field : withoutPhones(field),
+            shownValue(name === META ? name : field, each, depth + 1),
+          ]),
+      )
     }
-    if (Array.isArray(value))
-      return depth < DEEPEST_SHOWN ? value.map((each) => printedValue(name, each, depth + 1)) : []
-    if (typeof value !== 'object' || value === null) return value
-    const fields = depth < DEEPEST_SHOWN ? Object.entries(value) : []
-    return Object.fromEntries(
-      fields.flatMap(([key, each]) => {
-        const field = key.slice(1)
-        if (depth === 0 && field === 'authKey') return []
-        const shownField = reveal ? field : withoutPhones(field)
-        return [[shownField, printedValue(name === META ? name : field, each, depth + 1)]]
-      }),
-    )
+    if (reveal || typeof value === 'boolean' || value === null) return value
+    if (!PLAIN_FIELDS.has(name)) return HIDDEN
+    // Times and codes are numbers, and an id is not a phone number, however long.
+    return typeof value === 'string' && !IDS.has(name) ? withoutPhones(value) : value
   }
 
   try {
-    JSON.parse(json)
-    // A number beyond JavaScript's precision is read as text. A letter in front distinguishes such texts from others.
-    const marked = json.replace(STRING_OR_NUMBER, (token: string, text?: string) =>
-      text ? `"s${text}` : `"n${token}"`,
+    // The text of a number: it may be beyond JavaScript's precision.
+    const parsed: unknown = JSON.parse(json, (_, value: unknown, context?: { readonly source?: string }) =>
+      typeof value === 'number' && context?.source !== undefined ? rawJSON(context.source) : value,
     )
-    const whole = JSON.stringify(printedValue(within, JSON.parse(marked), 0), undefined, 2)
+    const whole = JSON.stringify(shownValue(within, parsed, 0), undefined, 2)
     return whole.length > MOST_SHOWN_BYTES ? whole.slice(0, MOST_SHOWN_BYTES) + CUT : whole
   } catch {
     return undefined

@@ -2,63 +2,47 @@
 import { inOrder } from '../dispatch/listed-events.ts'
 import { encodeExpectation } from '../messages/expected.ts'
 import { overdueIdentity, placeOf } from '../messages/order.ts'
-import { messageState } from '../inbox/latest.ts'
+import { reportState } from '../inbox/latest.ts'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Finding, MessageName } from './events.ts'
 import type { Looking } from './overview.ts'
-import { attemptsOf, failureIn, isoOf, quoting, rowOf, sentOf } from './rows.ts'
+import { attemptsOf, quoting, rowOf, sentOf } from './rows.ts'
 import { Refused } from './server.ts'
 import { PROBLEMS } from '../public/events.ts'
 
 /** GET api/messages/:messageId?project. */
 export async function showMessage(name: MessageName, looking: Looking, finding: Finding) {
+  const { inside, watcher } = looking
   const found = await finding.ofMessage(name)
   if (found === undefined)
     throw new Refused(404, 'message_unknown', 'No report and no send of a message with this id is kept.')
-  const stored = await looking.inside.latest(found.messageKey)
-  const latest = stored && messageState(stored)
+  const stored = await inside.latest(found.messageKey)
   const sent = found.sent && sentOf(found.sent)
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
   const arrivals = byArrival(events)
-  const entries = events.map((event, index) => entryOf(event, { before: events[index - 1], events, arrivals, looking }))
+  const entries = events.map((event, index) => {
+    const { id, record, raw } = event
+    const late = event.late ?? watcher.wasLate(id)
+    return {
+      event: { ...rowOf(event, inside.typeOf), late },
+      arrival: arrivals.indexOf(event) + 1,
+      duplicatesAt: watcher.duplicatesOf(id),
+      gap: record?.report && gapOf(id, record, record.report, events, looking),
+      why: whyThere(event, events[index - 1], late),
+      attempts: attemptsOf(event, watcher),
+      ...quoting(raw),
+    }
+  })
   return {
     messageId: name.messageId,
     project: entries.find(({ event }) => event.project !== undefined)?.event.project ?? sent?.project,
     recipient: entries.find(({ event }) => event.recipient !== undefined)?.event.recipient ?? sent?.to,
-    latest: latest && {
-      type: latest.type,
-      status: latest.status,
-      statusCode: latest.statusCode,
-      occurredAt: latest.occurredAt?.toISOString(),
-      failure: failureIn(stored.record),
-    },
-    finals: latest?.reports.length ?? 0,
+    latest: stored && reportState(stored.record),
+    finals: stored?.finals.length ?? 0,
     sent,
     order: orderOf(events),
     entries,
-  }
-}
-
-interface Around {
-  readonly before: StoredEvent | undefined
-  readonly events: readonly StoredEvent[]
-  readonly arrivals: readonly StoredEvent[]
-  readonly looking: Looking
-}
-
-function entryOf(stored: StoredEvent, { before, events, arrivals, looking }: Around) {
-  const { inside, watcher } = looking
-  const { id, record, raw } = stored
-  const late = stored.late ?? watcher.wasLate(id)
-  return {
-    event: { ...rowOf(stored, inside.typeOf), late },
-    arrival: arrivals.indexOf(stored) + 1,
-    duplicatesAt: watcher.duplicatesOf(id).map(isoOf),
-    gap: record?.report && gapOf(id, record, record.report, events, looking),
-    why: whyThere(stored, before, late),
-    attempts: attemptsOf(stored, watcher),
-    ...quoting(raw),
   }
 }
 
@@ -74,26 +58,17 @@ function withOverdue(
 ): readonly StoredEvent[] {
   const id = overdueIdentity(messageKey)
   const { project, sentAtMs, overdueAtMs = sentAtMs } = expectation
-  const about = {
-    project,
-    kind: 'status',
-    timestamp: Math.floor(overdueAtMs / 1_000),
-    timestampSource: 'clock',
-    proof: 'none',
-    overdue: true,
-  } as const
+  const about = { project, kind: 'status', timestampSource: 'clock', proof: 'none', overdue: true } as const
   return events.map((event) => {
     if (event.id !== id || event.record !== undefined) return event
     // It was created between the two.
-    const record = { ...about, receivedAtMs: Math.max(overdueAtMs, event.endedAtMs ?? 0) }
+    const receivedAtMs = Math.max(overdueAtMs, event.endedAtMs ?? 0)
+    const record = { ...about, timestamp: Math.floor(overdueAtMs / 1_000), receivedAtMs }
     return { ...event, record, raw: encodeExpectation(expectation) }
   })
 }
 
-const STEP_NAMES: ReadonlyMap<number, string> = new Map([
-  [1, 'message.sent'],
-  [2, 'message.delivered'],
-])
+const STEP_NAMES: Readonly<Record<number, string>> = { 1: 'message.sent', 2: 'message.delivered' }
 
 /**
  * Contract, service.md#delivery-rules: an earlier state of a chat-app message may arrive after a later one, which waits for it.
@@ -106,7 +81,7 @@ function gapOf(
   { inside: { clock, gapTimeoutMs } }: Looking,
 ) {
   const { awaits } = placeOf(id, report, record)
-  const missing = STEP_NAMES.get(awaits)
+  const missing = STEP_NAMES[awaits]
   if (missing === undefined) return undefined
   const cameAtMs = events.flatMap((event) =>
     event.record?.report !== undefined && placeOf(event.id, event.record.report, event.record).step === awaits
@@ -152,7 +127,6 @@ export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
   return {
     event: rowOf(stored, inside.typeOf),
     payload: body,
-    failure: failureIn(record),
     bytes: raw?.length,
     // A synthetic event has no body except what is kept of its send.
     curl: record?.proof === 'none' ? undefined : body,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { functionLike } from '../runtime/check-options.ts'
 import { failureLine } from '../runtime/failure-text.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { letReject } from '../runtime/values.ts'
+import { isRecord, letReject } from '../runtime/values.ts'
 
 /** The request that `authorize` decides on. `R` is your server's type of request. */
 export interface InspectorRequest<R = unknown> {
@@ -31,7 +31,7 @@ export type Right = (typeof RIGHTS)[number]
 export type Authorized =
   Right | readonly Right[] | { readonly may: Right | readonly Right[]; readonly who?: string | undefined } | false
 
-/** Decides on access. Called for each request, before anything else. An open page sends one every 2 s. */
+/** Decides on access: see `authorize` of `InspectorOptions`. */
 export type Authorize<R> = (request: InspectorRequest<R>) => Authorized | undefined | Promise<Authorized | undefined>
 
 /** One line of the audit: a change that was made, refused, or failed. */
@@ -102,7 +102,7 @@ const LONGEST_NAME = 200
 
 /** Undefined if nothing is granted, also for an invalid answer such as `true`, and for an empty list. */
 export function readRights(given: unknown): Rights | undefined {
-  const { may, who } = isNamed(given) ? given : { may: given, who: undefined }
+  const { may, who } = isRecord(given) ? given : { may: given, who: undefined }
   const words: readonly unknown[] = Array.isArray(may) ? may : [may]
   if (words.length === 0 || !words.every((word) => RIGHTS.some((right) => right === word))) return undefined
   return {
@@ -112,19 +112,12 @@ export function readRights(given: unknown): Rights | undefined {
   }
 }
 
-function isNamed(given: unknown): given is { readonly may: unknown; readonly who?: unknown } {
-  return typeof given === 'object' && given !== null && 'may' in given
-}
-
-/** Writes an entry. */
-export type Audit = (entry: AuditEntry) => void
-
 /** Calls the user's function, whatever it throws. Without one, logs a line at level `info`. */
 export function guardedAudit(
   given: ((entry: AuditEntry) => unknown) | undefined,
   logger: Logger,
   secrets: () => readonly string[],
-): Audit {
+): (entry: AuditEntry) => void {
   return (entry) => {
     const { what, who, at, remoteAddress, outcome, ids, result } = entry
     if (given === undefined) {

@@ -2,13 +2,10 @@
 import { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
+import { createLimiter } from '../runtime/limiter.ts'
 import { Refused } from './server.ts'
 
-const LONGEST_TEXT = 1_024
-const A_PAGE = 50
-const MOST_A_PAGE = 200
-
-const text = z.string().max(LONGEST_TEXT).optional()
+const text = z.string().max(1_024).optional()
 const time = z
   .string()
   .transform((value) => Date.parse(value))
@@ -32,7 +29,7 @@ const listQuery = z.object({
   from: time,
   to: time,
   after: text,
-  limit: z.coerce.number().int().min(1).max(MOST_A_PAGE).default(A_PAGE),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
 })
 export type ListQuery = z.infer<typeof listQuery>
 
@@ -45,35 +42,13 @@ export function readQuery(query: URLSearchParams): ListQuery {
   throw new Refused(400, 'query_invalid', `The parameter ${name} cannot be used: ${issue?.message ?? ''}.`)
 }
 
-/** Of all inspectors in this process. */
-const AT_ONCE = 2
-const MOST_WAITING = 20
-const RETRY_AFTER_SECONDS = 3
-
-let running = 0
-const waiting: (() => void)[] = []
-
-/**
- * Runs a search when its turn comes, so that callbacks are answered as before however many people search. Rejects with a
- * `Refused` (503) if too many wait.
- */
-export async function inTurn<T>(look: () => Promise<T>): Promise<T> {
-  if (running >= AT_ONCE) {
-    if (waiting.length >= MOST_WAITING)
-      throw new Refused(
-        503,
-        'inspector_busy',
-        `${AT_ONCE} searches run and ${MOST_WAITING} wait. Try again in some seconds.`,
-        { 'retry-after': String(RETRY_AFTER_SECONDS) },
-      )
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  } else running += 1
-  try {
-    return await look()
-  } finally {
-    const next = waiting.shift()
-    // The next one takes its place.
-    if (next === undefined) running -= 1
-    else next()
-  }
-}
+/** Of all inspectors in this process, so that callbacks are answered as before however many people search. */
+export const inTurn = createLimiter({
+  atOnce: 2,
+  mostWaiting: 20,
+  full() {
+    return new Refused(503, 'inspector_busy', 'Too many searches wait. Try again in some seconds.', {
+      'retry-after': '3',
+    })
+  },
+})

@@ -1,4 +1,5 @@
 /** All addresses of the inspector: what each answers and records. */
+import type { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { readVersion } from '../public/version.ts'
 import type { StoredEvent } from '../inbox/store.ts'
@@ -7,7 +8,7 @@ import { CHANGES, createLetters, idsSchema } from './dead-letters.ts'
 import { asCsv, createFinding, exportedEvents, listEvents } from './events.ts'
 import { shown } from './masking.ts'
 import { showEvent, showMessage } from './message.ts'
-import type { Audit, AuditEntry, Rights } from './options.ts'
+import type { AuditEntry, Rights } from './options.ts'
 import { overview, type InspectedReceiver, type Looking } from './overview.ts'
 import { clearSchema, createKept, reverifySchema } from './quarantine.ts'
 import { inTurn, readQuery, type ListQuery } from './queries.ts'
@@ -16,60 +17,17 @@ import { download, json, readChange, Refused, type Asked, type Route } from './s
 interface RouteParts {
   readonly receiver: InspectedReceiver
   readonly looking: Looking
-  readonly audit: Audit
+  readonly audit: (entry: AuditEntry) => void
   readonly storeAlone: boolean
-}
-
-/** The result of a change, for its answer and for the audit. */
-interface Changed {
-  readonly answer: object
-  readonly ids?: readonly string[]
-  readonly result: AuditEntry['result']
-}
-
-/** GET api/session: the reader's rights, the receiver, and what changed. An open page asks every 2 s. */
-export interface Session {
-  readonly may: Pick<Rights, 'write' | 'reveal'>
-  readonly who: string | undefined
-  readonly version: string
-  /** The store was opened without its receiver: what only that process knows (counts, chart, handlers, quarantine) is empty. */
-  readonly storeAlone: boolean
-  readonly store: { readonly name: string; readonly durable: boolean }
-  readonly types: readonly string[]
-  readonly projects: readonly string[]
-  readonly carriers: readonly string[]
-  readonly deadLetters: number | undefined
-  readonly quarantined: number
-  /** Differs after every change. */
-  readonly changes: string
 }
 
 export function createRoutes({ receiver, looking, audit, storeAlone }: RouteParts): readonly Route[] {
-  const { inside, watcher, read } = looking
-  const { clock, capabilities, projects } = inside
+  const { inside } = looking
+  const { clock } = inside
   const finding = createFinding(inside)
   const letters = createLetters(inside, receiver.deadLetters)
   const kept = createKept(receiver.quarantine, clock)
   const asset = createAssets()
-
-  async function session({ write, reveal, who }: Rights): Promise<Session> {
-    const { name, durable } = capabilities
-    const { taken, refused, unsettled, deadLetters } = (await read()).stats
-    const quarantined = receiver.quarantine.size
-    return {
-      may: { write, reveal },
-      who,
-      version: readVersion(),
-      storeAlone,
-      store: { name, durable },
-      types: EVENT_TYPES,
-      projects: [...new Set([...projects(), ...watcher.projects])],
-      carriers: CARRIERS,
-      deadLetters,
-      quarantined,
-      changes: [watcher.counts.changes, taken, refused, unsettled, deadLetters, quarantined].join(),
-    }
-  }
 
   async function find(id: string, { of: messageId, project }: ListQuery): Promise<StoredEvent> {
     const stored = await finding.event(id, messageId === undefined ? undefined : { messageId, project })
@@ -79,11 +37,12 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
   }
 
   function writeDown(
+    what: AuditEntry['what'],
     { remoteAddress }: Asked,
     { who }: Rights,
-    entry: Pick<AuditEntry, 'what' | 'at'> & Partial<Pick<AuditEntry, 'outcome' | 'ids' | 'result'>>,
+    entry: Partial<Pick<AuditEntry, 'outcome' | 'ids' | 'result'>>,
   ): void {
-    audit({ who, remoteAddress, outcome: 'done', ids: [], result: {}, ...entry })
+    audit({ what, who, remoteAddress, at: new Date(clock.now()), outcome: 'done', ids: [], result: {}, ...entry })
   }
 
   const get = (path: string, run: Route['run']): Route => ({ method: 'GET', path, run })
@@ -93,22 +52,21 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
       return json(await inTurn(async () => shown(await read(query, rights, part), rights, clock)))
     })
 
-  /** Recorded whatever the result. */
-  const change = (
+  /** Recorded whatever the result. `run` resolves to the answer, and to what the audit gets of it. */
+  const change = <T>(
     what: AuditEntry['what'],
-    path: string,
-    run: (asked: Asked, rights: Rights) => Promise<Changed>,
+    schema: z.ZodType<T>,
+    run: (input: T) => Promise<readonly [answer: object, result: AuditEntry['result'], ids?: readonly string[]]>,
   ): Route => ({
     method: 'POST',
-    path,
+    path: `/api/${what.replace('.', '/')}`,
     async run(asked, rights) {
-      const at = new Date(clock.now())
       try {
-        const { answer, ...entry } = await run(asked, rights)
-        writeDown(asked, rights, { what, at, ...entry })
+        const [answer, result, ids = []] = await run(await readChange(asked, rights, schema))
+        writeDown(what, asked, rights, { ids, result })
         return json(answer)
       } catch (error) {
-        writeDown(asked, rights, { what, at, outcome: error instanceof Refused ? 'refused' : 'failed' })
+        writeDown(what, asked, rights, { outcome: error instanceof Refused ? 'refused' : 'failed' })
         throw error
       }
     },
@@ -118,15 +76,15 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
     get(`/api/events.${kind}`, async (asked, rights) => {
       const query = readQuery(asked.query)
       const rows = await inTurn(async () => shown(await exportedEvents(query, inside, finding), rights, clock))
-      const at = new Date(clock.now())
-      writeDown(asked, rights, { what: 'events.export', at, result: { events: rows.length } })
-      return download(`events-${at.toISOString().slice(0, 19).replaceAll(':', '')}.${kind}`, type, write(rows))
+      writeDown('events.export', asked, rights, { result: { events: rows.length } })
+      const at = new Date(clock.now()).toISOString().slice(0, 19).replaceAll(':', '')
+      return download(`events-${at}.${kind}`, type, write(rows))
     })
 
   return [
     get('/', ({ headers }) => asset('index.html', headers.get('if-none-match'))),
     get('/page/:', ({ headers }, _, name) => asset(name, headers.get('if-none-match'))),
-    get('/api/session', async (_, rights) => json(await session(rights))),
+    get('/api/session', async (_, rights) => json(await sessionOf(rights, { receiver, looking, storeAlone }))),
     get('/api/overview', async ({ query }, rights) =>
       json(await overview(readQuery(query).range, rights, { receiver, looking, letters, kept })),
     ),
@@ -139,29 +97,53 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
         throw new Refused(403, 'reveal_required', 'Bodies are downloaded with the right `reveal` alone.')
       const { raw } = await inTurn(() => find(id, readQuery(asked.query)))
       if (raw === undefined) throw new Refused(404, 'not_kept', 'The bytes of this event are no longer kept.')
-      writeDown(asked, rights, { what: 'events.download', at: new Date(clock.now()), ids: [id] })
+      writeDown('events.download', asked, rights, { ids: [id] })
       return download(`${id}.json`, 'application/octet-stream', raw)
     }),
     look('/api/messages/:', ({ project }, _, messageId) => showMessage({ messageId, project }, looking, finding)),
     look('/api/dead-letters', (query, rights) => letters.list(query, rights)),
     look('/api/dead-letters/ids', (query) => letters.ids(query)),
     ...CHANGES.map((decision) =>
-      change(`dead-letters.${decision}`, `/api/dead-letters/${decision}`, async (asked, rights) => {
-        const { ids } = await readChange(asked, rights, idsSchema)
+      change(`dead-letters.${decision}`, idsSchema, async ({ ids }) => {
         const answer = await letters.change(decision, ids)
         const { done, missing, failed } = answer
-        return { answer, ids, result: { done: done.length, missing: missing.length, failed: failed.length } }
+        return [answer, { done: done.length, missing: missing.length, failed: failed.length }, ids]
       }),
     ),
     look('/api/quarantine', (query) => kept.list(query)),
-    change('quarantine.reverify', '/api/quarantine/reverify', async (asked, rights) => {
-      const answer = await kept.reverify(await readChange(asked, rights, reverifySchema))
-      return { answer, result: { ...answer } }
+    change('quarantine.reverify', reverifySchema, async (given) => {
+      const answer = await kept.reverify(given)
+      return [answer, { ...answer }]
     }),
-    change('quarantine.clear', '/api/quarantine/clear', async (asked, rights) => {
-      await readChange(asked, rights, clearSchema)
+    change('quarantine.clear', clearSchema, async () => {
       const answer = kept.clear()
-      return { answer, result: { ...answer } }
+      return [answer, { ...answer }]
     }),
   ]
+}
+
+/** GET api/session: the reader's rights, the receiver, and what changed. An open page asks every 2 s. */
+export async function sessionOf(
+  { who, ...may }: Rights,
+  { receiver, looking, storeAlone }: Pick<RouteParts, 'receiver' | 'looking' | 'storeAlone'>,
+) {
+  const { inside, watcher, read } = looking
+  const { name, durable } = inside.capabilities
+  const { taken, refused, unsettled, deadLetters } = (await read()).stats
+  const quarantined = receiver.quarantine.size
+  return {
+    may,
+    who,
+    version: readVersion(),
+    /** The store was opened without its receiver: what only that process knows (counts, chart, handlers, quarantine) is empty. */
+    storeAlone,
+    store: { name, durable },
+    types: EVENT_TYPES,
+    projects: [...new Set([...inside.projects(), ...watcher.projects])],
+    carriers: CARRIERS,
+    deadLetters,
+    quarantined,
+    /** Differs after every change. */
+    changes: [watcher.counts.changes, taken, refused, unsettled, deadLetters, quarantined].join(),
+  }
 }

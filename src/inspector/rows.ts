@@ -1,12 +1,13 @@
 /** Events, sends and attempts as every page shows them: from the store's record, and from what this process observed. */
 import { knownTime } from '../messages/order.ts'
-import { isBegun, readExpectation } from '../messages/expected.ts'
+import { isBegun, readExpectation, sentDetails } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
-import { failureOf, type EventRecord } from '../messages/event-record.ts'
+import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
+import { isRecord } from '../runtime/values.ts'
 import { BETWEEN, BODY } from './masking.ts'
-import type { Attempt, Watcher } from './watch.ts'
+import type { Attempt, Watcher } from '../operations/recent.ts'
 
 type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 
@@ -19,31 +20,27 @@ export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   const { id, record, raw, late = false, attempts, error, admittedAtMs, dueMs, endedAtMs } = stored
   const { project, kind, proof, receivedAtMs, report } = record ?? {}
   // A synthetic event has no report. Its bytes are what is kept of the send.
-  const sent = proof === 'none' ? readExpectation(raw) : undefined
+  const { channel, messageId, to } = (proof === 'none' ? readExpectation(raw) : undefined) ?? {}
+  const said: { readonly [K in keyof Report]?: Report[K] | undefined } = report ?? { channel, messageId, recipient: to }
   const seconds = record && knownTime(record)
   return {
+    ...said,
     id,
     outcome: outcomeOf(stored),
     late,
     type: typeOf(stored),
     project,
     kind,
-    channel: report?.channel ?? sent?.channel,
-    carrier: report?.carrier,
-    network: report?.network,
-    messageId: report?.messageId ?? sent?.messageId,
+    proof,
     about: aboutOf(record, raw),
-    recipient: report?.recipient ?? sent?.to,
-    status: report?.status,
-    statusCode: report?.statusCode,
+    failure: report?.type === 'message.failed' ? failureOf(report) : undefined,
     attempts,
     error: error === '' ? undefined : error,
-    receivedAt: iso(receivedAtMs),
-    occurredAt: iso(seconds === undefined ? undefined : seconds * 1_000),
-    admittedAt: iso(admittedAtMs),
-    dueAt: iso(dueMs),
-    endedAt: iso(endedAtMs),
-    proof,
+    receivedAt: dateOf(receivedAtMs),
+    occurredAt: dateOf(seconds === undefined ? undefined : seconds * 1_000),
+    admittedAt: dateOf(admittedAtMs),
+    dueAt: dateOf(dueMs),
+    endedAt: dateOf(endedAtMs),
     ...quoting(raw),
   }
 }
@@ -59,21 +56,8 @@ export function outcomeOf({ state, attempts = 0 }: Known): Outcome {
   return state
 }
 
-/** As text. Undefined stays undefined. */
-export function iso(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : isoOf(ms)
-}
-
-export function isoOf(ms: number): string {
-  return new Date(ms).toISOString()
-}
-
-/** The failure reason of a report. */
-export function failureIn(record: EventRecord | undefined) {
-  const { report } = record ?? {}
-  if (report?.type !== 'message.failed') return undefined
-  const { kind, resend, reason, cause } = failureOf(report)
-  return { kind, resend, cause, reason }
+export function dateOf(ms: number | undefined): Date | undefined {
+  return ms === undefined ? undefined : new Date(ms)
 }
 
 /** Larger bodies are not parsed for a row. */
@@ -86,23 +70,20 @@ const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as 
 function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): string | undefined {
   if (record === undefined || record.report !== undefined || record.proof === 'none') return undefined
   if (raw === undefined || raw.length > MOST_READ_BYTES) return undefined
-  const fields = fieldsOf(raw)
+  const fields = new Map(Object.entries(fieldsOf(raw)))
+  const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number'
   const named = IDENTIFYING.map((name) => fields.get(name)).filter(isPlain)
   const [amount, currency] = [fields.get('amount'), fields.get('currency')]
   if (typeof amount === 'number') named.push([amount, currency].filter(isPlain).join(' '))
   return named.length === 0 ? undefined : named.join(BETWEEN).slice(0, LONGEST_ABOUT)
 }
 
-function isPlain(value: unknown): value is string | number {
-  return typeof value === 'string' || typeof value === 'number'
-}
-
-function fieldsOf(raw: Buffer): ReadonlyMap<string, unknown> {
+function fieldsOf(raw: Buffer): object {
   try {
     const parsed: unknown = JSON.parse(raw.toString('utf8'))
-    return new Map(typeof parsed === 'object' && parsed !== null ? Object.entries(parsed) : [])
+    return isRecord(parsed) ? parsed : {}
   } catch {
-    return new Map()
+    return {}
   }
 }
 
@@ -116,28 +97,20 @@ export function attemptsOf({ id, state, attempts = 0, error }: StoredEvent, watc
   return [...seen, { number: attempts, outcome, handlers: [], error: error === '' ? undefined : error }]
 }
 
-/** A recorded send. A send without an answer has no `messageId`. */
+/** A recorded send. A send without an answer has no `messageId`, and one that was refused no `overdueAt`. */
 export function sentOf(stored: StoredExpectation) {
-  const { messageId, project, to, type, channel, campaign, reference, resendOf, meta, refused } = stored.expectation
-  const { sentAtMs, scheduledForMs, overdueAtMs, notAfterMs } = stored.expectation
+  const { expectation, wasOverdue, latest } = stored
+  const { messageId, project, overdueAtMs, meta, refused } = expectation
   return {
-    state: sentState(stored),
-    wasOverdue: stored.wasOverdue,
+    ...sentDetails(expectation),
     messageId,
     project,
-    to,
-    type,
-    channel,
-    campaign,
-    reference,
-    resendOf,
-    sentAt: isoOf(sentAtMs),
-    scheduledFor: iso(scheduledForMs),
-    overdueAt: iso(overdueAtMs),
-    notAfter: iso(notAfterMs),
+    overdueAt: dateOf(overdueAtMs),
     meta: meta === undefined ? undefined : JSON.stringify(meta),
     refused,
-    lastReport: stored.latest?.record.report?.type,
+    state: sentState(stored),
+    wasOverdue,
+    lastReport: latest?.record.report?.type,
   }
 }
 

@@ -8,8 +8,8 @@ import { readRights, type InspectorRequest, type Rights } from './options.ts'
 /** A request with what the routes need. */
 export interface Asked extends InspectorRequest {
   readonly query: URLSearchParams
-  /** Rejects with a `Refused` beyond 64 KiB. */
-  readonly text: () => Promise<string>
+  /** Undefined beyond 64 KiB. */
+  readonly text: () => Promise<string | undefined>
   /** If set, redirects to this address, the same with a trailing slash, once the reader is authorised. */
   readonly redirect?: string | undefined
 }
@@ -19,7 +19,7 @@ export interface Route {
   /** Such as `/api/events/:/raw`. The `:` matches one segment. */
   readonly path: string
   /** `part` is that segment. */
-  readonly run: (asked: Asked, rights: Rights, part: string) => Answer | Promise<Answer>
+  readonly run: (asked: Asked, rights: Rights, part: string) => Response | Promise<Response>
 }
 
 /** Allows only what the inspector serves itself, forbids framing, and sends no referrer. */
@@ -36,46 +36,36 @@ const SAFETY = {
   'x-robots-tag': 'noindex, nofollow',
 } as const
 
-type Headers = Readonly<Record<string, string>>
-
-export interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: string | Buffer
+/** `body`: bytes are copied, because a pooled buffer would expose its whole pool. */
+export function reply(status: number, headers: Readonly<Record<string, string>>, body?: string | Buffer): Response {
+  const content = typeof body === 'object' ? Uint8Array.from(body) : body
+  const length = content === undefined ? {} : { 'content-length': String(Buffer.byteLength(content)) }
+  return new Response(content, { status, headers: { ...SAFETY, ...length, ...headers } })
 }
 
-export function reply(status: number, headers: Headers, body: string | Buffer = ''): Answer {
-  const length = status === 304 ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  return { status, headers: { ...SAFETY, ...length, ...headers }, body }
-}
-
-export function json(value: object, status = 200, headers: Headers = {}): Answer {
+export function json(value: object, status = 200, headers: Readonly<Record<string, string>> = {}): Response {
   return reply(status, { 'content-type': 'application/json; charset=utf-8', ...headers }, JSON.stringify(value))
 }
 
 /** A file to download, which no browser must render as a page of this origin. */
-export function download(name: string, type: string, body: string | Buffer): Answer {
+export function download(name: string, type: string, body: string | Buffer): Response {
   const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
   return reply(200, { 'content-type': type, 'content-disposition': disposition }, body)
 }
 
-export function problemOf(code: string, message: string) {
-  return { error: { code, message } }
+/** Any answer but 2xx and 3xx. */
+export interface Problem {
+  readonly error: { readonly code: string; readonly message: string }
 }
 
-/** An answer other than 2xx and 3xx. Its message says what to do and quotes nothing. */
-export function problem(status: number, code: string, message: string, headers?: Headers): Answer {
-  return json(problemOf(code, message), status, headers)
-}
-
-/** Ends a route early. */
+/** Ends a route with such an answer. The message says what to do and quotes nothing. */
 export class Refused extends Error {
   override readonly name = 'Refused'
-  readonly answer: Answer
+  readonly answer: Response
 
-  constructor(...[status, code, message, headers]: Parameters<typeof problem>) {
+  constructor(status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) {
     super(message)
-    this.answer = problem(status, code, message, headers)
+    this.answer = json({ error: { code, message } } satisfies Problem, status, headers)
   }
 }
 
@@ -86,10 +76,13 @@ interface ServerOptions {
   readonly secrets: () => readonly string[]
 }
 
-export type AnswerTo = (asked: Asked) => Promise<Answer>
-
 /** Never rejects. */
-export function createServer({ routes, authorize, logger, secrets }: ServerOptions): AnswerTo {
+export function createServer({
+  routes,
+  authorize,
+  logger,
+  secrets,
+}: ServerOptions): (asked: Asked) => Promise<Response> {
   const rows = routes.map((row) => {
     const pattern = new RegExp(`^${row.path.replaceAll('.', '\\.').replace(':', '([^/]+)')}$`)
     return { ...row, pattern }
@@ -113,39 +106,42 @@ export function createServer({ routes, authorize, logger, secrets }: ServerOptio
     return rights
   }
 
-  async function answerTo(asked: Asked): Promise<Answer> {
+  async function answerTo(asked: Asked): Promise<Response> {
     const rights = await rightsOf(asked)
+    // Only then: the address itself says that there is an inspector.
     if (asked.redirect !== undefined) return reply(302, { location: asked.redirect })
     const found = rows.filter(({ pattern }) => pattern.test(asked.path))
     const method = asked.method === 'HEAD' ? 'GET' : asked.method
     const right = found.find((row) => row.method === method)
     if (right !== undefined) return right.run(asked, rights, decoded(right.pattern.exec(asked.path)?.[1] ?? ''))
-    if (found.length === 0) return problem(404, 'not_found', 'There is nothing at this address of the inspector.')
-    const allowed = found.map((row) => (row.method === 'GET' ? 'GET, HEAD' : row.method)).join(', ')
-    return problem(405, 'method_not_allowed', `Only ${allowed} is allowed here.`, { allow: allowed })
+    if (found.length === 0) throw nothingThere()
+    const allow = found.map((row) => (row.method === 'GET' ? 'GET, HEAD' : row.method)).join(', ')
+    throw new Refused(405, 'method_not_allowed', `Only ${allow} is allowed here.`, { allow })
   }
 
-  return async (asked) => {
-    try {
-      return await answerTo(asked)
-    } catch (error) {
-      if (error instanceof Refused) return error.answer
-      // Messages of this package quote no body.
-      if (isOurs(error)) return problem(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
-      const cause = failureLine(error, secrets())
-      logger.error({ code: 'inspector_failed', cause }, `The store or the inspector itself failed. The cause: ${cause}`)
-      const name = error instanceof Error ? error.name : 'a value that is not an error'
-      const text = `The store or the inspector itself failed with ${name}. The log has the message.`
-      return problem(503, 'store_failed', text)
-    }
+  function failureOf(error: unknown): Refused {
+    // Messages of this package quote no body.
+    if (isOurs(error)) return new Refused(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
+    const cause = failureLine(error, secrets())
+    logger.error({ code: 'inspector_failed', cause }, `The store or the inspector itself failed. The cause: ${cause}`)
+    const name = error instanceof Error ? error.name : 'a value that is not an error'
+    const text = `The store or the inspector itself failed with ${name}. The log has the message.`
+    return new Refused(503, 'store_failed', text)
   }
+
+  return (asked) =>
+    answerTo(asked).catch((error: unknown) => (error instanceof Refused ? error : failureOf(error)).answer)
+}
+
+export function nothingThere(): Refused {
+  return new Refused(404, 'not_found', 'There is nothing at this address of the inspector.')
 }
 
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    throw new Refused(404, 'not_found', 'There is nothing at this address of the inspector.')
+    throw nothingThere()
   }
 }
 
@@ -157,9 +153,13 @@ export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.Z
   const [type = ''] = (asked.headers.get('content-type') ?? '').split(';')
   if (type.trim().toLowerCase() !== 'application/json')
     throw new Refused(403, 'not_json', 'Changes are asked for with the content-type application/json.')
-  const read = schema.safeParse(parsed(await asked.text()))
-  if (!read.success) throw new Refused(400, 'body_invalid', 'The body is not what this address takes.')
-  return read.data
+  const text = await asked.text()
+  if (text === undefined) throw new Refused(413, 'body_too_large', 'The request is larger than 64 KiB.')
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch {
+    throw new Refused(400, 'body_invalid', 'The body is not the JSON that this address takes.')
+  }
 }
 
 /** What a browser tells of the origin of a request. A form of another page can set neither header. */
@@ -169,12 +169,4 @@ function isSameOrigin(headers: InspectorRequest['headers']): boolean {
   const origin = headers.get('origin')
   const host = headers.get('host')
   return origin !== null && host !== null && URL.parse(origin)?.host === host.toLowerCase()
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Refused(400, 'body_invalid', 'The body is not JSON.')
-  }
 }

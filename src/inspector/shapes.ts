@@ -7,42 +7,44 @@ import type { listEvents } from './events.ts'
 import type { showEvent, showMessage } from './message.ts'
 import type { overview } from './overview.ts'
 import type { Kept } from './quarantine.ts'
-import type { Session } from './routes.ts'
-import type { problemOf } from './server.ts'
+import type { sessionOf } from './routes.ts'
+import type { Problem } from './server.ts'
 
-export type { Session }
+export type { Problem }
+
+type Json<T> = T extends Date ? string : T extends object ? { readonly [K in keyof T]: Json<T[K]> } : T
+
+/** GET api/session. */
+export type Session = Json<Awaited<ReturnType<typeof sessionOf>>>
 /** GET api/overview?range. */
-export type Overview = Awaited<ReturnType<typeof overview>>
+export type Overview = Json<Awaited<ReturnType<typeof overview>>>
 export type Attention = Overview['attention'][number]
 export type Bucket = Overview['plot']['buckets'][number]
 
 /** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
-export type EventList = Awaited<ReturnType<typeof listEvents>>
+export type EventList = Json<Awaited<ReturnType<typeof listEvents>>>
 /** An event, on every page. */
 export type EventRow = EventList['items'][number]
 export type Outcome = EventRow['outcome']
 /** A recorded send. */
 export type Sent = NonNullable<EventList['sent']>[number]
 /** GET api/events/:id?of&project. `of`: the id of its message. */
-export type EventDetail = ReturnType<typeof showEvent>
+export type EventDetail = Json<ReturnType<typeof showEvent>>
 export type Attempt = EventDetail['attempts'][number]
 /** GET api/messages/:messageId?project. */
-export type MessageDetail = Awaited<ReturnType<typeof showMessage>>
+export type MessageDetail = Json<Awaited<ReturnType<typeof showMessage>>>
 export type TimelineEntry = MessageDetail['entries'][number]
 
 /** GET api/dead-letters?type&project&error&from&to&after&limit. */
-export type DeadLetterList = Awaited<ReturnType<Letters['list']>>
+export type DeadLetterList = Json<Awaited<ReturnType<Letters['list']>>>
 /** GET api/dead-letters/ids, with the same filters. */
-export type DeadLetterIds = Awaited<ReturnType<Letters['ids']>>
+export type DeadLetterIds = Json<Awaited<ReturnType<Letters['ids']>>>
 /** POST api/dead-letters/replay | force | discard, `{ ids }`, at most 500. */
-export type DeadLetterResult = Awaited<ReturnType<Letters['change']>>
+export type DeadLetterResult = Json<Awaited<ReturnType<Letters['change']>>>
 
 /** GET api/quarantine?class&code&project&after&limit. */
-export type QuarantineList = Awaited<ReturnType<Kept['list']>>
+export type QuarantineList = Json<Awaited<ReturnType<Kept['list']>>>
 /** POST api/quarantine/reverify `{ dryRun, clockOffsetSeconds? }`. */
-export type ReverifyResult = Awaited<ReturnType<Kept['reverify']>>
+export type ReverifyResult = Json<Awaited<ReturnType<Kept['reverify']>>>
 /** POST api/quarantine/clear `{}`. */
-export type ClearResult = ReturnType<Kept['clear']>
-
-/** Any answer but 2xx. */
-export type Problem = ReturnType<typeof problemOf>
+export type ClearResult = Json<ReturnType<Kept['clear']>>

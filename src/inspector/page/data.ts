@@ -10,9 +10,9 @@ export function now(): number {
 }
 
 /** Returns a function that cancels it. */
-export function after(delayMs: number, what: () => void): () => void {
-  const timer = setTimeout(what, delayMs)
-  return () => clearTimeout(timer)
+export function every(periodMs: number, what: () => void): () => void {
+  const timer = setInterval(what, periodMs)
+  return () => clearInterval(timer)
 }
 
 /** A failed request. `status` is 0 without an answer. */
@@ -43,12 +43,11 @@ export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   } catch {
     throw new NoAnswer(0, 'no_answer', 'The server does not answer.')
   }
+  const { status, ok } = response
   const answer: unknown = await response.json().catch(() => undefined)
-  if (response.ok && answer !== undefined) return answer as T // The server has the same version as the page.
-  const { code, message } = isProblem(answer)
-    ? answer.error
-    : { code: 'not_json', message: `The server answered ${response.status}.` }
-  throw new NoAnswer(response.status, code, message)
+  if (ok && answer !== undefined) return answer as T // The server has the same version as the page.
+  if (!isProblem(answer)) throw new NoAnswer(status, 'not_json', `The server answered ${status}.`)
+  throw new NoAnswer(status, answer.error.code, answer.error.message)
 }
 
 function isProblem(answer: unknown): answer is Problem {
@@ -88,14 +87,9 @@ function decoded(text: string): string {
   }
 }
 
-/** The parameters that a view knows, without empty ones. */
-export function pick(query: Query, names: readonly string[]): Query {
-  return Object.fromEntries(names.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
-}
-
 /** The value of a form field. */
 export function valueOf(target: EventTarget | null): string {
-  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement ? target.value : ''
+  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement ? target.value.trim() : ''
 }
 
 /** With its question mark, without empty and undefined values. */
@@ -131,8 +125,7 @@ export function useAsked<T>(path: string, changes: string): Asked<T> {
     isAsking.current = true
     const asked = wanted.current
     try {
-      const value = await ask<T>(asked.path)
-      setAnswer({ path: asked.path, value })
+      setAnswer({ path: asked.path, value: await ask<T>(asked.path) })
     } catch (error) {
       setAnswer((old) => ({ ...(old.path === asked.path && old), path: asked.path, problem: asNoAnswer(error) }))
     }
@@ -145,4 +138,26 @@ export function useAsked<T>(path: string, changes: string): Asked<T> {
     void run()
   }, [path, changes])
   return answer
+}
+
+/** A page of a list, by the filters and the position that the address names. */
+export interface List<T> {
+  readonly name: string
+  readonly query: Query
+  readonly after: string | undefined
+  readonly isFiltered: boolean
+  readonly asked: Asked<T>
+}
+
+/** `name` is the list's in the address and on the server, `filters` what it can be asked for. */
+export function useList<T>(
+  name: string,
+  filters: readonly string[],
+  { query: given }: Route,
+  changes: string,
+): List<T> {
+  const { after: position } = given
+  const query = Object.fromEntries(Object.entries(given).filter(([key, value]) => value && filters.includes(key)))
+  const asked = useAsked<T>(`api/${name}${queryOf({ ...query, after: position })}`, changes)
+  return { name, query, after: position, isFiltered: Object.keys(query).length > 0, asked }
 }

@@ -1,163 +1,179 @@
-/** Confirmation and progress of changes. */
-import { useEffect, useRef, useState } from 'preact/hooks'
-import type { VNode } from 'preact'
-import type { DeadLetterResult, EventRow } from '../shapes.ts'
-import { asNoAnswer, href, post, type NoAnswer } from './data.ts'
-import { h, type Child, type Decision, type Question, type Targets, type View } from './ui.ts'
+/** Changes: the question before, the progress, and the result of each item. */
+import { render, type VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import type { DeadLetterResult, EventRow, Session } from '../shapes.ts'
+import { asNoAnswer, href, post, type NoAnswer, type Route } from './data.ts'
+import { h, say, type Child } from './ui.ts'
 import * as labels from './labels.ts'
 import * as ui from './ui.ts'
 
-const A_BATCH = 100
-const MOST_LISTED = 500
+/** The properties of a view. */
+export interface View {
+  readonly session: Session
+  readonly route: Route
+  /** Differs whenever something may have changed. */
+  readonly changes: string
+  readonly decide: (decision: Decision, targets: Targets) => void
+  /** Makes every view reload. */
+  readonly refresh: () => void
+}
 
-interface DialogProps {
-  readonly isOpen: boolean
+/**
+ * Opened by a call rather than an attribute, so that the rest of the page is inert. Resolves to the values of its form, or to
+ * undefined if it was left otherwise than by the button `yes`.
+ */
+export function openDialog(title: string, content: Child): Promise<FormData | undefined> {
+  const dialog = document.createElement('dialog')
+  dialog.ariaLabel = title
+  document.body.append(dialog)
+  render(h`<form method="dialog"><h2>${title}</h2>${content}</form>`, dialog)
+  dialog.showModal()
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => {
+      const form = dialog.returnValue === 'yes' ? dialog.querySelector('form') : null
+      resolve(form === null ? undefined : new FormData(form))
+      dialog.remove()
+    })
+  })
+}
+
+interface Question {
   readonly title: string
-  readonly onClose: () => void
-  readonly children?: Child
+  readonly text: string
+  readonly yes: string
+  readonly isGrave?: boolean
+  /** An optional checkbox. */
+  readonly option?: Child
 }
 
-/** Opened by a call rather than an attribute, so that the rest of the page is inert. */
-export function Dialog({ isOpen, title, onClose, children }: DialogProps): VNode | VNode[] {
-  const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal()
-    else dialog.current?.close()
-  }, [isOpen])
-  return h`<dialog ref=${dialog} aria-label=${title} onClose=${onClose}>${isOpen && h`<h2>${title}</h2>${children}`}</dialog>`
+/** Resolves to undefined if the reader cancels, else to whether the option is ticked. */
+export async function confirm({ title, text, yes, isGrave = false, option }: Question): Promise<boolean | undefined> {
+  const answer = await openDialog(
+    title,
+    h`<p>${text}</p>
+      ${option && h`<p><label><input type="checkbox" name="option" /> ${option}</label></p>`}
+      <div class="tools end">
+        <button autofocus>Cancel</button>
+        <button value="yes" class=${isGrave ? 'grave' : 'main'}>${yes}</button>
+      </div>`,
+  )
+  return answer?.has('option')
 }
 
-interface QuestionProps {
-  readonly question: Question | undefined
-  readonly onAnswer: () => void
+export type Decision = 'replay' | 'discard'
+
+/** The dead letters that a decision is about. */
+export interface Targets {
+  /** Such as `message.failed of m-1`, or `19 dead letters`. */
+  readonly name: string
+  readonly count: number
+  readonly ids: () => Promise<readonly string[]>
 }
 
-export function QuestionDialog({ question, onAnswer }: QuestionProps): VNode | VNode[] {
-  const option = useRef<HTMLInputElement>(null)
-  function yes(): void {
-    const isTicked = option.current?.checked === true
-    onAnswer()
-    question?.onYes(isTicked)
-  }
-  return h`<${Dialog} isOpen=${question !== undefined} title=${question?.title ?? ''} onClose=${onAnswer}>
-    <p>${question?.text}</p>
-    ${question?.option && h`<p><label><input ref=${option} type="checkbox" /> ${question.option.label}</label><br /><small>${ui.prose(question.option.what)}</small></p>`}
-    <div class="tools end">
-      <button type="button" autofocus onClick=${onAnswer}>Cancel</button>
-      <button type="button" class=${question?.isGrave === true ? 'grave' : 'main'} onClick=${yes}>${question?.yes}</button>
-    </div>
-  <//>`
+interface Words extends Omit<Question, 'title'> {
+  readonly done: string
+}
+
+const WORDS: Readonly<Record<Decision, Words>> = {
+  replay: {
+    yes: 'Replay',
+    done: 'Will run again',
+    text: 'The handlers run again, soon and from the first attempt on.',
+    option: h`Replay as if on time<br /><small>Otherwise an event whose message has a newer report by now comes as
+      <code>late</code>.</small>`,
+  },
+  discard: {
+    yes: 'Discard',
+    done: 'Discarded',
+    text: 'Discarded events are never dispatched again. This cannot be undone.',
+    isGrave: true,
+  },
 }
 
 interface Work {
-  readonly doing: string
+  readonly yes: string
   readonly total: number
   readonly results: readonly { readonly id: string; readonly text: string; readonly isDone: boolean }[]
   readonly problem?: NoAnswer
   readonly isOver: boolean
 }
 
-type Words = Pick<Question, 'yes' | 'text' | 'option'> & { readonly doing: string; readonly done: string }
-
-const WORDS: Readonly<Record<Decision, Words>> = {
-  replay: {
-    yes: 'Replay',
-    doing: 'Replaying',
-    done: 'Will run again',
-    text: 'The handlers run again, soon and from the first attempt on.',
-    option: {
-      label: 'Replay as if on time',
-      what: 'Otherwise an event whose message has a newer report by now comes as `late`.',
-    },
-  },
-  discard: {
-    yes: 'Discard',
-    doing: 'Discarding',
-    done: 'Discarded',
-    text: 'Discarded events are never dispatched again. This cannot be undone.',
-  },
-}
+const A_BATCH = 100
 
 /** `panel` shows the progress of a change. `leave` removes it once the change is complete. */
-export function useDecisions({ confirm, say, refresh }: Pick<View, 'confirm' | 'say' | 'refresh'>) {
+export function useDecisions(refresh: () => void) {
   const [work, setWork] = useState<Work>()
 
-  async function run({ doing, done }: Words, change: Decision | 'force', ids: readonly string[]): Promise<void> {
-    const results: Work['results'][number][] = []
-    const state = { doing, total: ids.length }
+  async function run(decision: Decision, { name, ids: find }: Targets): Promise<void> {
+    const { done, ...words } = WORDS[decision]
+    const isForced = await confirm({ ...words, title: `${words.yes} ${name}?` })
+    if (isForced === undefined) return
+    const path = `api/dead-letters/${isForced ? 'force' : decision}`
+    let state: Work = { yes: words.yes, total: 0, results: [], isOver: false }
     try {
+      const ids = await find()
+      state = { ...state, total: ids.length }
       for (let from = 0; from < ids.length; from += A_BATCH) {
-        setWork({ ...state, results: [...results], isOver: false })
-        const batch = { ids: ids.slice(from, from + A_BATCH) }
-        const answer = await post<DeadLetterResult>(`api/dead-letters/${change}`, batch)
-        results.push(
+        setWork(state)
+        const answer = await post<DeadLetterResult>(path, { ids: ids.slice(from, from + A_BATCH) })
+        const results = [
+          ...state.results,
           ...answer.done.map((id) => ({ id, text: done, isDone: true })),
           ...answer.missing.map((id) => ({ id, text: 'No longer a dead letter', isDone: false })),
           ...answer.failed.map(({ id, why }) => ({ id, text: why, isDone: false })),
-        )
+        ]
+        state = { ...state, results }
       }
-      setWork({ ...state, results, isOver: true })
+      setWork({ ...state, isOver: true })
     } catch (error) {
-      setWork({ ...state, results, problem: asNoAnswer(error), isOver: true })
+      setWork({ ...state, problem: asNoAnswer(error), isOver: true })
     }
-    const succeeded = results.filter(({ isDone }) => isDone).length
-    say(`${done}: ${ui.several(succeeded, 'event')}.`)
+    say(`${done}: ${ui.several(state.results.filter(({ isDone }) => isDone).length, 'event')}.`)
     refresh()
   }
 
-  function decide(decision: Decision, { name, ids }: Targets): void {
-    const words = WORDS[decision]
-    confirm({
-      ...words,
-      title: `${words.yes} ${name}?`,
-      isGrave: decision === 'discard',
-      onYes(isForced) {
-        ids().then(
-          (all) => run(words, isForced ? 'force' : decision, all),
-          (error: unknown) => setWork({ doing: '', total: 0, results: [], problem: asNoAnswer(error), isOver: true }),
-        )
-      },
-    })
-  }
-
   return {
-    decide,
+    decide: (decision: Decision, targets: Targets): void => void run(decision, targets),
     panel: work && workPanel(work, () => setWork(undefined)),
     leave: (): void => setWork((now) => (now?.isOver === true ? undefined : now)),
   }
 }
 
+const MOST_LISTED = 500
+
 /** The progress of a change, and the result of each item. */
-function workPanel({ doing, total, results, problem, isOver }: Work, close: () => void): Child {
-  const texts = new Map<string, number>()
-  for (const { text } of results) texts.set(text, (texts.get(text) ?? 0) + 1)
-  const summary = [...texts].map(([text, number]) => `${text}: ${ui.several(number, 'event')}.`).join(' ')
+function workPanel({ yes, total, results, problem, isOver }: Work, close: () => void): VNode | VNode[] {
+  const summary = [...Map.groupBy(results, ({ text }) => text)].map(
+    ([text, { length }]) => `${text}: ${ui.several(length, 'event')}.`,
+  )
   const isWell = problem === undefined && results.every(({ isDone }) => isDone)
-  const listed = results.slice(0, MOST_LISTED)
+  const progress = h`<label>${yes}: ${ui.count(results.length)} of ${ui.several(total, 'event')}…
+    <progress max=${total} value=${results.length} /></label>`
+  const each = ({ id, text }: Work['results'][number]): Child =>
+    h`<li key=${id}>${ui.code(id, href(['event', id]))} ${text}</li>`
   return h`<div class=${`note ${isWell ? 'good' : 'warn'}`}>
-    ${
-      isOver
-        ? h`<div class="between"><span>${summary}</span><button type="button" onClick=${close}>Dismiss</button></div>`
-        : h`<label>${doing} ${ui.count(results.length)} of ${ui.several(total, 'event')}… <progress max=${total} value=${results.length} /></label>`
-    }
-    ${problem && ui.problemBox(problem)}
+    ${!isOver && progress}
     ${
       isOver &&
-      listed.length > 0 &&
-      h`<details><summary>Each of them</summary><ul class="results">${listed.map(
-        ({ id, text }) => h`<li key=${id}>${ui.code(id, href(['event', id]))} ${text}</li>`,
-      )}</ul></details>`
+      h`<div class="between"><span>${summary.join(' ')}</span><button type="button" onClick=${close}>Dismiss</button></div>
+        ${problem && ui.problemBox(problem)}
+        ${
+          results.length > 0 &&
+          h`<details><summary>Each of them</summary><ul class="results">${results.slice(0, MOST_LISTED).map(each)}</ul></details>`
+        }`
     }
   </div>`
 }
 
-/** The buttons of a dead letter, for readers with the right. */
+/** The buttons of dead letters, for readers with the right. `names` is what a button is about, for screen readers. */
 export function decisions({ session, decide }: View, targets: Targets, names = targets.name, all = ''): Child {
   if (!session.may.write) return undefined
-  const button = (decision: Decision, label: string): Child =>
-    h`<button type="button" class=${decision === 'discard' ? 'grave' : ''} disabled=${targets.count === 0}
-      aria-label=${`${label} ${names}`} onClick=${() => decide(decision, targets)}>${label}${all}</button>`
-  return [button('replay', 'Replay'), button('discard', 'Discard')]
+  const button = (decision: Decision): Child => {
+    const { yes, isGrave = false } = WORDS[decision]
+    return h`<button type="button" class=${isGrave ? 'grave' : ''} disabled=${targets.count === 0}
+      aria-label=${`${yes} ${names}`} onClick=${() => decide(decision, targets)}>${yes}${all}</button>`
+  }
+  return [button('replay'), button('discard')]
 }
 
 export function decisionsOf(view: View, event: EventRow): Child {

@@ -1,57 +1,35 @@
-/** Keyboard: a key for each view, and selecting and opening rows. */
-import { useEffect, useRef } from 'preact/hooks'
-import { go } from './data.ts'
+/** Keyboard: selecting and opening rows, and the keys of the page. */
+import { useEffect } from 'preact/hooks'
 
-export const KEYS = [
-  ['j', 'Next row'],
-  ['k', 'Previous row'],
-  ['Enter', 'Open the row'],
-  ['x', 'Select the row'],
-  ['/', 'Search'],
-  ['o', 'Overview'],
-  ['e', 'Events'],
-  ['d', 'Dead letters'],
-  ['q', 'Quarantine'],
-  ['r', 'Refresh'],
-  ['p', 'Pause, or go on'],
-  ['u', 'UTC or local time'],
-  ['?', 'This help'],
-] as const
+export interface Key {
+  readonly key: string
+  readonly what: string
+  /** Absent for what browsers do themselves. */
+  readonly run?: () => void
+}
 
-type Key = (typeof KEYS)[number][0]
-type Actions = Readonly<Record<'search' | 'help' | 'refresh' | 'pause' | 'zone', () => void>>
+export const ROW_KEYS: readonly Key[] = [
+  { key: 'j', what: 'Next row', run: () => step(1) },
+  { key: 'k', what: 'Previous row', run: () => step(-1) },
+  { key: 'Enter', what: 'Open the row' },
+  { key: 'x', what: 'Select the row', run: tick },
+]
 
-export function useKeys({ search: toSearch, help, refresh, pause, zone: toZone }: Actions): void {
-  const actions: Readonly<Record<Exclude<Key, 'Enter'>, () => void>> = {
-    j: () => step(1),
-    k: () => step(-1),
-    x: () => rowOf(document.activeElement)?.querySelector<HTMLInputElement>('input[type=checkbox]')?.click(),
-    '/': toSearch,
-    o: () => go(['overview']),
-    e: () => go(['events']),
-    d: () => go(['dead-letters']),
-    q: () => go(['quarantine']),
-    r: refresh,
-    p: pause,
-    u: toZone,
-    '?': help,
-  }
-  const latest = useRef(actions)
-  latest.current = actions
+export function useKeys(keys: readonly Key[]): void {
   useEffect(() => {
     function onKey(event: KeyboardEvent): void {
-      const { target, key } = event
+      const { target } = event
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       if (!(target instanceof HTMLElement) || target.closest('dialog[open]') !== null) return
-      if (isField(target) && key === 'Escape') target.blur()
-      if (isField(target) || !isAction(key)) return
+      if (isField(target) && event.key === 'Escape') target.blur()
+      const run = isField(target) ? undefined : keys.find(({ key }) => key === event.key)?.run
+      if (run === undefined) return
       event.preventDefault()
-      latest.current[key]()
+      run()
     }
-    const isAction = (key: string): key is keyof typeof actions => Object.hasOwn(latest.current, key)
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  }, [])
+  }, [keys])
 }
 
 export function isField(element: Element | null): boolean {
@@ -64,6 +42,10 @@ function step(by: 1 | -1): void {
   const row = rowOf(document.activeElement)
   const at = items.findIndex((item) => item === document.activeElement || (row !== null && rowOf(item) === row))
   items[at === -1 ? (by === 1 ? 0 : items.length - 1) : at + by]?.focus()
+}
+
+function tick(): void {
+  rowOf(document.activeElement)?.querySelector<HTMLInputElement>('input[type=checkbox]')?.click()
 }
 
 function rowOf(element: Element | null): Element | null {

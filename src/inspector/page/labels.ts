@@ -1,5 +1,5 @@
 /** Names, colours and links of events, messages and sends. */
-import type { EventDetail, EventRow, Outcome, Sent } from '../shapes.ts'
+import type { EventRow, Outcome, Sent } from '../shapes.ts'
 import { href } from './data.ts'
 import { h, type Child } from './ui.ts'
 import * as ui from './ui.ts'
@@ -12,11 +12,6 @@ export const OUTCOMES: Readonly<Record<Outcome, readonly [label: string, tone: s
   dead: ['Dead letter', 'bad'],
 }
 
-export function outcomeBadge(outcome: Outcome): Child {
-  const [label, tone] = OUTCOMES[outcome]
-  return ui.badge(label, `dot ${tone}`)
-}
-
 export const SENT: Readonly<Record<Sent['state'], readonly [label: string, tone: string, why: string]>> = {
   waiting: ['Awaited', 'calm', 'No final report yet, and the deadline is ahead.'],
   overdue: ['Overdue', 'warn', 'No final report came by the deadline, nor since.'],
@@ -26,8 +21,8 @@ export const SENT: Readonly<Record<Sent['state'], readonly [label: string, tone:
   unknown: ['Unknown', 'warn', 'No answer to the send came: it is not known whether it was sent.'],
 }
 
-export function sentBadge(state: Sent['state']): Child {
-  const [label, tone] = SENT[state]
+/** Of one of these. */
+export function dot([label, tone]: readonly [label: string, tone: string, ...more: string[]]): Child {
   return ui.badge(label, `dot ${tone}`)
 }
 
@@ -50,12 +45,10 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
   return href(['message', messageId], { project })
 }
 
-/** The identification of an event without a message. */
-export function messageLink({
-  messageId,
-  project,
-  about,
-}: Partial<Pick<EventRow, 'messageId' | 'project' | 'about'>>): Child {
+type Named = { readonly [K in 'messageId' | 'project' | 'about']?: string | undefined }
+
+/** An event without a message has another identification. */
+export function messageLink({ messageId, project, about }: Named): Child {
   if (messageId === undefined) return ui.code(about)
   return ui.idText(messageId, 'message id', hrefOfMessage(messageId, project))
 }
@@ -76,11 +69,11 @@ export function statusOf({ status, statusCode }: EventRow): string | undefined {
   return status === undefined || status === String(statusCode) ? String(statusCode) : `${status} (${statusCode})`
 }
 
-export function via({ channel, carrier, network }: EventRow): string {
+export function channelOf({ channel, carrier, network }: EventRow): string {
   return [channel, carrier ?? network].filter((part) => part !== undefined).join(' · ')
 }
 
-export function failureLine({ kind, resend, reason, cause }: NonNullable<EventDetail['failure']>): Child {
+export function failureLine({ kind, resend, reason, cause }: NonNullable<EventRow['failure']>): Child {
   return h`<p class=${`note ${resend ? 'warn' : 'bad'}`}>
     <strong>Failed, ${kind}: ${resend ? 'send it again.' : 'do not send it again.'}</strong>${' '}
     ${[cause, reason].filter((part) => part !== undefined).join(': ')}

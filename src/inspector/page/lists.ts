@@ -1,28 +1,27 @@
-/** Lists of events, newest first, one line each: by filters or search, and dead letters by error. */
+/** Lists of events, newest first, one line each: by filters or search, and dead letters by error. Their filters. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { DeadLetterList, EventList, EventRow, Sent } from '../shapes.ts'
-import { href, idsOf, pick, queryOf, useAsked, type Query } from './data.ts'
-import { decisions, decisionsOf } from './deciding.ts'
-import { filters } from './filters.ts'
-import { h, type Child, type Column, type Targets, type View } from './ui.ts'
+import type { DeadLetterList, EventList, EventRow, Sent, Session } from '../shapes.ts'
+import { go, href, idsOf, now, queryOf, useList, valueOf, type List, type Query } from './data.ts'
+import { decisions, decisionsOf, type Targets, type View } from './deciding.ts'
+import { h, type Child, type Column } from './ui.ts'
 import * as labels from './labels.ts'
 import * as ui from './ui.ts'
 
-const EVENTS = ['type', 'outcome', 'project', 'channel', 'carrier', 'from', 'to']
-const LETTERS = ['type', 'project', 'from', 'to']
+const EVENTS = ['type', 'outcome', 'project', 'channel', 'carrier']
+const LETTERS = ['type', 'project']
+const TIMES = ['from', 'to']
 
 export function EventsView(view: View): VNode | VNode[] {
-  const { query: given } = view.route
-  const query = pick(given, [...EVENTS, 'q'])
-  const asked = useAsked<EventList>(`api/events${queryOf({ ...query, after: given['after'] })}`, view.changes)
+  const list = useList<EventList>('events', [...EVENTS, ...TIMES, 'q'], view.route, view.changes)
+  const { query, asked } = list
   const { message } = asked.value ?? {}
   useEffect(() => {
     // A message id leads to its timeline. Back leads to the view before the search.
     if (message !== undefined && message.messageId === query['q'])
       location.replace(labels.hrefOfMessage(message.messageId, message.project))
   }, [message?.messageId])
-  return h`${ui.heading('Events')}${filters(view, ['events'], EVENTS, query)}
+  return h`${ui.heading('Events')}${filters(list, EVENTS, view.session)}
     ${ui.answered(asked, ({ items, next, lookedBackTo, sent, sentBefore }) => [
       sent && [h`<h2>Sent to this recipient</h2>`, sends(sent)],
       sentBefore !== undefined &&
@@ -30,11 +29,10 @@ export function EventsView(view: View): VNode | VNode[] {
       sent && items.length > 0 && h`<h2>Reports that name this recipient</h2>`,
       items.length > 0
         ? h`<${EventTable} view=${view} items=${items} />`
-        : sent === undefined && nothing(next !== undefined, query),
+        : sent === undefined && nothing(next !== undefined, list),
       lookedBackTo !== undefined && h`<p class="quiet">Searched back to ${ui.time(lookedBackTo, true)}.</p>`,
       ui.pages(
-        view,
-        query,
+        list,
         next,
         ['Newest', lookedBackTo === undefined ? 'Older' : 'Search further back'],
         items.length > 0 && [ui.quiet(ui.several(items.length, 'event')), exportLinks(query)],
@@ -48,7 +46,7 @@ function exportLinks(query: Query): Child {
   return h`<span class="end">Export: ${link('csv')} ${link('json')}</span>`
 }
 
-function nothing(hasMore: boolean, query: Query): Child {
+function nothing(hasMore: boolean, { query, isFiltered }: List<unknown>): Child {
   if (hasMore) return ui.empty('None found so far.')
   if (query['q'] !== undefined)
     return ui.empty(
@@ -56,8 +54,7 @@ function nothing(hasMore: boolean, query: Query): Child {
       'Enter it as a whole; a number begins with its country code.',
       h`It may have been refused: look into <a href="#/quarantine">quarantine</a>.`,
     )
-  if (Object.keys(query).length > 0)
-    return ui.empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
+  if (isFiltered) return ui.empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
   return ui.empty('No events yet.', 'They appear as soon as callbacks of the service arrive.')
 }
 
@@ -71,27 +68,25 @@ function sends(sent: readonly Sent[]): Child {
       ['Message', 'message', labels.messageLink],
       ['Channel', 'via', ({ channel }) => channel],
       ['Newest report', 'what', ({ lastReport }) => lastReport && labels.typeName(lastReport)],
-      ['State', 'outcome', ({ state, refused }) => [labels.sentBadge(state), ' ', ui.quiet(refused)]],
+      ['State', 'outcome', ({ state, refused }) => [labels.dot(labels.SENT[state]), ' ', ui.quiet(refused)]],
     ],
   })
 }
 
 export function DeadLettersView(view: View): VNode | VNode[] {
-  const query = pick(view.route.query, [...LETTERS, 'error'])
-  const { after } = view.route.query
-  const asked = useAsked<DeadLetterList>(`api/dead-letters${queryOf({ ...query, after })}`, view.changes)
+  const list = useList<DeadLetterList>('dead-letters', [...LETTERS, ...TIMES, 'error'], view.route, view.changes)
+  const { query, isFiltered, after, asked } = list
   return h`${ui.heading('Dead letters')}${ui.answered(asked, ({ items, groups, matching, total, isCut, next }) => [
     causes(groups, view, query),
-    filters(view, ['dead-letters'], LETTERS, query),
+    filters(list, LETTERS, view.session),
     items.length > 0
       ? h`<${EventTable} view=${view} items=${items} all=${lettersOf(query, matching)} />`
       : ui.empty(
-          Object.keys(query).length > 0 || after !== undefined ? 'No dead letter matches.' : 'No dead letters.',
+          isFiltered || after !== undefined ? 'No dead letter matches.' : 'No dead letters.',
           'An event whose handlers fail in every attempt stays here until you replay or discard it.',
         ),
     ui.pages(
-      view,
-      query,
+      list,
       next,
       ['Newest', 'Older'],
       ui.quiet(`${ui.count(matching)} of ${ui.several(total, 'dead letter')}`, isCut && '; more come after these'),
@@ -105,22 +100,22 @@ function lettersOf(query: Query, count: number): Targets {
 }
 
 function causes(groups: DeadLetterList['groups'], view: View, query: Query): Child {
-  const isGroup = query['error'] !== undefined
+  const { error } = query
   return ui.problems(
     'By error',
     groups
-      .filter(({ id }) => !isGroup || id === query['error'])
+      .filter(({ id }) => error === undefined || id === error)
       .map(({ id, cause, count, since, last }) => ({
         key: id,
         tone: 'bad',
         text: h`<p class="line" title=${cause}><b>${ui.count(count)}×</b> ${cause}</p>
           <small>since ${ui.time(since)}, last ${ui.time(last, true)}</small>`,
         remedy: [
-          !isGroup && ui.linkButton('Show', ['dead-letters'], { ...query, error: id }),
+          error === undefined && ui.linkButton('Show', ['dead-letters'], { ...query, error: id }),
           decisions(view, lettersOf({ ...query, error: id }, count), `all: ${cause}`, ' all'),
         ],
       })),
-    isGroup && ui.linkButton('Show all errors', ['dead-letters'], { ...query, error: undefined }),
+    error !== undefined && ui.linkButton('Show all errors', ['dead-letters'], { ...query, error: undefined }),
     h`<p class="quiet">Fix the error; the log has the stack. Then replay.</p>`,
   )
 }
@@ -138,11 +133,7 @@ function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
   const dead = items.filter(({ outcome }) => outcome === 'dead').map(({ id }) => id)
   const isDecided = view.session.may.write && dead.length > 0
   const here = dead.filter((id) => chosen.has(id))
-  const selected = {
-    name: ui.several(here.length, 'dead letter'),
-    count: here.length,
-    ids: () => Promise.resolve(here),
-  }
+  const selected = { ...lettersOf({}, here.length), ids: () => Promise.resolve(here) }
   const isAll = all !== undefined && all.count > dead.length && here.length === dead.length
 
   function box(label: string, ids: readonly string[]): Child {
@@ -154,7 +145,7 @@ function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
 
   const columns: readonly (Column<EventRow> | false)[] = [
     isDecided && [
-      'Selected',
+      'Selection',
       'choose',
       (row) => row.outcome === 'dead' && box(`Select ${labels.nameOf(row)}`, [row.id]),
     ],
@@ -163,7 +154,7 @@ function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
     ['Project', 'project', ({ project }) => project],
     ['Message', 'message', labels.messageLink],
     ['Recipient', 'recipient', ({ recipient }) => ui.code(recipient)],
-    ['Via', 'via', labels.via],
+    ['Channel', 'via', labels.channelOf],
     ['Latency', 'number', latency],
     ['Outcome', 'outcome', outcomeOf],
     isDecided && ['Actions', 'do', (row) => decisionsOf(view, row)],
@@ -176,13 +167,7 @@ function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
       ${isAll && h`<span>All ${ui.count(all.count)} that match:</span>${decisions(view, all, 'all that match', ' all')}`}
     </div>`
   }
-  ${ui.table({
-    caption: 'Events, newest first',
-    rows: items,
-    keyOf: ({ id }) => id,
-    isMarked: ({ id }) => chosen.has(id),
-    columns,
-  })}`
+  ${ui.table({ caption: 'Events, newest first', rows: items, keyOf: ({ id }) => id, isMarked: ({ id }) => chosen.has(id), columns })}`
 }
 
 /** From arrival until the handlers were done. */
@@ -194,7 +179,85 @@ function latency({ receivedAt, endedAt, outcome }: EventRow): Child {
 function outcomeOf({ outcome, attempts = 0, dueAt, error }: EventRow): Child {
   const [head = ''] = error?.split('\n', 1) ?? []
   const next = outcome === 'retrying' && dueAt !== undefined && `, next ${ui.age(new Date(dueAt))}`
-  return h`${labels.outcomeBadge(outcome)}
+  return h`${labels.dot(labels.OUTCOMES[outcome])}
     ${next && h`<small> ${ui.several(attempts, 'attempt')}${next}</small>`}
     ${head !== '' && h`<small class="error" title=${head}> ${head}</small>`}`
+}
+
+type Choices = readonly (readonly [value: string, label: string])[]
+
+const PERIODS = [['900', '15 min'], ['3600', '1 h'], ['86400', '24 h'], ['604800', '7 days']] as const // prettier-ignore
+
+/** The choices of a filter by its name. A filter without choices is a text field. */
+const CHOICES: Readonly<Record<string, (session: Session) => Choices>> = {
+  type: ({ types }) => types.map(same),
+  outcome: () => Object.entries(labels.OUTCOMES).map(([name, [label]]) => [name, label]),
+  project: ({ projects }) => projects.map(same),
+  carrier: ({ carriers }) => carriers.map(same),
+}
+
+function same(name: string): readonly [string, string] {
+  return [name, name]
+}
+
+/** A phone shows them on request. */
+const isWide = matchMedia('(min-width: 44rem)').matches
+
+/** Each change goes into the address at once. */
+function filters({ name: list, query }: List<unknown>, names: readonly string[], session: Session): Child {
+  const change =
+    (read: (value: string) => Query) =>
+    ({ currentTarget }: Event): void =>
+      go([list], { ...query, ...read(valueOf(currentTarget)) })
+
+  function control(name: string): Child {
+    const chosen = query[name] ?? ''
+    const choices = CHOICES[name]?.(session)
+    const onChange = change((value) => ({ [name]: value }))
+    if (choices === undefined)
+      return h`<${ui.Field} id=${`filter-${name}`} size="10" value=${chosen} onChange=${onChange} />`
+    const isKnown = chosen === '' || choices.some(([value]) => value === chosen)
+    return select(name, 'any', isKnown ? choices : [...choices, same(chosen)], chosen, onChange)
+  }
+
+  const moment = (name: string): Child =>
+    h`<${ui.Field} id=${`filter-${name}`} type="datetime-local" step="1" value=${toField(query[name] ?? '')}
+      onChange=${change((value) => ({ [name]: fromField(value) }))} />`
+  const ofLast = change((seconds) => ({
+    from: new Date(now() - Number(seconds) * 1_000).toISOString(),
+    to: undefined,
+  }))
+  const active = Object.keys(query).filter((name) => name !== 'q').length
+  return h`<details class="filters" open=${isWide}>
+    <summary>${active === 0 ? 'Filters' : `Filters (${active})`}</summary>
+    <form aria-label="Filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      ${names.map((name) => field(name, name.charAt(0).toUpperCase() + name.slice(1), control(name)))}
+      ${field('from', 'Start', moment('from'))}
+      ${field('to', 'End', moment('to'))}
+      ${field('period', 'Period', select('period', 'choose', PERIODS, '', ofLast))}
+      ${Object.keys(query).length > 0 && h`<a class="button" href=${href([list])}>Clear</a>`}
+    </form>
+  </details>`
+}
+
+function field(name: string, label: string, control: Child): Child {
+  return h`<div class="field" key=${name}><label for=${`filter-${name}`}>${label}</label>${control}</div>`
+}
+
+function select(name: string, none: string, choices: Choices, chosen: string, onChange: (event: Event) => void): Child {
+  return h`<select id=${`filter-${name}`} value=${chosen} onChange=${onChange}>
+    <option value="" selected=${chosen === ''}>${none}</option>
+    ${choices.map(([value, text]) => h`<option value=${value} selected=${value === chosen}>${text}</option>`)}
+  </select>`
+}
+
+/** The value of such a field: in the displayed zone, without naming it. */
+function toField(iso: string): string {
+  const at = new Date(iso)
+  return Number.isNaN(at.getTime()) ? '' : ui.inZone(at).slice(0, 19)
+}
+
+function fromField(text: string): string {
+  const at = new Date(ui.zone.isUtc && text !== '' ? `${text}Z` : text)
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString()
 }

@@ -2,8 +2,8 @@
 import type { VNode } from 'preact'
 import type { Attention, Bucket, Overview } from '../shapes.ts'
 import { href, idsOf, queryOf, useAsked } from './data.ts'
-import { decisions } from './deciding.ts'
-import { h, type Child, type View } from './ui.ts'
+import { decisions, type View } from './deciding.ts'
+import { h, type Child } from './ui.ts'
 import * as ui from './ui.ts'
 
 export function OverviewView(view: View): VNode | VNode[] {
@@ -13,31 +13,22 @@ export function OverviewView(view: View): VNode | VNode[] {
 }
 
 function whole(overview: Overview, view: View): Child {
-  const { storeAlone } = view.session
   const { stats, oldestDueMs = 0, quarantined, since, attention, carriers } = overview
-  const types = Object.entries(stats.byType).filter(([, count]) => count > 0)
+  const types = Object.entries(stats.byType).map(([name, count]) => ({ name, count, last: undefined }))
   return [
     needsAttention(attention, view),
-    storeAlone && ui.aloneNote(),
     h`<ul class="tiles">
       ${tile('Accepted', stats.taken, ['events'])}
       ${tile('Duplicates', stats.duplicates)}
       ${tile('Late', stats.late, ['events'], { type: 'late' })}
       ${tile('Refused', stats.refused, ['quarantine'])}
-      ${tile('Waiting', stats.unsettled, ['events'], { outcome: 'waiting' }, oldestDueMs >= 1_000 ? `the oldest for ${ui.duration(oldestDueMs)}` : '')}
+      ${tile('Waiting', stats.unsettled, ['events'], { outcome: 'waiting' }, oldestDueMs >= 1_000 && `the oldest for ${ui.duration(oldestDueMs)}`)}
       ${tile('Dead letters', stats.deadLetters, ['dead-letters'])}
       ${tile('In quarantine', quarantined, ['quarantine'])}
     </ul>`,
     h`<p class="quiet">Accepted, duplicates, late and refused: by this process since ${ui.time(since)}. Other figures are current totals.</p>`,
-    !storeAlone && plotPanel(overview.plot),
-    h`<div class="columns">
-      ${tally(
-        'By type',
-        'type',
-        types.map(([name, count]) => ({ name, count, last: undefined })),
-      )}
-      ${tally('By carrier', 'carrier', carriers)}
-    </div>`,
+    !view.session.storeAlone && plotPanel(overview.plot),
+    h`<div class="columns">${tally('By type', 'type', types)}${tally('By carrier', 'carrier', carriers)}</div>`,
   ]
 }
 
@@ -56,7 +47,7 @@ function needsAttention(all: readonly Attention[], view: View): Child {
   )
 }
 
-/** The action that fixes the problem, or a link to it. */
+/** What each problem leads to. Dead letters can be replayed at once. */
 function remedy({ what, count: number = 0, group, text, title }: Attention, view: View): Child {
   if (what === 'health') return undefined
   if (what === 'refused') return ui.linkButton('Show and verify again', ['quarantine'], { class: group })
@@ -66,35 +57,27 @@ function remedy({ what, count: number = 0, group, text, title }: Attention, view
   return [ui.linkButton('Show', ['dead-letters'], { error: group }), decisions(view, targets, `all: ${text}`, ' all')]
 }
 
-function tile(name: string, number: number | undefined, path?: readonly string[], query = {}, more = ''): Child {
-  const content = h`<b>${number === undefined ? '–' : ui.count(number)}</b><span>${name}</span>${more !== '' && h`<small>${more}</small>`}`
+function tile(name: string, number: number | undefined, path?: readonly string[], query = {}, more?: Child): Child {
+  const content = h`<b>${number === undefined ? '–' : ui.count(number)}</b><span>${name}</span>${more && h`<small>${more}</small>`}`
   return h`<li class="tile">${path === undefined ? h`<div>${content}</div>` : h`<a href=${href(path, query)}>${content}</a>`}</li>`
 }
 
-/** Names with their counts, largest first, each with a bar and a link to its events. */
-function tally(title: string, filter: string, rows: Overview['carriers']): Child {
-  const most = Math.max(...rows.map(({ count }) => count))
+/** Names with their counts, largest first, each with a link to its events. */
+function tally(title: string, filter: string, all: Overview['carriers']): Child {
+  const rows = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
   if (rows.length === 0) return undefined
-  return ui.panel(
-    title,
-    ui.table({
-      caption: title,
-      class: 'tally',
-      rows: rows.toSorted((a, b) => b.count - a.count),
-      keyOf: ({ name }) => name,
-      columns: [
-        ['Name', '', ({ name }) => h`<a href=${href(['events'], { [filter]: name })}>${name}</a>`],
-        ['Last report', 'when', ({ last }) => ui.time(last, true)],
-        ['Count', 'number', ({ count }) => ui.count(count)],
-        [
-          'Share',
-          'share',
-          ({ count }) =>
-            h`<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.max(1, (100 * count) / most)} height="6" /></svg>`,
-        ],
-      ],
-    }),
-  )
+  const table = ui.table({
+    caption: title,
+    class: 'tally',
+    rows,
+    keyOf: ({ name }) => name,
+    columns: [
+      ['Name', '', ({ name }) => h`<a href=${href(['events'], { [filter]: name })}>${name}</a>`],
+      ['Last report', 'when', ({ last }) => ui.time(last, true)],
+      ['Count', 'number', ({ count }) => ui.count(count)],
+    ],
+  })
+  return ui.panel(title, table)
 }
 
 type Series = Exclude<keyof Bucket, 'at' | 'attempts'>
@@ -103,13 +86,7 @@ type Series = Exclude<keyof Bucket, 'at' | 'attempts'>
 const ABOVE = ['new', 'late', 'duplicate'] as const satisfies readonly Series[]
 const BELOW = ['failed', 'refused'] as const satisfies readonly Series[]
 const ALL = [...ABOVE, ...BELOW]
-const LABELS: Readonly<Record<Series, string>> = {
-  new: 'New',
-  late: 'Late',
-  duplicate: 'Duplicate',
-  failed: 'Failed attempt',
-  refused: 'Refused',
-}
+const LABELS = { new: 'New', late: 'Late', duplicate: 'Duplicate', failed: 'Failed attempt', refused: 'Refused' }
 const RANGES = [['15m', '15 min'], ['1h', '1 h'], ['24h', '24 h']] as const // prettier-ignore
 
 const HEIGHT = 100
@@ -117,16 +94,15 @@ const WIDTH = 900
 /** A young process has few bars. Wider ones would show no more. */
 const LEAST_BUCKETS = 45
 
-function sum(bucket: Bucket, series: readonly Series[]): number {
-  return series.reduce((all, name) => all + bucket[name], 0)
+function sum(buckets: readonly Bucket[], names: readonly (Series | 'attempts')[]): number {
+  return buckets.reduce((all, bucket) => names.reduce((total, name) => total + bucket[name], all), 0)
 }
 
 function plotPanel(plot: Overview['plot']): Child {
   const { range, buckets, handlerP95Ms } = plot
-  const attempts = buckets.reduce((all, bucket) => all + bucket.attempts, 0)
-  const failed = buckets.reduce((all, bucket) => all + bucket.failed, 0)
+  const attempts = sum(buckets, ['attempts'])
   // Never rounded up to 100 %.
-  const rate = Math.floor(((attempts - failed) / attempts) * 1_000) / 10
+  const rate = Math.floor(((attempts - sum(buckets, ['failed'])) / attempts) * 1_000) / 10
   return h`<section class="panel" aria-label="Over time">
     <div class="between">
       <h2>Over time</h2>
@@ -139,78 +115,56 @@ function plotPanel(plot: Overview['plot']): Child {
 }
 
 function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
-  const above = Math.max(...buckets.map((bucket) => sum(bucket, ABOVE)), 0)
-  const below = Math.max(...buckets.map((bucket) => sum(bucket, BELOW)), 0)
+  const above = Math.max(...buckets.map((bucket) => sum([bucket], ABOVE)), 0)
+  const below = Math.max(...buckets.map((bucket) => sum([bucket], BELOW)), 0)
   const first = buckets[0]
   if (first === undefined || above + below === 0) return ui.empty('Nothing came to this process in this time.')
-  const scale = HEIGHT / (above + below)
-  const line = above * scale
+  const yOf = (value: number): number => (HEIGHT * (above - value)) / (above + below)
   const missing = Math.max(0, LEAST_BUCKETS - buckets.length)
   const width = WIDTH / (buckets.length + missing)
-  const totals = ALL.map((name) => [name, buckets.reduce((total, bucket) => total + bucket[name], 0)] as const)
+  const totals = ALL.map((name) => [name, LABELS[name], sum(buckets, [name])] as const)
   const span = ui.duration(bucketSeconds * buckets.length * 1_000)
-  const label = `The last ${span}: ${totals.map(([name, total]) => `${LABELS[name]} ${total}`).join(', ')}`
-  const middle = Math.ceil(above / 2)
-  const ticks = [
-    ...new Set([above, ...(line > 45 && middle < above ? [middle] : []), 0, ...(below > 0 ? [-below] : [])]),
-  ]
-  const yOf = (value: number): number => line - value * scale
+  const label = `The last ${span}: ${totals.map(([, title, total]) => `${title} ${total}`).join(', ')}`
+  const ticks = [...new Set([above, 0, -below])]
+  const begin = new Date(Date.parse(first.at) - missing * bucketSeconds * 1_000)
+  const hrefOf = ({ at }: Bucket): string =>
+    href(['events'], { from: at, to: new Date(Date.parse(at) + bucketSeconds * 1_000).toISOString() })
+
+  function bar(bucket: Bucket, index: number): Child {
+    const x = (missing + index) * width
+    const rect = (name: Series, top: number): Child =>
+      bucket[name] > 0 &&
+      h`<rect class=${name} x=${x + width * 0.12} y=${yOf(top)} width=${width * 0.76} height=${yOf(top - bucket[name]) - yOf(top)} />`
+    const said = ALL.filter((name) => bucket[name] > 0).map((name) => `${LABELS[name]} ${bucket[name]}`)
+    // For the keyboard, links in the table do the same.
+    return h`<g key=${bucket.at} onClick=${() => (location.hash = hrefOf(bucket))}>
+      <title>${ui.clockTime(new Date(bucket.at))}: ${said.length === 0 ? 'nothing' : said.join(', ')}</title>
+      <rect class="hit" x=${x} y="0" width=${width} height=${HEIGHT} />
+      ${ABOVE.map((name, place) => rect(name, sum([bucket], ABOVE.slice(0, place + 1))))}
+      ${BELOW.map((name, place) => rect(name, -sum([bucket], BELOW.slice(0, place))))}
+    </g>`
+  }
+
+  const table = ui.table({
+    caption: 'What came, by time',
+    class: 'plain',
+    rows: buckets.filter((bucket) => sum([bucket], ALL) > 0),
+    keyOf: ({ at }) => at,
+    columns: [
+      ['Start', '', (bucket) => h`<a href=${hrefOf(bucket)}>${ui.time(bucket.at)}</a>`],
+      ...ALL.map((name) => [LABELS[name], 'number', (bucket: Bucket) => ui.count(bucket[name])] as const),
+    ],
+  })
   return h`<figure class="plot">
     <div class="ys" aria-hidden="true">${ticks.map((value) => h`<span style=${{ top: `${yOf(value)}%` }}>${ui.count(Math.abs(value))}</span>`)}</div>
     <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${label}>
       ${ticks.map((value) => h`<path class=${value === 0 ? 'zero' : ''} d=${`M0 ${yOf(value).toFixed(1)}H${WIDTH}`} />`)}
-      ${buckets.map((bucket, index) => bar(bucket, { x: (missing + index) * width, width, line, scale, bucketSeconds }))}
+      ${buckets.map(bar)}
     </svg>
     <div class="axis" aria-hidden="true">
-      <span>${ui.clockTime(new Date(Date.parse(first.at) - missing * bucketSeconds * 1_000), false)}</span>
-      <span>per ${ui.duration(bucketSeconds * 1_000)}</span><span>now</span>
+      <span>${ui.clockTime(begin, false)}</span><span>per ${ui.duration(bucketSeconds * 1_000)}</span><span>now</span>
     </div>
-    <figcaption>${totals.map(([name, total]) => h`<span class=${`swatch ${name}`}>${LABELS[name]} <b>${ui.count(total)}</b></span>`)}</figcaption>
-    ${asTable(buckets, bucketSeconds)}
+    <figcaption>${totals.map(([name, title, total]) => h`<span class=${`swatch ${name}`}>${title} <b>${ui.count(total)}</b></span>`)}</figcaption>
+    <details><summary>As a table</summary>${table}</details>
   </figure>`
-}
-
-interface Place {
-  readonly x: number
-  readonly width: number
-  readonly line: number
-  readonly scale: number
-  readonly bucketSeconds: number
-}
-
-function hrefOfBucket({ at }: Bucket, bucketSeconds: number): string {
-  return href(['events'], { from: at, to: new Date(Date.parse(at) + bucketSeconds * 1_000).toISOString() })
-}
-
-function bar(bucket: Bucket, { x, width, line, scale, bucketSeconds }: Place): Child {
-  const rects: Child[] = []
-  const rect = (name: Series, y: number): number => {
-    const height = bucket[name] * scale
-    if (height > 0)
-      rects.push(h`<rect class=${name} x=${x + width * 0.12} y=${y} width=${width * 0.76} height=${height} />`)
-    return height
-  }
-  let top = line
-  for (const name of ABOVE) top -= rect(name, top - bucket[name] * scale)
-  let bottom = line
-  for (const name of BELOW) bottom += rect(name, bottom)
-  const said = ALL.filter((name) => bucket[name] > 0).map((name) => `${LABELS[name]} ${bucket[name]}`)
-  // For the keyboard, links in the table do the same.
-  return h`<g key=${bucket.at} onClick=${() => (location.hash = hrefOfBucket(bucket, bucketSeconds))}>
-    <title>${ui.clockTime(new Date(bucket.at))}: ${said.length === 0 ? 'nothing' : said.join(', ')}</title>
-    <rect class="hit" x=${x} y="0" width=${width} height=${HEIGHT} />${rects}
-  </g>`
-}
-
-function asTable(buckets: readonly Bucket[], bucketSeconds: number): Child {
-  return h`<details><summary>As a table</summary>${ui.table({
-    caption: 'What came, by time',
-    class: 'plain',
-    rows: buckets.filter((bucket) => sum(bucket, ALL) > 0),
-    keyOf: ({ at }) => at,
-    columns: [
-      ['From', '', (bucket) => h`<a href=${hrefOfBucket(bucket, bucketSeconds)}>${ui.time(bucket.at)}</a>`],
-      ...ALL.map((name) => [LABELS[name], 'number', (bucket: Bucket) => ui.count(bucket[name])] as const),
-    ],
-  })}</details>`
 }

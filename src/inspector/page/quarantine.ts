@@ -2,27 +2,26 @@
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ClearResult, QuarantineList, ReverifyResult } from '../shapes.ts'
-import { asNoAnswer, pick, post, queryOf, useAsked, valueOf } from './data.ts'
-import { h, type Child, type View } from './ui.ts'
+import { asNoAnswer, post, useList, valueOf } from './data.ts'
+import { confirm, type View } from './deciding.ts'
+import { h, say, type Child } from './ui.ts'
 import * as ui from './ui.ts'
 
 type Kept = QuarantineList['items'][number]
 
-const PATH = ['quarantine']
-
 export function QuarantineView(view: View): VNode | VNode[] {
-  const query = pick(view.route.query, ['class', 'code', 'project'])
-  const { after } = view.route.query
-  const asked = useAsked<QuarantineList>(`api/quarantine${queryOf({ ...query, after })}`, view.changes)
-  if (view.session.storeAlone) return h`${ui.heading('Quarantine')}${ui.aloneNote()}`
-  const isFiltered = Object.keys(query).length > 0
-  return h`${ui.heading('Quarantine')}${ui.answered(asked, ({ items, groups, size, counts, next }) => [
-    causes(groups, size, isFiltered),
-    view.session.may.write && h`<${VerifyForm} view=${view} size=${size} />`,
-    items.length > 0 ? requests(items) : nothing(isFiltered),
+  const list = useList<QuarantineList>('quarantine', ['class', 'code', 'project'], view.route, view.changes)
+  return h`${ui.heading('Quarantine')}${ui.answered(list.asked, ({ items, groups, size, counts, next }) => [
+    causes(groups, size, list.isFiltered),
+    view.session.may.write && h`<${VerifyForm} size=${size} refresh=${view.refresh} />`,
+    items.length > 0
+      ? requests(items)
+      : ui.empty(
+          list.isFiltered ? 'Nothing of this cause is in quarantine.' : 'Nothing is in quarantine.',
+          'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
+        ),
     ui.pages(
-      view,
-      query,
+      list,
       next,
       ['Oldest', 'Newer'],
       ui.quiet(
@@ -34,87 +33,67 @@ export function QuarantineView(view: View): VNode | VNode[] {
 }
 
 /** Verifies all again, first as a dry run, and clears the quarantine. */
-function VerifyForm({ view, size }: { readonly view: View; readonly size: number }): VNode | VNode[] {
+function VerifyForm({ size, refresh }: { readonly size: number; readonly refresh: () => void }): VNode | VNode[] {
   const [offset, setOffset] = useState('')
-  const [dry, setDry] = useState<ReverifyResult>()
   const [outcome, setOutcome] = useState<Child>()
   const [isBusy, setBusy] = useState(false)
-  const admissible = dry?.admitted ?? 0
 
-  async function run(change: () => Promise<Child>): Promise<void> {
+  /** `change` resolves to what came of it, or to nothing if the reader cancels. */
+  async function run(change: () => Promise<string>): Promise<void> {
     setBusy(true)
     setOutcome(undefined)
-    setOutcome(await change().catch((error: unknown) => ui.problemBox(asNoAnswer(error))))
+    try {
+      const text = await change()
+      say(text)
+      setOutcome(text && h`<p class="note">${text}</p>`)
+    } catch (error) {
+      setOutcome(ui.problemBox(asNoAnswer(error)))
+    }
     setBusy(false)
-    view.refresh()
+    refresh()
   }
 
-  function done(isWell: boolean, text: string, more?: Child): Child {
-    view.say(text)
-    return h`<p class=${`note ${isWell ? 'good' : 'warn'}`}>${text} ${more}</p>`
-  }
-
-  async function verify(dryRun: boolean): Promise<Child> {
+  async function verify(): Promise<string> {
     const clock = offset === '' ? {} : { clockOffsetSeconds: Number(offset) }
-    const result = await post<ReverifyResult>('api/quarantine/reverify', { dryRun, ...clock })
-    setDry(dryRun ? result : undefined)
-    const { examined, admitted, stillUnproved } = result
-    const counts = dryRun
-      ? `${ui.count(admitted)} would be admitted, ${ui.count(stillUnproved)} would stay`
-      : `${ui.several(admitted, 'was', 'were')} admitted, ${ui.several(stillUnproved, 'stays', 'stay')}`
-    return done(
-      admitted > 0,
-      `${ui.several(examined, 'request')} verified again: ${counts}.`,
-      dryRun &&
-        admitted === 0 &&
-        'Put the right authKey and signing secret in place first; after a wrong clock, enter its offset.',
-    )
-  }
-
-  async function clear(): Promise<Child> {
-    const { cleared } = await post<ClearResult>('api/quarantine/clear', {})
-    return done(true, `${ui.several(cleared, 'request')} cleared.`)
-  }
-
-  const confirmAdmit = (): void =>
-    view.confirm({
-      title: `Admit ${ui.several(admissible, 'callback')}?`,
-      text: 'Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.',
+    const reverify = (dryRun: boolean) => post<ReverifyResult>('api/quarantine/reverify', { dryRun, ...clock })
+    const { examined, admitted, stillUnproved } = await reverify(true)
+    const verified = `${ui.several(examined, 'request')} verified again`
+    if (admitted === 0)
+      return `${verified}: none can be admitted yet. Put the right authKey and signing secret in place first; after a wrong clock, enter its offset.`
+    const answer = await confirm({
+      title: `Admit ${ui.several(admitted, 'callback')}?`,
+      text: `${ui.several(stillUnproved, 'request')} would stay. Your handlers get the others, in the order of each message. They leave quarantine, and this cannot be undone.`,
       yes: 'Admit',
-      onYes: () => void run(() => verify(false)),
     })
-  const confirmClear = (): void =>
-    view.confirm({
+    if (answer === undefined) return ''
+    const done = await reverify(false)
+    return `${verified}: ${ui.several(done.admitted, 'was', 'were')} admitted, ${ui.several(done.stillUnproved, 'stays', 'stay')}.`
+  }
+
+  async function clear(): Promise<string> {
+    const answer = await confirm({
       title: `Clear ${ui.several(size, 'request')}?`,
       text: 'All of the quarantine is erased, real callbacks included. This cannot be undone.',
       yes: 'Clear',
       isGrave: true,
-      onYes: () => void run(clear),
     })
-
-  function write({ currentTarget }: Event): void {
-    setOffset(valueOf(currentTarget))
-    setDry(undefined)
-    setOutcome(undefined)
+    if (answer === undefined) return ''
+    const { cleared } = await post<ClearResult>('api/quarantine/clear', {})
+    return `${ui.several(cleared, 'request')} cleared.`
   }
 
-  function submit(event: Event): void {
-    event.preventDefault()
-    void run(() => verify(true))
-  }
-
-  return h`${ui.panel(
+  return ui.panel(
     'Verify again',
-    h`<p>Verifies every request with the current credentials, each by its time of arrival. A dry run changes nothing.</p>
-    <form class="tools" onSubmit=${submit}>
+    h`<p>Verifies every request with the current credentials, each by its time of arrival, and asks before it admits any.</p>
+    <form class="tools" onSubmit=${(event: Event) => (event.preventDefault(), void run(verify))}>
       <label for="offset">Clock offset in seconds</label>
-      <input id="offset" type="number" step="1" placeholder="0" value=${offset} onInput=${write} />
-      <button type="submit" disabled=${isBusy}>Dry run</button>
-      ${admissible > 0 && h`<button type="button" class="main" disabled=${isBusy} onClick=${confirmAdmit}>Admit ${ui.count(admissible)}</button>`}
-      <button type="button" class="grave end" disabled=${isBusy || size === 0} onClick=${confirmClear}>Clear the quarantine</button>
+      <input id="offset" type="number" step="1" placeholder="0" value=${offset}
+        onInput=${({ currentTarget }: Event) => setOffset(valueOf(currentTarget))} />
+      <button type="submit" class="main" disabled=${isBusy || size === 0}>Verify again</button>
+      <button type="button" class="grave end" disabled=${isBusy || size === 0} onClick=${() => run(clear)}>Clear the quarantine</button>
     </form>`,
     outcome,
-  )}`
+  )
 }
 
 function causes(groups: QuarantineList['groups'], size: number, isFiltered: boolean): Child {
@@ -127,16 +106,9 @@ function causes(groups: QuarantineList['groups'], size: number, isFiltered: bool
       text: h`<strong>${ui.count(count)}${isPartial && '+'} refused since ${ui.time(since)}: ${guess}</strong>
         ${project !== undefined && ` Project ${project}.`}
         <p><code>${code}</code> ${ui.prose(why)}</p><small>last ${ui.time(last, true)}</small>`,
-      remedy: ui.linkButton('Show', PATH, { class: name, code, project }),
+      remedy: ui.linkButton('Show', ['quarantine'], { class: name, code, project }),
     })),
-    isFiltered && ui.linkButton('Show all causes', PATH),
-  )
-}
-
-function nothing(isFiltered: boolean): Child {
-  return ui.empty(
-    isFiltered ? 'Nothing of this cause is in quarantine.' : 'Nothing is in quarantine.',
-    'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
+    isFiltered && ui.linkButton('Show all causes', ['quarantine']),
   )
 }
 

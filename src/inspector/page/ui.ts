@@ -2,67 +2,35 @@
 import htm from 'htm/mini'
 import { createElement, type ComponentChildren, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Session } from '../shapes.ts'
-import { href, now, type Asked, type NoAnswer, type Query, type Route } from './data.ts'
+import { href, now, type Asked, type List, type NoAnswer, type Query } from './data.ts'
 
 /** Markup as data. Text becomes a text node, so a sender's text is never parsed as markup. */
 export const h = htm.bind(createElement)
 
 export type Child = ComponentChildren
 
-/** The properties of a view. */
-export interface View {
-  readonly session: Session
-  readonly route: Route
-  /** Differs whenever something may have changed. */
-  readonly changes: string
-  /** Announces a text to screen readers. */
-  readonly say: (text: string) => void
-  readonly confirm: (question: Question) => void
-  readonly decide: (decision: Decision, targets: Targets) => void
-  /** Makes every view reload. */
-  readonly refresh: () => void
+/** Announces a text to screen readers. */
+export function say(text: string): void {
+  const announcer = document.querySelector('#said')
+  if (announcer !== null) announcer.textContent = text
 }
-
-/** A confirmation. */
-export interface Question {
-  readonly title: string
-  readonly text: string
-  readonly yes: string
-  readonly isGrave?: boolean
-  /** An optional checkbox. */
-  readonly option?: { readonly label: string; readonly what: string }
-  readonly onYes: (isTicked: boolean) => void
-}
-
-export type Decision = 'replay' | 'discard'
-
-export interface Targets {
-  /** Such as `message.failed of m-1`, or `19 dead letters`. */
-  readonly name: string
-  readonly count: number
-  readonly ids: () => Promise<readonly string[]>
-}
-
-const ZONE_KEY = 'inspector-zone'
 
 /** Whether times are shown in UTC. Kept for the next visit if the browser allows it. */
 export const zone = {
   isUtc: stored() === 'utc',
-  set(isUtc: boolean) {
-    zone.isUtc = isUtc
-    try {
-      localStorage.setItem(ZONE_KEY, isUtc ? 'utc' : 'local')
-    } catch {
-      // Then it is for this visit only.
-    }
+  toggle(): boolean {
+    zone.isUtc = !zone.isUtc
+    stored(zone.isUtc ? 'utc' : 'local')
+    return zone.isUtc
   },
 }
 
-function stored(): string | null {
+function stored(change?: string): string | null {
   try {
-    return localStorage.getItem(ZONE_KEY)
+    if (change !== undefined) localStorage.setItem('inspector-zone', change)
+    return localStorage.getItem('inspector-zone')
   } catch {
+    // Then it is for this visit only.
     return null
   }
 }
@@ -83,8 +51,7 @@ export function time(iso: string | undefined, withAge = false): Child {
   if (iso === undefined) return undefined
   const at = new Date(iso)
   if (Number.isNaN(at.getTime())) return iso
-  const utc = at.toISOString()
-  return h`<time datetime=${utc} title=${`${utc.replace('T', ' ').replace('Z', '')} UTC`}>
+  return h`<time datetime=${iso} title=${`${iso.replace('T', ' ').replace('Z', '')} UTC`}>
     ${clockTime(at)}${withAge && h`<small> ${age(at)}</small>`}
   </time>`
 }
@@ -98,21 +65,22 @@ export function age(at: Date): string {
 
 /** In its two largest units. */
 export function duration(ms: number): string {
-  if (ms < 1_000) return `${ms < 10 && !Number.isInteger(ms) ? ms.toFixed(1) : Math.round(ms)} ms`
+  if (ms < 1_000) return `${Math.round(ms)} ms`
   const seconds = ms / 1_000
   if (seconds < 10) return `${seconds.toFixed(1).replace(/\.0$/, '')} s`
   let rest = Math.round(seconds)
   const units = [['d', 86_400], ['h', 3_600], ['min', 60], ['s', 1]] as const // prettier-ignore
   const first = units.findIndex(([, size]) => rest >= size)
-  const parts = units.slice(first, first + 2).map(([unit, size]) => {
+  const parts = units.slice(first, first + 2).flatMap(([unit, size]) => {
     const whole = Math.floor(rest / size)
     rest -= whole * size
-    return whole === 0 ? '' : `${whole} ${unit}`
+    return whole === 0 ? [] : `${whole} ${unit}`
   })
-  return parts.filter((part) => part !== '').join(' ')
+  return parts.join(' ')
 }
 
 const grouped = new Intl.NumberFormat('en')
+const compact = new Intl.NumberFormat('en', { notation: 'compact', style: 'unit', unit: 'byte', unitDisplay: 'narrow' })
 
 export function count(number: number): string {
   return grouped.format(number)
@@ -123,10 +91,9 @@ export function several(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`
 }
 
+/** `16KB`. */
 export function bytes(number: number): string {
-  if (number < 1_024) return `${number} B`
-  const kib = number / 1_024
-  return kib < 1_024 ? `${kib.toFixed(1).replace(/\.0$/, '')} KiB` : `${(kib / 1_024).toFixed(1)} MiB`
+  return compact.format(number)
 }
 
 /** Text between backticks is code. */
@@ -140,36 +107,26 @@ export function long(label: string, text: string): Child {
 }
 
 /** The first line, with the stack behind a click. */
-export function errorText(error: string, ...more: readonly Child[]): Child {
+export function errorText(error: string): Child {
   const [first = '', ...rest] = error.split('\n')
-  if (rest.length === 0) return h`<div class="error">${first}${more}</div>`
-  return h`<details class="error"><summary>${first}${more}</summary>${long('Stack', rest.join('\n'))}</details>`
+  if (rest.length === 0) return h`<div class="error">${first}</div>`
+  return h`<details class="error"><summary>${first}</summary>${long('Stack', rest.join('\n'))}</details>`
 }
 
-/** Without a clipboard, for example without TLS, selects the text for copying with the keyboard. */
-function CopyButton({ text, what }: { readonly text: string; readonly what: string }): VNode | VNode[] {
-  const [said, setSaid] = useState('')
-  function copy({ currentTarget }: Event): void {
-    const done = (): void => setSaid('Copied')
-    const failed = (): void => {
-      if (!(currentTarget instanceof HTMLElement)) return
-      const shown = currentTarget.previousElementSibling ?? currentTarget
-      getSelection()?.selectAllChildren(shown)
-      setSaid('Selected: press Ctrl+C')
-    }
+/** Without a clipboard, for example without TLS, shows the text to be copied with the keyboard. */
+export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): VNode | VNode[] {
+  const [isCopied, setCopied] = useState(false)
+  function copy(): void {
+    const show = (): void => void prompt(`Copy ${what}`, text)
     // The type declares it, but it may be missing.
     const clipboard = (navigator as Partial<Navigator>).clipboard
-    if (clipboard === undefined) failed()
-    else clipboard.writeText(text).then(done, failed)
+    if (clipboard === undefined) show()
+    else clipboard.writeText(text).then(() => setCopied(true), show)
   }
   return h`<button type="button" class="copy" aria-label=${`Copy ${what}`} title=${`Copy ${what}`}
-    onClick=${copy} onBlur=${() => setSaid('')}>
-    ${said === '' ? h`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6 6h8v8H6zM3 10H2V2h8v1" /></svg>` : said}
+    onClick=${copy} onBlur=${() => setCopied(false)}>
+    ${isCopied ? 'Copied' : h`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6 6h8v8H6zM3 10H2V2h8v1" /></svg>`}
   </button>`
-}
-
-export function copyButton(text: string, what: string): Child {
-  return createElement(CopyButton, { text, what })
 }
 
 /** Keeps what is typed: an input with `value` is overwritten at each rendering. */
@@ -191,7 +148,7 @@ export function code(id: string | undefined, address?: string): Child {
 
 /** With its copy button. */
 export function idText(id: string, what: string, address?: string): Child {
-  return h`<span class="copied">${code(id, address)}${copyButton(id, what)}</span>`
+  return h`<span class="copied">${code(id, address)}<${CopyButton} text=${id} what=${what} /></span>`
 }
 
 export function badge(text: Child, tone = '', title?: string): Child {
@@ -203,9 +160,9 @@ export function quiet(...text: readonly Child[]): Child {
   return h`<span class="quiet">${text}</span>`
 }
 
-/** Names and values. Omits undefined values. */
-export function facts(rows: readonly (readonly [name: string, value: Child])[]): Child {
-  const known = rows.filter(([, value]) => value !== undefined && value !== '' && value !== false)
+/** Names and values. Omits those without a value. */
+export function facts(rows: Readonly<Record<string, Child>>): Child {
+  const known = Object.entries(rows).filter(([, value]) => value !== undefined && value !== '' && value !== false)
   return h`<dl class="facts">${known.map(([name, value]) => h`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
@@ -224,23 +181,16 @@ interface TableOptions<T> {
  * Omits a column in which no row has a value. A narrow page shows each row as a card; the explicit roles keep it a table for
  * all browsers.
  */
-export function table<T>({
-  caption,
-  columns,
-  rows,
-  keyOf,
-  isMarked,
-  class: name = 'cards rows',
-}: TableOptions<T>): Child {
+export function table<T>({ caption, columns, rows, keyOf, isMarked, ...given }: TableOptions<T>): Child {
   const shown = columns.filter((column) => column !== false).filter(([, , cell]) => rows.some(cell))
-  return h`<table class=${name} role="table">
+  return h`<table class=${given.class ?? 'cards rows'} role="table">
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup"><tr role="row">
-      ${shown.map(([title, className]) => h`<th scope="col" role="columnheader" class=${className}>${title}</th>`)}
+      ${shown.map(([title, name]) => h`<th scope="col" role="columnheader" class=${name}>${title}</th>`)}
     </tr></thead>
     <tbody role="rowgroup">${rows.map(
       (row) => h`<tr key=${keyOf(row)} role="row" class=${isMarked?.(row) === true ? 'marked' : undefined}>
-        ${shown.map(([, className, cell]) => h`<td role="cell" class=${className}>${cell(row)}</td>`)}
+        ${shown.map(([, name, cell]) => h`<td role="cell" class=${name}>${cell(row)}</td>`)}
       </tr>`,
     )}</tbody>
   </table>`
@@ -250,7 +200,7 @@ export function heading(text: Child): Child {
   return h`<h1 tabindex="-1">${text}</h1>`
 }
 
-export function panel(title: string, ...content: readonly Child[]): Child {
+export function panel(title: string, ...content: readonly Child[]): VNode | VNode[] {
   return h`<section key=${title} class="panel" aria-label=${title}><h2>${title}</h2>${content}</section>`
 }
 
@@ -274,15 +224,14 @@ export function problems(
 
 /** Links to the first and the next page, and the total. */
 export function pages(
-  { route }: View,
-  query: Query,
+  { name, query, after }: Omit<List<unknown>, 'asked'>,
   next: string | undefined,
   [first, further]: readonly [first: string, further: string],
   ...more: readonly Child[]
 ): Child {
   return h`<nav class="pages" aria-label="Pages">
-    ${route.query['after'] !== undefined && linkButton(`« ${first}`, [route.view], query)}
-    ${next !== undefined && linkButton(`${further} »`, [route.view], { ...query, after: next })}
+    ${after !== undefined && linkButton(`« ${first}`, [name], query)}
+    ${next !== undefined && linkButton(`${further} »`, [name], { ...query, after: next })}
     ${more}
   </nav>`
 }
@@ -292,16 +241,16 @@ export function empty(title: string, ...todo: readonly Child[]): Child {
   return h`<div class="empty"><p class="lead">${title}</p>${todo.map((line) => h`<p>${line}</p>`)}</div>`
 }
 
+const TO_DO: Readonly<Record<number, readonly [headline: string, todo: string]>> = {
+  0: ['No connection.', 'Is the app running? The page asks again by itself.'],
+  401: ['Not allowed.', 'Sign in to your app again, and reload.'],
+  403: ['Not allowed.', 'Sign in to your app again, and reload.'],
+  404: ['Not found.', 'Look for it among the events.'],
+}
+
 /** What happened, and what to do. */
 export function problemBox({ status, message }: NoAnswer, isOld = false): Child {
-  const [headline, todo] =
-    status === 0
-      ? ['No connection.', 'Is the app running? The page asks again by itself.']
-      : status === 401 || status === 403
-        ? ['Not allowed.', 'Sign in to your app again, and reload.']
-        : status === 404
-          ? ['Not found.', 'Look for it among the events.']
-          : ['That did not work.', 'Press r to refresh.']
+  const [headline, todo] = TO_DO[status] ?? ['That did not work.', 'Press r to refresh.']
   return h`<div class="note bad" role="alert">
     <strong>${headline}</strong> ${message} ${isOld && 'What you see is from before. '}${todo}
   </div>`
@@ -317,9 +266,4 @@ export function answered<T>({ value, problem }: Asked<T>, whole: (value: T) => C
 
 export function linkButton(text: Child, path: readonly string[], query: Query = {}, isCurrent = false): Child {
   return h`<a class="button" href=${href(path, query)} aria-current=${isCurrent ? 'true' : undefined}>${text}</a>`
-}
-
-export function aloneNote(): Child {
-  return h`<p class="note">You look into the store alone. Counts over time, handlers and the quarantine are known to the
-    receiver’s process only: mount the inspector in your app to see them.</p>`
 }
