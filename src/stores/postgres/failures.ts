@@ -5,6 +5,8 @@ import { isError } from '../../runtime/values.ts'
 
 /** The role lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501'
+/** PgBouncer's answer to `BEGIN` in statement mode. */
+export const PROTOCOL_VIOLATION = '08P01'
 
 const LONGEST_MESSAGE = 500
 

@@ -19,7 +19,7 @@ import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
-import { createTransactions, type PostgresContext } from './transactions.ts'
+import { checkTransactions, createTransactions, type PostgresContext } from './transactions.ts'
 import { leasingPart } from './workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
@@ -57,6 +57,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     // A process that claims nothing needs only to read.
     if (forbidden !== undefined && host.claims !== false) throw forbidden
     if (forbidden !== undefined) report(forbidden)
+    if (transactional) await checkTransactions(connections, failures)
     const commitsEarly = await readsCommitsEarly(connections)
     engine = createEngine({ connections, schema, clock: storeClock, commitsEarly })
     await readTime(engine)
