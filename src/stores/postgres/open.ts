@@ -14,6 +14,7 @@ import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createDue } from './due.ts'
 import { createEngine, readTime, readsCommitsEarly, type Engine } from './engine.ts'
+import { createHosts } from './hosts.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
@@ -41,8 +42,14 @@ export interface Settings extends Place {
 /** A connection outside the pool, whose own connections may go through a pooler without notifications. */
 async function listenClient({ listenConnectionString }: Settings, pool: Pool): Promise<() => ListenClient> {
   const pg = await loadPg()
-  const own = { connectionString: listenConnectionString, keepAlive: true, application_name: 'messaging-webhooks' }
-  return () => new pg.Client(listenConnectionString === undefined ? pool.options : own)
+  if (listenConnectionString === undefined) return () => new pg.Client(pool.options)
+  const hosts = createHosts(listenConnectionString)
+  return () => {
+    const connectionString = hosts.current()
+    // A next attempt means that this one failed.
+    hosts.leave(connectionString)
+    return new pg.Client({ connectionString, keepAlive: true, application_name: 'messaging-webhooks' })
+  }
 }
 
 export async function openPostgres(settings: Settings, host: StoreHost): Promise<OpenStore<PostgresContext>> {
