@@ -1,8 +1,8 @@
-/** Replicas of a Redis, and Sentinels that watch it and promote one of them. */
-import { writeFileSync } from 'node:fs'
+/** A replica of a Redis, and a Sentinel that watches both and promotes it. */
+import { chownSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
+import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.ts'
 import { REDIS_PASSWORD, startRedis, type RedisServer } from './redis.ts'
 
 /** Settings of each server that may be a primary or a replica. */
@@ -20,19 +20,19 @@ export async function startReplica(
   return startRedis({ settings: { ...REPLICABLE, ...settings, replicaof: `127.0.0.1 ${port}` } })
 }
 
-/** The name by which clients ask Sentinels for the primary. */
+/** The name by which clients ask a Sentinel for the primary. */
 export const SENTINEL_NAME = 'primary'
 
-/** How long a primary may be silent. */
+/** How long a primary may be silent. Until the second time it leaves a replica alone that follows it through a proxy. */
 const DOWN_MS = 1_000
-const FAILOVER_MS = 5_000
+const FAILOVER_MS = 60_000
 
 interface Sentinel extends OwnServer {
   readonly port: number
 }
 
-/** One of several, of which `quorum` must agree. */
-export async function startSentinel({ port: primaryPort, password }: RedisServer, quorum: number): Promise<Sentinel> {
+/** It decides alone. */
+export async function startSentinel({ port: primaryPort, password }: RedisServer): Promise<Sentinel> {
   const folder = serverFolder('sentinel')
   const port = await freePort()
   const config = join(folder, 'sentinel.conf')
@@ -42,13 +42,14 @@ export async function startSentinel({ port: primaryPort, password }: RedisServer
     `port ${port}
 bind 127.0.0.1
 dir ${folder}
-sentinel monitor ${SENTINEL_NAME} 127.0.0.1 ${primaryPort} ${quorum}
+sentinel monitor ${SENTINEL_NAME} 127.0.0.1 ${primaryPort} 1
 sentinel auth-pass ${SENTINEL_NAME} ${password}
 sentinel down-after-milliseconds ${SENTINEL_NAME} ${DOWN_MS}
 sentinel failover-timeout ${SENTINEL_NAME} ${FAILOVER_MS}
 `,
-    { mode: 0o666 },
   )
+  const { uid, gid } = notRoot()
+  if (uid !== undefined && gid !== undefined) chownSync(config, uid, gid)
   const server = ownServer({
     folder,
     command: 'redis-server',
