@@ -26,10 +26,7 @@ export interface RedisStoreOptions {
   readonly prefix?: string | undefined
   /** Partitions of the keys, each in one slot of a cluster. Cannot be changed later. Default 16. */
   readonly partitions?: number | undefined
-  /**
-   * How many replicas must have a write before it counts (`WAIT`, up to 1 s). If fewer have it, the store is unavailable.
-   * Default 0.
-   */
+  /** Replicas that must confirm each write within a second, or else the store is unavailable. Default 0. */
   readonly waitReplicas?: number | undefined
   /** How long the payloads of settled events are kept; 0 for not at all. Default 1 day. */
   readonly retentionDays?: number | undefined
