@@ -55,6 +55,8 @@ interface Servers {
   readonly primary: RedisServer
   /** One of them is promoted. */
   readonly replicas: readonly RedisServer[]
+  /** The primary ends, and what it has sent and the replicas have not received. */
+  fail(): Promise<void>
 }
 
 async function withSentinel({ appendfsync, lagMs }: Case, onFinished: Finally): Promise<Servers> {
@@ -70,7 +72,11 @@ async function withSentinel({ appendfsync, lagMs }: Case, onFinished: Finally): 
   onFinished(sentinel.remove)
   const url = `redis://default:${encodeURIComponent(REDIS_PASSWORD)}@127.0.0.1:${sentinel.port}`
   link.delayMs = lagMs
-  return { spec: { engine: 'redis', url, name: 'failover', through: 'sentinel' }, primary, replicas }
+  async function fail(): Promise<void> {
+    link.cut()
+    await primary.stop()
+  }
+  return { spec: { engine: 'redis', url, name: 'failover', through: 'sentinel' }, primary, replicas, fail }
 }
 
 /** Each master has a replica; the first one ends. */
@@ -108,7 +114,10 @@ test.skipIf(missing !== undefined).for(cases)(
   { timeout: PATIENT_MS },
   async (one, { expect, onTestFinished }) => {
     const { through, appendfsync, waitReplicas, lagMs, dispatch } = one
-    const { spec, primary, replicas } = await (through === 'sentinel' ? withSentinel : withCluster)(one, onTestFinished)
+    const { spec, primary, replicas, fail } = await (through === 'sentinel' ? withSentinel : withCluster)(
+      one,
+      onTestFinished,
+    )
     const stores = [{ ...spec, waitReplicas }]
     const cluster = await startCluster(2, stores, { storeTimeoutMs: 5_000, dispatch }, onTestFinished)
     const load = startLoad(() => cluster.instances, { pauseMs: 10 })
@@ -120,7 +129,7 @@ test.skipIf(missing !== undefined).for(cases)(
 
     await moreAnswers()
     const endedNs = process.hrtime.bigint()
-    await primary.stop()
+    await fail()
     const answeredBefore = answered.size
     await expect.poll(() => Promise.all(replicas.map(roleOf)), POLL).toContain('master')
     const promotedNs = process.hrtime.bigint()
