@@ -36,7 +36,7 @@ describeClients((name) => {
 
   async function opened(prefix: string, waitReplicas = 1): Promise<OpenStore> {
     const { client, end } = clientFor(name, primary.url())
-    const open = await redisStore({ client, prefix, waitReplicas, commandTimeoutMs: 2_000 }).open({ onWork() {} })
+    const open = await redisStore({ client, prefix, waitReplicas, commandTimeoutMs: 20_000 }).open({ onWork() {} })
     onTestFinished(async () => {
       await open.close()
       await end()
