@@ -3,9 +3,10 @@ import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Row } from './encoding.ts'
+import { truth, type Row } from './encoding.ts'
+import { createFailures, hasState, isPassing, READ_ONLY, secretsOf, type Failures } from './failures.ts'
+import { createHosts, FIND_READ_ONLY, readOnly, type Hosts } from './hosts.ts'
 import { createPlans, writtenOut } from './plans.ts'
-import { createFailures, isPassing, secretsOf, type Failures } from './failures.ts'
 import { isError } from '../../runtime/values.ts'
 
 export interface TimeLimits {
@@ -46,13 +47,13 @@ const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 
 function createConnections(options: {
   readonly pool: Pool
-  /** Whether the pool is closed with the store. */
-  readonly owned: boolean
+  /** Undefined for the application's pool, which is not closed with the store. */
+  readonly hosts: Hosts | undefined
   readonly clock: Clock
   readonly limits: TimeLimits
   readonly failures: Failures
 }): Connections {
-  const { pool, owned, clock, limits, failures } = options
+  const { pool, hosts, clock, limits, failures } = options
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
   const plans = createPlans(owned)
@@ -64,7 +65,22 @@ function createConnections(options: {
     })
   }
 
+  /** Tries each host once. */
   async function connect(): Promise<PoolClient> {
+    for (let attempt = 1; ; attempt += 1) {
+      const address = hosts?.current()
+      try {
+        return await connectOnce()
+      } catch (error) {
+        if (hosts === undefined || address === undefined) throw error
+        hosts.leave(address)
+        pool.options.connectionString = hosts.current()
+        if (attempt >= hosts.count) throw error
+      }
+    }
+  }
+
+  async function connectOnce(): Promise<PoolClient> {
     const connecting = pool.connect()
     try {
       return await inTime(connecting, limits.connectTimeoutMs)
@@ -111,9 +127,10 @@ function createConnections(options: {
       session.release()
       return answer
     } catch (error) {
-      // A refused statement was rolled back, so the connection is still usable.
+      // A refused statement was rolled back, so the connection is still usable. One to a standby is not: the next one may
+      // reach the primary.
       const isRefusal = isError(error) && 'severity' in error && error.severity === 'ERROR'
-      session.release(isRefusal ? undefined : failures.cleaned(error))
+      session.release(isRefusal && !hasState(error, READ_ONLY) ? undefined : failures.cleaned(error))
       throw error
     }
   }
@@ -140,7 +157,7 @@ function createConnections(options: {
       }),
     checkOut,
     async close() {
-      if (!owned) {
+      if (hosts === undefined) {
         pool.off('error', ignore)
         return
       }
@@ -179,9 +196,8 @@ interface Reached {
 export async function reach(place: Place): Promise<Reached> {
   const { limits } = place
   const failures = createFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
-  const pool = place.pool ?? (await ownPool(place))
-  const owned = place.pool === undefined
-  return { pool, failures, connections: createConnections({ pool, owned, clock: systemClock(), limits, failures }) }
+  const { pool, hosts } = place.pool === undefined ? await ownPool(place) : { pool: place.pool, hosts: undefined }
+  return { pool, failures, connections: createConnections({ pool, hosts, clock: systemClock(), limits, failures }) }
 }
 
 /** Closes every connection that it opened. */
@@ -194,15 +210,32 @@ export async function reachOnce<T>(place: Place, work: (reached: Reached) => Pro
   }
 }
 
-async function ownPool({ connectionString, maxConnections, limits }: Place): Promise<Pool> {
+async function ownPool({ connectionString = '', maxConnections, limits }: Place) {
   const pg = await loadPg()
-  return new pg.Pool({
-    ...(connectionString === undefined ? {} : { connectionString }),
+  const hosts = createHosts(connectionString)
+
+  /** Passes on a connection to a server that accepts writes. */
+  function verify(client: PoolClient, done: (error?: Error) => void): void {
+    const found = client.query<Row>({ text: FIND_READ_ONLY, types: AS_SENT })
+    withDeadline(systemClock(), limits.connectTimeoutMs, found, () => {
+      throw new MessagingWebhooksError('store_slow', 'Postgres gave no answer.')
+    })
+      .then(({ rows: [row] }) => {
+        if (row === undefined || truth(row, 'is_on')) throw readOnly()
+      })
+      .then(() => done(), done)
+  }
+
+  const pool = new pg.Pool({
+    connectionString: hosts.current(),
     max: maxConnections,
     connectionTimeoutMillis: limits.connectTimeoutMs,
     keepAlive: true,
     application_name: 'messaging-webhooks',
+    // With one host this would be a round trip for nothing: a standby refuses the first write.
+    ...(hosts.count === 1 ? {} : { verify }),
   })
+  return { pool, hosts }
 }
 
 /** Loads the optional peer dependency when a store is opened. Rejects with `peer_missing` if it is not installed. */

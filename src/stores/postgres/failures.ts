@@ -5,6 +5,10 @@ import { isError } from '../../runtime/values.ts'
 
 /** The role lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501'
+/** A write on a standby. */
+export const READ_ONLY = '25006'
+/** PgBouncer's answer to `BEGIN` in statement mode. */
+export const PROTOCOL_VIOLATION = '08P01'
 
 const LONGEST_MESSAGE = 500
 
@@ -28,7 +32,7 @@ export function isPassing(error: unknown): boolean {
 /** The server refused a statement and is available: something sent in the transaction caused it. */
 export function isOfTheStatement(error: unknown): boolean {
   const state = sqlState(error)
-  return state !== undefined && !OF_THE_SERVER.test(state)
+  return state !== undefined && state !== READ_ONLY && !OF_THE_SERVER.test(state)
 }
 
 export function hasState(error: unknown, state: string): boolean {

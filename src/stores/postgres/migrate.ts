@@ -1,6 +1,7 @@
 /**
- * Creates and changes the tables by numbered migrations: by one process at a time, or as text for someone with the privilege.
- * The ledger has a row per migration. A schema with an unknown migration is refused.
+ * Creates and changes the tables by numbered migrations, or writes them as text for someone with the privilege. The ledger has
+ * a row per migration: of processes that migrate at once, one inserts it and the others fail and look again. A schema with an
+ * unknown migration is refused.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Connections, Session } from './connections.ts'
@@ -28,8 +29,12 @@ WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
 /** The number of migrations of the schema. */
 const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM {schema}.messaging_webhooks_migrations'
 
-/** Instances that start at the same time wait for the one that migrates. */
-const WAIT_FOR_LOCK_MS = 60_000
+/** Processes that start at the same time wait for the one that migrates. */
+const WAIT_MS = 60_000
+/** Each failure means that another process migrated, or was rolled back while this one waited for it. */
+const ATTEMPTS = 10
+/** A row, a schema or a table exists: another process was first. */
+const EXISTS_ALREADY = ['23505', '42P06', '42P07'] as const
 
 const LEDGER = /* sql */ `
 CREATE TABLE IF NOT EXISTS {schema}.messaging_webhooks_migrations (
@@ -43,26 +48,18 @@ export function migrationsText(schema: string, from = 0): string {
   return `BEGIN;\n${ddl(schema, from)}COMMIT;\n`
 }
 
-/** The row of the ledger comes first, so that a migration that was applied already fails before anything else. */
+/**
+ * The row of the ledger comes first, so that a migration that was applied already fails before anything else, and one that is
+ * being applied is waited for.
+ */
 function ddl(schema: string, from: number, hasSchema = false): string {
   const steps = MIGRATIONS.slice(from).map((migration, index) => {
     const version = from + index + 1
     return `\n-- Migration ${version}\nINSERT INTO {schema}.messaging_webhooks_migrations (version) VALUES (${version});\n${migration}`
   })
-  const lock = `SELECT pg_advisory_xact_lock(${lockNumber(schema)});\n`
   // Postgres checks the privilege to create schemas before it checks whether the schema exists.
   const made = hasSchema ? '' : 'CREATE SCHEMA IF NOT EXISTS {schema};\n'
-  return inSchema([lock, from === 0 ? made + LEDGER : '', ...steps].join(''), schema)
-}
-
-/** The name as a value. */
-function nameOf(schema: string): string {
-  return `convert_from(decode('${hexOf(schema)}', 'hex'), 'UTF8')`
-}
-
-/** The lock ends with its transaction, so it works through a pooler. */
-function lockNumber(schema: string): string {
-  return `hashtextextended('messaging-webhooks ' || ${nameOf(schema)}, 0)`
+  return inSchema([from === 0 ? made + LEDGER : '', ...steps].join(''), schema)
 }
 
 /** The number of migrations before and now. */
@@ -103,19 +100,26 @@ export async function pending(connections: Connections, schema: string): Promise
   return { from, to: MIGRATIONS.length }
 }
 
-/** Answers the version found. */
+/**
+ * Answers the version found. All migrations are one round trip, which the server runs in one transaction, so a pooler may use
+ * another connection for the next one.
+ */
 async function apply(session: Session, schema: string): Promise<number> {
-  await session.batch(
-    `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${WAIT_FOR_LOCK_MS}; ` +
-      `SET LOCAL statement_timeout = ${WAIT_FOR_LOCK_MS};`,
-  )
-  await session.batch(`SELECT pg_advisory_xact_lock(${lockNumber(schema)});`)
-  // Another process may have migrated while this one waited.
-  const { version, hasSchema } = await find(async (sql) => (await session.batch(sql))[0] ?? [], schema)
-  if (version < MIGRATIONS.length) await session.batch(ddl(schema, version, hasSchema))
-  await session.batch('COMMIT;')
-  return version
+  for (let attempt = 1; ; attempt += 1) {
+    const { version, hasSchema } = await find(async (sql) => (await session.batch(sql))[0] ?? [], schema)
+    if (version === MIGRATIONS.length) return version
+    try {
+      await session.batch(SETTINGS + ddl(schema, version, hasSchema))
+      return version
+    } catch (error) {
+      if (attempt === ATTEMPTS || !EXISTS_ALREADY.some((state) => hasState(error, state))) throw error
+    }
+  }
 }
+
+const SETTINGS =
+  'SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ' +
+  `SET LOCAL lock_timeout = ${WAIT_MS}; SET LOCAL statement_timeout = ${WAIT_MS};\n`
 
 interface Found {
   readonly version: number

@@ -14,12 +14,13 @@ import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createDue } from './due.ts'
 import { createEngine, readTime, readsCommitsEarly, type Engine } from './engine.ts'
+import { createHosts } from './hosts.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
-import { createTransactions, type PostgresContext } from './transactions.ts'
+import { checkTransactions, createTransactions, type PostgresContext } from './transactions.ts'
 import { leasingPart } from './workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
@@ -41,8 +42,14 @@ export interface Settings extends Place {
 /** A connection outside the pool, whose own connections may go through a pooler without notifications. */
 async function listenClient({ listenConnectionString }: Settings, pool: Pool): Promise<() => ListenClient> {
   const pg = await loadPg()
-  const own = { connectionString: listenConnectionString, keepAlive: true, application_name: 'messaging-webhooks' }
-  return () => new pg.Client(listenConnectionString === undefined ? pool.options : own)
+  if (listenConnectionString === undefined) return () => new pg.Client(pool.options)
+  const hosts = createHosts(listenConnectionString)
+  return () => {
+    const connectionString = hosts.current()
+    // A next attempt means that this one failed.
+    hosts.leave(connectionString)
+    return new pg.Client({ connectionString, keepAlive: true, application_name: 'messaging-webhooks' })
+  }
 }
 
 export async function openPostgres(settings: Settings, host: StoreHost): Promise<OpenStore<PostgresContext>> {
@@ -57,6 +64,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     // A process that claims nothing needs only to read.
     if (forbidden !== undefined && host.claims !== false) throw forbidden
     if (forbidden !== undefined) report(forbidden)
+    if (transactional) await checkTransactions(connections, failures)
     const commitsEarly = await readsCommitsEarly(connections)
     engine = createEngine({ connections, schema, clock: storeClock, commitsEarly })
     await readTime(engine)

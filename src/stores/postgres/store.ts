@@ -18,7 +18,10 @@ export type { Migrated } from './migrate.ts'
 export interface PostgresPlace {
   /** The application's `pg` pool. The store neither configures nor closes it. */
   readonly pool?: Pool | undefined
-  /** `postgres://user:password@host:5432/database?sslmode=...`. The store creates a pool of its own. */
+  /**
+   * `postgres://user:password@host:5432/database?sslmode=...`. The store creates a pool of its own. With several hosts
+   * (`host1:5432,host2:5432`) it uses the one that accepts writes, and looks for it again after a failover.
+   */
   readonly connectionString?: string | undefined
   /** The schema of the tables. Default `messaging_webhooks`. */
   readonly schema?: string | undefined

@@ -1,9 +1,9 @@
 /** The transactions in which handlers write: one per event, opened with its claim and ended with its settlement. */
 import type { ClientBase } from 'pg'
-import { MessagingWebhooksError } from '../../public/errors.ts'
+import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
 import type { Claim, ClaimRequest, ClaimResult, OpenStore, SettleFailed, Settlement } from '../../inbox/store.ts'
 import type { Connections, Session } from './connections.ts'
-import { isOfTheStatement, type Failures } from './failures.ts'
+import { hasState, isOfTheStatement, PROTOCOL_VIOLATION, type Failures } from './failures.ts'
 
 /** What a transactional store adds to a handler's context. */
 export interface PostgresContext {
@@ -13,6 +13,24 @@ export interface PostgresContext {
    * statements.
    */
   readonly transaction: ClientBase
+}
+
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+
+/** Rejects if a pooler gives each statement a connection of its own: every transaction of a handler would fail. */
+export async function checkTransactions(connections: Connections, failures: Failures): Promise<void> {
+  const session = await connections.checkOut()
+  try {
+    await session.batch(BEGIN)
+    await session.batch('ROLLBACK')
+    session.release()
+  } catch (error) {
+    session.release(failures.cleaned(error))
+    if (!hasState(error, PROTOCOL_VIOLATION)) throw error
+    throw new OptionsError(
+      'postgresStore: `transactional` needs transactions of several statements, which PgBouncer refuses in statement mode. Set pool_mode = transaction, or connect to the database itself.',
+    )
+  }
 }
 
 type Verbs = Pick<OpenStore<PostgresContext>, 'claim' | 'settle'> & {
@@ -47,7 +65,7 @@ export function createTransactions(options: {
   async function begin(claimed: Claim): Promise<void> {
     const session = await connections.checkOut()
     try {
-      await session.batch('BEGIN ISOLATION LEVEL READ COMMITTED')
+      await session.batch(BEGIN)
       open.set(nameOf(claimed), session)
     } catch (error) {
       session.release(failures.cleaned(error))

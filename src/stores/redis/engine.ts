@@ -8,7 +8,7 @@ import type { Reply } from './clients/connection.ts'
 import type { Group, Partition, Partitions } from './partitions.ts'
 import { bytes, bytesOrNone, integer, list, text } from './replies.ts'
 import type { Scripted } from './scripted.ts'
-import { compareAndSet, MOST_APART_MS } from './scripts.ts'
+import { compareAndSet, MOST_APART_MS, readWaited } from './scripts.ts'
 import type { Command } from './writing.ts'
 
 export interface Engine {
@@ -56,22 +56,30 @@ export async function runIf(
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
   const group = conditionals[0]?.partition.group ?? 0
   const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(group, asOfMs)
+  const isWrite = conditionals.some(({ commands }) => commands.length > 0)
+  const replicas = isWrite ? redis.replicas : undefined
   const [home] = all
   const look = home.group === group ? pending : undefined
   const args: (string | Buffer | number)[] = [
     serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs),
     fits ? 1 : 0,
     look === undefined ? '' : Math.floor(look.afterMs),
+    replicas === undefined ? 0 : 1,
   ]
   for (const { expected, commands } of conditionals) {
     const count = commands.reduce((sum, command) => sum + command.length + 1, 0)
     args.push(Buffer.from(expected, 'latin1'), count)
     for (const command of commands) args.push(command.length, ...command)
   }
-  const keys = conditionals.map(({ partition, key }) => partition.base + key)
+  const [firstKey = '', ...otherKeys] = conditionals.map(({ partition, key }) => partition.base + key)
+  const keys: [string, ...string[]] = [firstKey, ...otherKeys]
   if (look !== undefined) keys.push(home.base + PENDING)
   const sentMs = monotonicMs()
-  const [now, since, ...found] = list(await redis.run(compareAndSet, keys, args))
+  const [now, since, ...found] = list(
+    await (replicas === undefined
+      ? redis.run(compareAndSet, keys, args)
+      : redis.runConfirmed(compareAndSet, keys, args, replicas)),
+  )
   look?.onAnswer(text(since) === '' ? undefined : integer(since))
   const serverMs = integer(now)
   times?.note(group, serverMs, sentMs)
@@ -95,6 +103,19 @@ export async function valuesAt(redis: Scripted, keys: readonly string[]): Promis
   if (keys.length === 0) return []
   const values = list(await redis.send(keys[0], ['MGET', ...keys]))
   return values.map(bytesOrNone)
+}
+
+/**
+ * The same, for decisions: a repetition is answered by what was read, so the replicas must have it. Another process may have
+ * written it and not have waited to the end.
+ */
+export async function confirmedValuesAt(
+  redis: Scripted,
+  keys: readonly string[],
+): Promise<readonly (Buffer | undefined)[]> {
+  const [first, ...others] = keys
+  if (redis.replicas === undefined || first === undefined) return valuesAt(redis, keys)
+  return list(await redis.runConfirmed(readWaited, [first, ...others], [], redis.replicas)).map(bytesOrNone)
 }
 
 /**

@@ -16,13 +16,21 @@ import { enterLayout, evictionProblem } from './server.ts'
 import { createFinding } from './finding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
-import { createScripted } from './scripted.ts'
+import { createScripted, type Replicas } from './scripted.ts'
 import { leasingPart } from './workers.ts'
 
 /** How long a command may still arrive after its caller timed out. */
 const MARGIN_MS = 2_000
 /** Time limit for closing, because a server may be unavailable. */
 const LEAVE_MS = 1_500
+/** Time limit for replicas. */
+const MOST_WAIT_MS = 1_000
+
+/** A client that waits sends nothing else meanwhile, so it waits for less time than its callers. */
+function replicasOf({ waitReplicas = 0, commandTimeoutMs }: RedisSettings): Replicas | undefined {
+  if (waitReplicas === 0) return undefined
+  return { count: waitReplicas, withinMs: Math.max(1, Math.min(MOST_WAIT_MS, Math.floor(commandTimeoutMs / 2))) }
+}
 
 export interface RedisSettings {
   readonly client: Adapter
@@ -30,6 +38,8 @@ export interface RedisSettings {
   readonly prefix: string
   readonly partitions: number
   readonly retention: Retention
+  /** Default 0. */
+  readonly waitReplicas?: number
   readonly commandTimeoutMs: number
   readonly pollIntervalMs: number
   /**
@@ -42,7 +52,7 @@ export interface RedisSettings {
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
   const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs, pollIntervalMs } = settings
   const clock = systemClock()
-  const redis = createScripted(client, clock, commandTimeoutMs)
+  const redis = createScripted(client, clock, commandTimeoutMs, 'waits', replicasOf(settings))
   const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {

@@ -7,7 +7,7 @@ import type { MessageRecord } from '../../messages/record.ts'
 import { restore } from '../../messages/restore.ts'
 import { storedRecord, type StoredPayload } from '../stored.ts'
 import { splitSend, splitVersion, versionText } from './encoding.ts'
-import { ask, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
+import { ask, confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Placed } from './partitions.ts'
 import { payloadsLeft } from './payloads.ts'
 import { createPending } from './pending.ts'
@@ -51,14 +51,14 @@ export function createRecords(engine: Engine) {
     return ownVersions + writes
   }
 
-  async function storedAt(keys: readonly string[]): Promise<readonly Stored[]> {
+  async function storedAt(keys: readonly string[], valuesOf: typeof valuesAt): Promise<readonly Stored[]> {
     const places = keys.map((key) => ({ key }))
     const found = await inCalls(places, partitions, async (placed) => {
       const names = placed.flatMap(({ item: { key }, partition: { base } }) => [
         base + recordKey(key),
         base + sendKey(key),
       ])
-      const values = await valuesAt(engine.redis, names)
+      const values = await valuesOf(engine.redis, names)
       return placed.map(({ item: { key } }, at) => ({ key, record: values[2 * at], send: values[2 * at + 1] }))
     })
     return found.flatMap((stored) => stored ?? [])
@@ -160,10 +160,10 @@ export function createRecords(engine: Engine) {
     recordsIn,
     // A due record must exist; a missing one is not read.
     read: async (keys: readonly string[]) =>
-      recordsIn((await storedAt(keys)).filter(({ record }) => record !== undefined)),
+      recordsIn((await storedAt(keys, confirmedValuesAt)).filter(({ record }) => record !== undefined)),
     /** For scans: writes and reports nothing, and leaves out unreadable records. */
     async look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>> {
-      const stored = await storedAt([...new Set(keys)])
+      const stored = await storedAt([...new Set(keys)], valuesAt)
       return new Map(
         stored.flatMap((one) => {
           const found = decode(one)

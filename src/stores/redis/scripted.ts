@@ -4,7 +4,7 @@ import { pause, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { isError } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
-import { cleanError, isPassing, RedisError } from './replies.ts'
+import { cleanError, integer, isPassing, RedisError } from './replies.ts'
 
 type Script = ReturnType<typeof script>
 
@@ -13,6 +13,12 @@ export function script(text: string) {
 }
 
 export type Scripted = ReturnType<typeof createScripted>
+
+/** How many replicas must have what was written or read before it counts, and how long to wait for them. */
+export interface Replicas {
+  readonly count: number
+  readonly withinMs: number
+}
 
 /** How often to check whether the connection is back. */
 const LOOK_EVERY_MS = 20
@@ -26,6 +32,7 @@ export function createScripted(
   clock: Clock,
   timeoutMs: number,
   whenRefused: 'waits' | 'gives up' = 'waits',
+  replicas?: Replicas,
 ) {
   let ended = false
 
@@ -70,24 +77,54 @@ export function createScripted(
     return new MessagingWebhooksError('store_slow', `Redis could not be reached${when}.`, { cause })
   }
 
-  async function evaluate(
+  async function known<T>(
     { sha, text }: Script,
-    key: string | undefined,
-    rest: readonly RedisArgument[],
-  ): Promise<Reply> {
+    send: (command: 'EVALSHA' | 'EVAL', script: string) => Promise<T>,
+  ): Promise<T> {
     try {
-      return await adapter.send(key, ['EVALSHA', sha, ...rest])
+      return await send('EVALSHA', sha)
     } catch (error) {
       if (!isError(error) || !error.message.startsWith('NOSCRIPT')) throw error
-      return adapter.send(key, ['EVAL', text, ...rest])
+      return send('EVAL', text)
     }
   }
 
+  function evaluate(wanted: Script, key: string | undefined, rest: readonly RedisArgument[]): Promise<Reply> {
+    return known(wanted, (command, script) => adapter.send(key, [command, script, ...rest]))
+  }
+
+  const restOf = (keys: readonly string[], args: readonly (RedisArgument | number)[]): readonly RedisArgument[] => [
+    String(keys.length),
+    ...keys,
+    ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg)),
+  ]
+
   return {
+    replicas,
     /** `keys` share one slot, unless there are no slots. */
-    run(wanted: Script, keys: readonly string[], args: readonly (RedisArgument | number)[]): Promise<Reply> {
-      const rest = [String(keys.length), ...keys, ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))]
-      return persist(() => evaluate(wanted, keys[0], rest))
+    run: (wanted: Script, keys: readonly string[], args: readonly (RedisArgument | number)[]): Promise<Reply> =>
+      persist(() => evaluate(wanted, keys[0], restOf(keys, args))),
+    /**
+     * The same, and rejects if too few replicas have everything up to what this script writes. `WAIT` knows the writes of its
+     * own connection only, so the script must write on each call.
+     */
+    async runConfirmed(
+      wanted: Script,
+      keys: readonly [string, ...string[]],
+      args: readonly (RedisArgument | number)[],
+      { count, withinMs }: Replicas,
+    ): Promise<Reply> {
+      const [key] = keys
+      const wait = ['WAIT', String(count), String(withinMs)]
+      const send = (...command: readonly RedisArgument[]) =>
+        adapter.sendTogether(key, [[...command, ...restOf(keys, args)], wait])
+      const [reply, confirmed] = await persist(() => known(wanted, (name, body) => send(name, body)))
+      const have = integer(confirmed)
+      if (have >= count) return reply
+      throw new MessagingWebhooksError(
+        'store_failed',
+        `${have} of ${count} replicas confirmed a write within ${withinMs} ms (waitReplicas).`,
+      )
     },
     /** A command for the server of this key, or for any server. */
     send: (key: string | undefined, args: readonly RedisArgument[]) => persist(() => adapter.send(key, args)),

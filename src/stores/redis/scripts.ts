@@ -14,6 +14,7 @@
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
  * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` of overflow records
  * - `pending`: in the first partition; sorted set of the keys of pending sends, by their begin; see `pending.ts`
+ * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: in the first partition of a group; see `watching.ts` and `workers.ts`
  */
 import { script } from './scripted.ts'
@@ -34,7 +35,8 @@ export const FOREIGN = 'foreign'
 /**
  * For each change: runs its commands if the record has the expected version. KEYS: the records, then the set of pending sends
  * if it is asked for. ARGV: the caller's estimate of the server's time, or empty; 1 to allow writes although memory is full; a
- * time after which to look for the first pending send, or empty; then for each change the expected version (empty: no record)
+ * time after which to look for the first pending send, or empty; 1 to write something in any case, for `WAIT`; then for each
+ * change the expected version (empty: no record)
  * and the number of values of its commands; then for each command the number of its values, its name, its key without the
  * prefix, and its arguments. Returns the server's time, the start of that send or empty, and the version found for each change.
  * Writes nothing if the times differ too much.
@@ -52,8 +54,12 @@ if ARGV[3] ~= '' then
 end
 -- Redis refuses the first write of a script where memory is full, and none of the others. This one it allows.
 if ARGV[2] == '1' then redis.call('UNLINK', baseOf(KEYS[1]) .. 'none') end
+if ARGV[4] == '1' then
+  local reply = redis.pcall('SET', baseOf(KEYS[1]) .. 'waited', '', 'PX', '1000')
+  if type(reply) == 'table' and reply.err then return reply end
+end
 local pcall, type, unpack, tonumber, ARGV = redis.pcall, type, unpack, tonumber, ARGV
-local at = 4
+local at = 5
 for place = 1, places do
   local key = KEYS[place]
   local base = baseOf(key)
@@ -76,6 +82,16 @@ for place = 1, places do
   at = ends
 end
 return answer
+`)
+
+/** Reads texts, and writes something for `WAIT`. KEYS: those of the texts. */
+export const readWaited = script(/* lua */ `
+${SERVER_TIME}
+local waited = baseOf(KEYS[1]) .. 'waited'
+-- Where memory is full, Redis allows a write after this one.
+redis.call('UNLINK', waited)
+redis.call('SET', waited, '', 'PX', '1000')
+return redis.call('MGET', unpack(KEYS))
 `)
 
 /**

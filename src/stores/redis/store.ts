@@ -26,6 +26,8 @@ export interface RedisStoreOptions {
   readonly prefix?: string | undefined
   /** Partitions of the keys, each in one slot of a cluster. Cannot be changed later. Default 16. */
   readonly partitions?: number | undefined
+  /** Replicas that must confirm each write within a second, or else the store is unavailable. Default 0. */
+  readonly waitReplicas?: number | undefined
   /** How long the payloads of settled events are kept; 0 for not at all. Default 1 day. */
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
@@ -40,6 +42,7 @@ export interface RedisStoreOptions {
 
 /** Of a cluster. */
 const SLOTS = 16_384
+const MOST_REPLICAS = 100
 
 const settingsSchema = z.strictObject({
   // The adapters recognise the client.
@@ -50,6 +53,7 @@ const settingsSchema = z.strictObject({
     .regex(/^[^{}]+$/, 'expected a string without braces, because they determine the slot')
     .default('messaging-webhooks'),
   partitions: wholeNumberFrom(1, SLOTS).default(16),
+  waitReplicas: wholeNumberFrom(0, MOST_REPLICAS).default(0),
   retentionDays: numberFrom(0, LONGEST_DAYS, 'days').default(1),
   deadLetterDays: daysAboveZero.default(30),
   dedupeDays: daysAboveZero.default(30),

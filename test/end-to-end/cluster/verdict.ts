@@ -85,6 +85,12 @@ export function judge(lives: readonly Life[], record: ServiceRecord): Verdict {
   }
 }
 
+/** How long after this moment the next handler began, in whatever process; in milliseconds. */
+export function firstBeginAfterMs(lives: readonly Life[], momentNs: bigint): number {
+  const begun = lives.flatMap(readLife).map(({ beganNs }) => Number(beganNs - momentNs) / 1e6)
+  return Math.min(...begun.filter((afterMs) => afterMs > 0))
+}
+
 function nameOf({ messageId, state }: Attempt): string {
   return `${messageId} ${state}`
 }

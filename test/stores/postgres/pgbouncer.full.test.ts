@@ -1,8 +1,8 @@
-/** The store through PgBouncer in transaction mode: each transaction may get another connection. */
+/** The store through PgBouncer, which may give each transaction, or each statement, another connection. */
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { pgbouncerProgram, startPgBouncer } from '../../support/servers/pgbouncer.ts'
+import { pgbouncerProgram, POOL_MODES, startPgBouncer } from '../../support/servers/pgbouncer.ts'
 import { titleWith } from '../../support/skipping.ts'
 import { claim, done, eventOf } from './events.ts'
 import { describePostgres, dropSchema, freshSchema, newSchema, POSTGRES_URL } from './schema.ts'
@@ -11,58 +11,75 @@ const missing = pgbouncerProgram() === undefined ? 'no pgbouncer' : undefined
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error('There is no pgbouncer on this machine.')
 
 describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () => {
-  let pooler: Awaited<ReturnType<typeof startPgBouncer>>
-  beforeAll(async () => {
-    pooler = await startPgBouncer(POSTGRES_URL)
-  })
-  afterAll(() => pooler.remove())
-
-  describePostgres('in transaction mode', () => {
-    storeConformance({
-      // What a transaction on another connection could change.
-      test(name, run) {
-        if (/^(admission|delivery|holders|interleavings)/.test(name)) test(name, { timeout: 120_000 }, run)
-      },
-      skip: (name, reason) => test.skip(`${name} (${reason})`),
-      makeStore() {
-        const schema = newSchema()
-        const store = postgresStore({
-          connectionString: pooler.url,
-          listenConnectionString: POSTGRES_URL,
-          schema,
-          clock: 'caller',
-          maxConnections: 3,
-        })
-        return { store, dispose: () => dropSchema(schema) }
-      },
-      interleavings: 5,
-      capabilities: postgresStore({ connectionString: POSTGRES_URL }).capabilities,
-    })
-
-    test('many stores have more connections than it has, and lose nothing', { timeout: 60_000 }, async () => {
-      const schema = freshSchema()
-      const opened = await Promise.all(
-        Array.from({ length: 8 }, async () =>
-          postgresStore({ connectionString: pooler.url, listenConnectionString: POSTGRES_URL, schema }).open({
-            onWork() {},
-          }),
-        ),
-      )
-      onTestFinished(async () => {
-        await Promise.all(opened.map(async (open) => open.close()))
+  for (const mode of POOL_MODES)
+    describePostgres(`in ${mode} mode`, () => {
+      let pooler: Awaited<ReturnType<typeof startPgBouncer>>
+      beforeAll(async () => {
+        pooler = await startPgBouncer(POSTGRES_URL, mode)
       })
-      const names = Array.from({ length: 80 }, (_, index) => `m${index}`)
-      await Promise.all(names.map(async (name, at) => opened[at % opened.length]?.admit([eventOf(name)], Date.now())))
-      const seen: (string | undefined)[] = []
-      async function handle(open: (typeof opened)[number]): Promise<void> {
-        while ((await open.counts()).unsettled > 0) {
-          const claims = await claim(open, { limit: 5 })
-          seen.push(...claims.map(({ record }) => record.report?.messageId))
-          await open.settle(claims.map(done), Date.now())
+      afterAll(() => pooler.remove())
+
+      storeConformance({
+        // What a transaction on another connection could change.
+        test(name, run) {
+          if (/^(admission|delivery|holders|interleavings)/.test(name)) test(name, { timeout: 120_000 }, run)
+        },
+        skip: (name, reason) => test.skip(`${name} (${reason})`),
+        makeStore() {
+          const schema = newSchema()
+          const store = postgresStore({
+            connectionString: pooler.url,
+            listenConnectionString: POSTGRES_URL,
+            schema,
+            clock: 'caller',
+            maxConnections: 3,
+          })
+          return { store, dispose: () => dropSchema(schema) }
+        },
+        interleavings: 5,
+        capabilities: postgresStore({ connectionString: POSTGRES_URL }).capabilities,
+      })
+
+      test('many stores have more connections than it has, and lose nothing', { timeout: 60_000 }, async () => {
+        const schema = freshSchema()
+        const opened = await Promise.all(
+          Array.from({ length: 8 }, async () =>
+            postgresStore({ connectionString: pooler.url, listenConnectionString: POSTGRES_URL, schema }).open({
+              onWork() {},
+            }),
+          ),
+        )
+        onTestFinished(async () => {
+          await Promise.all(opened.map(async (open) => open.close()))
+        })
+        const names = Array.from({ length: 80 }, (_, index) => `m${index}`)
+        await Promise.all(names.map(async (name, at) => opened[at % opened.length]?.admit([eventOf(name)], Date.now())))
+        const seen: (string | undefined)[] = []
+        async function handle(open: (typeof opened)[number]): Promise<void> {
+          while ((await open.counts()).unsettled > 0) {
+            const claims = await claim(open, { limit: 5 })
+            seen.push(...claims.map(({ record }) => record.report?.messageId))
+            await open.settle(claims.map(done), Date.now())
+          }
         }
-      }
-      await Promise.all(opened.map(handle))
-      expect(seen.toSorted()).toEqual(names.toSorted())
+        await Promise.all(opened.map(handle))
+        expect(seen.toSorted()).toEqual(names.toSorted())
+      })
+
+      test('handlers get a transaction in transaction mode, and a clear refusal in statement mode', async () => {
+        const options = { connectionString: pooler.url, listenConnectionString: POSTGRES_URL, transactional: true }
+        const store = postgresStore({ ...options, schema: freshSchema() })
+        const opening = Promise.resolve(store.open({ onWork() {} }))
+        if (mode === 'statement')
+          return expect(opening).rejects.toMatchObject({
+            code: 'options_invalid',
+            message: expect.stringContaining('pool_mode = transaction') as string,
+          })
+        const open = await opening
+        onTestFinished(async () => open.close())
+        await open.admit([eventOf('m')], Date.now())
+        const [claimed] = await claim(open, { limit: 1 })
+        expect(claimed).toBeDefined()
+      })
     })
-  })
 })

@@ -25,8 +25,8 @@ export function serverFolder(name: string): string {
 export interface OwnServer {
   /** Resolves when it says that it is ready. */
   start(): Promise<void>
-  /** Ends it by its signal, without a farewell to its clients. */
-  stop(): Promise<void>
+  /** Ends it by its signal, without a farewell to its clients, or by this one. */
+  stop(signal?: NodeJS.Signals): Promise<void>
   /** Ends it and takes its folder away. */
   remove(): Promise<void>
 }
@@ -44,12 +44,12 @@ export function ownServer(options: {
   // Where the test runner ends before its tests do, no server is left behind.
   const leave = (): void => void child?.kill(stopSignal)
 
-  async function stop(): Promise<void> {
+  async function stop(signal = stopSignal): Promise<void> {
     const ending = child
     child = undefined
     if (ending?.exitCode !== null || ending.signalCode !== null) return
     const gone = once(ending, 'exit')
-    ending.kill(stopSignal)
+    ending.kill(signal)
     await gone
   }
 

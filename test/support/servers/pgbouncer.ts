@@ -1,4 +1,4 @@
-/** A PgBouncer of a test's own, in transaction mode, in front of a Postgres server. */
+/** A PgBouncer of a test's own in front of a Postgres server. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
@@ -15,8 +15,12 @@ export function pgbouncerProgram(): string | undefined {
   return folders.map((folder) => join(folder, 'pgbouncer')).find((path) => existsSync(path))
 }
 
+/** After which a connection goes to another client. */
+export const POOL_MODES = ['transaction', 'statement'] as const
+type PoolMode = (typeof POOL_MODES)[number]
+
 /** Few connections for many clients: what one leaves on a connection, another finds. */
-export async function startPgBouncer(postgresUrl: string): Promise<PgBouncer> {
+export async function startPgBouncer(postgresUrl: string, mode: PoolMode): Promise<PgBouncer> {
   const command = pgbouncerProgram()
   if (command === undefined) throw new Error('There is no pgbouncer on this machine.')
   const { hostname, port: serverPort, username, password, pathname } = new URL(postgresUrl)
@@ -34,7 +38,7 @@ listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = ${mode}
 default_pool_size = 4
 max_client_conn = 200
 `,

@@ -7,7 +7,7 @@ import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.t
 
 const POSTGRES_PASSWORD = 'p@ss:w/rd?of=the#postgres'
 
-interface PostgresServer extends OwnServer {
+export interface PostgresServer extends OwnServer {
   readonly port: number
   readonly password: string
   /** With the password; `port` for one that stands in front of it. */
@@ -23,26 +23,20 @@ export function postgresPrograms(): string | undefined {
   return [...versioned, ...paths].find((folder) => existsSync(join(folder, 'initdb')))
 }
 
-/** Makes it and starts it. `settings` go on the server's command line; `tls` are its key and certificate, in PEM. */
-export async function startPostgres({
-  settings = {},
-  tls,
-}: {
-  readonly settings?: Readonly<Record<string, string>>
-  readonly tls?: { readonly key: string; readonly certificate: string }
-} = {}): Promise<PostgresServer> {
+/** Where one is made. */
+function newFolder() {
   const programs = postgresPrograms()
   if (programs === undefined) throw new Error('There is no initdb on this machine.')
   const folder = serverFolder('postgres')
-  const data = join(folder, 'data')
-  const passwordFile = join(folder, 'password')
-  writeFileSync(passwordFile, POSTGRES_PASSWORD)
-  const initdb = [
-    ['-D', data, '-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${passwordFile}`],
-    ['-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
-  ].flat()
-  execFileSync(join(programs, 'initdb'), initdb, { ...notRoot(), cwd: folder, stdio: 'pipe' })
-  const port = await freePort()
+  return { programs, folder, data: join(folder, 'data') }
+}
+
+/** Starts what is in the folder. */
+async function startIn(
+  { programs, folder, data }: ReturnType<typeof newFolder>,
+  port: number,
+  settings: Readonly<Record<string, string>>,
+): Promise<PostgresServer> {
   const all: Record<string, string> = {
     port: String(port),
     listen_addresses: '127.0.0.1',
@@ -51,18 +45,12 @@ export async function startPostgres({
     max_connections: '60',
     ...settings,
   }
-  if (tls !== undefined) {
-    privateFile(join(data, 'server.key'), tls.key)
-    privateFile(join(data, 'server.crt'), tls.certificate)
-    all['ssl'] = 'on'
-    // Nobody gets in without TLS.
-    privateFile(join(data, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n')
-  }
   const server = ownServer({
     folder,
     command: join(programs, 'postgres'),
     args: ['-D', data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    ready: 'database system is ready to accept connections',
+    // A standby adds: read-only.
+    ready: 'database system is ready to accept ',
     // An immediate shutdown: connections are cut, and the next start recovers.
     stopSignal: 'SIGQUIT',
   })
@@ -74,6 +62,59 @@ export async function startPostgres({
     url: (options = {}) =>
       `postgres://postgres:${encodeURIComponent(POSTGRES_PASSWORD)}@127.0.0.1:${options.port ?? port}/postgres${options.query ?? ''}`,
   }
+}
+
+/** Makes it and starts it. `settings` go on the server's command line; `tls` are its key and certificate, in PEM. */
+export async function startPostgres({
+  settings = {},
+  tls,
+}: {
+  readonly settings?: Readonly<Record<string, string>>
+  readonly tls?: { readonly key: string; readonly certificate: string }
+} = {}): Promise<PostgresServer> {
+  const place = newFolder()
+  const { programs, folder, data } = place
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, POSTGRES_PASSWORD)
+  const initdb = [
+    ['-D', data, '-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${passwordFile}`],
+    ['-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
+  ].flat()
+  execFileSync(join(programs, 'initdb'), initdb, { ...notRoot(), cwd: folder, stdio: 'pipe' })
+  if (tls !== undefined) {
+    privateFile(join(data, 'server.key'), tls.key)
+    privateFile(join(data, 'server.crt'), tls.certificate)
+    // Nobody gets in without TLS.
+    privateFile(join(data, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n')
+  }
+  return startIn(place, await freePort(), { ...(tls !== undefined && { ssl: 'on' }), ...settings })
+}
+
+/** As a standby calls itself to its primary. */
+export const STANDBY = 'standby'
+
+/** Copies the primary and starts a standby that follows it. */
+export async function startStandby(primary: PostgresServer): Promise<PostgresServer> {
+  const place = newFolder()
+  execFileSync(
+    join(place.programs, 'pg_basebackup'),
+    [
+      '-D',
+      place.data,
+      '-h',
+      '127.0.0.1',
+      '-p',
+      String(primary.port),
+      '-U',
+      'postgres',
+      '-R',
+      '-c',
+      'fast',
+      '--no-sync',
+    ],
+    { ...notRoot(), cwd: place.folder, env: { ...process.env, PGPASSWORD: POSTGRES_PASSWORD }, stdio: 'pipe' },
+  )
+  return startIn(place, await freePort(), { cluster_name: STANDBY })
 }
 
 function privateFile(path: string, text: string): void {

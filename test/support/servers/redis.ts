@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { freePort } from '../free-port.ts'
 import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
 
-const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'
+export const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'
 
 export interface RedisServer extends OwnServer {
   readonly port: number

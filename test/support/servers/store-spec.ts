@@ -1,5 +1,7 @@
 /** A store as a process is told of it, and how it makes one of that. */
 import type { Store } from '../../../src/index.ts'
+import type { RedisClient } from '../../../src/stores/redis/clients/adapter-of.ts'
+import { SENTINEL_NAME } from './redis-replica.ts'
 
 export interface StoreSpec {
   readonly engine: 'sqlite' | 'postgres' | 'redis'
@@ -11,6 +13,10 @@ export interface StoreSpec {
   readonly busyTimeoutMs?: number
   /** For Redis: which of the two packages connects to it. Default `redis`. */
   readonly client?: 'redis' | 'ioredis'
+  /** For Redis: what the URL leads to, if not to the server; always by ioredis. */
+  readonly through?: 'sentinel' | 'cluster'
+  /** For Redis. Default 0. */
+  readonly waitReplicas?: number
 }
 
 /** Imports only the engine that is asked for. `watched`: what a test puts around the store. */
@@ -18,7 +24,8 @@ export async function storeOf(spec: StoreSpec, watched = (store: Store): Store =
   return watched(await plainStoreOf(spec))
 }
 
-async function plainStoreOf({ engine, url, name, client, busyTimeoutMs = 20_000 }: StoreSpec): Promise<Store> {
+async function plainStoreOf(spec: StoreSpec): Promise<Store> {
+  const { engine, url, name, busyTimeoutMs = 20_000 } = spec
   switch (engine) {
     case 'sqlite': {
       const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
@@ -30,12 +37,21 @@ async function plainStoreOf({ engine, url, name, client, busyTimeoutMs = 20_000 
     }
     case 'redis': {
       const { redisStore } = await import('../../../src/stores/redis/store.ts')
-      if (client === 'ioredis') {
-        const { Redis } = await import('ioredis')
-        return redisStore({ client: new Redis(url, { lazyConnect: true }), prefix: name })
-      }
-      const { createClient } = await import('redis')
-      return redisStore({ client: createClient({ url }), prefix: name })
+      return redisStore({ client: await redisClientOf(spec), prefix: name, waitReplicas: spec.waitReplicas })
     }
   }
+}
+
+async function redisClientOf({ url, client, through }: StoreSpec): Promise<RedisClient> {
+  if (client !== 'ioredis' && through === undefined) {
+    const { createClient } = await import('redis')
+    return createClient({ url })
+  }
+  const { Cluster, Redis } = await import('ioredis')
+  const { hostname: host, port, password } = new URL(url)
+  const node = { host, port: Number(port) }
+  const options = { password: decodeURIComponent(password), lazyConnect: true }
+  if (through === 'sentinel') return new Redis({ sentinels: [node], name: SENTINEL_NAME, ...options })
+  if (through === 'cluster') return new Cluster([node], { lazyConnect: true, redisOptions: options })
+  return new Redis(url, { lazyConnect: true })
 }

@@ -1,4 +1,5 @@
 /** What the store needs of a client of either package. */
+import { isError } from '../../../runtime/values.ts'
 
 export type RedisArgument = string | Buffer
 
@@ -16,6 +17,11 @@ export interface Adapter {
   disconnect(): Promise<void>
   /** Sends a command to the server of `key`, or to any server. */
   send(key: string | undefined, args: readonly RedisArgument[]): Promise<Reply>
+  /**
+   * Sends commands to the server of `key`, all on one connection: if it breaks in between, the rest is not sent on another one.
+   * Rejects with the first error.
+   */
+  sendTogether(key: string, commands: readonly (readonly RedisArgument[])[]): Promise<readonly Reply[]>
   /** Sends a command to each server that accepts writes. */
   sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
   /** Returns a function that ends the subscription. */
@@ -33,6 +39,22 @@ export function keepLastError(client: {
     last = error
   })
   return () => last
+}
+
+/**
+ * The same `sendTogether` for a cluster. Its client follows a redirection of single commands only, and reads the slots again:
+ * so one is sent, and the caller may repeat the others.
+ */
+export function followingSlots(sendTogether: Adapter['sendTogether'], send: Adapter['send']): Adapter['sendTogether'] {
+  return async (key, commands) => {
+    try {
+      return await sendTogether(key, commands)
+    } catch (error) {
+      if (!isError(error) || !/^(MOVED|ASK)\b/.test(error.message)) throw error
+      await send(key, ['EXISTS', key])
+      throw new Error('TRYAGAIN The slot of the key has moved.', { cause: error })
+    }
+  }
 }
 
 /** Connects a client that is not connected. Returns a function that closes it in that case. */

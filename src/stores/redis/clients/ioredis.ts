@@ -1,17 +1,23 @@
 /** Adapter for the package `ioredis` 5, single or cluster. Recognised by shape; the package is not imported. */
-import { keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
+import { followingSlots, keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
 
 interface Common {
   readonly status: string
   connect(): Promise<unknown>
   disconnect(): void
   callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>
+  pipeline(): Pipeline
   subscribe(channel: string): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
   on(event: 'error', listener: (error: unknown) => void): unknown
   on(event: 'message', listener: (channel: string) => void): unknown
   once(event: 'end', listener: () => void): unknown
   off(event: 'message', listener: (channel: string) => void): unknown
+}
+
+interface Pipeline {
+  callBuffer(command: string, args: (string | Buffer | number)[]): unknown
+  exec(): Promise<[error: Error | null, result: unknown][] | null>
 }
 
 /** A client made by `new Redis()`. */
@@ -32,6 +38,19 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     const [command, ...rest] = args
     return (await target.callBuffer(String(command), rest)) as Reply
   }
+  /** The client does not send the rest of a pipeline again after its connection broke. */
+  const sendTogether = async (
+    _key: string,
+    commands: readonly (readonly RedisArgument[])[],
+  ): Promise<readonly Reply[]> => {
+    const pipeline = client.pipeline()
+    for (const [command, ...rest] of commands) pipeline.callBuffer(String(command), rest)
+    const results = (await pipeline.exec()) ?? []
+    return results.map(([error, reply]) => {
+      if (error !== null) throw error
+      return reply as Reply
+    })
+  }
   return {
     isCluster: client.isCluster,
     isReady: () => client.status === 'ready',
@@ -50,6 +69,7 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     },
     // The cluster client routes by key itself.
     send: (_key, args) => send(client, args),
+    sendTogether: client.isCluster ? followingSlots(sendTogether, (_key, args) => send(client, args)) : sendTogether,
     sendToAll: (args) =>
       Promise.all(('nodes' in client ? client.nodes('master') : [client]).map((one) => send(one, args))),
     async subscribe(channel, listener) {

@@ -1,5 +1,5 @@
 /** Adapter for the package `redis` (node-redis 5), single or cluster. Recognised by shape; the package is not imported. */
-import { keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
+import { followingSlots, keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
 
 /** `RESP_TYPES.BLOB_STRING`: return texts as bytes. */
 const AS_BYTES = { typeMapping: { 36: Buffer } } as const
@@ -13,10 +13,17 @@ interface Common {
   on(event: 'error', listener: (error: unknown) => void): unknown
 }
 
+interface Pipeline<Args extends readonly unknown[]> {
+  addCommand(...args: Args): unknown
+  /** On one connection: after it broke, the rest is not sent on another one. */
+  execAsPipeline(): Promise<readonly unknown[]>
+}
+
 /** A client made by `createClient()`. */
 export interface NodeRedisClient extends Common {
   readonly isReady: boolean
   sendCommand(args: readonly RedisArgument[], options?: object): Promise<unknown>
+  withTypeMapping(mapping: typeof AS_BYTES.typeMapping): { multi(): Pipeline<[args: RedisArgument[]]> }
 }
 
 /** A client made by `createCluster()`. */
@@ -28,6 +35,9 @@ export interface NodeRedisCluster extends Common {
     args: RedisArgument[],
     options?: object,
   ): Promise<unknown>
+  withTypeMapping(mapping: typeof AS_BYTES.typeMapping): {
+    multi(): Pipeline<[firstKey: RedisArgument | undefined, isReadonly: boolean | undefined, args: RedisArgument[]]>
+  }
 }
 
 export function isNodeRedis(client: object): client is NodeRedisClient | NodeRedisCluster {
@@ -53,7 +63,7 @@ export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
   }
 }
 
-type Sending = Pick<Adapter, 'send' | 'sendToAll' | 'isReady'>
+type Sending = Pick<Adapter, 'send' | 'sendTogether' | 'sendToAll' | 'isReady'>
 
 function ofOne(client: NodeRedisClient): Sending {
   const send = async (args: readonly RedisArgument[]): Promise<Reply> =>
@@ -61,6 +71,11 @@ function ofOne(client: NodeRedisClient): Sending {
   return {
     isReady: () => client.isReady,
     send: (_key, args) => send(args),
+    async sendTogether(_key, commands) {
+      const pipeline = client.withTypeMapping(AS_BYTES.typeMapping).multi()
+      for (const args of commands) pipeline.addCommand([...args])
+      return (await pipeline.execAsPipeline()) as readonly Reply[]
+    },
     sendToAll: async (args) => [await send(args)],
   }
 }
@@ -81,6 +96,11 @@ function ofCluster(cluster: NodeRedisCluster): Sending {
         return send(undefined, args)
       }
     },
+    sendTogether: followingSlots(async (key, commands) => {
+      const pipeline = cluster.withTypeMapping(AS_BYTES.typeMapping).multi()
+      for (const args of commands) pipeline.addCommand(key, false, [...args])
+      return (await pipeline.execAsPipeline()) as readonly Reply[]
+    }, send),
     sendToAll: (args) =>
       Promise.all(
         cluster.masters.map(async ({ client }) => {

@@ -1,0 +1,40 @@
+/** Several hosts in one address, as libpq writes them. The store uses the one that accepts writes. */
+import { MessagingWebhooksError } from '../../public/errors.ts'
+
+/** Scheme and credentials, hosts, and the rest. */
+const PARTS = /^([^:/?#]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s
+
+/** One address for each host of `postgres://user:password@first:5432,second:5432/database`. */
+export function addressesIn(connectionString: string): readonly [string, ...string[]] {
+  const [, start = '', hosts = '', rest = ''] = PARTS.exec(connectionString) ?? []
+  const [first = '', ...others] = hosts.split(',')
+  if (others.length === 0) return [connectionString]
+  return [start + first + rest, ...others.map((host) => start + host + rest)]
+}
+
+/** Which of the hosts to connect to. */
+export interface Hosts {
+  readonly count: number
+  current(): string
+  /** This address failed or accepts no writes. The next one is tried, unless another caller moved on already. */
+  leave(address: string): void
+}
+
+export function createHosts(connectionString: string): Hosts {
+  const addresses = addressesIn(connectionString)
+  let [current] = addresses
+  return {
+    count: addresses.length,
+    current: () => current,
+    leave(address) {
+      if (address === current) current = addresses[(addresses.indexOf(current) + 1) % addresses.length] ?? current
+    },
+  }
+}
+
+/** A standby refuses writes, and so does a server or role that is read-only by default. */
+export const FIND_READ_ONLY = /* sql */ `SELECT current_setting('transaction_read_only') = 'on' AS is_on`
+
+export function readOnly(): MessagingWebhooksError {
+  return new MessagingWebhooksError('store_failed', 'The server accepts no writes: it is a standby, or read-only.')
+}

@@ -1,0 +1,84 @@
+/**
+ * The primary of Postgres ends under load, and its synchronous standby is promoted: nothing that was answered 204 is lost, and no
+ * event runs twice at once or backwards. `FAILOVERS` says how often each way is tried (`npm run test:cluster`: five times).
+ */
+import pg from 'pg'
+import { test } from 'vitest'
+import { postgresPrograms, STANDBY, startPostgres, startStandby } from '../../support/servers/postgres.ts'
+import { holdsAnything } from '../outage/on-sqlite.ts'
+import { startCluster } from './cluster.ts'
+import { startLoad } from './service.ts'
+import { firstBeginAfterMs, judge, NOTHING_WRONG } from './verdict.ts'
+
+const FAILOVERS = Number(process.env['FAILOVERS'] ?? '1')
+const POLL = { timeout: 60_000, interval: 50 }
+const ENOUGH = 100
+const PATIENT_MS = 120_000
+
+const missing = postgresPrograms() === undefined ? 'there is no Postgres on this machine' : undefined
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
+
+async function ask(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const WAYS = [
+  { way: 'stopped', signal: 'SIGINT' },
+  { way: 'killed', signal: 'SIGKILL' },
+] as const
+
+for (let failover = 1; failover <= FAILOVERS; failover += 1)
+  test.skipIf(missing !== undefined).concurrent.for(WAYS)(
+    `the primary is $way under load and its standby promoted (${failover} of ${FAILOVERS})`,
+    { timeout: PATIENT_MS },
+    async ({ way, signal }, { expect, onTestFinished }) => {
+      const settings = { synchronous_standby_names: STANDBY, synchronous_commit: 'on' }
+      const primary = await startPostgres({ settings })
+      onTestFinished(primary.remove)
+      const standby = await startStandby(primary)
+      onTestFinished(standby.remove)
+      const isSynchronous = async (): Promise<unknown> =>
+        (await ask(primary.url(), `SELECT sync_state FROM pg_stat_replication`))[0]?.['sync_state']
+      await expect.poll(isSynchronous, POLL).toBe('sync')
+      // The standby comes first, so that a process has to look for the primary from the start.
+      const url = primary.url().replace('@127.0.0.1:', `@127.0.0.1:${standby.port},127.0.0.1:`)
+      const spec = { engine: 'postgres', url, name: 'failover' } as const
+
+      const cluster = await startCluster(2, [spec], { storeTimeoutMs: 5_000 }, onTestFinished)
+      const load = startLoad(() => cluster.instances)
+      const { answered } = load.record
+      const moreAnswers = async (): Promise<void> => {
+        const before = answered.size
+        await expect.poll(() => answered.size - before, POLL).toBeGreaterThan(ENOUGH)
+      }
+      await moreAnswers()
+      const [row] = await ask(primary.url(), 'SELECT count(*)::int AS records FROM failover.records')
+      expect(row?.['records']).toBeGreaterThan(0)
+      const endedNs = process.hrtime.bigint()
+      await primary.stop(signal)
+      const answeredBefore = answered.size
+      await ask(standby.url(), 'SELECT pg_promote()')
+      const promotedNs = process.hrtime.bigint()
+      await moreAnswers()
+      const spools = cluster.instances.map((_, place) => cluster.spoolOf(place))
+      await expect.poll(() => spools.filter(holdsAnything), POLL).toEqual([])
+      await load.stop()
+
+      for (const instance of cluster.instances)
+        expect(await instance.ask('drain')).toMatchObject({ drained: true, unsettled: 0, deadLetters: 0 })
+      const verdict = judge(cluster.lives, load.record)
+      const resumedMs = firstBeginAfterMs(cluster.lives, promotedNs)
+      console.log(
+        `postgres, primary ${way}: ${answeredBefore} events answered 204 before, promoted after ` +
+          `${Math.round(Number(promotedNs - endedNs) / 1e6)} ms, dispatch resumed ${Math.round(resumedMs)} ms after that; ${verdict.summary}`,
+      )
+      expect(verdict).toMatchObject(NOTHING_WRONG)
+      expect([...load.record.statuses.keys()]).toEqual([204])
+    },
+  )

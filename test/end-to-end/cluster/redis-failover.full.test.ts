@@ -1,0 +1,157 @@
+/**
+ * The primary of a Redis is killed under load, and Sentinel or the cluster promotes its replica: with `waitReplicas` nothing that was
+ * answered 204 is lost, and no event runs twice at once or backwards. `FAILOVERS` (`npm run test:cluster`: five) says how often, and
+ * then the losses without `waitReplicas` are measured too.
+ */
+import { Redis } from 'ioredis'
+import { test } from 'vitest'
+import { hasRedis, REDIS_PASSWORD, startRedis, type RedisServer } from '../../support/servers/redis.ts'
+import { addReplicas, startRedisCluster } from '../../support/servers/redis-cluster.ts'
+import { REPLICABLE, startReplica, startSentinel } from '../../support/servers/redis-replica.ts'
+import type { StoreSpec } from '../../support/servers/store-spec.ts'
+import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
+import { holdsAnything } from '../outage/on-sqlite.ts'
+import { startCluster } from './cluster.ts'
+import type { Finally } from './instance.ts'
+import { startLoad } from './service.ts'
+import { firstBeginAfterMs, judge, NOTHING_WRONG } from './verdict.ts'
+
+const FAILOVERS = process.env['FAILOVERS']
+const POLL = { timeout: 60_000, interval: 50 }
+const ENOUGH = 100
+const PATIENT_MS = 180_000
+
+const missing = hasRedis() ? undefined : 'there is no redis-server on this machine'
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
+
+interface Case {
+  readonly through: 'sentinel' | 'cluster'
+  readonly appendfsync: 'always' | 'everysec'
+  readonly waitReplicas: number
+  /** How much later everything arrives at the replica. */
+  readonly lagMs: number
+  /** Whether handlers run meanwhile. Otherwise nothing but the store has the events, so that each one lost is seen. */
+  readonly dispatch: boolean
+}
+
+const WAITING: readonly Case[] = [
+  { through: 'sentinel', appendfsync: 'everysec', waitReplicas: 1, lagMs: 20, dispatch: true },
+  { through: 'cluster', appendfsync: 'everysec', waitReplicas: 1, lagMs: 0, dispatch: true },
+]
+const MEASURED = ([0, 1] as const).flatMap((waitReplicas): readonly Case[] => [
+  ...([0, 20, 200] as const).map((lagMs): Case => ({
+    through: 'sentinel',
+    appendfsync: 'everysec',
+    waitReplicas,
+    lagMs,
+    dispatch: false,
+  })),
+  { through: 'sentinel', appendfsync: 'always', waitReplicas, lagMs: 20, dispatch: false },
+  { through: 'cluster', appendfsync: 'everysec', waitReplicas, lagMs: 0, dispatch: false },
+])
+
+interface Servers {
+  readonly spec: StoreSpec
+  readonly primary: RedisServer
+  /** One of them is promoted. */
+  readonly replicas: readonly RedisServer[]
+  /** The primary ends, and what it has sent and the replicas have not received. */
+  fail(): Promise<void>
+}
+
+async function withSentinel({ appendfsync, lagMs }: Case, onFinished: Finally): Promise<Servers> {
+  const primary = await startRedis({ settings: { ...REPLICABLE, appendfsync } })
+  onFinished(primary.remove)
+  const link = await startTcpProxy(primary.port)
+  onFinished(link.close)
+  // Two, or the new primary would have none to wait for.
+  const start = () => startReplica({ ...primary, port: link.port }, { appendfsync })
+  const replicas = await Promise.all([start(), start()])
+  for (const { remove } of replicas) onFinished(remove)
+  const sentinel = await startSentinel(primary)
+  onFinished(sentinel.remove)
+  const url = `redis://default:${encodeURIComponent(REDIS_PASSWORD)}@127.0.0.1:${sentinel.port}`
+  link.delayMs = lagMs
+  async function fail(): Promise<void> {
+    link.cut()
+    await primary.stop()
+  }
+  return { spec: { engine: 'redis', url, name: 'failover', through: 'sentinel' }, primary, replicas, fail }
+}
+
+/** Each master has a replica; the first one ends. */
+async function withCluster({ appendfsync }: Case, onFinished: Finally): Promise<Servers> {
+  const settings = { appendfsync, 'cluster-node-timeout': '1000' }
+  const masters = await startRedisCluster(settings)
+  for (const { remove } of masters) onFinished(remove)
+  const replicas = await addReplicas(masters, settings)
+  for (const { remove } of replicas) onFinished(remove)
+  const [primary, other] = masters
+  const [replica] = replicas
+  if (primary === undefined || other === undefined || replica === undefined) throw new Error('There is no cluster.')
+  return {
+    spec: { engine: 'redis', url: other.url(), name: 'failover', through: 'cluster' },
+    primary,
+    replicas: [replica],
+  }
+}
+
+async function roleOf(server: RedisServer): Promise<string> {
+  const client = new Redis(server.url())
+  client.on('error', () => {})
+  try {
+    return String(((await client.call('ROLE')) as readonly unknown[])[0])
+  } finally {
+    client.disconnect()
+  }
+}
+
+const cases =
+  FAILOVERS === undefined ? WAITING : Array.from({ length: Number(FAILOVERS) }, () => [...WAITING, ...MEASURED]).flat()
+
+test.skipIf(missing !== undefined).for(cases)(
+  'the primary is killed under load, and $through promotes its replica ($appendfsync, waitReplicas $waitReplicas, $lagMs ms, dispatch $dispatch)',
+  { timeout: PATIENT_MS },
+  async (one, { expect, onTestFinished }) => {
+    const { through, appendfsync, waitReplicas, lagMs, dispatch } = one
+    const { spec, primary, replicas, fail } = await (through === 'sentinel' ? withSentinel : withCluster)(
+      one,
+      onTestFinished,
+    )
+    const stores = [{ ...spec, waitReplicas }]
+    const cluster = await startCluster(2, stores, { storeTimeoutMs: 5_000, dispatch }, onTestFinished)
+    const load = startLoad(() => cluster.instances, { pauseMs: 10 })
+    const { answered } = load.record
+    const moreAnswers = async (): Promise<void> => {
+      const before = answered.size
+      await expect.poll(() => answered.size - before, POLL).toBeGreaterThan(ENOUGH)
+    }
+
+    await moreAnswers()
+    const endedNs = process.hrtime.bigint()
+    await fail()
+    const answeredBefore = answered.size
+    await expect.poll(() => Promise.all(replicas.map(roleOf)), POLL).toContain('master')
+    const promotedNs = process.hrtime.bigint()
+    // It comes back as the replica of the new one. A Sentinel tells it so some seconds later.
+    if (through === 'cluster') await primary.start()
+    await moreAnswers()
+    await load.stop()
+    const spools = cluster.instances.map((_, place) => cluster.spoolOf(place))
+    await expect.poll(() => spools.filter(holdsAnything), POLL).toEqual([])
+
+    const { instances, lives } = dispatch ? cluster : await startCluster(1, stores, {}, onTestFinished)
+    for (const instance of instances) expect(await instance.ask('drain')).toMatchObject({ drained: true, unsettled: 0 })
+    const verdict = judge(lives, load.record)
+    const resumed = dispatch
+      ? `, dispatch resumed ${Math.round(firstBeginAfterMs(lives, promotedNs))} ms after that`
+      : ''
+    console.log(
+      `redis by ${through}, appendfsync ${appendfsync}, waitReplicas ${waitReplicas}, replica ${lagMs} ms behind: ` +
+        `${answeredBefore} events answered 204 before, ${verdict.lost.length} lost; promoted after ` +
+        `${Math.round(Number(promotedNs - endedNs) / 1e6)} ms${resumed}; ${verdict.summary}`,
+    )
+    if (waitReplicas > 0) expect(verdict).toMatchObject(NOTHING_WRONG)
+    expect([...load.record.statuses.keys()]).toEqual([204])
+  },
+)

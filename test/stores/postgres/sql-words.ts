@@ -1,0 +1,70 @@
+/** The words of SQL: those that the store may send by its guide, those in its sources, and those in a statement. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+
+const ROOT = join(import.meta.dirname, '..', '..', '..')
+const GUIDE = join(ROOT, 'docs', 'guides', 'store-postgres.md')
+const SECTION = /^## What the store requires of SQL$(.*?)^## /ms
+
+/** Comments, values and quoted names. */
+const NO_WORDS = /--[^\n]*|\bE'(?:[^'\\]|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/gs
+/** Keywords, functions, types, settings, parameters of tables, and catalogs. */
+const KINDS = [
+  /(?<![\w.])[A-Z]{2,}\b/g,
+  /(?<![\w.])[a-z]\w*(?=\()/g,
+  /\b(?:bigint|integer|smallint|numeric|bytea|text|varchar|boolean|timestamptz|timestamp|jsonb?|uuid)\b/g,
+  /(?<=\bSET LOCAL )\w+/g,
+  /\b(?:fillfactor|autovacuum_\w+)\b/g,
+  /\bpg_catalog\.\w+/g,
+] as const
+
+/** What statements need. Names of tables and columns, and values, are not among it. */
+export function wordsOf(statements: string): readonly string[] {
+  const bare = statements.replaceAll(NO_WORDS, ' ')
+  return [...new Set(KINDS.flatMap((kind) => bare.match(kind) ?? []))]
+}
+
+/** The first word of each statement. */
+export function verbsOf(statements: string): readonly string[] {
+  const each = statements.replaceAll(NO_WORDS, ' ').split(';')
+  return each.flatMap((statement) => /^\s*(\w+)/.exec(statement)?.[1] ?? [])
+}
+
+/** The table of the guide: all that it lists, and the statements of its first row. */
+export function wordsOfGuide(): { readonly words: ReadonlySet<string>; readonly verbs: ReadonlySet<string> } {
+  const section = SECTION.exec(readFileSync(GUIDE, 'utf8'))?.[1] ?? ''
+  const [, , ...rows] = /(?:^\|.*\n)+/m.exec(section)?.[0].trimEnd().split('\n') ?? []
+  const [verbs = [], ...others] = rows.map((row) =>
+    [...row.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.split(' ')),
+  )
+  return { words: new Set([...verbs, ...others.flat()]), verbs: new Set(verbs) }
+}
+
+/** The words of every text in the sources of the store, with the file of each. */
+export function wordsOfSources(): Map<string, string> {
+  const words = new Map<string, string>()
+  for (const path of globSync('src/stores/postgres/*.ts', { cwd: ROOT })) {
+    const file = ts.createSourceFile(path, readFileSync(join(ROOT, path), 'utf8'), ts.ScriptTarget.Latest, true)
+    for (const text of textsIn(file)) for (const word of wordsOf(text)) words.set(word, path)
+  }
+  return words
+}
+
+/** Texts and templates, without what is shown to people: errors, and the grants in them. */
+function textsIn(node: ts.Node): readonly string[] {
+  if (isMessage(node)) return []
+  if (ts.isStringLiteralLike(node)) return [node.text]
+  const own = ts.isTemplateExpression(node)
+    ? [[node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join(' 0 ')]
+    : []
+  const inner: string[] = []
+  ts.forEachChild(node, (child) => void inner.push(...textsIn(child)))
+  return [...own, ...inner]
+}
+
+function isMessage(node: ts.Node): boolean {
+  if (ts.isNewExpression(node)) return node.expression.getText().endsWith('Error')
+  const isNamed = ts.isPropertyAssignment(node) || ts.isVariableDeclaration(node)
+  return isNamed && ['what', 'grant'].includes(node.name.getText())
+}

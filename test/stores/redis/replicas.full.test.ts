@@ -1,0 +1,80 @@
+/** `waitReplicas`: nothing counts that a replica lacks, whichever client asks and whoever wrote it. */
+import { Redis } from 'ioredis'
+import { redisStore } from 'messaging-webhooks/redis'
+import type { OpenStore } from 'messaging-webhooks/store'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { claim, sample, settlementOf } from '../../../src/store-conformance/samples.ts'
+import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
+import { REPLICABLE, startReplica } from '../../support/servers/redis-replica.ts'
+import { clientFor, describeClients, freshPrefix } from './own-redis.ts'
+
+const POLL = { timeout: 60_000, interval: 50 }
+const PATIENT = { timeout: 120_000 }
+
+describeClients((name) => {
+  let primary: RedisServer
+  let replica: RedisServer
+  beforeAll(async () => {
+    primary = await startRedis({ settings: { ...REPLICABLE, appendfsync: 'no' } })
+    replica = await startReplica(primary, { appendfsync: 'no' })
+    await vi.waitFor(async () => expect(await replicas()).toBe(1), POLL)
+  })
+  afterAll(() => Promise.all([primary.remove(), replica.remove()]))
+
+  async function on<T>({ url }: RedisServer, work: (client: Redis) => Promise<T>): Promise<T> {
+    const client = new Redis(url())
+    try {
+      return await work(client)
+    } finally {
+      client.disconnect()
+    }
+  }
+
+  const replicas = () => on(primary, (client) => client.wait(1, 1_000))
+  const recordsOn = (server: RedisServer, prefix: string) =>
+    on(server, async (client) => (await client.keys(`${prefix}:*:r:*`)).length)
+
+  async function opened(prefix: string, waitReplicas = 1): Promise<OpenStore> {
+    const { client, end } = clientFor(name, primary.url())
+    const open = await redisStore({ client, prefix, waitReplicas, commandTimeoutMs: 20_000 }).open({ onWork() {} })
+    onTestFinished(async () => {
+      await open.close()
+      await end()
+    })
+    return open
+  }
+
+  test('what was answered is on the replica', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const open = await opened(prefix)
+    const events = Array.from({ length: 150 }, (_, index) => sample({ message: `m${index}` }))
+    expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['new']))
+    expect(await recordsOn(replica, prefix)).toBe(events.length)
+    const nowMs = Date.now()
+    const { claims } = await claim(open, { nowMs, leaseUntilMs: nowMs + 60_000, limit: events.length })
+    const settled = await open.settle(
+      claims.map((one) => settlementOf(one, { outcome: 'done' })),
+      Date.now(),
+    )
+    expect(new Set(settled)).toEqual(new Set([true]))
+  })
+
+  test('without the replica nothing is accepted, and no repetition, until it is back', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const [open, other] = [await opened(prefix), await opened(prefix)]
+    const event = sample({ message: 'm' })
+    const refusal = { code: 'store_failed', message: expect.stringContaining('0 of 1 replicas') as string }
+    await replica.stop()
+    await expect(async () => open.admit([event], Date.now())).rejects.toMatchObject(refusal)
+    // The primary has it. A process that has not written it may not take it for confirmed either.
+    expect(await recordsOn(primary, prefix)).toBe(1)
+    for (const one of [open, other])
+      await expect(async () => one.admit([event], Date.now())).rejects.toMatchObject(refusal)
+    // Without the option, the primary decides.
+    expect(await (await opened(prefix, 0)).admit([event], Date.now())).toEqual(['duplicate'])
+
+    await replica.start()
+    await expect.poll(async () => open.admit([event], Date.now()), POLL).toEqual(['duplicate'])
+    expect(await recordsOn(replica, prefix)).toBe(1)
+  })
+})

@@ -1,0 +1,68 @@
+/** A proxy in front of Postgres that reads every statement of its clients, whichever way they send it. */
+import net from 'node:net'
+
+interface RecordingProxy {
+  /** The same database, through it. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+const QUERY = 'Q'
+const PARSE = 'P'
+const LENGTH_BYTES = 4
+
+/** `onStatement`: called with the text of each. */
+export async function startRecordingProxy(
+  postgresUrl: string,
+  onStatement: (text: string) => void,
+): Promise<RecordingProxy> {
+  const url = new URL(postgresUrl)
+  const [host, port] = [url.hostname, Number(url.port || '5432')]
+  const sockets = new Set<net.Socket>()
+
+  const proxy = net.createServer((client) => {
+    const server = net.connect(port, host)
+    for (const socket of [client, server]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => {})
+      socket.on('close', () => void sockets.delete(socket))
+    }
+    client.on('data', messageReader(onStatement))
+    client.pipe(server).pipe(client)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const address = proxy.address()
+  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
+  url.hostname = '127.0.0.1'
+  url.port = String(address.port)
+
+  return {
+    url: url.href,
+    async close() {
+      const closed = new Promise((resolve) => proxy.close(resolve))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+/** Reads the messages of one client. The first one, which starts the session, has no type. */
+function messageReader(onStatement: (text: string) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0)
+  let typeBytes = 0
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk])
+    while (rest.length >= typeBytes + LENGTH_BYTES) {
+      const end = typeBytes + rest.readInt32BE(typeBytes)
+      if (rest.length < end) return
+      const type = rest.toString('latin1', 0, typeBytes)
+      const texts = rest.toString('utf8', typeBytes + LENGTH_BYTES, end).split('\0')
+      // The text of Parse comes after the name of the statement.
+      const text = type === QUERY ? texts[0] : type === PARSE ? texts[1] : undefined
+      if (text !== undefined) onStatement(text)
+      rest = rest.subarray(end)
+      typeBytes = 1
+    }
+  }
+}

@@ -1,0 +1,62 @@
+/** A replica of a Redis, and a Sentinel that watches both and promotes it. */
+import { chownSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '../free-port.ts'
+import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.ts'
+import { REDIS_PASSWORD, startRedis, type RedisServer } from './redis.ts'
+
+/** Settings of each server that may be a primary or a replica. */
+export const REPLICABLE: Readonly<Record<string, string>> = {
+  masterauth: REDIS_PASSWORD,
+  'repl-diskless-sync-delay': '0',
+  'repl-ping-replica-period': '1',
+}
+
+/** A replica, which copies everything before it says that it is one. `settings` as for the primary. */
+export async function startReplica(
+  { port }: RedisServer,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<RedisServer> {
+  return startRedis({ settings: { ...REPLICABLE, ...settings, replicaof: `127.0.0.1 ${port}` } })
+}
+
+/** The name by which clients ask a Sentinel for the primary. */
+export const SENTINEL_NAME = 'primary'
+
+/** How long a primary may be silent. Until the second time it leaves a replica alone that follows it through a proxy. */
+const DOWN_MS = 1_000
+const FAILOVER_MS = 60_000
+
+interface Sentinel extends OwnServer {
+  readonly port: number
+}
+
+/** It decides alone. */
+export async function startSentinel({ port: primaryPort, password }: RedisServer): Promise<Sentinel> {
+  const folder = serverFolder('sentinel')
+  const port = await freePort()
+  const config = join(folder, 'sentinel.conf')
+  // It writes into this file what it learns.
+  writeFileSync(
+    config,
+    `port ${port}
+bind 127.0.0.1
+dir ${folder}
+sentinel monitor ${SENTINEL_NAME} 127.0.0.1 ${primaryPort} 1
+sentinel auth-pass ${SENTINEL_NAME} ${password}
+sentinel down-after-milliseconds ${SENTINEL_NAME} ${DOWN_MS}
+sentinel failover-timeout ${SENTINEL_NAME} ${FAILOVER_MS}
+`,
+  )
+  const { uid, gid } = notRoot()
+  if (uid !== undefined && gid !== undefined) chownSync(config, uid, gid)
+  const server = ownServer({
+    folder,
+    command: 'redis-server',
+    args: [config, '--sentinel'],
+    ready: 'Sentinel ID is',
+    stopSignal: 'SIGKILL',
+  })
+  await server.start()
+  return { ...server, port }
+}
