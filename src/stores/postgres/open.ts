@@ -9,6 +9,7 @@ import { createStoreClock, inStoreTime, settlementIn } from '../../inbox/runtime
 import type { ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/expire.ts'
 import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
+import { createTransactions } from '../transactions.ts'
 import { createWorkers } from '../workers.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
@@ -19,7 +20,7 @@ import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
-import { createTransactions, type PostgresContext } from './transactions.ts'
+import { transactionEngine, type PostgresContext } from './transactions.ts'
 import { leasingPart } from './workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
@@ -130,12 +131,11 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const settle = async (settlements: readonly Settlement[], nowMs: number) => verbs.settle(settlements, nowMs)
   const transactions = transactional
     ? createTransactions({
-        connections,
+        engine: transactionEngine(connections, failures, settleIn),
+        contextOf: ({ client }): PostgresContext => ({ transaction: client }),
         maxConnections: settings.pool?.options.max ?? settings.maxConnections,
         claim: plainClaim,
         settle,
-        settleIn,
-        failures,
       })
     : undefined
   let closing: Promise<void> | undefined
