@@ -1,6 +1,5 @@
 /** The transactions in which handlers write, on connections of the pool. */
 import type { ClientBase } from 'pg'
-import type { Settlement } from '../../inbox/store.ts'
 import type { TransactionEngine } from '../transactions.ts'
 import type { Connections, Session } from './connections.ts'
 import { isOfTheStatement, type Failures } from './failures.ts'
@@ -18,8 +17,7 @@ export interface PostgresContext {
 export function transactionEngine(
   connections: Connections,
   { cleaned, asThrown }: Failures,
-  settle: (session: Session, settlement: Settlement, nowMs: number) => Promise<boolean>,
-): TransactionEngine<Session> {
+): Omit<TransactionEngine<Session>, 'settle'> {
   function release(session: Session, error?: unknown): void {
     session.release(error === undefined ? undefined : cleaned(error))
   }
@@ -35,7 +33,6 @@ export function transactionEngine(
         throw error
       }
     },
-    settle,
     commit: (session) => session.batch('COMMIT'),
     rollBack: (session) => session.batch('ROLLBACK'),
     release,

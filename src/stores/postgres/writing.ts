@@ -3,21 +3,17 @@
  * parts that the batch needs. A single record is written without a value list, which halves its planning.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { PendingLook, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
 import { dueMark, overdueMark, pendingMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { dueRowOf, type DueRow } from '../due-row.ts'
 import { newNumber } from '../numbers.ts'
+import type { RepairingChange as Change } from '../table-records.ts'
 import { bytesOf, integerOrNone, numberValue, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
 import { parameter, writtenOut } from './plans.ts'
 import { SERVER_NOW } from './sql-text.ts'
-
-interface Change extends VersionedChange {
-  /** The part of the stored record that was unreadable. */
-  readonly repairs?: 'state' | 'send'
-}
 
 /** A record to put. */
 interface Written {
