@@ -162,7 +162,9 @@ module.exports = {
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
         // Optional peers, too: each in its own store, by the rule below.
-        pathNot: ['^node_modules/((@types/)?pg|mysql2|redis|ioredis|fastify|@nestjs/(common|core)|@opentelemetry/api)/'],
+        pathNot: [
+          '^node_modules/((@types/)?pg|mysql2|redis|ioredis|fastify|@nestjs/(common|core)|@opentelemetry/api)/',
+        ],
       },
     },
     {

@@ -98,7 +98,10 @@ function startPolling(clock: Clock, everyMs: number, { claims, onWork }: StoreHo
     tell() {},
     tellOfWhatIsLeft() {},
     claiming: () => () => {},
-    stop: () => Promise.resolve(cancel()),
+    stop() {
+      cancel()
+      return Promise.resolve()
+    },
   }
 }
 

@@ -29,15 +29,30 @@ export function newPrefix(): string {
   return `mw_test_${process.pid}_${(prefixes += 1)}`
 }
 
-/** Runs a statement on a connection of its own, and answers its rows with bytes as text. */
-export async function rowsOf(sql: string): Promise<readonly Record<string, unknown>[]> {
+type Rows = readonly Record<string, unknown>[]
+
+/** Runs statements on a connection of its own. Their rows have bytes as text. */
+async function onServer<T>(work: (run: (sql: string) => Promise<Rows>) => Promise<T>): Promise<T> {
   const connection = await createConnection({ uri: MYSQL_URL, typeCast: (field) => field.string('utf8') })
   try {
-    const [rows] = await connection.query<RowDataPacket[]>(sql)
-    return rows
+    return await work(async (sql) => (await connection.query<RowDataPacket[]>(sql))[0])
   } finally {
     await connection.end()
   }
+}
+
+/** The rows of one statement. */
+export async function rowsOf(sql: string): Promise<Rows> {
+  return onServer((run) => run(sql))
+}
+
+/** Runs statements in a transaction. */
+export async function inTransaction(work: (run: (sql: string) => Promise<Rows>) => Promise<void>): Promise<void> {
+  await onServer(async (run) => {
+    await run('START TRANSACTION')
+    await work(run)
+    await run('COMMIT')
+  })
 }
 
 export async function dropTables(prefix: string): Promise<void> {
