@@ -29,6 +29,7 @@ interface StoreRow {
 
 const SQLITE: StoreRow = { form: 'sqlite:…', load: (url) => sqliteFile(url.replace(/^sqlite:(\/\/)?/i, '')) }
 const POSTGRES: StoreRow = { form: 'postgres://…', flag: 'schema', load: postgresSchema }
+const MYSQL: StoreRow = { form: 'mysql://…', flag: 'prefix', load: mysqlPrefix }
 const REDIS: StoreRow = { form: 'redis://…', flag: 'prefix', load: redisPrefix }
 
 /** One row per scheme. Each loads only its own driver. */
@@ -37,6 +38,7 @@ const STORES: ReadonlyMap<string, StoreRow> = new Map([
   ['file', { form: 'file:…', load: (url) => sqliteFile(fileURLToPath(url)) }],
   ['postgres', POSTGRES],
   ['postgresql', POSTGRES],
+  ['mysql', MYSQL],
   ['redis', REDIS],
   ['rediss', { ...REDIS, form: 'rediss://…' }],
 ])
@@ -50,7 +52,10 @@ export function addStoreOptions(command: Command): Command {
   return command
     .option('--store <url>', `${STORE_FORMS}; default: the variable STORE_URL`)
     .option('--schema <name>', 'Postgres: schema of the tables (default: messaging_webhooks)')
-    .option('--prefix <text>', 'Redis: prefix of the keys (default: messaging-webhooks)')
+    .option(
+      '--prefix <text>',
+      'Redis: prefix of the keys (default: messaging-webhooks); MySQL: of the tables (default: messaging_webhooks)',
+    )
 }
 
 /** Warns if the URL in a flag has a password, which other users can see. */
@@ -110,7 +115,7 @@ export async function storeOf(url: string, options: StoreOption = {}): Promise<S
     throw new CliError('usage', `Unknown kind of store: “${scheme ?? ''}:”.`, `Expected ${STORE_FORMS}.`)
   for (const flag of ['schema', 'prefix'] as const)
     if (options[flag] !== undefined && row.flag !== flag)
-      throw new CliError('usage', `--${flag} applies only to ${flag === 'schema' ? 'Postgres' : 'Redis'}.`)
+      throw new CliError('usage', `--${flag} applies only to ${flag === 'schema' ? 'Postgres' : 'MySQL and Redis'}.`)
   return row.load(url, options)
 }
 
@@ -126,11 +131,12 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof OptionsError) throw new CliError('usage', shown(error.detail ?? error.message))
     if (!(error instanceof MessagingWebhooksError)) throw error
+    const [name, peer] = error.detail?.includes('mysql2') === true ? ['MySQL', 'mysql2'] : ['Postgres', 'pg']
     if (error.code === 'peer_missing')
       throw new CliError(
         'failed',
-        'A Postgres store requires the package pg, which is not installed.',
-        'Install it: npm install pg',
+        `A ${name} store requires the package ${peer}, which is not installed.`,
+        `Install it: npm install ${peer}`,
       )
     if (error.code !== 'store_failed' && error.code !== 'store_slow') throw error
     const reasons = [error.detail, error.cause instanceof Error ? error.cause.message : undefined]
@@ -168,6 +174,19 @@ async function postgresSchema(connectionString: string, { schema }: StoreOption)
       'Run: messaging-webhooks migrate',
     )
   return postgresStore({ ...place, maxConnections: 2 })
+}
+
+async function mysqlPrefix(uri: string, { prefix }: StoreOption): Promise<Store> {
+  const { mysqlStore, pendingMysqlMigrations } = await import('../stores/mysql/store.ts')
+  const place = { uri, ...(prefix === undefined ? {} : { prefix }) }
+  const { from, to } = await pendingMysqlMigrations(place)
+  if (from < to)
+    throw new CliError(
+      'failed',
+      `The database has no tables of this package, or old ones: their version is ${from}, and ${to} is required.`,
+      'Check --prefix, or open the store once with an account that may create tables.',
+    )
+  return mysqlStore({ ...place, maxConnections: 2 })
 }
 
 async function redisPrefix(url: string, { prefix = 'messaging-webhooks' }: StoreOption): Promise<Store> {

@@ -180,9 +180,13 @@ describe('a shared store that cannot be had', PATIENT, () => {
     [
       'a prefix for Postgres',
       ['--store', 'postgres://127.0.0.1:1', '--prefix', 'a'],
-      'error: --prefix applies only to Redis.',
+      'error: --prefix applies only to MySQL and Redis.',
     ],
-    ['a prefix for a file', ['--store', 'inbox.db', '--prefix', 'a'], 'error: --prefix applies only to Redis.'],
+    [
+      'a prefix for a file',
+      ['--store', 'inbox.db', '--prefix', 'a'],
+      'error: --prefix applies only to MySQL and Redis.',
+    ],
     ['no URL of Redis', ['--store', 'redis://me:hidden@host:port'], 'error: The URL of the store is invalid.'],
   ])('%s is a mistake', async (_, args, message) => {
     const { code, stdout, stderr } = await runCli(['dead-letters', 'list', ...args])

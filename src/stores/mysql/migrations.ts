@@ -132,8 +132,11 @@ export async function migrate(connections: Connections, prefix: string): Promise
   }
 }
 
+/** The number of migrations of this package. */
+export const LATEST = MIGRATIONS.length
+
 /** The number of migrations applied. Throws for foreign or newer tables. */
-async function findVersion({ run }: Connections, prefix: string): Promise<number> {
+export async function findVersion({ run }: Connections, prefix: string): Promise<number> {
   const names = NAMES.map((name) => `'${prefix}_${name}'`).join(', ')
   const { rows } = await run(
     `SELECT t.table_name AS name FROM information_schema.tables t

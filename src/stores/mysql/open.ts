@@ -13,7 +13,7 @@ import { createConnections, type Session, type TimeLimits } from './connections.
 import { createDue } from './due.ts'
 import { createEngine } from './engine.ts'
 import { createFailures } from './failures.ts'
-import { migrate } from './migrations.ts'
+import { findVersion, LATEST, migrate } from './migrations.ts'
 import { createRecords } from './records.ts'
 import { createScanQueries } from './scanning.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
@@ -33,19 +33,7 @@ export interface Settings {
 
 export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
   const { prefix, limits } = settings
-  const given = settings.pool?.pool.config
-  const failures = createFailures([
-    ...secretsIn([settings.uri]),
-    ...(given?.password === undefined ? [] : [given.password]),
-  ])
-  const pool = settings.pool ?? (await ownPool(settings))
-  const connections = createConnections({
-    pool,
-    owned: settings.pool === undefined,
-    limits,
-    endsIdle: !settings.transactional,
-    failures,
-  })
+  const { connections, failures } = await reach(settings)
   const report = host.report ?? (() => {})
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   try {
@@ -71,7 +59,7 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
         ? {
             engine: transactionEngine(connections, failures),
             contextOf: ({ client }: Session): MysqlContext => ({ transaction: client }),
-            maxConnections: given?.connectionLimit ?? settings.maxConnections,
+            maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
             within: ({ run }) => createRecords(engine, report, run, (work) => work(run)),
           }
         : undefined,
@@ -81,6 +69,26 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
     await connections.close()
     throw failures.asThrown(error)
   }
+}
+
+/** How many migrations the tables have, and how many this package has. Changes nothing. */
+export async function findMigrations(settings: Settings): Promise<{ readonly from: number; readonly to: number }> {
+  const { connections } = await reach(settings)
+  try {
+    return { from: await findVersion(connections, settings.prefix), to: LATEST }
+  } finally {
+    await connections.close()
+  }
+}
+
+/** A pool, the store's own or the application's, in which nothing hangs. */
+async function reach(settings: Settings) {
+  const { uri, limits, transactional } = settings
+  const password = settings.pool?.pool.config.password
+  const failures = createFailures([...secretsIn([uri]), ...(password === undefined ? [] : [password])])
+  const pool = settings.pool ?? (await ownPool(settings))
+  const owned = settings.pool === undefined
+  return { failures, connections: createConnections({ pool, owned, limits, endsIdle: !transactional, failures }) }
 }
 
 function startPolling(clock: Clock, everyMs: number, { claims, onWork }: StoreHost) {

@@ -10,7 +10,7 @@ import { OptionsError } from '../../public/errors.ts'
 import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime/check-options.ts'
 import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import { migrationsText } from './migrations.ts'
-import { openMysql } from './open.ts'
+import { findMigrations, openMysql, type Settings } from './open.ts'
 import type { MysqlContext } from './transactions.ts'
 
 export type { MysqlContext } from './transactions.ts'
@@ -88,21 +88,32 @@ const settingsSchema = z.strictObject({
 export function mysqlStore(options: MysqlStoreOptions & { readonly transactional: true }): Store<MysqlContext>
 export function mysqlStore(options: MysqlStoreOptions): Store
 export function mysqlStore(options: MysqlStoreOptions): Store<MysqlContext> {
-  const settings = checkOptions(settingsSchema, options, 'mysqlStore')
-  const { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock } = settings
-  if ((pool === undefined) === (uri === undefined)) throw new OptionsError('mysqlStore: give either `pool` or `uri`.')
-  const { retentionDays, deadLetterDays, dedupeDays, connectTimeoutMs, queryTimeoutMs, lockTimeoutMs } = settings
-  const retention = { retentionDays, deadLetterDays, dedupeDays }
-  const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
-  const rest = { transactional, maxConnections, pollIntervalMs, clock }
+  const settings = settingsOf(options, 'mysqlStore')
   return {
     capabilities: {
       name: 'mysql',
       durable: true,
       shared: true,
     },
-    open: (host) => openMysql({ pool, uri, prefix, limits, retention, ...rest }, host),
+    open: (host) => openMysql(settings, host),
   }
+}
+
+function settingsOf(given: object, where: string): Settings {
+  const settings = checkOptions(settingsSchema, given, where)
+  const { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock } = settings
+  if ((pool === undefined) === (uri === undefined)) throw new OptionsError(`${where}: give either \`pool\` or \`uri\`.`)
+  const { retentionDays, deadLetterDays, dedupeDays, connectTimeoutMs, queryTimeoutMs, lockTimeoutMs } = settings
+  const retention = { retentionDays, deadLetterDays, dedupeDays }
+  const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
+  return { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock, retention, limits }
+}
+
+/** The number of migrations of the tables (0 if there are none), and of this package. Changes nothing. */
+export async function pendingMysqlMigrations(
+  place: Pick<MysqlStoreOptions, 'pool' | 'uri' | 'prefix'>,
+): Promise<{ readonly from: number; readonly to: number }> {
+  return findMigrations(settingsOf(place, 'pendingMysqlMigrations'))
 }
 
 /** The statements that create the tables, for review and manual application. Applied twice they change nothing. */
