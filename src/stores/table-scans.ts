@@ -18,13 +18,13 @@ export interface EventRow {
 export type EventPoint = readonly [atMs: string, record: string, id: string]
 
 /** Rows of records, and their payloads by number. */
-export interface RecordRows {
+interface RecordRows {
   readonly rows: readonly RecordRow[]
   readonly payloads: ReadonlyMap<string, readonly StoredPayload[]>
 }
 
 /** The next events before a place that may be meant. */
-export interface EventPiece {
+interface EventPiece {
   /** `looked`: how many events were examined up to this one. */
   readonly found: readonly (EventRow & { readonly looked: number })[]
   /** The last event examined, and how many there were. Undefined if there are no more. */

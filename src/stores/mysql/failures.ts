@@ -33,7 +33,7 @@ export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(numberOf(error) ?? 0)
 }
 
-export function isForbidden(error: unknown): boolean {
+function isForbidden(error: unknown): boolean {
   return FORBIDDEN.has(numberOf(error) ?? 0)
 }
 

@@ -7,7 +7,7 @@ import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.t
 
 const MYSQL_PASSWORD = 'p@ss:w/rd?of=the#mysql'
 
-export interface MysqlServer extends OwnServer {
+interface MysqlServer extends OwnServer {
   readonly port: number
   readonly password: string
   /** With the password; `port` for one that stands in front of it. */
