@@ -163,7 +163,9 @@ module.exports = {
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
         // Optional peers, too: each in its own store, by the rule below.
-        pathNot: ['^node_modules/((@types/)?pg|redis|ioredis|fastify|@nestjs/(common|core)|@opentelemetry/api)/'],
+        pathNot: [
+          '^node_modules/((@types/)?pg|mysql2|redis|ioredis|fastify|@nestjs/(common|core)|@opentelemetry/api)/',
+        ],
       },
     },
     {
@@ -171,6 +173,12 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/stores/postgres/' },
       to: { path: '^node_modules/(@types/)?pg/' },
+    },
+    {
+      name: 'mysql2-in-its-own-store-only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/stores/mysql/' },
+      to: { path: '^node_modules/mysql2/' },
     },
     {
       // The store is handed a client; only the command line, which is told a URL, makes one.

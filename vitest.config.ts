@@ -32,6 +32,7 @@ export default defineConfig({
       { find: /^messaging-webhooks\/lambda$/, replacement: source('http/lambda.ts') },
       { find: /^messaging-webhooks\/client$/, replacement: source('client/index.ts') },
       { find: /^messaging-webhooks\/postgres$/, replacement: source('stores/postgres/store.ts') },
+      { find: /^messaging-webhooks\/mysql$/, replacement: source('stores/mysql/store.ts') },
       { find: /^messaging-webhooks\/redis$/, replacement: source('stores/redis/store.ts') },
       { find: /^messaging-webhooks\/sqlite$/, replacement: source('stores/sqlite/store.ts') },
       { find: /^messaging-webhooks\/emulator$/, replacement: source('emulator/index.ts') },

@@ -100,6 +100,12 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     rows: numbersOf('postgres'),
   },
   {
+    page: 'docs/guides/store-mysql.md',
+    under: 'settings',
+    header: ['Setting', 'What', 'Default'],
+    rows: numbersOf('mysql'),
+  },
+  {
     page: 'docs/guides/store-redis.md',
     under: 'settings',
     header: ['Setting', 'What', 'Default'],
@@ -242,7 +248,7 @@ function eventRows(): string[][] {
 }
 
 /** The numeric options of a store, from the doc comments in its source. */
-function numbersOf(store: 'memory' | 'sqlite' | 'postgres' | 'redis'): string[][] {
+function numbersOf(store: 'memory' | 'sqlite' | 'postgres' | 'mysql' | 'redis'): string[][] {
   const source = readProjectFile(`src/stores/${store}/store.ts`)
   const numbers = source.matchAll(/\/\*\* (.+) Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
   return [...numbers].map(([, what = '', value = '', name = '']) => [code(name), what, value])

@@ -29,6 +29,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
       { text: 'Memory', link: '/guides/store-memory' },
       { text: 'SQLite', link: '/guides/store-sqlite' },
       { text: 'Postgres', link: '/guides/store-postgres' },
+      { text: 'MySQL', link: '/guides/store-mysql' },
       { text: 'Redis', link: '/guides/store-redis' },
       { text: 'Your own', link: '/guides/store-of-your-own' },
     ],

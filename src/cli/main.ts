@@ -64,8 +64,9 @@ function outcomeOfOurs(error: MessagingWebhooksError): ReturnType<typeof outcome
     return { exit: 'failed', message: `Cannot use the store. ${why}`, hint: 'Check the URL and the server.' }
   }
   if (code === 'peer_missing') {
-    const what = 'A Postgres store requires the package pg, which is not installed.'
-    return { exit: 'failed', message: what, hint: 'Install it: npm install pg' }
+    const [store, peer] = detail?.includes('mysql2') === true ? ['MySQL', 'mysql2'] : ['Postgres', 'pg']
+    const what = `A ${store} store requires the package ${peer}, which is not installed.`
+    return { exit: 'failed', message: what, hint: `Install it: npm install ${peer}` }
   }
   return { exit: code === 'store_unsupported' ? 'unsupported' : 'failed', message, hint: undefined }
 }

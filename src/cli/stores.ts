@@ -11,7 +11,7 @@ import { CliError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The forms of `--store`, for help and errors. */
-const STORE_FORMS = 'the path of an SQLite file, sqlite:…, file:…, postgres://…, redis://…, rediss://…'
+const STORE_FORMS = 'the path of an SQLite file, sqlite:…, file:…, postgres://…, mysql://…, redis://…, rediss://…'
 
 /** The flags that select a store. */
 export const STORE_FLAGS = {
@@ -21,7 +21,11 @@ export const STORE_FLAGS = {
     'Postgres: schema of the tables (default: messaging_webhooks)',
     z.string().optional(),
   ),
-  prefix: flag('--prefix <text>', 'Redis: prefix of the keys (default: messaging-webhooks)', z.string().optional()),
+  prefix: flag(
+    '--prefix <text>',
+    'Redis: prefix of the keys (default: messaging-webhooks); MySQL: of the tables (default: messaging_webhooks)',
+    z.string().optional(),
+  ),
 }
 
 type StoreFlags = z.output<z.ZodObject<typeof STORE_FLAGS>>
@@ -86,17 +90,20 @@ export async function storeAt(url: string, { schema, prefix }: Place = {}): Prom
   // Does not repeat the URL, which may contain a password.
   if (engine === undefined) throw usage(`Unknown kind of store: “${scheme ?? ''}:”.`, `Expected ${STORE_FORMS}.`)
   if (schema !== undefined && engine !== 'postgres') throw usage('--schema applies only to Postgres.')
-  if (prefix !== undefined && engine !== 'redis') throw usage('--prefix applies only to Redis.')
+  if (prefix !== undefined && engine !== 'redis' && engine !== 'mysql')
+    throw usage('--prefix applies only to MySQL and Redis.')
   if (engine === 'postgres') return postgresSchema(url, schema)
+  if (engine === 'mysql') return mysqlPrefix(url, prefix)
   if (engine === 'redis') return redisPrefix(url, prefix)
   return sqliteFile(scheme === 'file' ? fileURLToPath(url) : url.replace(/^sqlite:(\/\/)?/i, ''))
 }
 
-const ENGINES: ReadonlyMap<string, 'sqlite' | 'postgres' | 'redis'> = new Map([
+const ENGINES: ReadonlyMap<string, 'sqlite' | 'postgres' | 'mysql' | 'redis'> = new Map([
   ['sqlite', 'sqlite'],
   ['file', 'sqlite'],
   ['postgres', 'postgres'],
   ['postgresql', 'postgres'],
+  ['mysql', 'mysql'],
   ['redis', 'redis'],
   ['rediss', 'redis'],
 ])
@@ -131,6 +138,19 @@ async function postgresSchema(connectionString: string, schema: string | undefin
       `${from === 0 ? 'Check --schema, or run' : 'Run'}: messaging-webhooks migrate`,
     )
   return postgresStore({ ...place, maxConnections: 2 })
+}
+
+async function mysqlPrefix(uri: string, prefix: string | undefined): Promise<Store> {
+  const { mysqlStore, pendingMysqlMigrations } = await import('../stores/mysql/store.ts')
+  const place = { uri, ...(prefix === undefined ? {} : { prefix }) }
+  const { from, to } = await pendingMysqlMigrations(place)
+  if (from < to)
+    throw new CliError(
+      'failed',
+      `The database has no tables of this package, or old ones: their version is ${from}, and ${to} is required.`,
+      'Check --prefix, or open the store once with an account that may create tables.',
+    )
+  return mysqlStore({ ...place, maxConnections: 2 })
 }
 
 async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<Store> {

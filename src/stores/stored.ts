@@ -7,7 +7,7 @@ import { restore } from '../messages/restore.ts'
 import { scanned } from './pages.ts'
 
 /** The columns of a record. */
-interface RecordColumns {
+export interface RecordColumns {
   readonly state: string
   readonly send: string | undefined
   readonly sentAtMs: number
@@ -36,7 +36,7 @@ export function storedRecord(columns: RecordColumns, left: () => LeftColumns): S
 }
 
 /** The remains of a record besides its state. */
-interface LeftColumns {
+export interface LeftColumns {
   readonly payloads: readonly PayloadColumns[]
   readonly of: string | undefined
 }
@@ -47,7 +47,7 @@ function restored({ payloads, of }: LeftColumns): MessageRecord {
 }
 
 /** Reads the columns of a payload. Undefined if nothing is left. */
-interface PayloadColumns {
+export interface PayloadColumns {
   readonly id: string
   readonly admittedAtMs: number
   readonly record: Buffer | undefined

@@ -14,6 +14,7 @@ describe('the default that the comment of a store’s setting names is the one t
     ['memory', 'store.ts'],
     ['sqlite', 'store.ts'],
     ['postgres', 'settings.ts'],
+    ['mysql', 'store.ts'],
     ['redis', 'store.ts'],
   ])('%s', (store, settings) => {
     const source = readProjectFile(`src/stores/${store}/store.ts`)

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { memoryStore } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
+import { mysqlStore } from 'messaging-webhooks/mysql'
 import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { createClient } from 'redis'
@@ -98,11 +99,11 @@ test('what a 204 promises when the process ends is what the stores say of themse
     crash,
   ])
   const postgres = postgresStore({ connectionString: 'unused' })
+  const mysql = mysqlStore({ uri: 'unused' })
   const redis = redisStore({ client: createClient() })
-  const said = [memoryStore(), sqliteStore('unused.db'), postgres, redis].map(({ capabilities: { name, durable } }) => [
-    `\`${name}Store\``,
-    durable ? 'kept' : 'lost',
-  ])
+  const said = [memoryStore(), sqliteStore('unused.db'), postgres, mysql, redis].map(
+    ({ capabilities: { name, durable } }) => [`\`${name}Store\``, durable ? 'kept' : 'lost'],
+  )
   expect(promised.slice(0, said.length)).toEqual(said)
 })
 

@@ -48,7 +48,7 @@ const shop = { name: 'My Shop', apiKey: 'api-key-of-the-test' }
 type Kept = Expectation & { readonly wasOverdue: boolean }
 
 onEachEngine(
-  ['sqlite', 'postgres', 'redis'],
+  ['sqlite', 'postgres', 'mysql', 'redis'],
   'a process that is killed at any step of a send sends nothing twice and forgets nothing',
   async ({ server, engine, context }) => {
     const folder = mkdtempSync(join(tmpdir(), 'sends-'))

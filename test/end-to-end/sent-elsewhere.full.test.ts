@@ -12,7 +12,7 @@ import { post, receiving, type SomeOptions } from '../support/receiving.ts'
 import { storeOf, type StoreSpec } from '../support/servers/store-spec.ts'
 import { onEachEngine } from './cluster/on-each-engine.ts'
 
-const ENGINES = ['sqlite', 'postgres', 'redis'] as const
+const ENGINES = ['sqlite', 'postgres', 'mysql', 'redis'] as const
 const APP = `${import.meta.dirname}/programs/dying-sender.ts`
 const to = '254711000001'
 const QUEUED = { status: 'queued', statusCode: '13' }

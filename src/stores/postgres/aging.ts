@@ -1,8 +1,8 @@
 /** Finds records that may have something past its retention, a bounded step at a time. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
+import { leastNumberAt } from '../numbers.ts'
 import { numberValue, text } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { leastNumberAt } from './numbers.ts'
 
 const LEAST = '-9223372036854775808'
 

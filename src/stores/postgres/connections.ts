@@ -56,7 +56,7 @@ function createConnections(options: {
   const { pool, hosts, clock, limits, failures } = options
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
-  const plans = createPlans(owned)
+  const plans = createPlans(hosts !== undefined)
   pool.on('error', ignore)
 
   function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {

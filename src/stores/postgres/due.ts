@@ -4,12 +4,12 @@ import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Payload, SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
 import { isNewerRecord } from '../../inbox/runtime/codec.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
+import { dueRowOf } from '../due-row.ts'
 import { integer, integerOrNone, isNull, numberValue, text, textOf, type Row } from './encoding.ts'
 import { parameter } from './plans.ts'
 import type { Engine } from './engine.ts'
 import { isOneOf, PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS, type Records } from './records.ts'
 import { SERVER_NOW } from './sql-text.ts'
-import { dueRowOf } from './writing.ts'
 
 /** How long a found record is reserved. */
 const RESERVED_MS = 5_000

@@ -2,6 +2,7 @@
 import type { Pool } from 'pg'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isError } from '../../runtime/values.ts'
+import { createRedaction, secretsIn } from '../secrets.ts'
 
 /** The role lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501'
@@ -51,7 +52,7 @@ export interface Failures {
 
 /** `secrets`: passwords, which no text may contain. */
 export function createFailures(secrets: readonly string[]): Failures {
-  const known = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+  const redacted = createRedaction(secrets)
 
   function cleaned(error: unknown): Error {
     // `detail`, `where` and `query` quote rows, and an error about an invalid URL contains the URL, so keep only the message.
@@ -59,9 +60,10 @@ export function createFailures(secrets: readonly string[]): Failures {
     // If several addresses refused the connection, the message is empty.
     if (message === '' && error instanceof AggregateError)
       message = error.errors.map((each: unknown) => (isError(each) ? each.message : '')).join('; ')
-    for (const secret of known) message = message.replaceAll(secret, '[redacted]')
     const state = sqlState(error)
-    const clean = new Error(`Postgres: ${message.slice(0, LONGEST_MESSAGE)}${state === undefined ? '' : ` (${state})`}`)
+    const clean = new Error(
+      `Postgres: ${redacted(message).slice(0, LONGEST_MESSAGE)}${state === undefined ? '' : ` (${state})`}`,
+    )
     clean.name = 'PostgresError'
     return clean
   }
@@ -78,24 +80,8 @@ export function createFailures(secrets: readonly string[]): Failures {
   }
 }
 
-const BETWEEN_NAME_AND_HOST = /^[^:]*:\/\/[^:@/]*:(.*)@/s
-const AS_PARAMETER = /[?&\s](?:ssl)?password=([^&\s]+)/g
-
-/** The passwords in an address or in the settings of a pool, encoded and decoded. */
+/** The secrets in the addresses and in the settings of a pool. */
 export function secretsOf(pool: Pool | undefined, ...addresses: readonly (string | undefined)[]): readonly string[] {
-  const all = [...addresses, pool?.options.connectionString].filter((address) => address !== undefined)
-  const written = all.flatMap((address) => [
-    BETWEEN_NAME_AND_HOST.exec(address)?.[1] ?? '',
-    ...[...address.matchAll(AS_PARAMETER)].map((match) => match[1] ?? ''),
-  ])
   const set = pool?.options.password
-  return [...all, ...written, ...written.map(decoded), ...(typeof set === 'string' ? [set] : [])]
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return [...secretsIn([...addresses, pool?.options.connectionString]), ...(typeof set === 'string' ? [set] : [])]
 }

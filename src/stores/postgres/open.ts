@@ -1,15 +1,11 @@
 /** Opens the store: pool, tables and listener, and composes its parts. */
 import type { Pool } from 'pg'
 import { systemClock } from '../../runtime/clock.ts'
-import type { SharedStore } from '../../inbox/record-store.ts'
-import { settlementCommand } from '../../inbox/runtime/commands.ts'
-import { createOpenStore } from '../../inbox/runtime/open-store.ts'
-import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
-import { createStoreClock, inStoreTime, settlementIn } from '../../inbox/runtime/store-time.ts'
-import type { ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../../inbox/store.ts'
+import { createStoreClock } from '../../inbox/runtime/store-time.ts'
+import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/expire.ts'
-import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
-import { createWorkers } from '../workers.ts'
+import { openServerStore } from '../server-store.ts'
+import { createTableScans } from '../table-scans.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createDue } from './due.ts'
@@ -19,16 +15,12 @@ import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
 import { createRecords } from './records.ts'
-import { createScans } from './scanning.ts'
-import { checkTransactions, createTransactions, type PostgresContext } from './transactions.ts'
+import { createScanQueries } from './scanning.ts'
+import { checkTransactions, transactionEngine, type PostgresContext } from './transactions.ts'
 import { leasingPart } from './workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
-/** After its client has disconnected, a statement may run until its time limit, and a little longer. */
-const MARGIN_MS = 2_000
-/** A database that does not answer then is unavailable; what is leased here, others take in a few seconds. */
-const LEAVE_MS = 10_000
 
 export interface Settings extends Place {
   readonly schema: string
@@ -87,92 +79,28 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     probeIntervalMs: settings.probeIntervalMs,
   })
   const records = createRecords(engine, report)
-  const store: SharedStore = {
-    ...records,
-    ...createScans(engine, records.recordsIn),
-    due: createDue(engine, records, report),
-    write: announcingRest(records.write, host.onWork),
-    aged: createAging(engine, retention),
-    async close() {},
-  }
-  const storeNowMs = storeClock?.nowMs
-  const runner = createSharedRunner({ store, storeNowMs, writeLastsMs: settings.limits.queryTimeoutMs + MARGIN_MS })
-  const workers = createWorkers({
-    parts: [leasingPart(engine)],
-    partOf: () => 0,
-    runner,
-    clock: systemClock(),
-    host,
-    announce: () => listening.tell(),
-    leaveMs: LEAVE_MS,
-  })
-  await workers.begin()
-  const plain = createOpenStore({
-    runner,
-    indexes: runner.indexes,
-    retention,
-    worker: workers.nameFor,
-    report,
-    awaitsAnswers: host.awaitsAnswers,
-  })
-  const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
-
-  async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
-    const noneLeft = listening.claiming()
-    await workers.sure()
-    await runner.takeBackLost((key) => !request.exclude.has(key))
-    const result = await verbs.claim(request)
-    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs) noneLeft()
-    return result
-  }
-
-  async function settleIn(session: Session, settlement: Settlement, nowMs: number): Promise<boolean> {
-    const within = createRecords(engine, report, engine.within(session.batch))
-    const one = createSharedRunner({ store: { ...store, ...within }, storeNowMs: undefined, writeLastsMs: 0 })
-    const by = storeNowMs === undefined ? 0 : storeNowMs() - nowMs
-    const [held = false] = await one.run([settlementCommand(settlementIn(by)(settlement), nowMs + by)])
-    runner.forget(settlement.messageKey)
-    return held
-  }
-
-  const settle = async (settlements: readonly Settlement[], nowMs: number) => verbs.settle(settlements, nowMs)
-  const transactions = transactional
-    ? createTransactions({
-        connections,
-        maxConnections: settings.pool?.options.max ?? settings.maxConnections,
-        claim: plainClaim,
-        settle,
-        settleIn,
-        failures,
-      })
-    : undefined
-  let closing: Promise<void> | undefined
-
-  /** After the commit, in a transaction of its own: a transaction with NOTIFY makes other commits wait. */
-  const { admitAndClaim, ...announced } = announcing(verbs, {
-    announce: () => listening.tell(),
-    announceAdmitted: () => (host.claims === false ? listening.tell() : listening.tellOfWhatIsLeft()),
-    onWork: host.onWork,
-  })
-  const { admitAndClaim: _, ...others } = verbs
-  return {
-    ...others,
-    isHeld: workers.isHeld,
-    holders: workers.holders,
-    ...announced,
-    // With handler transactions, a claim opens one for each event.
-    ...(transactions === undefined ? { admitAndClaim, notifiesRemaining: true, settleLingerMs: SETTLE_HOLD_MS } : {}),
-    claim: transactions?.claim ?? plainClaim,
-    settle: transactions?.settle ?? settle,
-    close() {
-      closing ??= (async () => {
-        await transactions?.close()
-        await workers.leave()
-        await listening.stop()
-        await connections.close()
-      })()
-      return closing
+  return openServerStore({
+    store: {
+      ...records,
+      ...createTableScans(createScanQueries(engine), records.readRecords),
+      due: createDue(engine, records, report),
+      aged: createAging(engine, retention),
+      async close() {},
     },
-    ...(transactions === undefined ? {} : { contextFor: transactions.contextFor }),
-  }
+    host,
+    storeClock,
+    retention,
+    queryTimeoutMs: settings.limits.queryTimeoutMs,
+    leasing: leasingPart(engine),
+    waking: listening,
+    transactions: transactional
+      ? {
+          engine: transactionEngine(connections, failures),
+          contextOf: ({ client }: Session): PostgresContext => ({ transaction: client }),
+          maxConnections: settings.pool?.options.max ?? settings.maxConnections,
+          within: ({ batch }) => createRecords(engine, report, engine.within(batch)),
+        }
+      : undefined,
+    close: connections.close,
+  })
 }

@@ -2,7 +2,8 @@
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { EventPlace, Payload, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { isNewerRecord, joinRecord, NEWER } from '../../inbox/runtime/codec.ts'
-import { storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
+import { storedPayload, type PayloadColumns, type StoredPayload } from '../stored.ts'
+import { createReadRecords, type ReadRecords, type RecordRow } from '../table-records.ts'
 import {
   bytesOrNone,
   digestsValue,
@@ -31,14 +32,10 @@ export type Records = Pick<
   SharedStore,
   'read' | 'write' | 'overdue' | 'payloads' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
 > & {
-  /**
-   * Reads rows of RECORD_COLUMNS, except those of a later version. An unreadable record is rebuilt from its remaining payloads.
-   * With `repairs`, the rebuilt record is written and reported.
-   */
-  recordsIn(rows: readonly Row[], repairs: boolean): Promise<ReadonlyMap<string, Versioned>>
+  readonly readRecords: ReadRecords
+  /** The same for rows of RECORD_COLUMNS. */
+  readonly recordsIn: (rows: readonly Row[], repairs: boolean) => ReturnType<ReadRecords>
 }
-
-const NOTHING_LEFT = { payloads: [], of: undefined }
 
 /** `together`: the connection to use. */
 export function createRecords(
@@ -53,38 +50,20 @@ export function createRecords(
     return (await together(statement))[0] ?? []
   }
 
-  async function recordsIn(rows: readonly Row[], repairs: boolean): Promise<ReadonlyMap<string, Versioned>> {
-    const records = new Map<string, Versioned>()
-    for (const row of rows) {
-      const found = storedRecord(columnsOf(row), () => NOTHING_LEFT)
-      if (found === NEWER) continue
-      const versioned = { version: integer(row, 'version'), record: found.record }
-      records.set(text(row, 'key'), found.corrupt.length === 0 ? versioned : await restored(row, versioned, repairs))
-    }
-    return records
-  }
-
-  async function restored(row: Row, known: Versioned, repairs: boolean): Promise<Versioned> {
-    const number = text(row, 'number')
-    const [payloads = [], [overflow] = []] = await together(`
+  const readRecords = createReadRecords({
+    async leftOf(number) {
+      const [payloads = [], [overflow] = []] = await together(`
 SELECT ${PAYLOAD_COLUMNS} FROM ${schema}.payloads p WHERE p.record = ${number} ORDER BY p.admitted_at, p.id;
 SELECT encode(r.of, 'hex') AS of FROM ${schema}.records r WHERE r.number = ${number} AND r.of IS NOT NULL;`)
-    const of = overflow && text(overflow, 'of')
-    const found = storedRecord(columnsOf(row), () => ({ payloads: payloads.map(payloadColumnsOf), of }))
-    if (found === NEWER) return known
-    const { record, corrupt } = found
-    const [key, version] = [text(row, 'key'), integer(row, 'version')]
-    const [part] = corrupt
-    if (!repairs || part === undefined) return { version, record }
-    // Write it at once, so that only the process that has written it reports it.
-    const change = { key, expected: version, before: record, after: record, payloads: [], admitted: [], repairs: part }
-    const [written] = await write([change], undefined)
-    if (written === undefined) return { version, record }
-    report(new MessagingWebhooksError('state_damaged', `It is records.${part} of message ${key}.`))
-    return { version: written, record }
-  }
+      return { payloads: payloads.map(payloadColumnsOf), of: overflow && text(overflow, 'of') }
+    },
+    write,
+    report,
+  })
+  const recordsIn: Records['recordsIn'] = (rows, repairs) => readRecords(rows.map(recordRowOf), repairs)
 
   return {
+    readRecords,
     recordsIn,
     write,
     async read(keys) {
@@ -150,8 +129,11 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM ${schema}.due) AS unsettled,
   }
 }
 
-function columnsOf(row: Row): Parameters<typeof storedRecord>[0] {
+export function recordRowOf(row: Row): RecordRow {
   return {
+    number: text(row, 'number'),
+    key: text(row, 'key'),
+    version: integer(row, 'version'),
     state: joinRecord(textOf(row, 'state'), textOf(row, 'reports')),
     send: isNull(row, 'send') ? undefined : textOf(row, 'send'),
     sentAtMs: integerOrNone(row, 'sent_at') ?? 0,
@@ -159,7 +141,7 @@ function columnsOf(row: Row): Parameters<typeof storedRecord>[0] {
   }
 }
 
-function payloadColumnsOf(row: Row): Parameters<typeof storedPayload>[0] {
+function payloadColumnsOf(row: Row): PayloadColumns {
   return {
     id: text(row, 'id'),
     admittedAtMs: integer(row, 'admitted_at'),

@@ -3,20 +3,17 @@
  * parts that the batch needs. A single record is written without a value list, which halves its planning.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { PendingLook, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
 import { dueMark, overdueMark, pendingMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
+import { dueRowOf, type DueRow } from '../due-row.ts'
+import { newNumber } from '../numbers.ts'
+import type { RepairingChange as Change } from '../table-records.ts'
 import { bytesOf, integerOrNone, numberValue, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
 import { parameter, writtenOut } from './plans.ts'
-import { newNumber } from './numbers.ts'
 import { SERVER_NOW } from './sql-text.ts'
-
-interface Change extends VersionedChange {
-  /** The part of the stored record that was unreadable. */
-  readonly repairs?: 'state' | 'send'
-}
 
 /** A record to put. */
 interface Written {
@@ -25,27 +22,6 @@ interface Written {
   /** Identifies the change in the statement. */
   readonly place: string
   readonly due: DueRow | undefined
-}
-
-/** The row of `due` of a record with waiting events. */
-interface DueRow {
-  readonly at: number
-  readonly heldUntil: number
-  readonly worker: string | undefined
-  readonly waiting: number
-  readonly first: string | undefined
-}
-
-/** A lease leaves `at` unchanged if possible: the row keeps its index entry, and the write is shorter. */
-export function dueRowOf(record: MessageRecord): DueRow | undefined {
-  const { waiting, lease } = record
-  const mark = dueMark(record)
-  if (mark === undefined) return undefined
-  if (lease === undefined)
-    return { at: mark, heldUntil: 0, worker: undefined, waiting: waiting.length, first: waiting[0]?.id }
-  const at = Math.min(mark, dueMark({ ...record, lease: undefined }) ?? mark)
-  const worker = lease.worker === '' ? undefined : lease.worker
-  return { at, heldUntil: mark, worker, waiting: waiting.length, first: undefined }
 }
 
 export function createWriting({ schema, isTime, noteTime }: Engine, together: Together) {

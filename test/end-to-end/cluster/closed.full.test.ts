@@ -18,7 +18,7 @@ const linesOf = (log: string, what: string): readonly string[] =>
     .filter((line) => line.startsWith(`${what} `))
 
 onEachEngine(
-  ['sqlite', 'postgres', 'redis'],
+  ['sqlite', 'postgres', 'mysql', 'redis'],
   'what handlers have not ended when a process closes runs in another at once',
   async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)

@@ -118,7 +118,7 @@ function leaksIn(text: string, secrets: readonly string[]): readonly string[] {
 }
 
 onEachEngine(
-  ['postgres', 'redis'],
+  ['postgres', 'mysql', 'redis'],
   'a store that fails prints no credentials, and ends no process',
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const { port, password } = server

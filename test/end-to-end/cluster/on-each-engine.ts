@@ -1,8 +1,8 @@
 /** One test on each engine that can be had here; all of them at once, for they mostly wait. */
 import { test, type TestContext } from 'vitest'
-import { POSTGRES, REDIS, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
+import { MYSQL, POSTGRES, REDIS, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
 
-const ENGINES = { sqlite: SQLITE, postgres: POSTGRES, redis: REDIS } as const
+const ENGINES = { sqlite: SQLITE, postgres: POSTGRES, mysql: MYSQL, redis: REDIS } as const
 const PATIENT_MS = 300_000
 
 export type EngineName = keyof typeof ENGINES

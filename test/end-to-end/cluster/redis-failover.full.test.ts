@@ -93,6 +93,7 @@ async function withCluster({ appendfsync }: Case, onFinished: Finally): Promise<
     spec: { engine: 'redis', url: other.url(), name: 'failover', through: 'cluster' },
     primary,
     replicas: [replica],
+    fail: async () => primary.stop(),
   }
 }
 

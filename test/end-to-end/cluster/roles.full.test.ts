@@ -11,7 +11,7 @@ import { judge, NOTHING_WRONG } from './verdict.ts'
 const MESSAGES = 30
 
 onEachEngine(
-  ['sqlite', 'postgres', 'redis'],
+  ['sqlite', 'postgres', 'mysql', 'redis'],
   'one process takes and another dispatches',
   async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)

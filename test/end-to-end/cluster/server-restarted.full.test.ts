@@ -15,7 +15,7 @@ const DEATH_MS = 10_500
 const settings = { handlerTimeoutMs: 600_000, mostHandlerMs: 3_000, storeTimeoutMs: 5_000 }
 
 onEachEngine(
-  ['postgres', 'redis'],
+  ['postgres', 'mysql', 'redis'],
   `restarted ${RESTARTS} times under load: no event runs twice at once, or again without a reason`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(3, server.specs('restarts'), settings, onTestFinished)

@@ -35,7 +35,7 @@ function hasEnded(log: string, messageId: string): boolean {
 }
 
 onEachEngine(
-  ['postgres', 'redis'],
+  ['postgres', 'mysql', 'redis'],
   'silent in the middle of its life, it costs no callback',
   async ({ server, context: { expect, onTestFinished } }) => {
     const proxy = await proxyFor(server, onTestFinished)
@@ -59,7 +59,7 @@ onEachEngine(
 
 for (const mode of ['stalls', 'refuses'] as const)
   onEachEngine(
-    ['postgres', 'redis'],
+    ['postgres', 'mysql', 'redis'],
     `a server that ${mode} from the start on keeps no process from listening`,
     async ({ server, context: { expect, onTestFinished } }) => {
       const proxy = await proxyFor(server, onTestFinished)

@@ -24,7 +24,7 @@ function linesOf(log: string): readonly string[] {
 const count = (log: string, what: string): number => linesOf(log).filter((line) => line.startsWith(`${what} `)).length
 
 onEachEngine(
-  ['postgres', 'redis'],
+  ['postgres', 'mysql', 'redis'],
   TITLE,
   async ({ engine, server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)

@@ -18,7 +18,7 @@ const PROCESSES = 3
 const settings = { handlerTimeoutMs: 120_000, mostHandlerMs: 100 }
 
 onEachEngine(
-  ['sqlite', 'postgres', 'redis'],
+  ['sqlite', 'postgres', 'mysql', 'redis'],
   `${PROCESSES} processes, killed ${KILLS} times, handle each event once and in order`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(PROCESSES, server.specs('killed'), settings, onTestFinished)

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { hasMysql, startMysql } from './mysql.ts'
 import { postgresPrograms, startPostgres } from './postgres.ts'
 import { hasRedis, startRedis } from './redis.ts'
 import type { StoreSpec } from './store-spec.ts'
@@ -53,6 +54,16 @@ export const POSTGRES: Engine = {
   async start() {
     const server = await startPostgres()
     const spec: EngineServer['spec'] = (name, options) => ({ engine: 'postgres', url: server.url(options), name })
+    return { ...server, spec, specs: (name) => [spec(name)] }
+  },
+}
+
+export const MYSQL: Engine = {
+  name: 'mysql',
+  missing: () => (hasMysql() ? undefined : 'there is no MariaDB on this machine'),
+  async start() {
+    const server = await startMysql()
+    const spec: EngineServer['spec'] = (name, options) => ({ engine: 'mysql', url: server.url(options), name })
     return { ...server, spec, specs: (name) => [spec(name)] }
   },
 }

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../../src/stores/redis/clients/adapter-of.t
 import { SENTINEL_NAME } from './redis-replica.ts'
 
 export interface StoreSpec {
-  readonly engine: 'sqlite' | 'postgres' | 'redis'
+  readonly engine: 'sqlite' | 'postgres' | 'mysql' | 'redis'
   /** Of the server, credentials and all; for SQLite the path of the file. */
   readonly url: string
   /** Keeps the stores of one server apart: a schema's name, or a prefix. */
@@ -34,6 +34,10 @@ async function plainStoreOf(spec: StoreSpec): Promise<Store> {
     case 'postgres': {
       const { postgresStore } = await import('../../../src/stores/postgres/store.ts')
       return postgresStore({ connectionString: url, schema: name })
+    }
+    case 'mysql': {
+      const { mysqlStore } = await import('../../../src/stores/mysql/store.ts')
+      return mysqlStore({ uri: url, prefix: name })
     }
     case 'redis': {
       const { redisStore } = await import('../../../src/stores/redis/store.ts')

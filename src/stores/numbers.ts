@@ -1,5 +1,5 @@
 /** Numbers of records. They grow with time, so keys are appended and old records are found by the primary key. */
-import type { MessageRecord } from '../../messages/record.ts'
+import type { MessageRecord } from '../messages/record.ts'
 
 const DIGITS = 6
 /** With these digits it is a number of eight bytes. */

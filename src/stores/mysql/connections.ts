@@ -1,0 +1,202 @@
+/** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
+import type { Pool, PoolConnection } from 'mysql2/promise'
+import { systemClock, withDeadline } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import { isRecord } from '../../runtime/values.ts'
+import type { Row } from './encoding.ts'
+import { Conflict, isConflict, isOfTheStatement, type Failures } from './failures.ts'
+
+export interface TimeLimits {
+  readonly connectTimeoutMs: number
+  readonly queryTimeoutMs: number
+  readonly lockTimeoutMs: number
+}
+
+/** The result of a statement. */
+interface Answer {
+  readonly rows: readonly Row[]
+  /** Rows found, inserted or deleted by a statement that returns none. */
+  readonly affected: number
+}
+
+export type Run = (sql: string) => Promise<Answer>
+
+/** A connection taken from the pool. */
+export interface Session {
+  readonly client: PoolConnection
+  readonly run: Run
+  /** With an error the connection is closed; otherwise it returns to the pool. */
+  release(error?: unknown): void
+}
+
+export interface Connections {
+  readonly limits: TimeLimits
+  /** Runs one statement, which is a transaction of its own. */
+  readonly run: Run
+  /**
+   * Runs the statements of `work` in one transaction. Rejects with a `Conflict` if another process changed the same rows, after
+   * rolling back.
+   */
+  together<T>(work: (run: Run) => Promise<T>): Promise<T>
+  /** Takes a connection. The caller must release it. */
+  checkOut(): Promise<Session>
+  close(): Promise<void>
+}
+
+/** Extra time for the server to report that it cancelled a statement. */
+const MARGIN_MS = 1_000
+const ATTEMPTS = 4
+
+/** A reason of this package, not of the server, to undo a transaction. The connection is still usable. */
+export class Withdrawn extends Error {
+  override readonly name = 'Withdrawn'
+}
+
+export function createConnections(options: {
+  readonly pool: Pool
+  /** Whether the pool is closed with the store. */
+  readonly owned: boolean
+  readonly limits: TimeLimits
+  /** No handler leaves a transaction idle. */
+  readonly endsIdle: boolean
+  readonly failures: Failures
+}): Connections {
+  const { pool, owned, limits, endsIdle, failures } = options
+  const clock = systemClock()
+  /** Connections whose session has been set. */
+  const ready = new WeakSet<object>()
+
+  function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+    return withDeadline(clock, timeoutMs, work, () => {
+      throw new MessagingWebhooksError('store_slow', 'MySQL gave no answer.')
+    })
+  }
+
+  async function ask(client: PoolConnection, sql: string): Promise<Answer> {
+    // Every value as the server's bytes, whatever the pool is set to.
+    const asked = client.query({ sql, rowsAsArray: false, nestTables: false, typeCast: (field) => field.buffer() })
+    const [result]: readonly unknown[] = await inTime(asked, limits.queryTimeoutMs + MARGIN_MS)
+    if (Array.isArray(result)) return { rows: result.filter(isRecord), affected: 0 }
+    const affected = isRecord(result) ? result['affectedRows'] : 0
+    return { rows: [], affected: typeof affected === 'number' ? affected : 0 }
+  }
+
+  async function connect(): Promise<PoolConnection> {
+    const connecting = pool.getConnection()
+    try {
+      return await inTime(connecting, limits.connectTimeoutMs)
+    } catch (error) {
+      // A connection that arrives late goes back to the pool.
+      connecting.then(
+        (client) => client.release(),
+        () => {},
+      )
+      throw error
+    }
+  }
+
+  async function checkOut(): Promise<Session> {
+    const client = await connect()
+    const run: Run = (sql) => ask(client, sql)
+    function release(error?: unknown): void {
+      if (error === undefined) client.release()
+      else client.destroy()
+    }
+    try {
+      if (!ready.has(client.connection)) {
+        for (const statement of await sessionSettings(run, limits, endsIdle)) await run(statement)
+        ready.add(client.connection)
+      }
+    } catch (error) {
+      release(error)
+      throw error
+    }
+    return { client, run, release }
+  }
+
+  async function once(sql: string): Promise<Answer> {
+    const session = await checkOut()
+    try {
+      const answer = await session.run(sql)
+      session.release()
+      return answer
+    } catch (error) {
+      // A refused statement was undone, so the connection is still usable.
+      session.release(isOfTheStatement(error) ? undefined : error)
+      throw error
+    }
+  }
+
+  /** Returns the connection without an open transaction. */
+  async function undo(session: Session, reason: unknown): Promise<void> {
+    if (!isOfTheStatement(reason) && !(reason instanceof Withdrawn)) {
+      session.release(reason)
+      return
+    }
+    try {
+      await session.run('ROLLBACK')
+      session.release()
+    } catch (error) {
+      session.release(error)
+    }
+  }
+
+  return {
+    limits,
+    async run(sql) {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await once(sql)
+        } catch (error) {
+          if (attempt < ATTEMPTS && isConflict(error)) continue
+          throw failures.asThrown(error)
+        }
+      }
+    },
+    async together(work) {
+      let session: Session | undefined
+      try {
+        session = await checkOut()
+        await session.run('START TRANSACTION')
+        const answer = await work(session.run)
+        await session.run('COMMIT')
+        session.release()
+        return answer
+      } catch (error) {
+        if (session !== undefined) await undo(session, error)
+        if (error instanceof Withdrawn) throw error.cause
+        throw isConflict(error) ? new Conflict() : failures.asThrown(error)
+      }
+    },
+    async checkOut() {
+      try {
+        return await checkOut()
+      } catch (error) {
+        throw failures.asThrown(error)
+      }
+    },
+    async close() {
+      // Abandon connections that hang, so that the process can end.
+      if (owned) await withDeadline(clock, limits.connectTimeoutMs, pool.end(), () => undefined)
+    },
+  }
+}
+
+/**
+ * Each statement sees what was committed before it started. Values that do not fit are refused. A lock or a statement that takes
+ * too long ends; MySQL ends only queries. If this process vanishes within a transaction, MariaDB ends it; elsewhere its locks
+ * last until the server notices the broken connection.
+ */
+async function sessionSettings(run: Run, limits: TimeLimits, endsIdle: boolean): Promise<readonly string[]> {
+  const [lock, query] = [limits.lockTimeoutMs, limits.queryTimeoutMs].map((ms) => Math.ceil(ms / 1000))
+  const { rows } = await run("SELECT VERSION() LIKE '%MariaDB%' AS is_mariadb")
+  const isMariaDb = String(rows[0]?.['is_mariadb']) === '1'
+  const idle = isMariaDb && endsIdle ? `, idle_transaction_timeout = ${query}` : ''
+  const longest = isMariaDb
+    ? `max_statement_time = ${limits.queryTimeoutMs / 1000}`
+    : `max_execution_time = ${Math.ceil(limits.queryTimeoutMs)}`
+  return [
+    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, innodb_lock_wait_timeout = ${lock}, ${longest}${idle}`,
+  ]
+}

@@ -1,0 +1,159 @@
+/**
+ * The tables, by numbered migrations. MySQL commits each change of a table by itself, so every statement may be applied twice,
+ * and by several processes at once: one that starts after a crash, or beside others, completes what is missing. No lock is held.
+ *
+ * The number of a record grows with time, so rows of all tables are appended in order, and retention needs no index of its own.
+ * Digests of messages are in one unique index, the only one with entries at random positions.
+ */
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import type { Connections } from './connections.ts'
+import { integer, textOf } from './encoding.ts'
+
+const RECORDS = /* sql */ `
+CREATE TABLE IF NOT EXISTS {records} (
+  -- The time of the first thing known of the message in ms, and six more digits.
+  number BIGINT NOT NULL PRIMARY KEY,
+  digest VARBINARY(64) NOT NULL,
+  -- Changes with each write.
+  version BIGINT NOT NULL,
+  -- See codec.ts. The reports are apart, because most writes leave them unchanged.
+  state LONGBLOB NOT NULL,
+  reports LONGBLOB,
+  -- The digest of its message, if this is one event that had no room in the record of its message.
+  overflow_of VARBINARY(64),
+  send LONGBLOB,
+  sent_at BIGINT,
+  overdue_at BIGINT CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
+  -- Since when a send has been pending; see pendingMark.
+  pending_since BIGINT CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
+  -- Of a record with unsettled events; see due-row.ts. In the same row, so that most writes change one row.
+  due_at BIGINT CHECK (due_at BETWEEN -9007199254740991 AND 9007199254740991),
+  -- It is leased until then, or reserved by the process that found it due.
+  held_until BIGINT NOT NULL DEFAULT 0,
+  worker BIGINT,
+  waiting INT NOT NULL DEFAULT 0 CHECK (waiting BETWEEN 0 AND 1000),
+  UNIQUE KEY by_digest (digest),
+  KEY by_overflow (overflow_of),
+  KEY by_sent (sent_at, number),
+  KEY by_overdue (overdue_at),
+  KEY by_pending (pending_since),
+  KEY by_due (due_at)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
+
+const PAYLOADS = /* sql */ `
+CREATE TABLE IF NOT EXISTS {payloads} (
+  record BIGINT NOT NULL,
+  id VARBINARY(64) NOT NULL,
+  admitted_at BIGINT NOT NULL,
+  -- JSON, as bytes.
+  event LONGBLOB,
+  raw LONGBLOB,
+  -- Of a dead letter.
+  error LONGBLOB,
+  PRIMARY KEY (record, id),
+  KEY by_time (admitted_at)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
+
+const DEAD_LETTERS = /* sql */ `
+CREATE TABLE IF NOT EXISTS {dead_letters} (
+  seq BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  id VARBINARY(64) NOT NULL,
+  record BIGINT NOT NULL,
+  died_at BIGINT NOT NULL,
+  UNIQUE KEY by_id (id),
+  KEY by_record (record),
+  KEY by_time (died_at, seq)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
+
+const WORKERS = /* sql */ `
+CREATE TABLE IF NOT EXISTS {workers} (
+  -- One row: the workers and their last heartbeats; see liveness.ts.
+  id INT NOT NULL PRIMARY KEY CHECK (id = 1),
+  version BIGINT NOT NULL,
+  list LONGBLOB NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
+
+/** Numbered from 1. The ledger has a row for each that was applied. */
+const MIGRATIONS: readonly (readonly string[])[] = [[RECORDS, PAYLOADS, DEAD_LETTERS, WORKERS]]
+
+const LEDGER = /* sql */ `
+CREATE TABLE IF NOT EXISTS {migrations} (
+  version INT NOT NULL PRIMARY KEY,
+  applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
+
+const NAMES = ['migrations', 'records', 'payloads', 'dead_letters', 'workers'] as const
+
+/** The names of the tables as they appear in statements. */
+export type Tables = Readonly<Record<(typeof NAMES)[number], string>>
+
+export function tablesOf(prefix: string): Tables {
+  const named = (name: string): string => `\`${prefix}_${name}\``
+  return {
+    migrations: named('migrations'),
+    records: named('records'),
+    payloads: named('payloads'),
+    dead_letters: named('dead_letters'),
+    workers: named('workers'),
+  }
+}
+
+/** The statements of the migrations after number `from`. */
+function statements(prefix: string, from: number): readonly string[] {
+  const tables = tablesOf(prefix)
+  const steps = MIGRATIONS.slice(from).flatMap((migration, index) => [
+    ...migration,
+    `INSERT IGNORE INTO {migrations} (version) VALUES (${from + index + 1})`,
+  ])
+  return [LEDGER, ...steps].map((statement) =>
+    NAMES.reduce((text, name) => text.replaceAll(`{${name}}`, tables[name]), statement.trim()),
+  )
+}
+
+/** The same as text, for someone with the privilege. */
+export function migrationsText(prefix: string): string {
+  return statements(prefix, 0)
+    .map((statement) => `${statement};\n`)
+    .join('\n')
+}
+
+/** Creates or changes the tables. Refuses foreign or newer ones and leaves them unchanged. */
+export async function migrate(connections: Connections, prefix: string): Promise<void> {
+  const version = await findVersion(connections, prefix)
+  if (version === MIGRATIONS.length) return
+  for (const statement of statements(prefix, version)) {
+    try {
+      await connections.run(statement)
+    } catch (error) {
+      if (!(error instanceof MessagingWebhooksError) || error.code !== 'store_forbidden') throw error
+      const said = `The tables begin with ${prefix}_.`
+      throw new MessagingWebhooksError('store_unmigrated', said, { cause: error.cause })
+    }
+  }
+}
+
+/** The number of migrations of this package. */
+export const LATEST = MIGRATIONS.length
+
+/** The number of migrations applied. Throws for foreign or newer tables. */
+export async function findVersion({ run }: Connections, prefix: string): Promise<number> {
+  const names = NAMES.map((name) => `'${prefix}_${name}'`).join(', ')
+  const { rows } = await run(
+    `SELECT t.table_name AS name FROM information_schema.tables t
+WHERE t.table_schema = DATABASE() AND t.table_name IN (${names})`,
+  )
+  const found = rows.map((row) => textOf(row, 'name'))
+  if (found.length === 0) return 0
+  if (!found.includes(`${prefix}_migrations`)) {
+    const said = `The database has other tables of these names: ${found.toSorted().join(', ')}.`
+    throw new MessagingWebhooksError('store_foreign', said)
+  }
+  const ledger = await run(`SELECT COALESCE(MAX(version), 0) AS version FROM ${tablesOf(prefix).migrations}`)
+  const version = ledger.rows[0] === undefined ? 0 : integer(ledger.rows[0], 'version')
+  if (version > MIGRATIONS.length)
+    throw new MessagingWebhooksError(
+      'store_newer',
+      `The tables ${prefix}_… have version ${version}; this package knows ${MIGRATIONS.length}.`,
+    )
+  return version
+}

@@ -1,0 +1,133 @@
+/** Opens the store: pool, tables and clock, and composes its parts. MySQL notifies no process, so the store is polled. */
+import type { Pool } from 'mysql2/promise'
+import { systemClock, type Clock } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import { createStoreClock } from '../../inbox/runtime/store-time.ts'
+import type { OpenStore, StoreHost } from '../../inbox/store.ts'
+import { retentionOf } from '../../messages/expire.ts'
+import { secretsIn } from '../secrets.ts'
+import { openServerStore } from '../server-store.ts'
+import { createTableScans } from '../table-scans.ts'
+import { createAging } from './aging.ts'
+import { createConnections, type Session, type TimeLimits } from './connections.ts'
+import { createDue } from './due.ts'
+import { createEngine } from './engine.ts'
+import { createFailures } from './failures.ts'
+import { findVersion, LATEST, migrate } from './migrations.ts'
+import { createRecords } from './records.ts'
+import { createScanQueries } from './scanning.ts'
+import { transactionEngine, type MysqlContext } from './transactions.ts'
+import { leasingPart } from './workers.ts'
+
+export interface Settings {
+  readonly pool: Pool | undefined
+  readonly uri: string | undefined
+  readonly prefix: string
+  readonly transactional: boolean
+  readonly maxConnections: number
+  readonly limits: TimeLimits
+  readonly pollIntervalMs: number
+  readonly retention: { readonly retentionDays: number; readonly deadLetterDays: number; readonly dedupeDays: number }
+  readonly clock: 'server' | 'caller'
+}
+
+export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
+  const { prefix, limits } = settings
+  const { connections, failures } = await reach(settings)
+  const report = host.report ?? (() => {})
+  const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
+  try {
+    await migrate(connections, prefix)
+    const engine = await createEngine({ connections, prefix, clock: storeClock })
+    const retention = retentionOf(settings.retention)
+    const records = createRecords(engine, report)
+    return await openServerStore({
+      store: {
+        ...records,
+        ...createTableScans(createScanQueries(engine), records.readRecords),
+        due: createDue(engine, records, report),
+        aged: createAging(engine, retention),
+        async close() {},
+      },
+      host,
+      storeClock,
+      retention,
+      queryTimeoutMs: limits.queryTimeoutMs,
+      leasing: leasingPart(engine),
+      waking: startPolling(systemClock(), settings.pollIntervalMs, host),
+      transactions: settings.transactional
+        ? {
+            engine: transactionEngine(connections, failures),
+            contextOf: ({ client }: Session): MysqlContext => ({ transaction: client }),
+            maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
+            within: ({ run }) => createRecords(engine, report, run, (work) => work(run)),
+          }
+        : undefined,
+      close: connections.close,
+    })
+  } catch (error) {
+    await connections.close()
+    throw failures.asThrown(error)
+  }
+}
+
+/** How many migrations the tables have, and how many this package has. Changes nothing. */
+export async function findMigrations(settings: Settings): Promise<{ readonly from: number; readonly to: number }> {
+  const { connections } = await reach(settings)
+  try {
+    return { from: await findVersion(connections, settings.prefix), to: LATEST }
+  } finally {
+    await connections.close()
+  }
+}
+
+/** A pool, the store's own or the application's, in which nothing hangs. */
+async function reach(settings: Settings) {
+  const { uri, limits, transactional } = settings
+  const password = settings.pool?.pool.config.password
+  const failures = createFailures([...secretsIn([uri]), ...(password === undefined ? [] : [password])])
+  const pool = settings.pool ?? (await ownPool(settings))
+  const owned = settings.pool === undefined
+  return { failures, connections: createConnections({ pool, owned, limits, endsIdle: !transactional, failures }) }
+}
+
+function startPolling(clock: Clock, everyMs: number, { claims, onWork }: StoreHost) {
+  let cancel = (): void => {}
+
+  function poll(): void {
+    cancel = clock.setTimer(() => {
+      onWork()
+      poll()
+    }, everyMs)
+  }
+
+  if (claims !== false) poll()
+  return {
+    tell() {},
+    tellOfWhatIsLeft() {},
+    claiming: () => () => {},
+    stop() {
+      cancel()
+      return Promise.resolve()
+    },
+  }
+}
+
+async function ownPool({ uri, maxConnections, limits }: Settings): Promise<Pool> {
+  const mysql = await loadMysql()
+  return mysql.createPool({
+    ...(uri === undefined ? {} : { uri }),
+    connectionLimit: maxConnections,
+    connectTimeout: limits.connectTimeoutMs,
+    enableKeepAlive: true,
+  })
+}
+
+/** Loads the optional peer dependency when a store is opened. Rejects with `peer_missing` if it is not installed. */
+async function loadMysql() {
+  try {
+    return await import('mysql2/promise')
+  } catch (error) {
+    throw new MessagingWebhooksError('peer_missing', 'mysqlStore needs mysql2: npm install mysql2.', { cause: error })
+  }
+}

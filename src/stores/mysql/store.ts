@@ -1,0 +1,123 @@
+/**
+ * The store on MariaDB and MySQL: one database for as many processes as there are.
+ *
+ * @module messaging-webhooks/mysql
+ */
+import type { Pool } from 'mysql2/promise'
+import { z } from 'zod'
+import type { Store } from '../../inbox/store.ts'
+import { OptionsError } from '../../public/errors.ts'
+import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime/check-options.ts'
+import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
+import { migrationsText } from './migrations.ts'
+import { findMigrations, openMysql, type Settings } from './open.ts'
+import type { MysqlContext } from './transactions.ts'
+
+export type { MysqlContext } from './transactions.ts'
+
+/** The settings of a MySQL store. */
+export interface MysqlStoreOptions {
+  /**
+   * A `mysql2/promise` pool for this store alone: it sets the isolation level, `sql_mode` and time limits of each connection. The
+   * store does not close it. Give either `pool` or `uri`.
+   */
+  readonly pool?: Pool | undefined
+  /** `mysql://user:password@host:3306/database`. The store creates a pool of its own. */
+  readonly uri?: string | undefined
+  /** The names of the tables begin with it. Default `messaging_webhooks`. */
+  readonly prefix?: string | undefined
+  /** Gives handlers `context.transaction`, in which the event is settled too. Default `false`. */
+  readonly transactional?: boolean | undefined
+  /** Connections of the store's own pool. With `transactional`, two fewer than this are for handlers. Default 10. */
+  readonly maxConnections?: number | undefined
+  /** How long the payloads of settled events are kept. Default 7 days. */
+  readonly retentionDays?: number | undefined
+  /** How long dead letters are kept. Default 30 days. */
+  readonly deadLetterDays?: number | undefined
+  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
+  readonly dedupeDays?: number | undefined
+  /** How long to wait for a connection. Default 5,000 ms. */
+  readonly connectTimeoutMs?: number | undefined
+  /** How long the server may work on a statement. Default 10,000 ms. */
+  readonly queryTimeoutMs?: number | undefined
+  /** How long a statement may wait for a lock, in whole seconds. Default 3,000 ms. */
+  readonly lockTimeoutMs?: number | undefined
+  /** How often to poll for work of other processes. Default 1,000 ms. */
+  readonly pollIntervalMs?: number | undefined
+  /**
+   * The clock that decides what is due and when a lease ends: the server's, or each receiver's for tests that advance a clock.
+   * Default `server`.
+   */
+  readonly clock?: 'server' | 'caller' | undefined
+}
+
+const MOST_CONNECTIONS = 10_000
+
+/** Names of tables have at most 64 characters. Some servers ignore case in them. */
+const tablePrefix = z
+  .custom<string>(
+    (value) => typeof value === 'string' && /^[a-z0-9_]{1,40}$/.test(value),
+    'expected 1 to 40 lower-case letters, digits and underscores',
+  )
+  .default('messaging_webhooks')
+
+const settingsSchema = z.strictObject({
+  pool: z
+    .custom<Pool>((value) => hasMethods(value, ['getConnection', 'query', 'end']), 'expected a pool of mysql2/promise')
+    .optional(),
+  uri: textOf('mysql://user:password@host:3306/database').optional(),
+  prefix: tablePrefix,
+  transactional: z.boolean().default(false),
+  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
+  retentionDays: daysAboveZero.default(7),
+  deadLetterDays: daysAboveZero.default(30),
+  dedupeDays: daysAboveZero.default(30),
+  connectTimeoutMs: millisecondsAboveZero.default(5_000),
+  queryTimeoutMs: millisecondsAboveZero.default(10_000),
+  lockTimeoutMs: millisecondsAboveZero.default(3_000),
+  pollIntervalMs: millisecondsAboveZero.default(1_000),
+  clock: z.enum(['server', 'caller']).default('server'),
+})
+
+/**
+ * A store in a database of MariaDB (10.6 or later) or MySQL (8.0 or later), shared by processes on any number of machines. Needs
+ * the optional peer dependency `mysql2`; without it, opening rejects with `peer_missing`. Opening creates missing tables, or
+ * rejects with `store_unmigrated` if the account may not, with `store_forbidden` if it lacks other privileges, and with
+ * `store_foreign` or `store_newer` for tables that it must not change. Throws an `OptionsError` for an invalid setting.
+ */
+export function mysqlStore(options: MysqlStoreOptions & { readonly transactional: true }): Store<MysqlContext>
+export function mysqlStore(options: MysqlStoreOptions): Store
+export function mysqlStore(options: MysqlStoreOptions): Store<MysqlContext> {
+  const settings = settingsOf(options, 'mysqlStore')
+  return {
+    capabilities: {
+      name: 'mysql',
+      durable: true,
+      shared: true,
+    },
+    open: (host) => openMysql(settings, host),
+  }
+}
+
+function settingsOf(given: object, where: string): Settings {
+  const settings = checkOptions(settingsSchema, given, where)
+  const { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock } = settings
+  if ((pool === undefined) === (uri === undefined)) throw new OptionsError(`${where}: give either \`pool\` or \`uri\`.`)
+  const { retentionDays, deadLetterDays, dedupeDays, connectTimeoutMs, queryTimeoutMs, lockTimeoutMs } = settings
+  const retention = { retentionDays, deadLetterDays, dedupeDays }
+  const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
+  return { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock, retention, limits }
+}
+
+/** The number of migrations of the tables (0 if there are none), and of this package. Changes nothing. */
+export async function pendingMysqlMigrations(
+  place: Pick<MysqlStoreOptions, 'pool' | 'uri' | 'prefix'>,
+): Promise<{ readonly from: number; readonly to: number }> {
+  return findMigrations(settingsOf(place, 'pendingMysqlMigrations'))
+}
+
+/** The statements that create the tables, for review and manual application. Applied twice they change nothing. */
+export function mysqlMigrations(options: { readonly prefix?: string | undefined } = {}): string {
+  const { prefix } = checkOptions(z.strictObject({ prefix: tablePrefix }), options, 'mysqlMigrations')
+  return migrationsText(prefix)
+}

@@ -1,0 +1,52 @@
+/** The transactions in which handlers write, on connections of the pool. */
+import type { Connection } from 'mysql2/promise'
+import type { TransactionEngine } from '../transactions.ts'
+import type { Connections, Session } from './connections.ts'
+import { isOfTheStatement, type Failures } from './failures.ts'
+
+/** What a transactional store adds to a handler's context. */
+export interface MysqlContext {
+  /**
+   * The connection on which the event will be settled, with an open transaction: what is written through it is committed with
+   * the settlement or not at all. Leave `COMMIT`, `ROLLBACK`, `autocommit` and closing to the store, change no tables (MySQL
+   * commits before it does), and rethrow errors of statements.
+   */
+  readonly transaction: Connection
+}
+
+/** Exists as long as the transaction in which it was set. */
+const SAVEPOINT = 'messaging_webhooks'
+
+export function transactionEngine(
+  connections: Connections,
+  { cleaned, asThrown }: Failures,
+): Omit<TransactionEngine<Session>, 'settle'> {
+  return {
+    async begin() {
+      const session = await connections.checkOut()
+      try {
+        // A deadlock ends the transaction. Without autocommit, what a handler writes after it caught the error stays uncommitted.
+        await session.run('SET autocommit = 0')
+        await session.run(`SAVEPOINT ${SAVEPOINT}`)
+        return session
+      } catch (error) {
+        session.release(error)
+        throw asThrown(error)
+      }
+    },
+    async commit({ run }) {
+      // Refused if a deadlock, a handler or a change of a table has ended the transaction.
+      await run(`RELEASE SAVEPOINT ${SAVEPOINT}`)
+      await run('COMMIT')
+      await run('SET autocommit = 1')
+    },
+    async rollBack({ run }) {
+      await run('ROLLBACK')
+      await run('SET autocommit = 1')
+    },
+    release: ({ release }, error) => release(error),
+    isOfTheStatement,
+    asThrown,
+    cleaned,
+  }
+}

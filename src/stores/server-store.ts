@@ -1,0 +1,136 @@
+/** Composes a store on a database server of its operations: decisions, heartbeats, notifications and handler transactions. */
+import { systemClock } from '../runtime/clock.ts'
+import type { SharedStore } from '../inbox/record-store.ts'
+import { settlementCommand } from '../inbox/runtime/commands.ts'
+import { createOpenStore } from '../inbox/runtime/open-store.ts'
+import { createSharedRunner } from '../inbox/runtime/shared-runner.ts'
+import { inStoreTime, settlementIn, type StoreClock } from '../inbox/runtime/store-time.ts'
+import type { ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../inbox/store.ts'
+import type { Retention } from '../messages/expire.ts'
+import { announcing, announcingRest, SETTLE_HOLD_MS } from './announcing.ts'
+import { createTransactions, type TransactionEngine } from './transactions.ts'
+import { createWorkers, type LeasingPart } from './workers.ts'
+
+/** After its client has disconnected, a statement may run until its time limit, and a little longer. */
+const MARGIN_MS = 2_000
+/** A database that does not answer then is unavailable; what is leased here, others take in a few seconds. */
+const LEAVE_MS = 10_000
+
+/** Wakes other processes and this one. */
+interface Waking {
+  /** Something may be due for other processes. */
+  readonly tell: () => void
+  /** The same if this process claims too. */
+  readonly tellOfWhatIsLeft: () => void
+  /** A claim begins here. The caller calls the returned function once nothing more is due. */
+  readonly claiming: () => () => void
+  readonly stop: () => Promise<void>
+}
+
+/** Handler transactions on connections of the pool. */
+interface TransactionOptions<Session, Context extends object> {
+  readonly engine: Omit<TransactionEngine<Session>, 'settle'>
+  readonly contextOf: (session: Session) => Context
+  readonly maxConnections: number
+  /** The operations of the store in the open transaction. */
+  readonly within: (session: Session) => Pick<SharedStore, 'read' | 'write'>
+}
+
+export async function openServerStore<Session, Context extends object>(options: {
+  readonly store: SharedStore
+  readonly host: StoreHost
+  /** Undefined if the callers' clocks decide. */
+  readonly storeClock: StoreClock | undefined
+  readonly retention: Retention
+  readonly queryTimeoutMs: number
+  readonly leasing: LeasingPart
+  readonly waking: Waking
+  /** Undefined if handlers get no transaction. */
+  readonly transactions: TransactionOptions<Session, Context> | undefined
+  /** Closes the connections. */
+  readonly close: () => Promise<void>
+}): Promise<OpenStore<Context>> {
+  const { host, storeClock, waking, leasing } = options
+  const store = { ...options.store, write: announcingRest(options.store.write, host.onWork) }
+  const storeNowMs = storeClock?.nowMs
+  const runner = createSharedRunner({ store, storeNowMs, writeLastsMs: options.queryTimeoutMs + MARGIN_MS })
+  const workers = createWorkers({
+    parts: [leasing],
+    partOf: () => 0,
+    runner,
+    clock: systemClock(),
+    host,
+    announce: waking.tell,
+    leaveMs: LEAVE_MS,
+  })
+  await workers.begin()
+  const plain = createOpenStore({
+    runner,
+    indexes: runner.indexes,
+    retention: options.retention,
+    worker: workers.nameFor,
+    report: host.report ?? (() => {}),
+    awaitsAnswers: host.awaitsAnswers,
+  })
+  const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
+
+  async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
+    const noneLeft = waking.claiming()
+    await workers.sure()
+    await runner.takeBackLost((key) => !request.exclude.has(key))
+    const result = await verbs.claim(request)
+    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs) noneLeft()
+    return result
+  }
+
+  const settle = async (settlements: readonly Settlement[], nowMs: number) => verbs.settle(settlements, nowMs)
+  const transactions = options.transactions && transactionsOf(options.transactions, { claim: plainClaim, settle })
+
+  function transactionsOf(
+    { engine, contextOf, maxConnections, within }: TransactionOptions<Session, Context>,
+    plainVerbs: { readonly claim: typeof plainClaim; readonly settle: typeof settle },
+  ) {
+    async function settleIn(session: Session, settlement: Settlement, nowMs: number): Promise<boolean> {
+      const one = createSharedRunner({
+        store: { ...store, ...within(session) },
+        storeNowMs: undefined,
+        writeLastsMs: 0,
+      })
+      const by = storeNowMs === undefined ? 0 : storeNowMs() - nowMs
+      const [held = false] = await one.run([settlementCommand(settlementIn(by)(settlement), nowMs + by)])
+      runner.forget(settlement.messageKey)
+      return held
+    }
+    return createTransactions({ engine: { ...engine, settle: settleIn }, contextOf, maxConnections, ...plainVerbs })
+  }
+
+  let closing: Promise<void> | undefined
+
+  /** After the commit, in a transaction of its own: a transaction with NOTIFY makes other commits of Postgres wait. */
+  const { admitAndClaim, ...announced } = announcing(verbs, {
+    announce: waking.tell,
+    announceAdmitted: () => (host.claims === false ? waking.tell() : waking.tellOfWhatIsLeft()),
+    onWork: host.onWork,
+  })
+  const { admitAndClaim: _, ...others } = verbs
+  return {
+    ...others,
+    isHeld: workers.isHeld,
+    holders: workers.holders,
+    ...announced,
+    // With handler transactions, a claim opens one for each event.
+    ...(transactions === undefined ? { admitAndClaim, notifiesRemaining: true, settleLingerMs: SETTLE_HOLD_MS } : {}),
+    claim: transactions?.claim ?? plainClaim,
+    settle: transactions?.settle ?? settle,
+    close() {
+      closing ??= (async () => {
+        await transactions?.close()
+        await workers.leave()
+        await waking.stop()
+        await options.close()
+      })()
+      return closing
+    },
+    ...(transactions === undefined ? {} : { contextFor: transactions.contextFor }),
+  }
+}

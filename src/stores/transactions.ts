@@ -1,0 +1,149 @@
+/** The transactions in which handlers write: one per event, opened with its claim and ended with its settlement. */
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { Claim, ClaimRequest, ClaimResult, OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
+
+type Verbs<Context extends object> = Pick<OpenStore<Context>, 'claim' | 'settle'> & {
+  contextFor(claim: Claim): Context
+  /** Rolls back what is not settled. */
+  close(): Promise<void>
+}
+
+/** Transactions of an engine, each on a connection of its own. */
+export interface TransactionEngine<Session> {
+  /** Takes a connection and opens a transaction on it. */
+  begin(): Promise<Session>
+  /** Settles in the open transaction. Answers whether the lease still holds. */
+  settle(session: Session, settlement: Settlement, nowMs: number): Promise<boolean>
+  commit(session: Session): Promise<unknown>
+  rollBack(session: Session): Promise<unknown>
+  /** The connection may be used again without an error; otherwise it is closed, which ends its transaction. */
+  release(session: Session, error?: unknown): void
+  /** The server refused a statement and is available: something sent in the transaction caused it. */
+  isOfTheStatement(error: unknown): boolean
+  /** The error that a store operation rejects with. */
+  asThrown(error: unknown): Error
+  /** The same error without what it may quote. */
+  cleaned(error: unknown): Error
+}
+
+/** Connections reserved for admission and settlement, so that handlers cannot block them. */
+const RESERVED = 2
+const LOOK_AGAIN_MS = 50
+/** Called after a transaction was lost. The dispatcher has reported it. */
+const RUN_AGAIN_MS = 1_000
+
+export function createTransactions<Session, Context extends object>(options: {
+  readonly engine: TransactionEngine<Session>
+  /** What handlers get of a connection. */
+  readonly contextOf: (session: Session) => Context
+  /** The maximum of the pool. */
+  readonly maxConnections: number
+  readonly claim: (request: ClaimRequest) => Promise<ClaimResult>
+  readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly (boolean | SettleFailed)[]>
+}): Verbs<Context> {
+  const { engine, contextOf, claim, settle } = options
+  const most = Math.max(1, options.maxConnections - RESERVED)
+  const open = new Map<string, Session>()
+  let beginning = 0
+
+  const nameOf = ({ id, token }: { readonly id: string; readonly token: number }): string => `${id} ${token}`
+
+  async function begin(claimed: Claim): Promise<void> {
+    open.set(nameOf(claimed), await engine.begin())
+  }
+
+  /** Removes the transaction of a settlement from the list. The caller must end it. */
+  function take(settlement: Settlement): Session | undefined {
+    const session = open.get(nameOf(settlement))
+    open.delete(nameOf(settlement))
+    return session
+  }
+
+  async function rollBack(session: Session): Promise<void> {
+    try {
+      await engine.rollBack(session)
+      engine.release(session)
+    } catch (error) {
+      // The transaction ends with its connection.
+      engine.release(session, error)
+    }
+  }
+
+  async function commit(session: Session, settlement: Settlement, nowMs: number) {
+    try {
+      const held = await engine.settle(session, settlement, nowMs)
+      if (!held) {
+        await rollBack(session)
+        return false
+      }
+      await engine.commit(session)
+      engine.release(session)
+      return true
+    } catch (error) {
+      if (!engine.isOfTheStatement(error)) {
+        engine.release(session, error)
+        throw engine.asThrown(error)
+      }
+      await rollBack(session)
+      const cause = engine.cleaned(error)
+      return { failed: new MessagingWebhooksError('transaction_failed', undefined, { cause }) }
+    }
+  }
+
+  async function settleOne(settlement: Settlement, nowMs: number) {
+    const session = take(settlement)
+    if (settlement.outcome === 'done') {
+      if (session !== undefined) return commit(session, settlement, nowMs)
+      // It is unknown whether the transaction was committed. If it was, this changes nothing; if not, the handlers must run
+      // again.
+      const { id, messageKey, token } = settlement
+      const again: Settlement = { id, messageKey, token, outcome: 'retry', dueMs: nowMs + RUN_AGAIN_MS, error: '' }
+      await settle([again], nowMs)
+      return false
+    }
+    if (session !== undefined) await rollBack(session)
+    const [held = false] = await settle([settlement], nowMs)
+    return held
+  }
+
+  return {
+    async claim(request) {
+      const limit = Math.min(request.limit, most - open.size - beginning)
+      if (limit <= 0) return { claims: [], nextDueMs: request.nowMs + LOOK_AGAIN_MS }
+      beginning += limit
+      try {
+        const { claims, nextDueMs } = await claim({ ...request, limit })
+        const opened = await Promise.allSettled(claims.map(begin))
+        const ready = claims.filter((_, index) => opened[index]?.status === 'fulfilled')
+        const others = claims.filter((claimed) => !ready.includes(claimed))
+        // No handler has them. If this fails too, their leases expire.
+        const { nowMs } = request
+        const back = others.map(({ id, messageKey, token }): Settlement => {
+          return { id, messageKey, token, outcome: 'release', dueMs: nowMs + RUN_AGAIN_MS }
+        })
+        await settle(back, nowMs).catch(() => [])
+        return { claims: ready, nextDueMs: others.length === 0 ? nextDueMs : nowMs + RUN_AGAIN_MS }
+      } finally {
+        beginning -= limit
+      }
+    },
+    async settle(settlements, nowMs) {
+      const settled = await Promise.allSettled(settlements.map((settlement) => settleOne(settlement, nowMs)))
+      return settled.map((each) => {
+        // One rejection for all: each is settled again alone, and finds out what happened.
+        if (each.status === 'rejected') throw each.reason
+        return each.value
+      })
+    },
+    contextFor(claimed) {
+      const session = open.get(nameOf(claimed))
+      if (session === undefined) throw new MessagingWebhooksError('store_failed', 'The transaction of a claim is gone.')
+      return contextOf(session)
+    },
+    async close() {
+      const left = [...open.values()]
+      open.clear()
+      await Promise.all(left.map(rollBack))
+    },
+  }
+}

@@ -1,0 +1,25 @@
+/** The whole conformance suite, on a clock of the tests' own. */
+import { mysqlStore } from 'messaging-webhooks/mysql'
+import { storeConformance } from 'messaging-webhooks/store-conformance'
+import { test } from 'vitest'
+import { describeMysql, dropTables, MYSQL_URL, newPrefix } from './database.ts'
+
+describeMysql('conformance', () => {
+  storeConformance({
+    test(name, run) {
+      test(name, { timeout: 120_000 }, run)
+    },
+    skip(name, reason) {
+      test.skip(`${name} (${reason})`)
+    },
+    makeStore() {
+      const prefix = newPrefix()
+      return {
+        store: mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller', maxConnections: 3 }),
+        dispose: () => dropTables(prefix),
+      }
+    },
+    interleavings: 20,
+    capabilities: mysqlStore({ uri: 'mysql://127.0.0.1/test' }).capabilities,
+  })
+})
