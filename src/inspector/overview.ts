@@ -106,7 +106,11 @@ function carriersOf({ counts }: Inside, watcher: Watcher) {
 /** Shown as what waits, and not as a bad health. */
 const BACKLOG = 'backlog_old'
 
-function illnesses({ spooled }: ReceiverStats, { reasons }: ReceiverHealth, { illSince, inside }: Looking): readonly Attention[] {
+function illnesses(
+  { spooled }: ReceiverStats,
+  { reasons }: ReceiverHealth,
+  { illSince, inside }: Looking,
+): readonly Attention[] {
   const ill = reasons.filter(({ code }) => code !== BACKLOG && HEALTH_REASONS[code][0].length > 0)
   for (const code of illSince.keys()) if (!ill.some((reason) => reason.code === code)) illSince.delete(code)
   return ill.map(({ code, text }) => {
@@ -142,7 +146,11 @@ async function failures(rights: Rights, { letters }: OverviewParts): Promise<rea
 
 const OVERDUE_WITHIN_MS = 3_600_000
 
-function delays({ unsettled = 0 }: ReceiverStats, health: ReceiverHealth, { inside, watcher }: Looking): readonly Attention[] {
+function delays(
+  { unsettled = 0 }: ReceiverStats,
+  health: ReceiverHealth,
+  { inside, watcher }: Looking,
+): readonly Attention[] {
   const nowMs = inside.clock.now()
   const overdueMs = watcher.overdueSince(nowMs - OVERDUE_WITHIN_MS)
   const overdue = overdueMs.slice(0, 1).map((firstMs): Attention => {

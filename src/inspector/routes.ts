@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { readVersion } from '../public/version.ts'
-import type { StoredEvent } from '../inbox/store.ts'
+import type { Awaitable, StoredEvent } from '../inbox/store.ts'
 import { createAssets } from './assets.ts'
 import { CHANGES, createLetters, idsSchema } from './dead-letters.ts'
 import { asCsv, createFinding, exportedEvents, listEvents } from './events.ts'
@@ -56,7 +56,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
   const change = <T>(
     what: AuditEntry['what'],
     schema: z.ZodType<T>,
-    run: (input: T) => Promise<readonly [answer: object, result: AuditEntry['result'], ids?: readonly string[]]>,
+    run: (input: T) => Awaitable<readonly [answer: object, result: AuditEntry['result'], ids?: readonly string[]]>,
   ): Route => ({
     method: 'POST',
     path: `/api/${what.replace('.', '/')}`,
@@ -115,7 +115,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
       const answer = await kept.reverify(given)
       return [answer, { ...answer }]
     }),
-    change('quarantine.clear', clearSchema, async () => {
+    change('quarantine.clear', clearSchema, () => {
       const answer = kept.clear()
       return [answer, { ...answer }]
     }),

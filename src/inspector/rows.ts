@@ -78,7 +78,7 @@ function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): stri
   return named.length === 0 ? undefined : named.join(BETWEEN).slice(0, LONGEST_ABOUT)
 }
 
-function fieldsOf(raw: Buffer): object {
+function fieldsOf(raw: Buffer): Readonly<Record<string, unknown>> {
   try {
     const parsed: unknown = JSON.parse(raw.toString('utf8'))
     return isRecord(parsed) ? parsed : {}

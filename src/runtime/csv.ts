@@ -3,7 +3,10 @@
 type Cell = string | number | boolean | Date | undefined
 
 /** A line for the names of the columns, and a line for each row. */
-export function csvOf<K extends string>(columns: readonly K[], rows: readonly { readonly [N in K]?: Cell }[]): string {
+export function csvOf<K extends string>(
+  columns: readonly K[],
+  rows: readonly Readonly<Partial<Record<K, Cell>>>[],
+): string {
   const lines = rows.map((row) => columns.map((name) => cellOf(row[name])).join(','))
   return `${[columns.join(','), ...lines].join('\r\n')}\r\n`
 }

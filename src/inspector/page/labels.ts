@@ -45,7 +45,7 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
   return href(['message', messageId], { project })
 }
 
-type Named = { readonly [K in 'messageId' | 'project' | 'about']?: string | undefined }
+type Named = Readonly<Partial<Record<'messageId' | 'project' | 'about', string | undefined>>>
 
 /** An event without a message has another identification. */
 export function messageLink({ messageId, project, about }: Named): Child {

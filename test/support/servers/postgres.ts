@@ -7,7 +7,7 @@ import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.t
 
 const POSTGRES_PASSWORD = 'p@ss:w/rd?of=the#postgres'
 
-export interface PostgresServer extends OwnServer {
+interface PostgresServer extends OwnServer {
   readonly port: number
   readonly password: string
   /** With the password; `port` for one that stands in front of it. */
