@@ -334,13 +334,19 @@ export interface DataEvent<T extends EventType, D> extends CommonFields {
   readonly data: D
 }
 
-/** A message that a user sent to you. */
+/** A customer sent you a message. */
 export type ReceivedEvent<D = Data> = DataEvent<'received', D>
+/** A mobile-money payment completed or failed. */
 export type PaymentEvent<D = Data> = DataEvent<'payment', D>
+/** A subscriber opted in. */
 export type SubscriptionActivateEvent<D = Data> = DataEvent<'subscription.activate', D>
+/** A subscriber opted out. */
 export type SubscriptionDeactivateEvent<D = Data> = DataEvent<'subscription.deactivate', D>
+/** The carrier recorded a consent. */
 export type SubscriptionConsentEvent<D = Data> = DataEvent<'subscription.consent', D>
+/** A delivery report of a premium message. */
 export type SubscriptionDeliveryEvent<D = Data> = DataEvent<'subscription.delivery', D>
+/** A subscriber was billed. */
 export type SubscriptionBillingEvent<D = Data> = DataEvent<'subscription.billing', D>
 
 /** A premium callback of an unknown type. */
