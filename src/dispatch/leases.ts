@@ -70,7 +70,7 @@ export function createLeases({ clock, shared, report, slots, loop, phase }: Leas
       for (const work of slots.all()) {
         if (work.isLost || !isAmong(work.claim.messageKey)) continue
         if (work.isRunning) stop(work)
-        else if (!work.isBegun) work.isLost = true
+        else if (!work.isStarted) work.isLost = true
       }
     },
     watch,

@@ -18,7 +18,7 @@ export function begin(parts: Parts, work: Work): void {
     void releaseLease(parts, work)
     return
   }
-  work.isBegun = true
+  work.isStarted = true
   work.begunAtMs = nowMs
   try {
     work.extras = store.contextFor?.(work.claim)

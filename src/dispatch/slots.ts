@@ -139,7 +139,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
         controller: new AbortController(),
         payload,
         extras: undefined,
-        isBegun: false,
+        isStarted: false,
         begunAtMs: 0,
         hasSlot: false,
         isRunning: false,

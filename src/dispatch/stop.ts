@@ -34,7 +34,7 @@ export async function stop(
   const backMs = clock.now() + GIVE_BACK_MS
   const left = works
     .filter((work) => !isEnding(work))
-    .map((work) => (work.isBegun ? makeDueAgain : releaseLease)(parts, work))
+    .map((work) => (work.isStarted ? makeDueAgain : releaseLease)(parts, work))
   // If the store does not answer, the leases expire.
   await withDeadline(clock, GIVE_BACK_MS, Promise.all(left), () => [])
   while (works.some(isEnding) && clock.now() < backMs) await waiting.nextChange(backMs - clock.now())
@@ -46,6 +46,6 @@ function reportCutOff({ clock, report }: Parts, { claim, begunAtMs }: Work): voi
 }
 
 /** The handlers have ended and the settlement is pending. The store must not get a second one. */
-function isEnding({ isBegun, isRunning, isOver }: Work): boolean {
-  return isBegun && !isRunning && !isOver
+function isEnding({ isStarted, isRunning, isOver }: Work): boolean {
+  return isStarted && !isRunning && !isOver
 }

@@ -108,7 +108,7 @@ export interface Work {
   /** What the store adds to the handlers' context. */
   extras: object | undefined
   /** It has been given a slot. */
-  isBegun: boolean
+  isStarted: boolean
   begunAtMs: number
   hasSlot: boolean
   /** Its handlers are running. */

@@ -1,6 +1,6 @@
 /** Events, sends and attempts as every page shows them: from the store's record, and from what this process observed. */
 import { knownTime } from '../messages/order.ts'
-import { isBegun, readExpectation, sentDetails } from '../messages/expected.ts'
+import { isPendingSend, readExpectation, sentDetails } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
@@ -122,7 +122,7 @@ type SentState = 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unk
 
 function sentState(stored: StoredExpectation): SentState {
   const { expectation, latest, wasOverdue } = stored
-  if (isBegun(expectation)) return wasOverdue ? 'unknown' : 'waiting'
+  if (isPendingSend(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'
   const hasFinal = (latest?.finals.length ?? 0) > 0
   if (expectation.repeated === true && !hasFinal) return 'repeated'

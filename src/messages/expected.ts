@@ -57,7 +57,7 @@ export function listedAt({ listedAtMs, sentAtMs }: Expectation): number {
 }
 
 /** Whether this is a pending send rather than a message. */
-export function isBegun({ recipients }: Expectation): boolean {
+export function isPendingSend({ recipients }: Expectation): boolean {
   return recipients !== undefined
 }
 

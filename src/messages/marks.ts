@@ -1,5 +1,5 @@
 /** The facts about a record that stores index for lists and loops. A store does not look into the record itself. */
-import { isBegun } from './expected.ts'
+import { isPendingSend } from './expected.ts'
 import { dueMsOf, type MessageRecord } from './record.ts'
 
 const DAY_MS = 86_400_000
@@ -15,7 +15,7 @@ export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | und
 
 /** Since when a send has been pending, in store time; undefined if the record has no pending send. */
 export function pendingMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {
-  if (send?.overdueAtMs === undefined || !isBegun(send.expectation)) return undefined
+  if (send?.overdueAtMs === undefined || !isPendingSend(send.expectation)) return undefined
   const { sentAtMs, overdueAtMs = sentAtMs } = send.expectation
   // Both are times of the sending process. Only their difference is valid by another clock.
   return wholeMs(send.overdueAtMs - (overdueAtMs - sentAtMs))

@@ -40,7 +40,7 @@ export interface Delivery {
   readonly inbox: Inbox<object>
   readonly reviving: ReviveOptions
   readonly unhandled: { readonly count: number }
-  readonly sends: Pick<ReturnType<typeof createOrphanWatch>, 'orphans' | 'begun'>
+  readonly sends: Pick<ReturnType<typeof createOrphanWatch>, 'orphans' | 'awaitAnswer'>
   /** The longest time that an event may wait for another event or record of its message. */
   readonly longestWaitMs: number
   /** The store is durable, and no spool replaces it while it is unavailable. */
@@ -65,7 +65,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? capabilities.spoolFolder)
   const lacksSpool = resolved.spool !== false && capabilities.durable && spoolFolder === undefined
   let isSpoolMissed = false
-  const { orphans, begun } = createOrphanWatch(resolved.orphanHoldMs)
+  const { orphans, awaitAnswer } = createOrphanWatch(resolved.orphanHoldMs)
   const reviving: ReviveOptions = {
     clock,
     schemas: resolved.schemas,
@@ -123,7 +123,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     inbox,
     reviving,
     unhandled,
-    sends: { orphans, begun },
+    sends: { orphans, awaitAnswer },
     longestWaitMs: Math.max(resolved.ordering.gapTimeoutMs, resolved.orphanHoldMs ?? 0),
     lacksSpool,
     hasSpool: spoolFolder !== undefined,

@@ -59,7 +59,7 @@ export function createOperations(options: OperationsOptions): Operations {
     },
     expected: delivery.expected,
     wake: () => dispatcher.wake(),
-    begun: delivery.sends.begun,
+    awaitAnswer: delivery.sends.awaitAnswer,
     metaSchema: (meta: unknown) => applySchema(resolved.schemas.meta, meta, reviving),
   }
   const watch = createHealth({

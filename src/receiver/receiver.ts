@@ -6,7 +6,7 @@ import { consoleLogger, flushLogger, guardLogger, silentLogger } from '../runtim
 import { createReporter } from '../runtime/reporter.ts'
 import type { AnyHandler } from '../dispatch/handlers.ts'
 import { storedType } from '../dispatch/listed-events.ts'
-import { expectationOf } from '../sends/begun.ts'
+import { expectationOf } from '../sends/pending.ts'
 import type { Store } from '../inbox/store.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CallbackSchemas } from '../public/events.ts'

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { checkOptions, pageLimit, textOf, type Given } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { SentDetails } from '../public/events.ts'
-import { isBegun, sentDetails } from '../messages/expected.ts'
+import { isPendingSend, sentDetails } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
 import { everyPage } from '../inbox/pages.ts'
 import type { OpenStore, StorePage, StoredExpectation } from '../inbox/store.ts'
 import { createBalance, type SendAccount } from './balance.ts'
-import { expectationOf } from './begun.ts'
+import { expectationOf } from './pending.ts'
 
 /** A sent message without a final report. */
 export interface OutstandingMessage<M = unknown> extends SentDetails<M> {
@@ -96,7 +96,7 @@ async function step(
 function isOutstanding(found: StoredExpectation): boolean {
   const { refused, repeated, unreported } = found.expectation
   if (unreported === true) return false
-  return refused === undefined && repeated === undefined && !isBegun(found.expectation) && isOpen(found)
+  return refused === undefined && repeated === undefined && !isPendingSend(found.expectation) && isOpen(found)
 }
 
 function outstandingOf({ expectation, latest, wasOverdue }: StoredExpectation): OutstandingMessage {

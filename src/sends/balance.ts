@@ -1,10 +1,10 @@
 /** Adds up the outcomes of messages. A chain of repetitions counts once; an unanswered send counts its recipients. */
 import type { FailureCause, ReportType } from '../public/events.ts'
-import { isBegun, listedAt } from '../messages/expected.ts'
+import { isPendingSend, listedAt } from '../messages/expected.ts'
 import { isOpen } from '../inbox/latest.ts'
 import { failureOf } from '../messages/event-record.ts'
 import type { StoredExpectation } from '../inbox/store.ts'
-import { sendOf } from './begun.ts'
+import { sendOf } from './pending.ts'
 
 /**
  * The outcomes of the sends of a period, by `messageState`. Each message is counted in exactly one number beside `sent`. A
@@ -45,7 +45,7 @@ type Outcome =
 export function createBalance(find: (messageKey: string) => Promise<StoredExpectation | undefined>) {
   const sum = { sent: 0, delivered: 0, read: 0, contradictory: 0, overdue: 0, waiting: 0, unreported: 0, unknown: 0 }
   const causes = { failed: new Map<FailureCause, number>(), refused: new Map<FailureCause, number>() }
-  const sends = new Map<string, { begun: StoredExpectation | undefined; written: number; answered: number }>()
+  const sends = new Map<string, { pending: StoredExpectation | undefined; written: number; answered: number }>()
   const chains = new Map<string, StoredExpectation[]>()
   let atMs: number | undefined
 
@@ -61,9 +61,9 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
 
   function seeSend(found: StoredExpectation): void {
     const { expectation } = found
-    const send = sends.get(sendOf(expectation)) ?? { begun: undefined, written: 0, answered: 0 }
+    const send = sends.get(sendOf(expectation)) ?? { pending: undefined, written: 0, answered: 0 }
     sends.set(sendOf(expectation), send)
-    if (isBegun(expectation)) send.begun = found
+    if (isPendingSend(expectation)) send.pending = found
     else {
       send.written += 1
       send.answered = expectation.answered ?? 0
@@ -71,13 +71,13 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
   }
 
   function countUnanswered(): void {
-    for (const { begun, written, answered } of sends.values()) {
-      const { recipients = 0, resendOf } = begun?.expectation ?? {}
+    for (const { pending, written, answered } of sends.values()) {
+      const { recipients = 0, resendOf } = pending?.expectation ?? {}
       // Until it has an answer, a repetition leaves its chain counted as the failure that caused it.
-      if (begun === undefined || recipients === 0 || (resendOf !== undefined && written === 0)) continue
+      if (pending === undefined || recipients === 0 || (resendOf !== undefined && written === 0)) continue
       // If only a part of an answer was recorded, the rest is unknown once that was decided for the send.
-      const missing = written === 0 ? recipients : begun.wasOverdue ? answered - written : 0
-      if (missing > 0) count({ state: begun.wasOverdue ? 'unknown' : 'waiting' }, missing)
+      const missing = written === 0 ? recipients : pending.wasOverdue ? answered - written : 0
+      if (missing > 0) count({ state: pending.wasOverdue ? 'unknown' : 'waiting' }, missing)
     }
     sends.clear()
   }
@@ -102,7 +102,7 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
       const { expectation, messageKey } = found
       atMs = listedAt(expectation)
       if (expectation.reference !== undefined) seeSend(found)
-      if (isBegun(expectation)) return
+      if (isPendingSend(expectation)) return
       if (expectation.resendOf === undefined && expectation.repeated === undefined) {
         count(outcomeOf(found))
         return

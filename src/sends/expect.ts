@@ -4,7 +4,7 @@ import { checkOptions } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { NewExpectation, OpenStore } from '../inbox/store.ts'
 import type { ExpectCounts, SentMessages } from '../public/intention.ts'
-import { endBegun, findBegun } from './begun.ts'
+import { endPendingSends, findPendingSend } from './pending.ts'
 import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type ExpectOptions, type MetaSchema } from './expectations.ts'
 
 /** Messages per write. */
@@ -38,10 +38,10 @@ export function createExpect(places: ExpectPlaces) {
     const store = await places.open()
     if (reference === undefined) return writeDown(store, alone, places)
     const messageKey = places.sendKeyOf(reference, project)
-    const begun = await findBegun(store, messageKey)
-    if (begun === undefined) return writeDown(store, alone, places)
-    const counts = await writeDown(store, expectationsOf(checked, { ...how, begun }, places), places)
-    await endBegun(store, [{ messageKey, expectation: begun }], places.now())
+    const pending = await findPendingSend(store, messageKey)
+    if (pending === undefined) return writeDown(store, alone, places)
+    const counts = await writeDown(store, expectationsOf(checked, { ...how, pending }, places), places)
+    await endPendingSends(store, [{ messageKey, expectation: pending }], places.now())
     return counts
   }
 }

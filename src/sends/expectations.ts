@@ -81,25 +81,25 @@ interface SendAsKept {
   readonly notAfterMs: number | undefined
   readonly project: string | undefined
   /** The record of the send from before its request. */
-  readonly begun?: Expectation | undefined
+  readonly pending?: Expectation | undefined
 }
 
 /** Returns each message once: the parts of a long message share its id, and no report identifies a part. */
 export function expectationsOf(
   sent: z.output<typeof sentSchema>,
-  { withinMs, project, begun, ...kept }: SendAsKept,
+  { withinMs, project, pending, ...kept }: SendAsKept,
   {
     now,
     keyOf,
   }: { readonly now: () => number; readonly keyOf: (messageId: string, project: string | undefined) => string },
 ): readonly NewExpectation[] {
-  const sentAtMs = sent.sentAt?.getTime() ?? begun?.sentAtMs ?? now()
-  const listedAtMs = begun === undefined ? sentAtMs : listedAt(begun)
-  const { type = begun?.type, channel = begun?.channel, campaign = begun?.campaign } = sent
-  const scheduledForMs = sent.scheduledFor?.getTime() ?? begun?.scheduledForMs
-  const { meta = begun?.meta, notAfterMs = begun?.notAfterMs } = kept
-  const { reference, sendKey, resendOf, attempt, chainKey, unreported } = begun ?? {}
-  const { project: named } = begun ?? { project }
+  const sentAtMs = sent.sentAt?.getTime() ?? pending?.sentAtMs ?? now()
+  const listedAtMs = pending === undefined ? sentAtMs : listedAt(pending)
+  const { type = pending?.type, channel = pending?.channel, campaign = pending?.campaign } = sent
+  const scheduledForMs = sent.scheduledFor?.getTime() ?? pending?.scheduledForMs
+  const { meta = pending?.meta, notAfterMs = pending?.notAfterMs } = kept
+  const { reference, sendKey, resendOf, attempt, chainKey, unreported } = pending ?? {}
+  const { project: named } = pending ?? { project }
   const overdueAtMs = overdueAt({ sentAtMs, scheduledForMs, channel, withinMs, nowMs: now() })
   const about: Expectation = defined({
     sentAtMs,
@@ -122,7 +122,7 @@ export function expectationsOf(
   for (const { messageId, parts = 1 } of sent.recipients ?? [])
     if (parts > 1 && Number.isSafeInteger(parts)) partsOf.set(messageId, parts)
   const byKey = new Map<string, Expectation>()
-  for (const { messageId, to = begun?.to } of sent.messages) {
+  for (const { messageId, to = pending?.to } of sent.messages) {
     const messageKey = keyOf(messageId, project)
     const parts = partsOf.get(messageId)
     const expectation = {
@@ -133,7 +133,7 @@ export function expectationsOf(
     if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
   }
   const unnamed = new Map<string, number>()
-  for (const { code, to = begun?.to, messageId } of sent.recipients ?? []) {
+  for (const { code, to = pending?.to, messageId } of sent.recipients ?? []) {
     const refused = REFUSALS.get(code)
     if (refused === undefined) continue
     // An entry without an id is identified by its send, its recipient, and the number of such entries before it.
@@ -145,7 +145,7 @@ export function expectationsOf(
     if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
   }
   // A reader that finds fewer entries knows that the answer is not completely recorded.
-  const ofAnswer = begun === undefined ? undefined : { answered: byKey.size }
+  const ofAnswer = pending === undefined ? undefined : { answered: byKey.size }
   return Array.from(byKey, ([messageKey, expectation]) => {
     return {
       messageKey,

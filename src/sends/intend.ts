@@ -15,7 +15,7 @@ import type {
   Intention,
   SentMessages,
 } from '../public/intention.ts'
-import { endBegun, expectationOf } from './begun.ts'
+import { endPendingSends, expectationOf } from './pending.ts'
 import { comparable } from '../runtime/recipient-forms.ts'
 import { writeDown, writeInBatches, type ExpectPlaces } from './expect.ts'
 import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
@@ -57,7 +57,7 @@ interface IntendPlaces extends ExpectPlaces {
   /** An event was admitted. */
   readonly wake: () => void
   /** Announces a pending send with the deadline of its answer. The returned function ends that. */
-  readonly begun: (answerByMs: number) => () => void
+  readonly awaitAnswer: (answerByMs: number) => () => void
 }
 
 type Verbs = Required<Pick<OpenStore<object>, 'expect' | 'admitOverdue' | 'awaitNoMore' | 'forget'>>
@@ -127,7 +127,7 @@ export function createIntend(places: IntendPlaces): {
   }
 
   function verbs({ sends, partsOf, meta, withinMs, project, answerByMs }: Pending): Omit<Intention, 'reference'> {
-    const answered = sends.length === 0 ? () => {} : places.begun(answerByMs)
+    const answered = sends.length === 0 ? () => {} : places.awaitAnswer(answerByMs)
     expected(answerByMs)
 
     async function release(some: readonly PendingSend[]): Promise<void> {
@@ -149,7 +149,7 @@ export function createIntend(places: IntendPlaces): {
       const released: PendingSend[] = []
       const unknown: PendingSend[] = []
       for (const [send, part] of partsOf(checkSent(answer, 'sent'))) {
-        const how = { meta, withinMs, notAfterMs: undefined, project, begun: send.expectation }
+        const how = { meta, withinMs, notAfterMs: undefined, project, pending: send.expectation }
         const found = expectationsOf(part, how, places)
         entries.push(...found)
         if (found.length === 0) (part.recipients?.length === 0 ? released : unknown).push(send)
@@ -159,7 +159,7 @@ export function createIntend(places: IntendPlaces): {
       const store = await open()
       const counts = await writeDown(store, entries, places)
       answered()
-      if (ended.length > 0) await endBegun(store, ended, now())
+      if (ended.length > 0) await endPendingSends(store, ended, now())
       if (released.length > 0) await release(released)
       if (unknown.length > 0) await say(unknown)
       return counts
@@ -183,7 +183,7 @@ export function createIntend(places: IntendPlaces): {
       const options = await checked(given, 'intend')
       const { resendOf, project } = options
       const { reference = resendOf === undefined ? randomUUID() : `resend of ${resendOf}` } = options
-      const alone = begunOf({ ...options, reference })
+      const alone = pendingSendOf({ ...options, reference })
       const store = await open()
       const expectation =
         resendOf === undefined
@@ -201,8 +201,8 @@ export function createIntend(places: IntendPlaces): {
       const numbers = new Map(to.map((number) => [comparable(number), number]))
       const each = Array.from(numbers, ([digits, number]): PendingSend & { readonly number: string } => {
         const messageKey = sendKeyOf(reference, project, digits)
-        const begun = begunOf({ ...options, to: number, reference })
-        return { number, messageKey, expectation: { ...begun, sendKey: messageKey } }
+        const pending = pendingSendOf({ ...options, to: number, reference })
+        return { number, messageKey, expectation: { ...pending, sendKey: messageKey } }
       })
       const isNew = await begin(await open(), each, options.answerByMs)
       const sends = each.filter((_, index) => isNew[index] === true)
@@ -238,7 +238,7 @@ function partsByNumber<S extends PendingSend & { readonly number: string }>(
 }
 
 /** What is kept of a send before its request. */
-function begunOf(
+function pendingSendOf(
   send: z.output<typeof optionsSchema> & {
     readonly reference: string
     readonly sentAtMs: number
@@ -267,7 +267,7 @@ function begunOf(
 /** Listed with the first message of its chain, so that one read of the list finds the whole chain. */
 async function repetitionOf(
   store: OpenStore<object>,
-  begun: Expectation,
+  pending: Expectation,
   { resendOf, previousKey }: { readonly resendOf: string; readonly previousKey: string },
 ): Promise<Expectation> {
   const previous = (await expectationOf(store, previousKey))?.expectation
@@ -276,7 +276,7 @@ async function repetitionOf(
       'intend: nothing is kept of the message that resendOf names; expected one that was expected.',
     )
   const { project, chainKey = previousKey, attempt = 1 } = previous
-  const { project: _, ...others } = begun
+  const { project: _, ...others } = pending
   return {
     ...others,
     ...defined({ project }),

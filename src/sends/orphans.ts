@@ -14,7 +14,7 @@ export function createOrphanWatch(orphanHoldMs: number | undefined) {
   return {
     orphans,
     /** Announces a pending send with the deadline of its answer. The returned function ends that, and may be called twice. */
-    begun(answerByMs: number): () => void {
+    awaitAnswer(answerByMs: number): () => void {
       let hasEnded = false
       underWay += 1
       orphans.untilMs = Math.max(orphans.untilMs, answerByMs)

@@ -3,9 +3,9 @@
  * processes that share the store does, because the store decides once per message.
  */
 import type { Clock } from '../runtime/clock.ts'
-import { isBegun, listedAt } from '../messages/expected.ts'
+import { isPendingSend, listedAt } from '../messages/expected.ts'
 import type { NewEvent, OpenStore, Overdue } from '../inbox/store.ts'
-import { answeredAmong, endBegun } from './begun.ts'
+import { answeredAmong, endPendingSends } from './pending.ts'
 import { overdueEvent, unknownSendEvent } from './made-events.ts'
 
 /** How often to look for sends of other processes, which do not announce them. */
@@ -114,13 +114,13 @@ async function decide(
   items: Overdue['items'],
   nowMs: number,
 ): Promise<{ readonly events: readonly NewEvent[]; readonly ended: number; readonly left: number }> {
-  const events = items.filter(({ expectation }) => !isBegun(expectation)).map((item) => overdueEvent(item, nowMs))
+  const events = items.filter(({ expectation }) => !isPendingSend(expectation)).map((item) => overdueEvent(item, nowMs))
   let [ended, left] = [0, 0]
-  const sends = items.filter(({ expectation }) => isBegun(expectation))
+  const sends = items.filter(({ expectation }) => isPendingSend(expectation))
   for (const together of Map.groupBy(sends, ({ expectation }) => listedAt(expectation)).values()) {
     try {
       const answered = await answeredAmong(store, together)
-      if (answered.length > 0) await endBegun(store, answered, nowMs)
+      if (answered.length > 0) await endPendingSends(store, answered, nowMs)
       ended += answered.length
       events.push(...together.filter((send) => !answered.includes(send)).map((send) => unknownSendEvent(send, nowMs)))
     } catch {

@@ -1,7 +1,7 @@
 /** Recorded sends in the store: the pending ones have a key of their own, beside the entries of their answers. */
 import { defined } from '../runtime/defined.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { isBegun, listedAt, type Expectation } from '../messages/expected.ts'
+import { isPendingSend, listedAt, type Expectation } from '../messages/expected.ts'
 import { everyPage } from '../inbox/pages.ts'
 import type { EndedExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
 
@@ -18,20 +18,20 @@ export async function expectationOf(
 }
 
 /** What is kept of a send. Undefined if there is none under this key. */
-export async function findBegun(store: OpenStore<object>, messageKey: string): Promise<Expectation | undefined> {
+export async function findPendingSend(store: OpenStore<object>, messageKey: string): Promise<Expectation | undefined> {
   const found = await expectationOf(store, messageKey)
-  return found !== undefined && isBegun(found.expectation) ? found.expectation : undefined
+  return found !== undefined && isPendingSend(found.expectation) ? found.expectation : undefined
 }
 
 /** Completes sends: keeps their references and nothing personal. No further report of a repeated message is expected. */
-export async function endBegun(
+export async function endPendingSends(
   store: OpenStore<object>,
-  begun: readonly EndedExpectation[],
+  pending: readonly EndedExpectation[],
   nowMs: number,
 ): Promise<void> {
   if (store.awaitNoMore === undefined) throw new MessagingWebhooksError('expect_unsupported')
   const repeated: EndedExpectation[] = []
-  for (const { expectation } of begun) {
+  for (const { expectation } of pending) {
     const { previousKey: messageKey } = expectation
     const previous = messageKey === undefined ? undefined : await expectationOf(store, messageKey)
     if (messageKey !== undefined && previous !== undefined)
@@ -39,7 +39,7 @@ export async function endBegun(
   }
   // First, so that a later completion of the send does it too.
   if (repeated.length > 0) await store.awaitNoMore(repeated, nowMs)
-  const ended = begun.map(({ messageKey, expectation }): EndedExpectation => {
+  const ended = pending.map(({ messageKey, expectation }): EndedExpectation => {
     const { project, reference, sendKey, sentAtMs, listedAtMs } = expectation
     const kept = defined({ sentAtMs, project, reference, sendKey, listedAtMs })
     return { messageKey, expectation: { recipients: 0, ...kept } }
@@ -69,7 +69,7 @@ export async function answeredAmong<T extends EndedExpectation>(
   })
   for await (const { items } of pages)
     for (const { expectation } of items) {
-      if (isBegun(expectation) || expectation.reference === undefined) continue
+      if (isPendingSend(expectation) || expectation.reference === undefined) continue
       const send = sendOf(expectation)
       missing.set(send, (missing.get(send) ?? expectation.answered ?? 0) - 1)
     }
