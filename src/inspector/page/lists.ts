@@ -196,9 +196,7 @@ const CHOICES: Readonly<Record<string, (session: Session) => Choices>> = {
   carrier: ({ carriers }) => carriers.map(same),
 }
 
-function same(name: string): readonly [string, string] {
-  return [name, name]
-}
+const same = (name: string): readonly [string, string] => [name, name]
 
 /** A phone shows them on request. */
 const isWide = matchMedia('(min-width: 44rem)').matches

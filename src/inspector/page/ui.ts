@@ -82,9 +82,7 @@ export function duration(ms: number): string {
 const grouped = new Intl.NumberFormat('en')
 const compact = new Intl.NumberFormat('en', { notation: 'compact', style: 'unit', unit: 'byte', unitDisplay: 'narrow' })
 
-export function count(number: number): string {
-  return grouped.format(number)
-}
+export const count = (number: number): string => grouped.format(number)
 
 /** `1 event`, `2 events`. */
 export function several(number: number, one: string, many = `${one}s`): string {
@@ -92,9 +90,7 @@ export function several(number: number, one: string, many = `${one}s`): string {
 }
 
 /** `16KB`. */
-export function bytes(number: number): string {
-  return compact.format(number)
-}
+export const bytes = (number: number): string => compact.format(number)
 
 /** Text between backticks is code. */
 export function prose(text: string): Child {
@@ -196,9 +192,7 @@ export function table<T>({ caption, columns, rows, keyOf, isMarked, ...given }: 
   </table>`
 }
 
-export function heading(text: Child): Child {
-  return h`<h1 tabindex="-1">${text}</h1>`
-}
+export const heading = (text: Child): Child => h`<h1 tabindex="-1">${text}</h1>`
 
 export function panel(title: string, ...content: readonly Child[]): VNode | VNode[] {
   return h`<section key=${title} class="panel" aria-label=${title}><h2>${title}</h2>${content}</section>`
