@@ -5,7 +5,7 @@ import { createTally, type Running, type StartOptions } from './contender.ts'
 import { expressKeeping, untilNone } from './express-keeping.ts'
 import { newPlace, REDIS_URL } from './stores.ts'
 
-/** The value in its documentation, “Concurrency”. With a handler that awaits nothing, 100 is no faster and 1 is much slower. */
+/** The value in its documentation, “Concurrency”. With a handler that awaits nothing, 100 gives the same rate and 1 is much slower. */
 const CONCURRENCY = 50
 /** BullMQ knows an id only while it keeps the job, “What about idempotence?”: kept here as long as pg-boss keeps one by default. */
 const KEEP_SECONDS = 7 * 24 * 3_600

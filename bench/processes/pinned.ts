@@ -25,7 +25,7 @@ const canPin =
 /** Shown at the top of the report. */
 export const PINNING = canPin
   ? `servers on core ${CORES.server}, load on core ${CORES.load}, where no program says otherwise`
-  : 'not pinned: there is no taskset, or only one core'
+  : 'not pinned: taskset is missing, or only one core'
 
 /** Starts one of our programs with a channel for questions. */
 export function startPinned(

@@ -1,8 +1,8 @@
 /**
- * The emulator with every fault of callbacks and of answers on, against an Express app with each store. The app sends with the receiver as
- * its witness, and sends again what fails for now. Handlers get each intact callback once, unchanged and in order, and the account is what
- * the emulator's journal says, to the message. `MESSAGES` says how many messages are sent (`npm run test:soak`: 20,000); the seed is fixed,
- * so that a failure comes again. Each store has a server or a file of its own.
+ * The emulator with every fault of callbacks and answers on, against an Express app with each store. The app sends with the receiver as
+ * its witness, and resends temporary failures. Handlers receive each intact callback once, unchanged and in order, and the account matches
+ * the emulator's journal message by message. `MESSAGES` sets the number of messages (`npm run test:soak`: 20,000); the seed is fixed,
+ * so that a failure is reproducible. Each store has a server or a file of its own.
  */
 import {
   createReceiver,
@@ -23,18 +23,18 @@ import { resendFailures } from './account/resending.ts'
 import { createSending, PATIENT, WITHIN_MS } from './account/sending.ts'
 import { serveCallbacks } from './soak/app.ts'
 import { SOAKED_STORES } from './soak/stores.ts'
-import { handedOver, judge, nameOf, type Handed } from './soak/verdict.ts'
+import { handedOf, judge, nameOf, type Handed } from './soak/verdict.ts'
 
 const { MESSAGES } = process.env
 const FEW = 600
-/** So many messages are under way at once; then all comes to rest. */
+/** Maximum number of messages in flight at once; after that, everything settles. */
 const MOST_AT_ONCE = 2_500
 const SEED = 'account'
 const RATE = 0.04
 const SEND_RATE = 0.05
-/** Reports that overtake the answer are those that wait to be known. */
+/** The share of reports that arrive before the answer to their send. */
 const LATE_RATE = 0.15
-/** One of so many messages brings a callback that no send leads to. */
+/** One in this many messages triggers a callback that belongs to no send. */
 const MESSAGES_A_TRIGGER = 20
 const ORPHAN_HOLD_MS = 5_000
 const DEADLINE_MS = 120_000
@@ -49,7 +49,7 @@ async function allOutstanding(receiver: Receiver): Promise<readonly OutstandingM
   return all
 }
 
-/** Each message without an end: the report that came last, and whether it was overdue. */
+/** Each message without a final state: the latest report, and whether it was overdue. */
 function openOf(
   messages: readonly Balanced[],
   repetitions: ReadonlyMap<string, string>,
@@ -98,7 +98,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           keep: 1_000_000,
         })
         onTestFinished(() => emulator.close())
-        // So that there is a pair which was right once.
+        // Ensures that a previously valid pair exists.
         emulator.rotateKeys()
         const receiver = createReceiver({
           credentials: emulator.keys(),
@@ -106,14 +106,14 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           store: await open(onTestFinished),
           logger: false,
           orphanHoldMs: ORPHAN_HOLD_MS,
-          // A busy machine is no fault of the callback's.
+          // A busy machine must not make a callback fail.
           bodyTimeoutMs: DEADLINE_MS,
           storeTimeoutMs: DEADLINE_MS,
         })
         const handed = remember(receiver)
         const all: Handed[] = []
         receiver.onAny((event) => {
-          if (event.type !== 'send.overdue' && event.type !== 'send.unknown') all.push(handedOver(event))
+          if (event.type !== 'send.overdue' && event.type !== 'send.unknown') all.push(handedOf(event))
         })
         let refusals = 0
         receiver.onError((error) => void (refusals += Number(error instanceof RefusedError)))
@@ -129,12 +129,12 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         } as const
         const sending = createSending(createClient(options))
         const { repetitions, failed: unrepeated } = resendFailures(receiver, options)
-        /** Numbers of sends whose answer was lost, or that were lost themselves: the client cannot tell. */
+        /** Numbers of sends that were lost or whose answer was lost: the client cannot know the result. */
         const unknownIn = ({ from, to }: AccountPeriod): number =>
           sending.failed
             .filter(({ mayBeSent, sentAt = from }) => mayBeSent && sentAt >= from && sentAt < to)
             .reduce((sum, { recipients }) => sum + recipients, 0)
-        /** What fails for now is sent again by its handler. */
+        /** Handlers resend temporary failures. */
         async function rest(): Promise<void> {
           let sends: number
           do {
@@ -151,7 +151,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         const atOnce = Math.min(MOST_AT_ONCE, messages / 2)
         for (let left = messages; left > 0; left -= atOnce) {
           for (let due = Math.min(left, atOnce); due > 0; due -= MESSAGES_A_TRIGGER)
-            // A name of its own makes each one an event of its own.
+            // A unique name makes each one a separate event.
             void emulator.trigger(TRIGGER_NAMES[due % TRIGGER_NAMES.length] ?? 'payment', {
               reference: `trigger ${left - due}`,
             })
@@ -199,7 +199,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           unsettled: 0,
           deadLetters: 0,
         })
-        // What has no answer was reset, or closed by the sender before the answer came.
+        // A delivery without an answer was reset, or the sender closed it before the answer arrived.
         for (const { faults: met } of deliveries.filter((each) => each.sent && each.status === undefined))
           expect(met.some((fault) => fault === 'connectionReset' || fault === 'halfClose')).toBe(true)
 
@@ -208,7 +208,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         await agree()
         expect(handed.overdue).toHaveLength(before)
 
-        // Each part of the time has its own.
+        // Each part of the run has its own pair.
         const sends = emulator.sends()
         for (const [nth, to] of ends.entries()) {
           const since = ends[nth - 1] ?? from
@@ -233,12 +233,12 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         for (const fault of FAULT_NAMES) {
           const { applied, taken, refused } = faults[fault] ?? { applied: 0, taken: 0, refused: 0 }
           expect(applied, fault).toBeGreaterThan(0)
-          // The second may turn while one of these is under way; then the other answer is right.
+          // The second may change while one of these is in flight; then the other answer is correct.
           if (FAULTS[fault].taken === 'no' && fault !== 'ahead301')
             expect({ taken, refused }, fault).toEqual({ taken: 0, refused: applied })
         }
         for (const fault of SEND_FAULT_NAMES) expect(counts.faults[fault], fault).toBeGreaterThan(0)
-        // What the client does not know is what a fault kept from it; of the rest it knows that nothing was sent.
+        // A fault hid the sends that the client does not know about; for all others it knows that nothing was sent.
         const { lateAnswer = 0, ...lost } = counts.faults
         expect(lateAnswer).toBeGreaterThan(0)
         const failed = [...sending.failed.filter(({ answer }) => answer === undefined), ...unrepeated]

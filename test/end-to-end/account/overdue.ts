@@ -1,9 +1,9 @@
-/** Each message is overdue once and for a reason, and what comes of it afterwards says so. */
+/** Each message becomes overdue once and for a reason, and its later reports say so. */
 import type { OverdueEvent, Receiver, ReportEvent, UnknownSendEvent } from 'messaging-webhooks'
 import type { Balanced } from './balance.ts'
 import { PATIENT, WITHIN_MS } from './sending.ts'
 
-/** What handlers were given: reports, late ones too, what is overdue, and sends of which nobody knows. */
+/** What handlers received: reports, including late ones, overdue messages, and sends with an unknown result. */
 interface Handed {
   readonly reports: readonly { readonly report: ReportEvent; readonly atMs: number }[]
   readonly overdue: readonly OverdueEvent[]
@@ -21,7 +21,7 @@ export function remember(receiver: Pick<Receiver, 'on'>): Handed {
   return { reports, overdue, unknown }
 }
 
-/** What should not be so, in words; nothing where all is well. Of a message that was repeated nothing more is awaited. */
+/** Problems as text, if any. A repeated message awaits nothing more. */
 export function wrongIn(
   messages: readonly Balanced[],
   handed: Handed,
@@ -58,7 +58,7 @@ function wrongEvents(
     if (ends.some(({ takenAtMs }) => takenAtMs < receivedAt.getTime()))
       wrong.push(`${messageId} was overdue after its end`)
   }
-  return [...wrong, ...[...events.keys()].map((messageId) => `${messageId} was overdue, and nobody expected it`)]
+  return [...wrong, ...[...events.keys()].map((messageId) => `${messageId} was overdue unexpectedly`)]
 }
 
 function wrongReports(messages: readonly Balanced[], { reports, overdue }: Handed): readonly string[] {
@@ -71,7 +71,7 @@ function wrongReports(messages: readonly Balanced[], { reports, overdue }: Hande
     const name = `${type} of ${messageId}`
     if (sent?.to !== known.get(messageId)) wrong.push(`${name} does not say to whom it was sent`)
     if (wasOverdue && (sinceMs === undefined || atMs < sinceMs)) wrong.push(`${name} says that it was overdue`)
-    // An end that had come before would have prevented it.
+    // A final state that had arrived before would have prevented it.
     if (!wasOverdue && sinceMs !== undefined && isEnd(report)) wrong.push(`${name} does not say that it was overdue`)
   }
   return wrong
