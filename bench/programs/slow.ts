@@ -8,8 +8,8 @@ import { startServer } from '../server/server.ts'
 import type { Settings } from '../settings.ts'
 
 const BODY_BYTES = 250_000
-const STRANGERS = [300, 1_000]
-const QUICK_STRANGERS = [50]
+const SLOW_CLIENTS = [300, 1_000]
+const QUICK_CLIENTS = [50]
 
 /** The pace of each client. None ever sends its last byte; a client that is cut off reconnects at once. */
 const PACES: Readonly<Record<string, Pace>> = {
@@ -32,9 +32,9 @@ const WEIGHED_EVERY_MS = 100
 
 export async function runSlow({ quick, only }: Settings): Promise<Report> {
   const measured: Measured[] = []
-  for (const strangers of quick ? QUICK_STRANGERS : STRANGERS)
+  for (const clients of quick ? QUICK_CLIENTS : SLOW_CLIENTS)
     for (const pace of Object.keys(PACES))
-      if (only === undefined || only.includes(pace)) measured.push(await measure(strangers, pace, quick))
+      if (only === undefined || only.includes(pace)) measured.push(await measure(clients, pace, quick))
   return {
     title: 'Slow clients',
     notes: [
@@ -47,7 +47,7 @@ export async function runSlow({ quick, only }: Settings): Promise<Report> {
       {
         head: [
           'pace',
-          'strangers',
+          'clients',
           'p50 ms',
           'p99 ms',
           'max ms',
@@ -57,9 +57,9 @@ export async function runSlow({ quick, only }: Settings): Promise<Report> {
           'held MiB',
           'cut off/s',
         ],
-        rows: measured.map(({ pace, strangers, small, large, rssBytes, heldBytes, cutOffPerSecond }) => [
+        rows: measured.map(({ pace, clients, small, large, rssBytes, heldBytes, cutOffPerSecond }) => [
           pace,
-          String(strangers),
+          String(clients),
           ...[small.p50Ms, small.p99Ms, small.maxMs, large.p50Ms, large.maxMs].map((ms) => ms.toFixed(1)),
           `+${mebibytes(rssBytes)}`,
           mebibytes(heldBytes),
@@ -79,7 +79,7 @@ interface Latencies {
 
 interface Measured {
   readonly pace: string
-  readonly strangers: number
+  readonly clients: number
   readonly small: Latencies
   readonly large: Latencies
   readonly rssBytes: number
@@ -87,7 +87,7 @@ interface Measured {
   readonly cutOffPerSecond: number
 }
 
-async function measure(strangers: number, pace: string, quick: boolean): Promise<Measured> {
+async function measure(clients: number, pace: string, quick: boolean): Promise<Measured> {
   const [holding, small, large] = [startLoad(), startLoad(), startLoad()]
   const server = await startServer('node-http-memory')
   const weighing = new AbortController()
@@ -109,7 +109,7 @@ async function measure(strangers: number, pace: string, quick: boolean): Promise
     const how = PACES[pace] ?? { firstBytes: 0, pieceBytes: 0, everyMs: 0 }
     await holding.hold({
       port: server.port,
-      connections: pace === 'no clients' ? 0 : strangers,
+      connections: pace === 'no clients' ? 0 : clients,
       bodyBytes: BODY_BYTES,
       pace: how,
     })
@@ -127,7 +127,7 @@ async function measure(strangers: number, pace: string, quick: boolean): Promise
     if (ofSmall === undefined || ofLarge === undefined) throw new Error('Both kinds are sent.')
     return {
       pace,
-      strangers,
+      clients,
       small: ofSmall,
       large: ofLarge,
       rssBytes: rssBytes - before.rssBytes,
