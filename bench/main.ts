@@ -36,7 +36,7 @@ async function main(args: readonly string[]): Promise<void> {
   const names = (asked.includes('all') ? Object.keys(PROGRAMS).filter((name) => name !== 'against') : asked).map(
     (name): ProgramName => {
       if (isProgram(name)) return name
-      throw new Error(`Unknown program “${name}”. Use one of: ${Object.keys(PROGRAMS).join(', ')}, all.`)
+      throw new Error(`There is no program “${name}”. Use one of: ${Object.keys(PROGRAMS).join(', ')}, all.`)
     },
   )
   const machine = `Node ${process.version}, ${cpus()[0]?.model ?? 'an unknown processor'}, ${cpus().length} cores; ${PINNING}`

@@ -164,7 +164,7 @@ export async function contendersHere(): Promise<readonly ContenderName[]> {
 export function contenderNames(given: readonly string[]): readonly ContenderName[] {
   return given.map((name) => {
     if (!isContender(name))
-      throw new Error(`Unknown contender “${name}”. Use one of: ${Object.keys(CONTENDERS).join(', ')}.`)
+      throw new Error(`There is no contender “${name}”. Use one of: ${Object.keys(CONTENDERS).join(', ')}.`)
     return name
   })
 }

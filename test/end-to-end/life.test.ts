@@ -43,7 +43,7 @@ describe('the backlog of a store', () => {
     expect(handled).toEqual([['left behind', attempts + 1]])
   })
 
-  test('is dispatched by the first request, whatever its method', async () => {
+  test('is dispatched by the first request, even a refused one', async () => {
     const { store } = await storeWithBacklog()
     const { receiver, url } = await receiving({ store })
     const handled: string[] = []
@@ -214,7 +214,7 @@ test('batches arrivals during a write into the next write', async () => {
 })
 
 describe('drain()', () => {
-  test('waits for reorder waits and retries, and resolves to true', async () => {
+  test('waits for held-back reports and retries, and resolves to true', async () => {
     const { receiver, url } = await receiving({ ordering: { gapTimeoutMs: 50 }, retry: { initialDelayMs: 20 } })
     const handled: (string | undefined)[] = []
     receiver.on('message.*', ({ status }, { attempt }) => {
