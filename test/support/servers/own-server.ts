@@ -41,7 +41,7 @@ export function ownServer(options: {
 }): OwnServer {
   const { folder, command, args, ready, stopSignal } = options
   let child: ChildProcess | undefined
-  // If the test runner ends before its tests do, no server must stay behind.
+  // Ends the server if the test runner ends before its tests do.
   const leave = (): void => void child?.kill(stopSignal)
 
   async function stop(signal = stopSignal): Promise<void> {

@@ -15,7 +15,7 @@ export function pgbouncerProgram(): string | undefined {
   return folders.map((folder) => join(folder, 'pgbouncer')).find((path) => existsSync(path))
 }
 
-/** The pool modes: when a connection passes to another client. */
+/** When PgBouncer gives a connection to another client: after each transaction or each statement. */
 export const POOL_MODES = ['transaction', 'statement'] as const
 type PoolMode = (typeof POOL_MODES)[number]
 

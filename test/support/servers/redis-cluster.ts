@@ -16,7 +16,7 @@ async function startNode(settings: Readonly<Record<string, string>>): Promise<Re
       ...REPLICABLE,
       'cluster-enabled': 'yes',
       'cluster-port': String(await freePort()),
-      // A killed process does not lose data because of this setting.
+      // Safe here: data written before a kill survives in the operating system.
       appendfsync: 'no',
       // The other nodes keep serving their slots while one is unavailable.
       'cluster-require-full-coverage': 'no',

@@ -23,7 +23,7 @@ export async function startReplica(
 /** The name by which clients ask a Sentinel for the primary. */
 export const SENTINEL_NAME = 'primary'
 
-/** How long a primary may be silent. A Sentinel waits twice this long before it reconfigures a replica that follows through a proxy. */
+/** `DOWN_MS`: how long a primary may be silent. `FAILOVER_MS`: how long Sentinel leaves a replica that follows through a proxy unchanged. */
 const DOWN_MS = 1_000
 const FAILOVER_MS = 60_000
 
@@ -31,7 +31,7 @@ interface Sentinel extends OwnServer {
   readonly port: number
 }
 
-/** It decides alone. */
+/** A Sentinel with a quorum of one. */
 export async function startSentinel({ port: primaryPort, password }: RedisServer): Promise<Sentinel> {
   const folder = serverFolder('sentinel')
   const port = await freePort()
