@@ -57,7 +57,7 @@ function event(number: number): NewEvent {
 
 async function fill(store: Store<object>): Promise<number> {
   const open = await store.open({ onWork() {} })
-  const begunMs = performance.now()
+  const startedMs = performance.now()
   for (let from = 0; from < EVENTS; from += BATCH) {
     const events = Array.from({ length: Math.min(BATCH, EVENTS - from) }, (_, index) => event(from + index))
     await open.admit(events, Date.now())
@@ -71,7 +71,7 @@ async function fill(store: Store<object>): Promise<number> {
       )
     }
   }
-  const tookMs = performance.now() - begunMs
+  const tookMs = performance.now() - startedMs
   await open.close()
   return tookMs
 }

@@ -39,10 +39,10 @@ async function take(receiver: Receiver, count: number): Promise<number> {
         sent += 1
         const body = Buffer.from(JSON.stringify(callback.smsDelivery({ messageId: `sent-${sent}` })))
         const headers = { 'x-service-signature': signCallback(body, credentials.signingSecret) }
-        const begunMs = performance.now()
+        const startedMs = performance.now()
         const { status } = await receiver.receive({ kind: 'status', method: 'POST', headers, body })
         if (status !== 204) throw new Error(`A callback was answered ${status}.`)
-        slowestMs = Math.max(slowestMs, performance.now() - begunMs)
+        slowestMs = Math.max(slowestMs, performance.now() - startedMs)
       }),
     )
   await receiver.drain()
@@ -148,10 +148,10 @@ async function measurePages(): Promise<void> {
       })()
       const tookMs: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
-        const begunMs = performance.now()
+        const startedMs = performance.now()
         const { status } = await look.fetch(new Request(`${ORIGIN}/${question}`))
         if (status !== 200) throw new Error(`${what} was answered ${status}.`)
-        tookMs.push(performance.now() - begunMs)
+        tookMs.push(performance.now() - startedMs)
       }
       asking.isOver = true
       const median = tookMs.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? NaN

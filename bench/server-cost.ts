@@ -74,7 +74,8 @@ async function beChild(store: Shared, place: string, name: string): Promise<void
     const refused = (await Promise.all(answers)).filter(({ status }) => status !== 204)
     if (refused.length > 0) throw new Error(`${refused.length} events were refused.`)
     // Another process may dispatch what this one accepted.
-    if (!(await receiver.drain({ deadlineMs: DRAIN_MS }))) throw new Error('The events were not dispatched before the deadline.')
+    if (!(await receiver.drain({ deadlineMs: DRAIN_MS })))
+      throw new Error('The events were not dispatched before the deadline.')
     return { tookMs: performance.now() - beganMs }
   }
 

@@ -13,7 +13,7 @@ const QUICK_CLIENTS = [50]
 
 /** The pace of each client. None ever sends its last byte; a client that is cut off reconnects at once. */
 const PACES: Readonly<Record<string, Pace>> = {
-'no clients': { firstBytes: 0, pieceBytes: 0, everyMs: 0 },
+  'no clients': { firstBytes: 0, pieceBytes: 0, everyMs: 0 },
   '25 KB/s': { firstBytes: 0, pieceBytes: 2_500, everyMs: 100 },
   '40 KB/s': { firstBytes: 0, pieceBytes: 4_000, everyMs: 100 },
   'all at once, then silence': { firstBytes: BODY_BYTES - 1, pieceBytes: 0, everyMs: 0 },

@@ -16,7 +16,10 @@ import { runSlow } from './slow.ts'
 import type { Program } from './program.ts'
 
 export const PROGRAMS = {
-  'same-work': { what: 'Compared with other tools that store, dispatch and mark as done, in each store.', run: runSameWork },
+  'same-work': {
+    what: 'Compared with other tools that store, dispatch and mark as done, in each store.',
+    run: runSameWork,
+  },
   peers: { what: 'Every contender compared with the minimum cost of verified work.', run: runPeers },
   duplicates: { what: 'Duplicate callbacks, in every store.', run: runDuplicates },
   forged: { what: 'Bad digests, bad keys and garbage; 256 KiB of them too.', run: runForged },

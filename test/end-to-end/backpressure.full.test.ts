@@ -53,9 +53,9 @@ test('a growing backlog slows no answer down and does not grow the process', { t
   const during = await app.ask<Memory>({ ask: 'memory' })
   const p99 = (times: readonly number[]): number => times[Math.floor(times.length * 0.99)] ?? NaN
   console.log(
-    `${unsettled} events wait: p99 of the answers ${p99(slow).toFixed(1)} ms, beside ${p99(fast).toFixed(1)} ms with ` +
-      `fast handlers; heap ${megabytes(before.heap)} and then ${megabytes(during.heap)}, store's thread ` +
-      `${megabytes(before.threadHeap)} and then ${megabytes(during.threadHeap)}`,
+    `${unsettled} events wait: p99 of the answers ${p99(slow).toFixed(1)} ms, compared with ${p99(fast).toFixed(1)} ms with ` +
+      `fast handlers; heap ${megabytes(before.heap)}, later ${megabytes(during.heap)}, store's thread ` +
+      `${megabytes(before.threadHeap)}, later ${megabytes(during.threadHeap)}`,
   )
   // All are answered while most of them wait, so no answer waited for a handler.
   expect(unsettled).toBeGreaterThan((MESSAGES * STATES.length) / 2)

@@ -83,9 +83,9 @@ async function receiverBehind(
     async close() {
       server.closeAllConnections()
       server.close()
-      const begunMs = performance.now()
+      const startedMs = performance.now()
       await receiver.close()
-      return performance.now() - begunMs
+      return performance.now() - startedMs
     },
   }
 }
@@ -118,7 +118,7 @@ async function replay({ receiver, handled, expect }: Running, messageId: string)
 /** Everything that a receiver asks of its store; resolves to the answers, and the duration of the last event. */
 async function use(running: Running, nth: number) {
   const { receiver, url, handled, expect } = running
-  const begunMs = performance.now()
+  const startedMs = performance.now()
   const answered: string[] = []
   const statuses: number[] = []
   for (const [messageId, status] of [
@@ -135,7 +135,7 @@ async function use(running: Running, nth: number) {
   await receiver.messageState(`m${nth}`).catch(() => {})
   await receiver.stats().catch(() => {})
   if (answered.includes(`broken${nth} delivered`)) await replay(running, `broken${nth}`)
-  return { answered, statuses, lagMs: performance.now() - begunMs }
+  return { answered, statuses, lagMs: performance.now() - startedMs }
 }
 
 const cases = [

@@ -131,7 +131,7 @@ traced('detects a spool without syncs', async () => {
   expect(result.violations['answered before the sync']).toBeGreaterThan(0)
 })
 
-traced('the store comes back: what was spooled is removed after the store has synced it', async () => {
+traced('spool: a record is removed only after the available store has synced it', async () => {
   const result = await trace({ isUnavailable: true, backAfter: Math.ceil(CALLBACKS / 3) })
   print('Spool, then SQLite', result)
   expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
@@ -145,7 +145,7 @@ traced('detects a store that does not sync after it becomes available again', as
   expect(result.violations['spooled file removed before the store had it']).toBeGreaterThan(0)
 })
 
-traced('spool: a sync that fails answers nothing, and is never tried again on its file', async () => {
+traced('spool: a failed sync sends no 204, and is never retried on its file', async () => {
   const result = await trace({ isUnavailable: true, inject: 'fdatasync:error=EIO:when=4+4' })
   print('Spool, every fourth sync of a thread fails', result)
   expect(result.failedSyncs).toBeGreaterThan(0)
@@ -153,7 +153,7 @@ traced('spool: a sync that fails answers nothing, and is never tried again on it
   expect(result.violations).toEqual({})
 })
 
-traced('SQLite: a sync that fails answers nothing', async () => {
+traced('SQLite: a failed sync sends no 204', async () => {
   const result = await trace({ inject: 'fsync:error=EIO:when=12+6' })
   print('SQLite, every sixth sync of a thread fails', result)
   expect(result.failedSyncs).toBeGreaterThan(0)

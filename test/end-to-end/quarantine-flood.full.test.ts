@@ -65,9 +65,9 @@ async function receiverWithoutProof(credentials: (isFixed: boolean) => Credentia
     lookUp = credentials(true)
     expect(await receiver.quarantine.reverify()).toMatchObject({ admitted: 1_000 })
     expect(await receiver.drain()).toBe(true)
-    const handed = events.map((event) => ['messageId' in event ? event.messageId : '', event.type] as const)
-    expect(handed).toHaveLength(1_000)
-    expect(problemsOf(handed)).toEqual([])
+    const handled = events.map((event) => ['messageId' in event ? event.messageId : '', event.type] as const)
+    expect(handled).toHaveLength(1_000)
+    expect(problemsOf(handled)).toEqual([])
   }
 
   return { receiver, url, codes, expectRecovered }
@@ -139,7 +139,10 @@ function heapBytes(): number {
 test('a flood of well-shaped forgeries keeps to its share of the quarantine', { timeout: 60_000 }, async () => {
   const maxBytes = 4 * MIB
   const count = 20_000
-  const { receiver, url, codes, expectRecovered } = await receiverWithoutProof((isFixed) => () => (isFixed ? A : B), maxBytes)
+  const { receiver, url, codes, expectRecovered } = await receiverWithoutProof(
+    (isFixed) => () => (isFixed ? A : B),
+    maxBytes,
+  )
   expect(await postAll(url, realCallbacks())).toEqual({ 401: 1_000 })
   const heapBefore = heapBytes()
   expect(await postAll(url, forgeries(count))).toEqual({ 401: count })

@@ -64,7 +64,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-function handed(folder: string): readonly (readonly [string, string])[] {
+function handled(folder: string): readonly (readonly [string, string])[] {
   const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
   return lines.map((line) => {
     const [messageId = '', type = ''] = line.split('\t')
@@ -136,8 +136,8 @@ test(
     const outcome = await right.reverify()
     expect(outcome).toMatchObject({ admitted: 1_000, drained: true, late: 0 })
     expect(outcome.examined).toBe(after.looksLikeOurs + after.rest)
-    expect(handed(folder)).toHaveLength(1_000)
-    expect(problemsOf(handed(folder))).toEqual([])
+    expect(handled(folder)).toHaveLength(1_000)
+    expect(problemsOf(handled(folder))).toEqual([])
     await vi.waitFor(() => {
       for (const path of quarantineFiles(folder)) expect(readFileSync(path).includes(A.authKey)).toBe(false)
     }, 30_000)
@@ -145,7 +145,7 @@ test(
 
     const next = await startApp(folder, A)
     expect(await next.reverify()).toMatchObject({ admitted: 0 })
-    expect(handed(folder)).toHaveLength(1_000)
+    expect(handled(folder)).toHaveLength(1_000)
   },
 )
 

@@ -38,9 +38,9 @@ export function forgeries(count: number): readonly Request[] {
 }
 
 /** Checks that handlers received all callbacks of each message in order. Returns the problems. */
-export function problemsOf(handed: readonly (readonly [messageId: string, type: string])[], messages = 200): string[] {
+export function problemsOf(handled: readonly (readonly [messageId: string, type: string])[], messages = 200): string[] {
   const byMessage = new Map<string, string[]>()
-  for (const [messageId, type] of handed) byMessage.set(messageId, [...(byMessage.get(messageId) ?? []), type])
+  for (const [messageId, type] of handled) byMessage.set(messageId, [...(byMessage.get(messageId) ?? []), type])
   const problems: string[] = []
   for (let nth = 0; nth < messages; nth += 1)
     for (const [messageId, expected] of [

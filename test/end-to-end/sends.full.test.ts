@@ -49,7 +49,7 @@ type Kept = Expectation & { readonly wasOverdue: boolean }
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  'a process that is killed at any step of a send sends nothing twice and forgets nothing',
+  'a kill at any step of a send repeats no send and loses none',
   async ({ server, engine, context }) => {
     const folder = mkdtempSync(join(tmpdir(), 'sends-'))
     context.onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

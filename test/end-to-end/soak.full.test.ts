@@ -23,7 +23,7 @@ import { resendFailures } from './account/resending.ts'
 import { createSending, PATIENT, WITHIN_MS } from './account/sending.ts'
 import { serveCallbacks } from './soak/app.ts'
 import { SOAKED_STORES } from './soak/stores.ts'
-import { handedOf, judge, nameOf, type Handed } from './soak/verdict.ts'
+import { handledOf, judge, nameOf, type Handled } from './soak/verdict.ts'
 
 const { MESSAGES } = process.env
 const FEW = 600
@@ -110,10 +110,10 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           bodyTimeoutMs: DEADLINE_MS,
           storeTimeoutMs: DEADLINE_MS,
         })
-        const handed = remember(receiver)
-        const all: Handed[] = []
+        const handled = remember(receiver)
+        const all: Handled[] = []
         receiver.onAny((event) => {
-          if (event.type !== 'send.overdue' && event.type !== 'send.unknown') all.push(handedOf(event))
+          if (event.type !== 'send.overdue' && event.type !== 'send.unknown') all.push(handledOf(event))
         })
         let refusals = 0
         receiver.onError((error) => void (refusals += Number(error instanceof RefusedError)))
@@ -145,7 +145,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         }
         const balance = (): readonly Balanced[] => balanceOf(emulator.sends(), emulator.deliveries())
 
-        const begunMs = performance.now()
+        const startedMs = performance.now()
         const from = new Date()
         const ends: Date[] = []
         const atOnce = Math.min(MOST_AT_ONCE, messages / 2)
@@ -161,8 +161,8 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         }
         const unanswered = openOf(balance(), repetitions)
         const isOver = (): boolean => {
-          const told = new Set(handed.overdue.map(({ messageId }) => messageId))
-          return Object.entries(unanswered).every(([id, state]) => state.endsWith('waiting') || told.has(id))
+          const overdueIds = new Set(handled.overdue.map(({ messageId }) => messageId))
+          return Object.entries(unanswered).every(([id, state]) => state.endsWith('waiting') || overdueIds.has(id))
         }
         await expect.poll(isOver, { timeout: DEADLINE_MS, interval: 100 }).toBe(true)
 
@@ -179,7 +179,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           )
           expect(Object.fromEntries(open)).toEqual(openOf(expected, repetitions))
           expect(open).toHaveLength(new Set(open.map(([messageId]) => messageId)).size)
-          expect(wrongIn(expected, handed, repetitions)).toEqual([])
+          expect(wrongIn(expected, handled, repetitions)).toEqual([])
         }
         await agree()
 
@@ -203,10 +203,10 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         for (const { faults: met } of deliveries.filter((each) => each.sent && each.status === undefined))
           expect(met.some((fault) => fault === 'connectionReset' || fault === 'halfClose')).toBe(true)
 
-        const before = handed.overdue.length
+        const before = handled.overdue.length
         await postLaterEnds(emulator, balance())
         await agree()
-        expect(handed.overdue).toHaveLength(before)
+        expect(handled.overdue).toHaveLength(before)
 
         // Each part of the run has its own pair.
         const sends = emulator.sends()
@@ -222,11 +222,11 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         const account = await receiver.account(period)
         console.log(
           [
-            `${name}, ${((performance.now() - begunMs) / 1_000).toFixed(0)} s: ${line(account)}`,
-            `  outstanding ${(await allOutstanding(receiver)).length}, overdue at some time ${handed.overdue.length}, ` +
-              `sent again ${repetitions.size}, reports ${handed.reports.length}, of them ${handed.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
+            `${name}, ${((performance.now() - startedMs) / 1_000).toFixed(0)} s: ${line(account)}`,
+            `  outstanding ${(await allOutstanding(receiver)).length}, overdue at any time ${handled.overdue.length}, ` +
+              `resent ${repetitions.size}, reports ${handled.reports.length}, of them ${handled.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
             `  sends: ${counts.requests} answered, ${SEND_FAULT_NAMES.map((fault) => `${fault} ${counts.faults[fault] ?? 0}`).join(', ')}`,
-            `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} left out`,
+            `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} omitted`,
           ].join('\n'),
         )
         expect(callbacks).toMatchObject({ lost: 0, wronglyTaken: 0 })
@@ -244,8 +244,8 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         const failed = [...sending.failed.filter(({ answer }) => answer === undefined), ...unrepeated]
         const unknown = failed.filter(({ mayBeSent }) => mayBeSent)
         expect(unknown).toHaveLength(Object.values(lost).reduce((sum, count) => sum + count, 0))
-        expect(new Set(handed.unknown.map(({ id }) => id)).size).toBe(handed.unknown.length)
-        expect(handed.unknown.reduce((sum, { sent }) => sum + sent.recipients, 0)).toBe(
+        expect(new Set(handled.unknown.map(({ id }) => id)).size).toBe(handled.unknown.length)
+        expect(handled.unknown.reduce((sum, { sent }) => sum + sent.recipients, 0)).toBe(
           unknown.reduce((sum, { recipients }) => sum + recipients, 0),
         )
         expect(failed.filter(({ mayBeSent }) => !mayBeSent)).toHaveLength(

@@ -73,50 +73,54 @@ function logOf({ folder }: { readonly folder: string }): readonly string[] {
   return readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
 }
 
-test('SIGTERM under load cuts no connection off, and every event answered 204 is dispatched', { timeout: 60_000 }, async () => {
-  // As behind a load balancer, which learns of the shutdown while the server still listens.
-  const app = await startApp({ handlerMs: 20, options: { listenMs: 300, idleMs: 300 } })
-  const answered = new Set<string>()
-  const failures: string[] = []
-  const agent = pool()
-  let sent = 0
-  let over = false
+test(
+  'SIGTERM under load cuts no connection off, and every event answered 204 is dispatched',
+  { timeout: 60_000 },
+  async () => {
+    // As behind a load balancer, which learns of the shutdown while the server still listens.
+    const app = await startApp({ handlerMs: 20, options: { listenMs: 300, idleMs: 300 } })
+    const answered = new Set<string>()
+    const failures: string[] = []
+    const agent = pool()
+    let sent = 0
+    let over = false
 
-  async function client(connections: http.Agent | false): Promise<void> {
-    for (;;) {
-      const messageId = `m${(sent += 1)}`
-      const { status, connection, failure } = await send(app.port, messageId, connections)
-      if (status === 204) answered.add(messageId)
-      else if (failure !== NOT_LISTENING) failures.push(`${messageId}: ${status ?? failure}`)
-      if (over && (connections === false || connection === 'close' || failure === NOT_LISTENING)) return
+    async function client(connections: http.Agent | false): Promise<void> {
+      for (;;) {
+        const messageId = `m${(sent += 1)}`
+        const { status, connection, failure } = await send(app.port, messageId, connections)
+        if (status === 204) answered.add(messageId)
+        else if (failure !== NOT_LISTENING) failures.push(`${messageId}: ${status ?? failure}`)
+        if (over && (connections === false || connection === 'close' || failure === NOT_LISTENING)) return
+      }
     }
-  }
 
-  const clients = [...Array.from({ length: 8 }, () => client(agent)), ...[false, false].map(() => client(false))]
-  await vi.waitFor(() => expect(answered.size).toBeGreaterThan(200), { timeout: 30_000 })
-  app.child.kill('SIGTERM')
-  over = true
-  await Promise.all(clients)
-  expect(await app.ended).toEqual([0, null])
-  expect(failures).toEqual([])
+    const clients = [...Array.from({ length: 8 }, () => client(agent)), ...[false, false].map(() => client(false))]
+    await vi.waitFor(() => expect(answered.size).toBeGreaterThan(200), { timeout: 30_000 })
+    app.child.kill('SIGTERM')
+    over = true
+    await Promise.all(clients)
+    expect(await app.ended).toEqual([0, null])
+    expect(failures).toEqual([])
 
-  // Handlers are slower than arrivals, so some events remain for the next start.
-  const doneBefore = logOf(app).filter((line) => line.startsWith('end '))
-  expect(doneBefore.length).toBeLessThan(answered.size)
-  expect(logOf(app).at(-1)).toBe('closed')
-  const next = await startApp({ folder: app.folder, handlerMs: 0 })
-  await vi.waitFor(
-    () => {
-      const done = new Set(logOf(app).filter((line) => line.startsWith('end ')))
-      expect([...answered].filter((messageId) => !done.has(`end ${messageId}`))).toEqual([])
-    },
-    { timeout: 30_000, interval: 100 },
-  )
-  const begun = logOf(app).filter((line) => line.startsWith('begin '))
-  expect(begun.length).toBe(new Set(begun).size)
-  next.child.kill('SIGTERM')
-  expect(await next.ended).toEqual([0, null])
-})
+    // Handlers are slower than arrivals, so some events remain for the next start.
+    const doneBefore = logOf(app).filter((line) => line.startsWith('end '))
+    expect(doneBefore.length).toBeLessThan(answered.size)
+    expect(logOf(app).at(-1)).toBe('closed')
+    const next = await startApp({ folder: app.folder, handlerMs: 0 })
+    await vi.waitFor(
+      () => {
+        const done = new Set(logOf(app).filter((line) => line.startsWith('end ')))
+        expect([...answered].filter((messageId) => !done.has(`end ${messageId}`))).toEqual([])
+      },
+      { timeout: 30_000, interval: 100 },
+    )
+    const started = logOf(app).filter((line) => line.startsWith('begin '))
+    expect(started.length).toBe(new Set(started).size)
+    next.child.kill('SIGTERM')
+    expect(await next.ended).toEqual([0, null])
+  },
+)
 
 test('a keep-alive connection gets one more answer, which closes it', async () => {
   const app = await startApp({ options: { idleMs: 20_000, deadlineMs: 20_000 } })

@@ -19,7 +19,7 @@ export type Violation =
   | 'answered before the sync of the folder'
   | 'spooled file removed before the store had it'
   | 'database written from a log that is not synced'
-  | 'log begun anew before the database was synced'
+  | 'log restarted before the database was synced'
   | 'synced again after a failure'
 
 export interface SyncOrder {
@@ -28,7 +28,7 @@ export interface SyncOrder {
   readonly checked: number
   readonly syncs: number
   readonly failedSyncs: number
-  readonly logsBegunAnew: number
+  readonly logsRestarted: number
   readonly spooledFilesRemoved: number
   readonly violations: Readonly<Partial<Record<Violation, number>>>
 }
@@ -57,7 +57,7 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
   const requests = new Map<string, string>()
   const answered = new Set<string>()
   const syncing = new Map<string, { readonly marks: Set<string>; readonly entries: readonly string[] }>()
-  const counts = { seen: 0, checked: 0, syncs: 0, failedSyncs: 0, logsBegunAnew: 0, spooledFilesRemoved: 0 }
+  const counts = { seen: 0, checked: 0, syncs: 0, failedSyncs: 0, logsRestarted: 0, spooledFilesRemoved: 0 }
   const violations: Partial<Record<Violation, number>> = {}
 
   function violated(what: Violation): void {
@@ -93,9 +93,9 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
     }
     const [length, offset] = lengthAndOffset(text)
     if (length === LOG_HEADER_BYTES && offset === 0 && file.durable.size > 0) {
-      counts.logsBegunAnew += 1
+      counts.logsRestarted += 1
       if (files.get(target.slice(0, -'-wal'.length))?.dirty === true)
-        violated('log begun anew before the database was synced')
+        violated('log restarted before the database was synced')
     }
     if (length === FRAME_HEADER_BYTES && commits(text)) file.commitAt = offset + FRAME_HEADER_BYTES
     for (const mark of marks) file.open.add(mark)

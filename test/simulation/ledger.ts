@@ -79,7 +79,7 @@ export function createLedger(): Ledger {
   const ofModel = new Map<string, NewEvent>()
   const succeeded = new Set<string>()
   const strippedIds = new Set<string>()
-  const handedAsItself = new Map<string, string[]>()
+  const dispatchedInOrder = new Map<string, string[]>()
   const runs = new Set<Run>()
   const offered = new Map<string, Callback[]>()
   const closing = new Set<string>()
@@ -171,10 +171,10 @@ export function createLedger(): Ledger {
       const admitted = ofModel.get(id)
       if (admitted === undefined) breaks('only admitted events are dispatched', id)
       else if (event.type !== 'late' && !claim.replay && isLive && admitted.order !== '') {
-        const handed = handedAsItself.get(messageKey) ?? []
-        const newer = handed.find((order) => timeAndRankOf(admitted.order) < timeAndRankOf(order))
+        const dispatched = dispatchedInOrder.get(messageKey) ?? []
+        const newer = dispatched.find((order) => timeAndRankOf(admitted.order) < timeAndRankOf(order))
         if (newer !== undefined) breaks('no older event is dispatched after a newer one unless marked late', id)
-        handedAsItself.set(messageKey, [...handed, admitted.order])
+        dispatchedInOrder.set(messageKey, [...dispatched, admitted.order])
       }
       const run: Run = { id, messageKey, process, leaseUntilMs }
       runs.add(run)
@@ -191,7 +191,8 @@ export function createLedger(): Ledger {
     async checkEnd(store) {
       const dead = new Set(model.deadLetters().map(({ id }) => id))
       for (const { event, callback } of takenEvents.values()) {
-        if (!ofModel.has(event.id)) breaks('no accepted callback is lost', `${sameAs(callback)} never reached the store`)
+        if (!ofModel.has(event.id))
+          breaks('no accepted callback is lost', `${sameAs(callback)} never reached the store`)
         else if (!succeeded.has(event.id) && !dead.has(event.id))
           breaks('no accepted callback is lost', `${sameAs(callback)} was never dispatched`)
       }

@@ -49,7 +49,9 @@ test('finds an inbox that answers before the store has answered', async () => {
       return 'new'
     },
   })
-  expect(await play(({ SQLITE }) => SQLITE, { defects: { process: answersAtOnce } })).toBe('no accepted callback is lost')
+  expect(await play(({ SQLITE }) => SQLITE, { defects: { process: answersAtOnce } })).toBe(
+    'no accepted callback is lost',
+  )
 })
 
 test('finds an inbox that discards the events of a failed batch', async () => {

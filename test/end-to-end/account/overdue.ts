@@ -4,13 +4,13 @@ import type { Balanced } from './balance.ts'
 import { PATIENT, WITHIN_MS } from './sending.ts'
 
 /** What handlers received: reports, including late ones, overdue messages, and sends with an unknown result. */
-interface Handed {
+interface Handled {
   readonly reports: readonly { readonly report: ReportEvent; readonly atMs: number }[]
   readonly overdue: readonly OverdueEvent[]
   readonly unknown: readonly UnknownSendEvent[]
 }
 
-export function remember(receiver: Pick<Receiver, 'on'>): Handed {
+export function remember(receiver: Pick<Receiver, 'on'>): Handled {
   const reports: { readonly report: ReportEvent; readonly atMs: number }[] = []
   const overdue: OverdueEvent[] = []
   const unknown: UnknownSendEvent[] = []
@@ -24,15 +24,15 @@ export function remember(receiver: Pick<Receiver, 'on'>): Handed {
 /** Problems as text, if any. A repeated message awaits nothing more. */
 export function wrongIn(
   messages: readonly Balanced[],
-  handed: Handed,
+  handled: Handled,
   repetitions: ReadonlyMap<string, string>,
 ): readonly string[] {
-  return [...wrongEvents(messages, handed, repetitions), ...wrongReports(messages, handed)]
+  return [...wrongEvents(messages, handled, repetitions), ...wrongReports(messages, handled)]
 }
 
 function wrongEvents(
   messages: readonly Balanced[],
-  { overdue }: Handed,
+  { overdue }: Handled,
   repetitions: ReadonlyMap<string, string>,
 ): readonly string[] {
   const wrong: string[] = []
@@ -61,7 +61,7 @@ function wrongEvents(
   return [...wrong, ...[...events.keys()].map((messageId) => `${messageId} was overdue unexpectedly`)]
 }
 
-function wrongReports(messages: readonly Balanced[], { reports, overdue }: Handed): readonly string[] {
+function wrongReports(messages: readonly Balanced[], { reports, overdue }: Handled): readonly string[] {
   const wrong: string[] = []
   const known = new Map(messages.map(({ messageId, to }) => [messageId, to]))
   const overdueMs = new Map(overdue.map(({ messageId, receivedAt }) => [messageId, receivedAt.getTime()]))

@@ -102,7 +102,7 @@ function numberFor({ channel, prefix }: KindOfSend, send: number, nth: number): 
 export function createSending(sends: Client) {
   /** Sends whose answer does not say what happened to them, and sends whose recipients were all refused. */
   const failed: SendError[] = []
-  let begun = 0
+  let count = 0
 
   async function send(kind: KindOfSend, nth: number): Promise<void> {
     const to = Array.from({ length: kind.recipients }, (_, index) => numberFor(kind, nth, index))
@@ -113,9 +113,9 @@ export function createSending(sends: Client) {
     let left = messages
     async function sendOneByOne(): Promise<void> {
       while (left > 0) {
-        const nth = begun
+        const nth = count
         const kind = KINDS[nth % KINDS.length]
-        begun += 1
+        count += 1
         left -= kind?.recipients ?? 0
         if (kind !== undefined) await send(kind, nth)
       }

@@ -19,7 +19,7 @@ const linesOf = (log: string, what: string): readonly string[] =>
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  'what handlers have not ended when a process closes runs in another at once',
+  'events unfinished at close run in another process at once',
   async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)
     const store = server.spec('closes')

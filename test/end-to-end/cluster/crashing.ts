@@ -15,7 +15,7 @@ export const CRASH_POINTS = [
 
 type CrashPoint = (typeof CRASH_POINTS)[number]
 
-/** The process ends itself when it reaches this point for the given time. */
+/** The process ends itself when it reaches this point `passes` times. */
 export interface Crash {
   readonly point: CrashPoint
   readonly passes: number

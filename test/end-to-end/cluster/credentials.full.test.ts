@@ -75,7 +75,7 @@ const FAILURES: readonly Failure[] = [
     engine: 'postgres',
   },
   {
-    name: 'a password that is not encoded as URLs have it',
+    name: 'a password without URL encoding',
     spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/:[^:@]*@/, `:${server.password ?? ''}%zz@`)),
     engine: 'postgres',
   },
@@ -86,7 +86,7 @@ const FAILURES: readonly Failure[] = [
     engine: 'postgres',
   },
   {
-    name: 'a server without TLS, asked for it',
+    name: 'a TLS connection to a server without TLS',
     spec: ({ server }) =>
       changed(server.spec('c'), (url) =>
         url.startsWith('redis:') ? url.replace('redis:', 'rediss:') : `${url}?sslmode=verify-full`,
@@ -98,7 +98,7 @@ const FAILURES: readonly Failure[] = [
     engine: 'postgres',
   },
   {
-    name: 'a database that cannot be',
+    name: 'an impossible database name',
     spec: ({ server }) => changed(server.spec('c'), (url) => `${url}/99999`),
     engine: 'redis',
   },
@@ -119,7 +119,7 @@ function leaksIn(text: string, secrets: readonly string[]): readonly string[] {
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  'a store that fails prints no credentials, and ends no process',
+  'a failing store prints no credentials and does not end the process',
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const { port, password } = server
     if (port === undefined || password === undefined) throw new Error('This engine has no password.')

@@ -88,7 +88,8 @@ async function withCluster({ appendfsync }: Case, onFinished: Finally): Promise<
   for (const { remove } of replicas) onFinished(remove)
   const [primary, other] = masters
   const [replica] = replicas
-  if (primary === undefined || other === undefined || replica === undefined) throw new Error('The cluster is incomplete.')
+  if (primary === undefined || other === undefined || replica === undefined)
+    throw new Error('The cluster is incomplete.')
   return {
     spec: { engine: 'redis', url: other.url(), name: 'failover', through: 'cluster' },
     primary,

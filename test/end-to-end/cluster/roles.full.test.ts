@@ -12,7 +12,7 @@ const MESSAGES = 30
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  'one process takes and another dispatches',
+  'one process accepts callbacks and another dispatches them',
   async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)
     const common = { store: server.spec('roles'), spool: join(folder, 'spool') }

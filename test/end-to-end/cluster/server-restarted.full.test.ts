@@ -16,7 +16,7 @@ const settings = { handlerTimeoutMs: 600_000, mostHandlerMs: 3_000, storeTimeout
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  `restarted ${RESTARTS} times under load: no event runs twice at once, or again without a reason`,
+  `restarted ${RESTARTS} times under load: no event runs concurrently or repeats without a reason`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(3, server.specs('restarts'), settings, onTestFinished)
     const load = startLoad(() => cluster.instances, { pauseMs: 200 })

@@ -19,7 +19,7 @@ async function codesOf(instance: Instance): Promise<readonly string[]> {
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  `stopped for ${AWAY_MS / 1_000} s under load, it costs nothing, and is reported once`,
+  `stopped for ${AWAY_MS / 1_000} s under load: nothing is lost, and the outage is reported once`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(2, server.specs('away'), { storeTimeoutMs: 5_000 }, onTestFinished)
     const load = startLoad(() => cluster.instances)

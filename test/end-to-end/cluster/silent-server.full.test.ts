@@ -36,7 +36,7 @@ function hasEnded(log: string, messageId: string): boolean {
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  'silent in the middle of its life, it costs no callback',
+  'loses no callback while the server is silent',
   async ({ server, context: { expect, onTestFinished } }) => {
     const proxy = await proxyFor(server, onTestFinished)
     const folder = temporaryFolder(onTestFinished)

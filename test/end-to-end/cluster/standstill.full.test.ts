@@ -15,7 +15,7 @@ const STANDSTILL_MS = Number(process.env['STANDSTILL_MS'] ?? '0')
 const POLL = { timeout: 120_000, interval: 50 }
 /** Handlers' waits end by the time their process continues. A lease is far longer. */
 const settings = { handlerTimeoutMs: 600_000, handlerMs: 3_000 }
-const TITLE = 'handlers of a process that stood still do not run on beside those of another'
+const TITLE = 'a stopped process aborts its handlers once another process has claimed their events'
 
 function linesOf(log: string): readonly string[] {
   return readFileSync(log, 'utf8').split('\n').slice(0, -1)
@@ -62,7 +62,7 @@ onEachEngine(
 
     console.log(
       `${engine}: of ${EVENTS} handlers in flight ${count(log, 'end')} ran to their end after SIGCONT; ` +
-        `${count(log, 'settled')} were settled by the process that had stood still`,
+        `${count(log, 'settled')} were settled by the stopped process`,
     )
     // On a busy machine the store may also be slow.
     expect(codes?.filter((code) => code === 'lease_lost')).toHaveLength(EVENTS)

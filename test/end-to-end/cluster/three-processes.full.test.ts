@@ -19,7 +19,7 @@ const settings = { handlerTimeoutMs: 120_000, mostHandlerMs: 100 }
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  `${PROCESSES} processes, killed ${KILLS} times, handle each event once and in order`,
+  `${PROCESSES} processes, killed ${KILLS} times, handle every event once and in order`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(PROCESSES, server.specs('killed'), settings, onTestFinished)
     const callbacks = shuffledCallbacks(MESSAGES)

@@ -79,8 +79,8 @@ export function judge(lives: readonly Life[], record: ServiceRecord): Verdict {
     recoveredMs,
     summary:
       `${record.sent} callbacks sent (answers ${answers}), ${record.answered.size} events, ${lost.length} lost; ` +
-      `${byEvent.length} dispatched, ${late} of them late; ${again.length} run again, ${unexplained.length} without a reason` +
-      (isLeaseOver === 0 ? '' : `, ${isLeaseOver} because their process stood still for longer than a lease`) +
+      `${byEvent.length} dispatched, ${late} of them late; ${again.length} repeated, ${unexplained.length} without a reason` +
+      (isLeaseOver === 0 ? '' : `, ${isLeaseOver} because their process was stopped for longer than a lease`) +
       (recoveredMs.length === 0 ? '' : `; ${spread(recoveredMs)}`),
   }
 }
@@ -129,8 +129,8 @@ function spread(sortedMs: readonly number[]): string {
   const at = (part: number): string =>
     ((sortedMs[Math.min(sortedMs.length - 1, Math.floor(part * sortedMs.length))] ?? 0) / 1_000).toFixed(2)
   return (
-    `${sortedMs.length} that a kill took from their handlers began again after ` +
-    `${at(0)} s at the soonest, ${at(0.5)} s in the middle, ${at(0.99)} s at 99 %, ${at(1)} s at the latest`
+    `${sortedMs.length} events in flight at a kill started again after ` +
+    `${at(0)} s minimum, ${at(0.5)} s median, ${at(0.99)} s p99, ${at(1)} s maximum`
   )
 }
 

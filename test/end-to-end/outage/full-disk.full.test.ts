@@ -19,7 +19,7 @@ async function sendOne(instance: Instance, record: ServiceRecord, messageId: str
 }
 
 onSmallDisk(
-  'with the spool on another disk, answers go on, and all is dispatched when there is room',
+  'with the spool on another disk, callbacks are answered, and all events are dispatched once the disk has space',
   120_000,
   async (mountDisk) => {
     const disk = mountDisk(8 * MIB)
@@ -38,7 +38,7 @@ onSmallDisk(
 )
 
 onSmallDisk(
-  'with the spool on the same disk, the reserve takes events, then 503 is answered, and no 204 is lost',
+  'with the spool on the same disk, events use the reserve, then callbacks get 503, and no event answered 204 is lost',
   120_000,
   async (mountDisk) => {
     const disk = mountDisk(64 * MIB)
@@ -52,7 +52,7 @@ onSmallDisk(
     const makeRoom = fill(disk)
     let large = 0
     for (; !statuses.has(503); large += 1) {
-      expect(large, 'large callbacks taken on a full disk').toBeLessThan(400)
+      expect(large, 'large callbacks accepted on a full disk').toBeLessThan(400)
       await sendOne(instance(), load.record, `chat-large${large}`, PADDING)
     }
     const { codes } = await instance().ask('report')

@@ -55,8 +55,10 @@ function watched(inner: Store): Store {
       const store = await inner.open(host)
       opened = store
       const { expect, awaitNoMore, overdue, admitOverdue } = store
-      if (expect === undefined || awaitNoMore === undefined) throw new Error('The store does not implement expect and awaitNoMore.')
-      if (overdue === undefined || admitOverdue === undefined) throw new Error('The store does not implement overdue and admitOverdue.')
+      if (expect === undefined || awaitNoMore === undefined)
+        throw new Error('The store does not implement expect and awaitNoMore.')
+      if (overdue === undefined || admitOverdue === undefined)
+        throw new Error('The store does not implement overdue and admitOverdue.')
       return {
         ...store,
         async expect(written, nowMs) {

@@ -3,7 +3,7 @@ import type { WebhookEvent } from 'messaging-webhooks'
 import type { Delivery } from 'messaging-webhooks/emulator'
 
 /** One call of a handler. */
-export interface Handed {
+export interface Handled {
   readonly name: string
   readonly message: string | undefined
   readonly place: Place | undefined
@@ -49,7 +49,7 @@ export function nameOf(payload: unknown): string {
   return typeof reference === 'string' ? reference : `${String(messageId)} ${String(status)} ${String(timestamp)}`
 }
 
-export function handedOf(event: WebhookEvent): Handed {
+export function handledOf(event: WebhookEvent): Handled {
   const { payload } = event
   const report = event.type === 'late' ? event.report : event
   const isReport = 'messageId' in report
@@ -62,7 +62,7 @@ export function handedOf(event: WebhookEvent): Handed {
   }
 }
 
-export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]): Verdict {
+export function judge(deliveries: readonly Delivery[], handled: readonly Handled[]): Verdict {
   const sent = new Set(deliveries.filter(({ intact }) => intact).map(({ payload }) => nameOf(payload)))
   // The journal does not contain what a fault wrote into a body, and an omitted duplicate does not show it.
   const corrupted = new Set(
@@ -77,7 +77,7 @@ export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]
   const backwards: string[] = []
   const wronglyLate: string[] = []
   const before = new Map<string, Place[]>()
-  for (const { name, message, place, late, payload } of handed) {
+  for (const { name, message, place, late, payload } of handled) {
     if (seen.has(name)) twice.push(name)
     seen.add(name)
     if (!corrupted.has(name) && sent.has(name) && payloads.get(name) !== JSON.stringify(payload)) changed.push(name)
