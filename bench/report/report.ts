@@ -5,7 +5,7 @@ export interface Report {
   /** How to read the tables. */
   readonly notes: readonly string[]
   readonly tables: readonly Table[]
-  /** All measurements. */
+  /** All measurements, for `--json`. */
   readonly data: unknown
   readonly chart?: Chart
 }

@@ -383,7 +383,7 @@ function applied(bytes: Buffer, write: Write): Buffer {
   return next
 }
 
-/** Of each unsynced write, all, a part or nothing has reached the disk. */
+/** All, a part or none of each unsynced write has reached the disk. */
 function loseUnsynced(file: FileNode, random: Random): void {
   for (const one of file.pending) {
     const fate = one.lost ? 'none' : oneOf(random, ['all', 'part', 'none'])

@@ -46,7 +46,7 @@ export async function sqliteEngine(): Promise<Engine> {
   const encoded = (events: readonly NewEvent[]) => unpackEvents(packEvents(events))
   const store: OpenStore = {
     get latestNowMs() {
-      // As a process reads it that opens the file now.
+      // The state that a process sees when it opens the file now.
       return createLatestTime(database.db).atOpening
     },
     admit: (events, nowMs) => engine.admit(encoded(events), nowMs),

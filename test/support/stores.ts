@@ -18,8 +18,9 @@ interface Leasing {
   readonly seen: NewEvent[]
   /** The underlying store, as another process has it. */
   elsewhere: OpenStore | undefined
-  /** Delays the answer of `admitAndClaim` after its work is done; if this rejects, no work is done. */
+  /** Awaited before `admitAndClaim` does its work; if it rejects, nothing is done. */
   before: (() => Promise<void>) | undefined
+  /** Awaited after `admitAndClaim` has done its work; delays the answer. */
   after: (() => Promise<void>) | undefined
 }
 

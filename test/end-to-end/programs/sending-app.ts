@@ -157,7 +157,7 @@ async function allKept(): Promise<readonly StoredExpectation[]> {
   return all
 }
 
-/** Whether no answer and no report is awaited any more. */
+/** Whether the sender awaits no more answers and reports. */
 async function isOver(): Promise<boolean> {
   if (point !== undefined || !(await receiver.drain({ deadlineMs: 10_000 }))) return false
   const { waiting: awaited } = await receiver.account({ from: new Date(0), to: new Date(8e15) })
