@@ -32,7 +32,7 @@ const MOST_AT_ONCE = 2_500
 const SEED = 'account'
 const RATE = 0.04
 const SEND_RATE = 0.05
-/** The share of reports that arrive before the answer to their send. */
+/** The share of sends with a late answer. Their reports arrive first and wait for it. */
 const LATE_RATE = 0.15
 /** One in this many messages triggers a callback that belongs to no send. */
 const MESSAGES_A_TRIGGER = 20
@@ -208,7 +208,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         await agree()
         expect(handled.overdue).toHaveLength(before)
 
-        // Each part of the run has its own pair.
+        // Each part of the run has its own account.
         const sends = emulator.sends()
         for (const [nth, to] of ends.entries()) {
           const since = ends[nth - 1] ?? from
@@ -233,7 +233,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         for (const fault of FAULT_NAMES) {
           const { applied, taken, refused } = faults[fault] ?? { applied: 0, taken: 0, refused: 0 }
           expect(applied, fault).toBeGreaterThan(0)
-          // The second may change while one of these is in flight; then the other answer is correct.
+          // The clock may reach the next second while an `ahead301` callback is in flight, which makes it valid.
           if (FAULTS[fault].taken === 'no' && fault !== 'ahead301')
             expect({ taken, refused }, fault).toEqual({ taken: 0, refused: applied })
         }
