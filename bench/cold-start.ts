@@ -1,8 +1,8 @@
 /**
- * What a function for AWS Lambda costs before its first callback: the CPU time of a fresh process that loads it and makes its
- * receiver, beside one that loads an empty file. As one bundled file, and as the package is installed. `npm run bench:cold`
+ * Cost of an AWS Lambda function before its first callback: the CPU time of a fresh process that loads it and makes its
+ * receiver, compared with one that loads an empty file. Measured as one bundled file and as an installed package. `npm run bench:cold`
  *
- *     ROUNDS (15) processes of each kind, one after the other in turn
+ *     ROUNDS (15) processes of each kind, alternating
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { textOf } from './report/report.ts'
 
 const ROUNDS = Number(process.env['ROUNDS'] ?? 15)
 
-/** Milliseconds of CPU, the process's own start included. */
+/** CPU time in milliseconds, including the start of the process. */
 function cpuMsOf(file: string): number {
   const tell = `await import(${JSON.stringify(file)}); const { userCPUTime, systemCPUTime } = process.resourceUsage(); console.log((userCPUTime + systemCPUTime) / 1e3); process.exit()`
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', tell], {
@@ -30,7 +30,7 @@ try {
   const names = ['empty', 'bundled', 'installed'] as const
   const samples = { empty: [] as number[], bundled: [] as number[], installed: [] as number[] }
   for (const name of names) writeFileSync(join(folder, `${name}.mjs`), files[name])
-  // The first one reads everything from the disk.
+  // The first process reads every file from the disk; it does not count.
   for (const name of names) cpuMsOf(join(folder, `${name}.mjs`))
   for (let round = 0; round < ROUNDS; round += 1)
     for (const name of names) samples[name].push(cpuMsOf(join(folder, `${name}.mjs`)))

@@ -1,6 +1,6 @@
 /**
- * How long a backlog takes, and what it costs the server that processes share: EVENTS due events (20,000) of as many messages are
- * claimed and settled by one process, four or sixteen. Prints the time and the CPU time of the server for an event.
+ * Time to drain a backlog and its cost for the shared server: one, four or sixteen processes claim and settle EVENTS due events
+ * (20,000), each of its own message. Prints the time, and the CPU time of the server per event.
  *
  *     EVENTS=100000 STORES=postgres,redis npm run bench:drain     # PROCESSES (1,4,16)
  */
@@ -30,12 +30,12 @@ async function drain(open: OpenStore<object>): Promise<number> {
     const done = claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' as const }))
     const held = done.length === 0 ? [] : await open.settle(done, nowMs)
     settled += held.filter((each) => each === true).length
-    // What is left is leased to others, who settle it.
+    // Other processes hold the leases of the rest and settle it.
     if (claims.length === 0 && (nextDueMs === undefined || nextDueMs > nowMs + 1_000)) return settled
   }
 }
 
-/** One of the processes: asked once whether it is open, then to drain, then to close. */
+/** One child process: it opens when first asked, then drains, then closes. */
 async function beChild(store: Shared, place: string): Promise<void> {
   const made = await STORES[store].make(place)
   const open = await made.store.open({ onWork() {} })

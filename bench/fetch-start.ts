@@ -1,6 +1,6 @@
 /**
- * `npm run bench:start`: what a process pays to load the receiver and the Fetch entry from one bundled file and to make a
- * handler, as a ratio of its CPU time to that of a process that loads nothing. Processes alternate; medians of so many rounds.
+ * `npm run bench:start`: CPU time that a process spends to load the receiver and the Fetch entry from one bundled file and to make a
+ * handler, as a ratio to a process that loads nothing. Processes alternate; the result is the median of all rounds.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Microseconds of CPU until it tells them, from the start of the process. */
+/** CPU time in microseconds from the start of the process until it prints the value. */
 function cpuOf(file: string): number {
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', file], { encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)

@@ -1,7 +1,7 @@
 /**
- * How long it takes to forget: each store gets EVENTS chat-app reports (100,000) of as many messages, settled, of which ten
- * are of one person; then the person is forgotten, who is found by reading all of them, and one message, by its id. Prints
- * events read a second, and the time beside that which it took to take the events in, in the same run.
+ * Time to erase: each store gets EVENTS settled chat-app reports (100,000), each of its own message, ten of which
+ * belong to one person. Erases the person, which reads all events, and then one message by its id. Prints
+ * events read per second, and the time relative to the time that accepting the events took in the same run.
  *
  *     EVENTS=100000 POSTGRES_URL=postgres://postgres@127.0.0.1:5432/test REDIS_URL=redis://127.0.0.1:6379 node bench/forgetting.ts
  */
@@ -34,7 +34,7 @@ function event(number: number): NewEvent {
   const report = smsReport(messageId, 0, Date.now(), true)
   return {
     ...report,
-    // As the receiver makes it, so that it finds the message by its id.
+    // In the receiver's format, so that it finds the message by its id.
     messageKey: digest(`7:message-${messageId.length}:${messageId}`),
     step: 2,
     record: {
@@ -57,7 +57,7 @@ function event(number: number): NewEvent {
 
 async function fill(store: Store<object>): Promise<number> {
   const open = await store.open({ onWork() {} })
-  const begunMs = performance.now()
+  const startedMs = performance.now()
   for (let from = 0; from < EVENTS; from += BATCH) {
     const events = Array.from({ length: Math.min(BATCH, EVENTS - from) }, (_, index) => event(from + index))
     await open.admit(events, Date.now())
@@ -71,7 +71,7 @@ async function fill(store: Store<object>): Promise<number> {
       )
     }
   }
-  const tookMs = performance.now() - begunMs
+  const tookMs = performance.now() - startedMs
   await open.close()
   return tookMs
 }

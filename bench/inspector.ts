@@ -1,6 +1,6 @@
 /**
- * What the inspector costs, and what it costs others. First the processor time of an event through a receiver whose store is in memory,
- * so that little else is in it: without an inspector, with one, and with ten open pages, as ratios of each round. Then, with
+ * Cost of the inspector, and its effect on callbacks. First, the CPU time of an event through a receiver with the memory store,
+ * which does little else: without an inspector, with one, and with ten open pages, as ratios within each round. Then, with
  * EVENTS (1,000,000) settled in an SQLite file: how long its pages take, and the slowest callback meanwhile.
  *
  *     EVENTS=1000000 ROUNDS=9 node bench/inspector.ts
@@ -39,17 +39,17 @@ async function take(receiver: Receiver, count: number): Promise<number> {
         sent += 1
         const body = Buffer.from(JSON.stringify(callback.smsDelivery({ messageId: `sent-${sent}` })))
         const headers = { 'x-service-signature': signCallback(body, credentials.signingSecret) }
-        const begunMs = performance.now()
+        const startedMs = performance.now()
         const { status } = await receiver.receive({ kind: 'status', method: 'POST', headers, body })
         if (status !== 204) throw new Error(`A callback was answered ${status}.`)
-        slowestMs = Math.max(slowestMs, performance.now() - begunMs)
+        slowestMs = Math.max(slowestMs, performance.now() - startedMs)
       }),
     )
   await receiver.drain()
   return slowestMs
 }
 
-/** Microseconds of the processor an event. */
+/** CPU time per event in microseconds. */
 async function costOf(receiver: Receiver): Promise<number> {
   const before = process.cpuUsage()
   await take(receiver, A_ROUND)
@@ -67,7 +67,7 @@ function inspecting(receiver: Receiver): Inspector {
   return inspector(receiver, { authorize: () => ['write', 'reveal'] })
 }
 
-/** As an open page does, until it is told to stop. */
+/** Polls as an open page does, until `isOver`. */
 async function openPage(look: Inspector, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await look.fetch(new Request(`${ORIGIN}/api/session`))
@@ -86,7 +86,7 @@ async function measureCost(): Promise<void> {
   const costs: readonly (readonly [receiver: Receiver, micros: number[]])[] = [bare, mounted, watched].map(
     (receiver) => [receiver, []],
   )
-  // The first round is for warming up.
+  // The first round is a warm-up.
   for (let round = 0; round <= ROUNDS; round += 1)
     for (const [receiver, micros] of round % 2 === 0 ? costs : costs.toReversed()) {
       const cost = await costOf(receiver)
@@ -104,7 +104,7 @@ function print(what: string, { median, least, most }: ReturnType<typeof ratioOf>
   console.log(`${what}: ${median.toFixed(3)} (${least.toFixed(3)}-${most.toFixed(3)})`)
 }
 
-/** Admitted by the store, and settled by hand, for it is not what is measured. */
+/** Admitted and settled directly in the store, which is not measured here. */
 async function fill(path: string): Promise<void> {
   const store = await sqliteStore({ path, synchronous: 'OFF' }).open({ onWork() {}, claims: false })
   for (let from = 0; from < EVENTS; from += BATCH) {
@@ -118,7 +118,7 @@ async function fill(path: string): Promise<void> {
   db.close()
 }
 
-/** `messageId`: of one that the receiver has taken. */
+/** `messageId`: a message that the receiver has accepted. */
 const questions = (messageId: string): Readonly<Record<string, string>> => ({
   'first page of events': 'api/events',
   overview: 'api/overview',
@@ -148,10 +148,10 @@ async function measurePages(): Promise<void> {
       })()
       const tookMs: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
-        const begunMs = performance.now()
+        const startedMs = performance.now()
         const { status } = await look.fetch(new Request(`${ORIGIN}/${question}`))
         if (status !== 200) throw new Error(`${what} was answered ${status}.`)
-        tookMs.push(performance.now() - begunMs)
+        tookMs.push(performance.now() - startedMs)
       }
       asking.isOver = true
       const median = tookMs.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? NaN

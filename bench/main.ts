@@ -1,4 +1,4 @@
-/** `npm run bench`: asks one program of the benchmark, or several, and shows what they measured. */
+/** `npm run bench`: runs one or more benchmark programs and prints their results. */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { CONTENDERS } from './contenders/table.ts'
@@ -14,7 +14,7 @@ function help(): string {
   const list = (entries: readonly (readonly [string, string])[]): string =>
     entries.map(([name, what]) => `  ${name}`.padEnd(22) + what).join('\n')
   return [
-    `Usage: npm run bench -- [program …] [options]      (default: ${DEFAULT}; “all” for every one)`,
+    `Usage: npm run bench -- [program …] [options]      (default: ${DEFAULT}; “all” for every program)`,
     '\nPrograms:',
     list(Object.entries(PROGRAMS).map(([name, { what }]) => [name, what] as const)),
     '\nOptions:',
@@ -36,7 +36,7 @@ async function main(args: readonly string[]): Promise<void> {
   const names = (asked.includes('all') ? Object.keys(PROGRAMS).filter((name) => name !== 'against') : asked).map(
     (name): ProgramName => {
       if (isProgram(name)) return name
-      throw new Error(`There is no program “${name}”. There are: ${Object.keys(PROGRAMS).join(', ')}, all.`)
+      throw new Error(`There is no program “${name}”. Use one of: ${Object.keys(PROGRAMS).join(', ')}, all.`)
     },
   )
   const machine = `Node ${process.version}, ${cpus()[0]?.model ?? 'an unknown processor'}, ${cpus().length} cores; ${PINNING}`

@@ -1,6 +1,6 @@
 /**
- * What a table of millions of rows costs: admissions into an empty Postgres store and into one that holds ROWS settled
- * events (5,000,000), in turns in one run, with pruning going on. Prints the rate and p99 of each and their ratio.
+ * Cost of a table with millions of rows: admissions into an empty Postgres store and into one that holds ROWS settled
+ * events (5,000,000), alternating in one run, while pruning runs. Prints the rate and p99 of each and their ratio.
  *
  *     POSTGRES_URL=postgres://postgres@127.0.0.1:5432/test ROWS=5000000 node bench/postgres-rows.ts
  */
@@ -14,7 +14,7 @@ const URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/t
 const ROWS = Number(process.env['ROWS'] ?? 5_000_000)
 const ROUNDS = Number(process.env['ROUNDS'] ?? 6)
 const ROUND_MS = Number(process.env['SECONDS'] ?? 5) * 1_000
-/** Events a batch, as concurrent requests would make it. */
+/** Events in a batch, as concurrent requests produce it. */
 const BATCH = 32
 const DAY_MS = 86_400_000
 
@@ -27,7 +27,7 @@ function event(): NewEvent {
   return smsReport(`${process.pid} ${(number += 1)}`, 1, Date.now(), true)
 }
 
-/** Fills the tables as so many events leave them that were admitted, handed over and settled over ten days. */
+/** Fills the tables as if these events had been admitted, dispatched and settled over ten days. */
 async function fill(client: pg.Client, schema: string, rows: number): Promise<void> {
   const now = Date.now()
   const step = 500_000
@@ -61,7 +61,7 @@ interface Measured {
   readonly batchMs: readonly number[]
 }
 
-/** Admits batch after batch, as one process does under load, and prunes once a second meanwhile. */
+/** Admits batch after batch, as one process does under load, and prunes once a second. */
 async function measure(open: OpenStore<object>): Promise<Measured> {
   const batchMs: number[] = []
   let admitted = 0
@@ -99,7 +99,7 @@ const full = await postgresStore({ connectionString: URL, schema: FULL }).open(h
 try {
   await fill(admin, FULL, ROWS)
   const rounds: { readonly empty: Measured[]; readonly full: Measured[] } = { empty: [], full: [] }
-  // The first of each warms the caches, and the server's log is as long for both.
+  // The first pass of each warms the caches and brings the server's log to the same length for both.
   for (const open of [empty, full]) {
     await admin.query('CHECKPOINT')
     await measure(open)

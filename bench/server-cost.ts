@@ -1,14 +1,14 @@
 /**
- * What one event costs the server that processes share: its CPU time, round trips, log bytes and syncs, where one process, four
- * or sixteen take and hand over as many events a second between them. More processes make smaller batches of the same events,
- * so this is what limits how many machines one server carries. Each event is new, is taken by `receiver.receive`, and its
- * handler has returned when it counts.
+ * Cost of one event for a shared database server: CPU time, round trips, log bytes and syncs, with one, four
+ * or sixteen processes that together accept and dispatch the same number of events a second. More processes make smaller batches,
+ * which limits how many machines one server can carry. Each event is new, enters through `receiver.receive`, and counts once
+ * its handler has returned.
  *
  *     npm run bench:server                       # EVENTS (20,000) at RATE (1,000) a second, PROCESSES (1,4,16)
  *     REPORTS=3 npm run bench:server             # three reports a message, 100 events apart
  *
- * Nothing else may use the servers meanwhile. `an 8-core server` is what the CPU time of an event leaves room for, at 70 % of
- * eight cores for Postgres, and of the one that Redis uses.
+ * Do not use the servers for anything else meanwhile. `an 8-core server` is the rate that the CPU time of an event allows at 70 % of
+ * eight cores for Postgres, and of the one core that Redis uses.
  */
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
@@ -23,7 +23,7 @@ const REPORTS = Number(process.env['REPORTS'] ?? 1)
 const SPACING = 100
 const AUTH_KEY = 'a key of the benchmark'
 const TICK_MS = 5
-/** The servers count what they did at the end of a second. */
+/** The servers update their statistics up to a second late. */
 const COUNTED_MS = 2_000
 const DRAIN_MS = 60_000
 const BUSY = 0.7
@@ -38,13 +38,13 @@ interface Counters {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Which report of which message comes at this place. */
+/** The report and the message at this position of the sequence. */
 function placeOf(at: number): readonly [report: number, message: number] {
   const round = SPACING * REPORTS
   return [Math.floor((at % round) / SPACING), Math.floor(at / round) * SPACING + (at % SPACING)]
 }
 
-/** One of the processes: what it is asked is how many, and how many a second. */
+/** One child process. Each question holds the number of events and the rate. */
 async function beChild(store: Shared, place: string, name: string): Promise<void> {
   const made = await STORES[store].make(place)
   const receiver = createReceiver({
@@ -72,9 +72,10 @@ async function beChild(store: Shared, place: string, name: string): Promise<void
       await pause(TICK_MS)
     }
     const refused = (await Promise.all(answers)).filter(({ status }) => status !== 204)
-    if (refused.length > 0) throw new Error(`${refused.length} were refused.`)
-    // Any of the processes may hand over what this one took.
-    if (!(await receiver.drain({ deadlineMs: DRAIN_MS }))) throw new Error('It was not handed over.')
+    if (refused.length > 0) throw new Error(`${refused.length} events were refused.`)
+    // Another process may dispatch what this one accepted.
+    if (!(await receiver.drain({ deadlineMs: DRAIN_MS })))
+      throw new Error('The events were not dispatched before the deadline.')
     return { tookMs: performance.now() - beganMs }
   }
 
@@ -123,7 +124,7 @@ async function measure(store: Shared, processes: number): Promise<void> {
       Promise.all(
         children.map((child) => ask(child, { events: Math.ceil(events / processes), rate: rate / processes })),
       )
-    // What is compiled, planned and connected once.
+    // Warm up: compile, plan and connect before measuring.
     await askAll(Math.max(EVENTS / 10, processes * 20), RATE)
     await pause(COUNTED_MS)
     const [cpuBefore, before] = [(await cpu?.readMs()) ?? NaN, await countersOf(store)]

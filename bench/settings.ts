@@ -1,4 +1,4 @@
-/** What can be said on the command line: one table, from which the parser and the help come. */
+/** The command-line options: one table for the parser and the help. */
 import { parseArgs } from 'node:util'
 
 export interface Settings {
@@ -6,9 +6,9 @@ export interface Settings {
   readonly warmUps: number
   readonly callbacks: number
   readonly connections: number
-  /** Contenders of `peers`, stores of programs that ask stores, steps of `micro`; undefined for all. */
+  /** Contenders of `peers`, stores of programs that use stores, steps of `micro`; undefined for all. */
   readonly only: readonly string[] | undefined
-  /** How many messages a store knows, for `known`; undefined for its own steps. */
+  /** The number of messages that a store knows, for `known`; undefined for the program's own steps. */
   readonly known: readonly number[] | undefined
   readonly quick: boolean
   readonly json: string | undefined
@@ -36,22 +36,22 @@ const OPTIONS = {
     what: 'How many messages a store knows (`known`), with commas between. Default 1000 to 1000000, Redis to 100000. Filling one with 1000000 takes minutes; with 10000000 an hour or more, and SQLite some 26 GB (2.6 KB each).',
   },
   connections: { type: 'string', what: 'Connections of the load. Default 32.' },
-  quick: { type: 'boolean', what: 'A short look: see the defaults above. Its figures are no results.' },
+  quick: { type: 'boolean', what: 'A quick run: see the defaults above. Do not use its figures as results.' },
   json: { type: 'string', what: 'Write everything that was measured to this file.' },
   svg: { type: 'string', what: 'Write the chart of `peers` to this file.' },
   profile: { type: 'string', what: 'Write a CPU profile of each server to this folder; it costs some speed.' },
   checkout: { type: 'string', what: 'The folder of the other checkout, for `against`.' },
-  help: { type: 'boolean', what: 'This text.' },
+  help: { type: 'boolean', what: 'Show this help.' },
 } as const
 
-/** For one program, or a few; for all of them, which is to end within the hour; for a short look. */
+/** Defaults for one program or a few, for all of them (must end within the hour), and for a quick run. */
 const DEFAULTS = {
   one: { rounds: 11, warmUps: 3, callbacks: 10_000 },
   all: { rounds: 5, warmUps: 2, callbacks: 5_000 },
   quick: { rounds: 3, warmUps: 1, callbacks: 1_000 },
 } as const
 
-/** Undefined where help was asked for. Throws for what cannot be understood. */
+/** Returns undefined if help was requested. Throws for an invalid argument. */
 export function readSettings(
   args: readonly string[],
 ): { readonly settings: Settings; readonly programs: readonly string[] } | undefined {
@@ -80,11 +80,11 @@ export function readSettings(
 function count(name: string, text: string | undefined, otherwise: number, least = 1): number {
   const value = text === undefined ? otherwise : Number(text)
   if (!Number.isInteger(value) || value < least)
-    throw new Error(`--${name} is ${String(text)}; expected a whole number from ${least} on.`)
+    throw new Error(`--${name} is ${String(text)}; pass a whole number of at least ${least}.`)
   return value
 }
 
-/** The options, a line each. */
+/** The options, one per line. */
 export function optionsHelp(): string {
   return Object.entries(OPTIONS)
     .map(([name, { type, what }]) => `  --${name}${type === 'string' ? ' …' : ''}`.padEnd(20) + what)

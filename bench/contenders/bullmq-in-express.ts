@@ -1,13 +1,13 @@
-/** BullMQ: a job for each report, whose id is the report's identity; a `Worker` in the same process. */
+/** BullMQ: a job for each report, with the report's idempotency key as its id; a `Worker` in the same process. */
 import { Queue, Worker } from 'bullmq'
 import { identityOf } from './by-hand.ts'
 import { createTally, type Running, type StartOptions } from './contender.ts'
 import { expressKeeping, untilNone } from './express-keeping.ts'
 import { newPlace, REDIS_URL } from './stores.ts'
 
-/** That of its documentation's example, “Concurrency”. With a handler that waits for nothing 100 is no faster, 1 much slower. */
+/** The value in its documentation, “Concurrency”. With a handler that awaits nothing, 100 gives the same rate and 1 is much slower. */
 const CONCURRENCY = 50
-/** An id is known only as long as its job is kept, “What about idempotence?”: as long as pg-boss keeps one by default. */
+/** BullMQ knows an id only while it keeps the job, “What about idempotence?”: kept here as long as pg-boss keeps one by default. */
 const KEEP_SECONDS = 7 * 24 * 3_600
 
 export async function start({ place = newPlace() }: StartOptions): Promise<Running> {
@@ -15,7 +15,7 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
   const prefix = `bench-${place}`
   const queue = new Queue('reports', {
     prefix,
-    // A producer is to fail at once while Redis is away, “Going to production”.
+    // A producer must fail at once while Redis is unavailable, “Going to production”.
     connection: { url: REDIS_URL, enableOfflineQueue: false },
     defaultJobOptions: {
       attempts: 3,

@@ -1,4 +1,4 @@
-/** What somebody writes who reads the service's documentation and wants no library: digest, age, JSON, fields. */
+/** Code that follows the service's documentation without a library: digest, age, JSON, fields. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { SIGNING_SECRET } from '../load/secrets.ts'
@@ -18,7 +18,7 @@ export type VerifiedReport = z.infer<typeof reportSchema>
 const HEADER = /^t=(\d+),v1=([0-9a-f]{64})$/
 const TOLERANCE_SECONDS = 300
 
-/** The report, or undefined where it is not authentic. Throws for what is no report. */
+/** The report, or undefined if it is not authentic. Throws if the body is not a report. */
 export function verifyByHand(body: Buffer, header: string | readonly string[] | undefined): VerifiedReport | undefined {
   const [, t, digest] = HEADER.exec(typeof header === 'string' ? header : '') ?? []
   if (t === undefined || digest === undefined) return undefined
@@ -28,7 +28,7 @@ export function verifyByHand(body: Buffer, header: string | readonly string[] | 
   return reportSchema.parse(JSON.parse(body.toString('utf8')))
 }
 
-/** The same for every repetition of a report. It has no colon, which BullMQ's ids may not have. */
+/** The same for every repetition of a report. BullMQ's ids must not contain a colon. */
 export function identityOf({ messageId, status, timestamp }: VerifiedReport): string {
   return `${messageId}/${status}/${timestamp}`
 }

@@ -1,47 +1,47 @@
-/** What a benchmark compares: a server that takes signed callbacks, and counts those that came to their end. */
+/** What a benchmark compares: a server that accepts signed callbacks and counts those that completed. */
 import type { Server } from 'node:http'
 import type { SchemeName } from '../load/schemes.ts'
 import type { StoreName } from './stores.ts'
 
-/** What a contender does with a callback, for the table: a rate says little without it. */
+/** What a contender does with a callback, for the table: a rate alone says little. */
 export interface Does {
   readonly verifies: boolean
-  /** Checks or reads the fields. */
+  /** Validates or reads the fields. */
   readonly reads: boolean
-  /** Hands it to handlers by its type. */
+  /** Calls handlers by event type. */
   readonly dispatches: boolean
-  /** Knows what it has seen. */
+  /** Recognizes duplicates. */
   readonly dedupes: boolean
-  /** One event of a message at a time, older ones told apart. */
+  /** Handles one event of a message at a time and marks older ones. */
   readonly orders: boolean
-  /** Tries a handler that failed again. */
+  /** Retries a handler that failed. */
   readonly retries: boolean
-  /** Every 204 is on the disk. */
+  /** Every event is on the disk before its 204. */
   readonly stores: boolean
 }
 
 export interface StartOptions {
-  /** Handlers of the event, of which the first counts. Default 1. */
+  /** Handlers of the event; only the first counts. Default 1. */
   readonly handlers?: number
-  /** Projects with a pair each, all with the same secrets. Default: one pair, for whatever project. */
+  /** Projects with a pair each, all with the same secrets. Default: one pair for any project. */
   readonly projects?: number
-  /** Messages that the store knows already. Default 0. */
+  /** Messages that the store already knows. Default 0. */
   readonly known?: number
-  /** The name of where events are kept: processes that get the same one share it. Default: a place of its own. */
+  /** The name of the store's location; processes with the same name share it. Default: a location of its own. */
   readonly place?: string
 }
 
 export interface Contender {
   readonly label: string
   readonly scheme: SchemeName
-  /** The status of the answer to a callback that is taken. */
+  /** The status of the answer to an accepted callback. */
   readonly answers: number
   readonly does: Does
-  /** Where it keeps events, if it does: which server must be there, and whose CPU time counts. */
+  /** The store that keeps its events, if any: which server must run, and whose CPU time counts. */
   readonly store?: StoreName
-  /** Of a library that can be set up in many ways: how it is. */
+  /** How it is set up, for a library that can be set up in many ways. */
   readonly settings?: string
-  /** Our own receiver. */
+  /** Whether it is our own receiver. */
   readonly ours?: true
   readonly start: (options: StartOptions) => Promise<Running>
 }
@@ -49,16 +49,16 @@ export interface Contender {
 export interface Running {
   readonly server: Server
   readonly tally: Tally
-  /** Resolves when nothing of what was answered is left to be done, by whichever process. */
+  /** Resolves when every answered callback has completed, in any process. */
   settle(): Promise<void>
-  /** `remove`: and nobody else uses the place where its events are. */
+  /** `remove`: deletes the stored data, which no other process uses. */
   close(options: { readonly remove: boolean }): Promise<void>
 }
 
 export interface Tally {
   readonly handled: number
   readonly sinceLastMs: number
-  /** What every contender's handler does: the callback has come to its end. */
+  /** Called by every contender's handler: the callback has completed. */
   count(): void
 }
 
@@ -79,7 +79,7 @@ export function createTally(): Tally {
   }
 }
 
-/** For one that is done with a callback when it has answered it. */
+/** For a contender that has finished with a callback once it has answered it. */
 export function answersAtOnce(server: Server, tally: Tally): Running {
   return { server, tally, settle: () => Promise.resolve(), close: () => Promise.resolve() }
 }

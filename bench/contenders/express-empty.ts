@@ -1,4 +1,4 @@
-/** The least that an Express app can do with a POST: it does not even read the body. */
+/** The minimum of an Express app for a POST: it does not even read the body. */
 import { createServer } from 'node:http'
 import express from 'express'
 import { PATH } from '../load/secrets.ts'

@@ -1,14 +1,14 @@
-/** An Express app that proves a report by hand and answers when something keeps it: the half that all queues here share. */
+/** An Express app that verifies a report by hand and answers once it is stored: the half that all queues here share. */
 import { createServer, type Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import { PATH } from '../load/secrets.ts'
 import { verifyByHand, type VerifiedReport } from './by-hand.ts'
 
-/** What a queue has for a job: its report. */
+/** Stores a job for the queue: its report. */
 type Keep = (report: VerifiedReport, body: Buffer) => Promise<unknown> | undefined
 
-/** A disk takes its time with a whole round. */
+/** A slow disk needs time for a whole round. */
 const SETTLE_MS = 300_000
 const LOOK_EVERY_MS = 25
 
@@ -27,11 +27,11 @@ export function expressKeeping(keep: Keep): Server {
   return createServer(app)
 }
 
-/** Looks until nothing is left. Seldom, for every look is on the account of the queue that is measured. */
+/** Polls until nothing is left. Polls rarely, because each poll counts against the measured queue. */
 export async function untilNone(left: () => Promise<number> | number): Promise<void> {
   const untilMs = performance.now() + SETTLE_MS
   while ((await left()) > 0) {
-    if (performance.now() > untilMs) throw new Error('Something is left undone.')
+    if (performance.now() > untilMs) throw new Error('Some jobs did not complete in time.')
     await sleep(LOOK_EVERY_MS)
   }
 }

@@ -1,10 +1,10 @@
-/** An Express app with `express.raw`, which is what the documentation of most of the libraries here asks for. */
+/** An Express app with `express.raw`, as the documentation of most libraries here recommends. */
 import { createServer } from 'node:http'
 import express from 'express'
 import { PATH } from '../load/secrets.ts'
 import { answersAtOnce, createTally, type Running } from './contender.ts'
 
-/** `accept` throws, or returns undefined, for what is not authentic. */
+/** `accept` throws or returns undefined for a request that is not authentic. */
 export function expressWithRawBody(
   accept: (body: Buffer, headers: Readonly<Record<string, string>>) => unknown,
 ): Running {
@@ -14,7 +14,7 @@ export function expressWithRawBody(
     const body: unknown = request.body
     let accepted: unknown
     try {
-      // Their types want one text a header, as their documentation hands the headers over.
+      // The libraries' types require one string per header, and their documentation passes the headers on like this.
       if (Buffer.isBuffer(body)) accepted = accept(body, request.headers as Record<string, string>)
     } catch {
       accepted = undefined

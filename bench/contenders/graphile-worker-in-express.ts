@@ -1,4 +1,4 @@
-/** graphile-worker: a job for each report, whose key is the report's identity; a worker in the same process. */
+/** graphile-worker: a job for each report, with the report's idempotency key as its job key; a worker in the same process. */
 import { Logger, run } from 'graphile-worker'
 import { Client } from 'pg'
 import { identityOf } from './by-hand.ts'
@@ -13,7 +13,7 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
   const tally = createTally()
   const schema = `bench_${place}`
   const runner = await run({
-    // What its documentation recommends for a high throughput, “Batching”, with the concurrency of its own measurements.
+    // The setup that its documentation recommends for high throughput, “Batching”, with the concurrency of its own measurements.
     preset: {
       worker: {
         connectionString: POSTGRES_URL,
@@ -34,7 +34,7 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
   return {
     server: expressKeeping((report) => runner.addJob(TASK, report, { jobKey: identityOf(report) })),
     tally,
-    // A job that is done is deleted.
+    // A completed job is deleted.
     settle: () =>
       untilNone(async () => {
         const { rows } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${schema}.jobs`)

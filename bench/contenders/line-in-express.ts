@@ -1,4 +1,4 @@
-/** @line/bot-sdk's `middleware`, as its guide for webhooks has it. */
+/** @line/bot-sdk's `middleware`, as its webhook guide uses it. */
 import { createServer } from 'node:http'
 import { middleware } from '@line/bot-sdk'
 import express from 'express'

@@ -1,14 +1,14 @@
 /**
- * Events for a store, as the stages before the inbox would make them. Nothing of a server's process may import the testing
- * kit, as the load does: it remembers the last thousand events that a receiver handed over.
+ * Events for a store, as the stages before the inbox make them. A server's process must not import the testing
+ * kit, as the load does: the kit remembers the last thousand events that a receiver dispatched.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { NewEvent } from '../../src/inbox/store.ts'
 
-/** How many are admitted at once where a store is filled. */
+/** Batch size when a store is filled. */
 export const AT_ONCE = 500
 
-/** Of as many messages. */
+/** Each event belongs to its own message. */
 export function newEvents(count: number, nowMs: number): readonly NewEvent[] {
   const timestamp = Math.floor(nowMs / 1_000)
   return Array.from({ length: count }, () => {

@@ -1,4 +1,4 @@
-/** The floor: nothing is cheaper that reads the body at all. */
+/** The floor: the cheapest server that reads the body at all. */
 import { createServer } from 'node:http'
 import { answersAtOnce, createTally, type Running } from './contender.ts'
 

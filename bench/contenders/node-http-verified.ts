@@ -1,4 +1,4 @@
-/** The limit for verified work: the least that proves a callback and reads its fields. */
+/** The limit for verified work: the minimum that verifies a callback and reads its fields. */
 import { createServer } from 'node:http'
 import { verifyByHand } from './by-hand.ts'
 import { answersAtOnce, createTally, type Running } from './contender.ts'

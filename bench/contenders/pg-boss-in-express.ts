@@ -1,4 +1,4 @@
-/** pg-boss: a job for each report, whose id comes from the report's identity; a worker that takes batches. */
+/** pg-boss: a job for each report, with an id derived from the report's idempotency key; a worker that takes batches. */
 import { createHash } from 'node:crypto'
 import { Client } from 'pg'
 import { PgBoss } from 'pg-boss'
@@ -16,8 +16,8 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
   boss.on('error', console.error)
   await boss.start()
   await boss.createQueue(QUEUE)
-  // The shortest interval there is, and none while batches are full. Its LISTEN/NOTIFY wakes a worker sooner, but at full
-  // load it halves the rate: Postgres commits what notifies one after the other.
+  // The shortest polling interval; full batches follow without a pause. Its LISTEN/NOTIFY wakes a worker sooner, but at full
+  // load it halves the rate: Postgres commits notifying transactions one after the other.
   const options = { batchSize: 100, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true }
   await boss.work(QUEUE, options, async (jobs) => {
     for (const _ of jobs) tally.count()
@@ -28,12 +28,12 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
   return {
     server: expressKeeping(async (report) => {
       const id = await boss.send(QUEUE, report, { id: uuidOf(identityOf(report)) })
-      // Of an id that is there already it says null.
+      // It returns null for an id that already exists.
       if (id !== null) taken += 1
     }),
     tally,
     async settle() {
-      // To count a table that keeps every job is dear: only once the handlers have been called.
+      // Counting a table that keeps every job is expensive: count only once the handlers have been called.
       await untilNone(() => taken - tally.handled)
       await untilNone(async () => {
         const { rows } = await client.query<{ count: number }>(
@@ -51,7 +51,7 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
   }
 }
 
-/** Its ids are UUIDs. */
+/** pg-boss requires UUIDs as ids. */
 function uuidOf(identity: string): string {
   const hex = createHash('sha256').update(identity).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`

@@ -1,11 +1,11 @@
-/** A store that knows many messages before the first callback comes, all of them settled. */
+/** A store that already knows many messages, all settled, before the first callback arrives. */
 import type { Store } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { AT_ONCE, newEvents } from './new-events.ts'
 import type { Made } from './stores.ts'
 
 const LEASE_MS = 60_000
-/** Batches under way: a server works on one while the next is made. */
+/** Batches in flight: a server works on one while the next is made. */
 const BATCHES = 4
 
 export function prefilled({ store, tidy }: Pick<Made, 'store' | 'tidy'>, count: number): Store {
@@ -25,7 +25,7 @@ export function prefilled({ store, tidy }: Pick<Made, 'store' | 'tidy'>, count: 
           }
         }),
       )
-      // What one batch admitted, another may have had in its claim.
+      // Another batch's claim may have leased what this one admitted.
       while ((await settleDue(opened)) > 0);
       const { unsettled } = await opened.counts()
       if (unsettled > 0) throw new Error(`${unsettled} of ${count} events are not settled.`)

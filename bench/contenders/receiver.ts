@@ -1,4 +1,4 @@
-/** The receiver as its users run it: both proofs, everything on, one handler for every report. */
+/** The receiver in its usual setup: both proofs, every feature on, one handler for every report. */
 import { createServer } from 'node:http'
 import express from 'express'
 import { createReceiver, type Middleware } from 'messaging-webhooks'
@@ -7,10 +7,10 @@ import { prefilled } from './prefilled.ts'
 import { createTally, type Running, type StartOptions } from './contender.ts'
 import { STORES, type Made, type StoreName } from './stores.ts'
 
-/** A disk takes its time with a whole round. */
+/** A slow disk needs time for a whole round. */
 const SETTLE_MS = 300_000
 
-/** How the middleware stands in a server. */
+/** How the middleware is mounted in a server. */
 export const MOUNTS = {
   'node-http': (middleware: Middleware) =>
     createServer((request, response) => {
@@ -36,7 +36,7 @@ export async function startReceiver(
       ? { credentials: pair }
       : { projects: Object.fromEntries(Array.from({ length: projects }, (_, at) => [projectName(at), pairOf(at)])) }),
   })
-  // Two reports of a message that were taken in turns by two processes may come to their handlers in the other order.
+  // Two reports of a message that different processes accepted in turn may reach their handlers in the opposite order.
   receiver.on(['message.*', 'late'], () => tally.count())
   for (let more = 1; more < handlers; more += 1) receiver.on('message.*', () => {})
   await receiver.start()
@@ -46,7 +46,7 @@ export async function startReceiver(
     server,
     tally,
     async settle() {
-      if (!(await receiver.drain({ deadlineMs: SETTLE_MS }))) throw new Error('Something is left unsettled.')
+      if (!(await receiver.drain({ deadlineMs: SETTLE_MS }))) throw new Error('Some events were not settled in time.')
     },
     async close(options) {
       await receiver.close({ deadlineMs: 1_000 })
@@ -55,7 +55,7 @@ export async function startReceiver(
   }
 }
 
-/** The load signs for the first project; the others' pairs are tried where a body names no project. */
+/** The load signs for the first project; the receiver tries the other pairs if a body names no project. */
 function pairOf(index: number): { readonly authKey: string; readonly signingSecret: string } {
   const suffix = index === 0 ? '' : `-${index}`
   return { authKey: `${AUTH_KEY}${suffix}`, signingSecret: `${SIGNING_SECRET}${suffix}` }

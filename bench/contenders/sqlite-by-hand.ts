@@ -1,4 +1,4 @@
-/** `node:sqlite` by hand: an insert for each request, the handler afterwards, and an update when it is done. */
+/** `node:sqlite` by hand: an insert for each request, then the handler, then an update when it is done. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,9 +23,9 @@ export function start({ place = newPlace() }: StartOptions): Running {
   const update = database.prepare('UPDATE reports SET done = 1 WHERE id = ?')
   let left = 0
 
-  function handOver(id: string): void {
+  function dispatch(id: string): void {
     left += 1
-    // The answer goes first.
+    // Answer first.
     setImmediate(() => {
       tally.count()
       update.run(id)
@@ -33,12 +33,12 @@ export function start({ place = newPlace() }: StartOptions): Running {
     })
   }
 
-  // What an earlier process left undone.
-  for (const { id } of database.prepare('SELECT id FROM reports WHERE done = 0').all()) handOver(String(id))
+  // Dispatch what an earlier process did not finish.
+  for (const { id } of database.prepare('SELECT id FROM reports WHERE done = 0').all()) dispatch(String(id))
   return {
     server: expressKeeping((report, body) => {
       const id = identityOf(report)
-      if (insert.run(id, body).changes > 0) handOver(id)
+      if (insert.run(id, body).changes > 0) dispatch(id)
       return undefined
     }),
     tally,

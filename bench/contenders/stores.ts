@@ -1,4 +1,4 @@
-/** The stores that the receiver is measured with: an entry each, on a place of its own that is removed afterwards. */
+/** The stores that the receiver is measured with: one entry each, in a location of its own that is removed afterwards. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
@@ -12,30 +12,30 @@ import { redisCpu } from '../database/redis-cpu.ts'
 
 export interface Made {
   readonly store: Store
-  /** What the server would do by itself before long, after so many events as come at once in no other way. */
+  /** Runs maintenance that the server would soon do by itself; only a benchmark produces this many events at once. */
   readonly tidy?: () => Promise<void>
-  /** After the store was closed. `remove`: takes away what it kept. */
+  /** Called after the store was closed. `remove`: deletes the stored data. */
   readonly close: (options: { readonly remove: boolean }) => Promise<void>
 }
 
 export interface StoreEntry {
   readonly label: string
-  /** Every 204 is on the disk. */
+  /** Every event is on the disk before its 204. */
   readonly durable: boolean
-  /** On the place of that name, which is made where it is not there yet. */
+  /** Opens the location of that name; creates it if it does not exist. */
   readonly make: (place?: string) => Promise<Made>
-  /** The server that must be running for it, which several processes can share. */
+  /** The server that must be running; several processes can share it. */
   readonly server?: string
-  /** How what it answers for is kept, as the server that is there tells it. */
+  /** The durability settings that the running server reports. */
   readonly durability?: () => Promise<string>
-  /** Of that server. */
+  /** CPU time of that server. */
   readonly cpu?: () => Promise<DatabaseCpu | undefined>
 }
 
 export const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
 export const REDIS_URL = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 
-/** More than any round sends: what is measured is a store that knows all of it. */
+/** More than any round sends, so that the measured store knows all of it. */
 const KNOWN_EVENTS = 20_000_000
 
 export const STORES = {
@@ -75,7 +75,7 @@ export const STORES = {
       const schema = `bench_${place}`
       return {
         store: postgresStore({ connectionString: POSTGRES_URL, schema }),
-        // Autovacuum looks once a minute, and until then every claim passes by what is settled.
+        // Autovacuum runs once a minute; until then every claim skips over settled rows.
         async tidy() {
           const tables = await onPostgres(`SELECT tablename AS name FROM pg_tables WHERE schemaname = '${schema}'`)
           for (const { name } of tables) await onPostgres(`VACUUM (ANALYZE) ${schema}.${String(name)}`)
@@ -142,18 +142,18 @@ export async function removeSchema(schema: string): Promise<void> {
   await onPostgres(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
 }
 
-/** A name for a place that nobody has yet. */
+/** An unused name for a location. */
 export function newPlace(): string {
   return randomBytes(6).toString('hex')
 }
 
-/** Those whose server answers; says which are left out. */
+/** The stores whose server answers; prints which ones are left out. */
 export async function storesHere(): Promise<readonly StoreName[]> {
-  // The table's own names.
+  // The keys of the table itself.
   const names = Object.keys(STORES) as StoreName[]
   const here = await Promise.all(names.map((name) => answers(STORES[name])))
   return names.filter((name, at) => {
-    if (here[at] === false) console.warn(`Left out, for no server answers: ${STORES[name].label}.`)
+    if (here[at] === false) console.warn(`Skipped, because its server does not answer: ${STORES[name].label}.`)
     return here[at]
   })
 }

@@ -1,4 +1,4 @@
-/** stripe's `constructEvent`, as its `examples/webhook-signing/express` has it. */
+/** stripe's `constructEvent`, as its `examples/webhook-signing/express` uses it. */
 import Stripe from 'stripe'
 import { SIGNING_SECRET } from '../load/secrets.ts'
 import type { Running } from './contender.ts'

@@ -1,4 +1,4 @@
-/** svix's `Webhook.verify`, as its documentation for Express has it. */
+/** svix's `Webhook.verify`, as its documentation for Express uses it. */
 import { Webhook } from 'svix'
 import { BASE64_SECRET } from '../load/secrets.ts'
 import type { Running } from './contender.ts'

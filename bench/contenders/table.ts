@@ -1,4 +1,4 @@
-/** Every contender, and what it does and does not do: the report's tables come from here. Each is imported when it starts. */
+/** Every contender, and what it does and does not do, for the report's tables. Each is imported when it starts. */
 import type { Contender, Does } from './contender.ts'
 import type { MountName } from './receiver.ts'
 import { STORES, storesHere, type StoreName } from './stores.ts'
@@ -13,7 +13,7 @@ const NOTHING: Does = {
   stores: false,
 }
 const VERIFIES: Does = { ...NOTHING, verifies: true }
-/** A queue behind a route that proves a report by hand. */
+/** A queue behind a route that verifies a report by hand. */
 const QUEUES: Does = { ...VERIFIES, reads: true, dispatches: true, dedupes: true, retries: true, stores: true }
 
 function ours(mount: MountName, store: StoreName): Contender {
@@ -151,7 +151,7 @@ export const CONTENDERS = {
 
 export type ContenderName = keyof typeof CONTENDERS
 
-/** All but those whose store has no server here. */
+/** All contenders except those whose store server is not running here. */
 export async function contendersHere(): Promise<readonly ContenderName[]> {
   const here: readonly StoreName[] = await storesHere()
   return contenderNames(Object.keys(CONTENDERS)).filter((name) => {
@@ -160,11 +160,11 @@ export async function contendersHere(): Promise<readonly ContenderName[]> {
   })
 }
 
-/** Checks names that somebody typed. Throws for one that there is not. */
+/** Validates contender names from the command line. Throws for an unknown name. */
 export function contenderNames(given: readonly string[]): readonly ContenderName[] {
   return given.map((name) => {
     if (!isContender(name))
-      throw new Error(`There is no contender “${name}”. There are: ${Object.keys(CONTENDERS).join(', ')}.`)
+      throw new Error(`There is no contender “${name}”. Use one of: ${Object.keys(CONTENDERS).join(', ')}.`)
     return name
   })
 }

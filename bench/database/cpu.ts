@@ -1,8 +1,8 @@
-/** What an event costs is spent in two places where the store has a server: in the receiver, and there. */
+/** If the store has a server, an event costs CPU time in two places: in the receiver and in the server. */
 
 /** The CPU time of a database server. */
 export interface DatabaseCpu {
-  /** Of all its processes since some moment; of two readings the difference counts. */
+  /** CPU time of all server processes since an arbitrary moment; only the difference of two readings is meaningful. */
   readMs(): Promise<number>
   close(): Promise<void>
 }

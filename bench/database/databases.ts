@@ -1,9 +1,9 @@
-/** The servers of all stores that a program measures: each is looked at through one reader, whoever uses it. */
+/** The servers of all stores that a program measures. One reader serves all programs for each server. */
 import { STORES, type StoreEntry, type StoreName } from '../contenders/stores.ts'
 import type { DatabaseCpu } from './cpu.ts'
 
 interface Databases {
-  /** Undefined for a store without a server, and where the server's CPU time cannot be had. */
+  /** Undefined for a store without a server, and if the server's CPU time cannot be read. */
   of(store: StoreName | undefined): Promise<DatabaseCpu | undefined>
   close(): Promise<void>
 }

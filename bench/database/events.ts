@@ -1,13 +1,13 @@
-/** Events as the receiver would admit them, for programs that ask a store directly. */
+/** Events as the receiver admits them, for programs that call a store directly. */
 import { createHash } from 'node:crypto'
 import type { NewEvent } from 'messaging-webhooks/store'
 
-/** As the receiver makes identities: 32 hexadecimal digits. */
+/** The format of the receiver's idempotency keys: 32 hexadecimal digits. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest().toString('hex', 0, 16)
 }
 
-/** A report by SMS, the `at`th of its message; its body has some 270 bytes. */
+/** An SMS report, the `at`th of its message, with a body of about 270 bytes. */
 export function smsReport(message: string, at: number, receivedAtMs: number, final: boolean): NewEvent {
   const id = digest(`event ${message} ${at}`)
   return {

@@ -1,18 +1,18 @@
-/** The CPU time of other processes of this machine, as Linux tells it. */
+/** The CPU time of other processes on this machine, as Linux reports it. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 interface ProcessStat {
   readonly name: string
   readonly parent: number
   readonly cpuMs: number
-  /** Of the children that have ended. */
+  /** CPU time of the children that have ended. */
   readonly endedChildrenCpuMs: number
 }
 
-/** Linux counts this in hundredths of a second, on every platform that Node.js runs on. */
+/** Linux counts CPU time in hundredths of a second on every platform that Node.js supports. */
 const TICK_MS = 10
 
-/** Undefined where there is no such process here, or no Linux. */
+/** Undefined if the process does not exist here, or the system is not Linux. */
 export function processStat(pid: number): ProcessStat | undefined {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))
@@ -21,7 +21,7 @@ export function processStat(pid: number): ProcessStat | undefined {
   }
 }
 
-/** `/proc/<pid>/stat`: the name is in parentheses and may contain any; the fields are counted from behind it. */
+/** `/proc/<pid>/stat`: the name is in parentheses and may contain more of them; the fields are counted after the last one. */
 function parseStat(text: string): ProcessStat {
   const nameEnd = text.lastIndexOf(')')
   const [, parent, ...others] = text.slice(nameEnd + 2).split(' ')
@@ -34,10 +34,10 @@ function parseStat(text: string): ProcessStat {
   }
 }
 
-/** Of a process and its children, the ended ones included. */
+/** CPU time of a process and its children, including children that have ended. */
 export function familyCpuMs(pid: number): number {
   const own = processStat(pid)
-  if (own === undefined) throw new Error(`There is no process ${pid} any more.`)
+  if (own === undefined) throw new Error(`Process ${pid} has ended.`)
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
     .map((entry) => processStat(Number(entry)))

@@ -1,4 +1,4 @@
-/** The CPU time of a Redis server, as it tells it itself: all its threads, without what it forks. */
+/** The CPU time that a Redis server reports: all its threads, without forked processes. */
 import type { DatabaseCpu } from './cpu.ts'
 
 export async function redisCpu(url: string): Promise<DatabaseCpu> {
@@ -11,7 +11,7 @@ export async function redisCpu(url: string): Promise<DatabaseCpu> {
   }
 }
 
-/** Of the answer to `INFO cpu`. */
+/** Reads the answer to `INFO cpu`. */
 function cpuMsOf(info: string): number {
   const seconds = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1] ?? NaN)
   return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1_000

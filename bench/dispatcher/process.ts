@@ -1,4 +1,4 @@
-/** A receiver without a middleware, in a process of its own: hands over a backlog, as often as it is asked. */
+/** A receiver without a middleware, in a process of its own: dispatches a backlog each time it is asked. */
 import { createReceiver } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { AT_ONCE, newEvents } from '../contenders/new-events.ts'
@@ -7,11 +7,11 @@ import { answerQuestions } from '../processes/asking.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../load/secrets.ts'
 
 export type DispatchQuestion =
-  /** Admits so many events to a store of their own. */
+  /** Admits this many events to a store of their own. */
   | { readonly admit: number }
-  /** Hands all of them over. */
+  /** Dispatches all of them. */
   | { readonly dispatch: true }
-  /** Takes the store away, if there is one. */
+  /** Removes the store, if there is one. */
   | { readonly remove: true }
 
 export interface Admitted {
@@ -23,9 +23,9 @@ export interface Removed {
 }
 
 export interface Dispatched {
-  /** From the start to the last handler; for one event. */
+  /** Time per event, from the start to the last handler. */
   readonly microseconds: number
-  /** Until the last one was settled, too. */
+  /** CPU time per event, until the last one was settled. */
   readonly cpuMicroseconds: number
 }
 
@@ -33,7 +33,7 @@ interface Backlog {
   readonly count: number
   readonly made: Awaited<ReturnType<(typeof STORES)[StoreName]['make']>>
   readonly opened: OpenStore
-  /** The receiver takes over from whoever admitted. */
+  /** Replaced once the receiver takes over from the code that admitted the events. */
   onWork: () => void
   close: () => Promise<void>
 }
@@ -44,7 +44,7 @@ const [storeName, concurrency] = process.argv.slice(2)
 let backlog: Backlog | undefined
 
 answerQuestions(async (asked): Promise<Admitted | Dispatched | Removed> => {
-  // Only the program `dispatch` asks.
+  // Only the program `dispatch` asks questions.
   const question = asked as DispatchQuestion
   if ('admit' in question) {
     backlog = await admitted(question.admit)
@@ -56,7 +56,7 @@ answerQuestions(async (asked): Promise<Admitted | Dispatched | Removed> => {
     backlog = undefined
     return { removed: true }
   }
-  if (backlog === undefined) throw new Error('Nothing was admitted.')
+  if (backlog === undefined) throw new Error('No events were admitted.')
   return dispatch(backlog)
 })
 

@@ -1,10 +1,10 @@
-/** A function for AWS Lambda in one file, as one is bundled: minified, all packages within, Node's own modules without. */
+/** An AWS Lambda function bundled into one file: minified, with all packages, without Node's own modules. */
 import { join } from 'node:path'
 import { build } from 'vite'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** The receiver, its handler, and a store that makes sense there; the client is one that is never asked. */
+/** The receiver, its handler, and a store that makes sense there; the client is never called. */
 export function sourceOfFunction(): string {
   const from = (file: string): string => JSON.stringify(join(ROOT, 'dist', file))
   return `
@@ -20,13 +20,13 @@ export const handler = lambdaHandler(receiver, 'status')
 
 interface Bundle {
   readonly code: string
-  /** The files that it is made of. */
+  /** The files that the bundle contains. */
   readonly modules: readonly string[]
-  /** What it still imports. */
+  /** The modules that it still imports. */
   readonly imports: readonly string[]
 }
 
-/** Of what `npm run build` built. */
+/** Bundles the output of `npm run build`. */
 export async function bundleFunction(): Promise<Bundle> {
   const built = await build({
     configFile: false,
@@ -35,7 +35,7 @@ export async function bundleFunction(): Promise<Bundle> {
     ssr: { noExternal: true },
     build: {
       ssr: true,
-      // What is loaded on demand (the doctor) stands in the same file.
+      // Code that is loaded on demand (the doctor) goes into the same file.
       rolldownOptions: { input: 'virtual:function', output: { codeSplitting: false, entryFileNames: 'index.mjs' } },
       write: false,
       minify: true,

@@ -1,9 +1,9 @@
-/** One keep-alive connection: a request, its answer, the next request. Reads no more of an answer than it must. */
+/** One keep-alive connection: a request, its answer, the next request. Parses only as much of an answer as it needs. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
 export interface Connection {
-  /** Resolves to the status of the answer by calling `answered`, which may send the next at once. */
+  /** Calls `answered` with the status of the answer; `answered` may send the next request at once. */
   send(request: Buffer, answered: (status: number) => void): void
   close(): void
 }
@@ -11,7 +11,7 @@ export interface Connection {
 const HEAD_END = '\r\n\r\n'
 const CHUNKED_END = '0\r\n\r\n'
 
-/** To several servers: each request goes to one of them, at random. `failed` hears of a connection that breaks. */
+/** Connections to several servers; each request goes to a random one. Calls `failed` if a connection breaks. */
 export async function openSpread(ports: readonly number[], failed: (error: Error) => void): Promise<Connection> {
   const open = await Promise.all(ports.map((port) => openConnection(port, failed)))
   return {
@@ -24,7 +24,7 @@ export async function openSpread(ports: readonly number[], failed: (error: Error
   }
 }
 
-/** `failed` hears of a connection that breaks, unless it was closed here. */
+/** Calls `failed` if the connection breaks, unless this side closed it. */
 async function openConnection(port: number, failed: (error: Error) => void): Promise<Connection> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
@@ -62,7 +62,7 @@ function isWhole(answer: string): boolean {
   const headEnd = answer.indexOf(HEAD_END)
   if (headEnd === -1) return false
   const bodyStart = headEnd + HEAD_END.length
-  // A 204 has neither, and ends with its head.
+  // A 204 has neither header and ends with its head.
   const announced = /\r\ncontent-length: *(\d+)/i.exec(answer)?.[1]
   if (announced !== undefined) return answer.length >= bodyStart + Number(announced)
   return /\r\ntransfer-encoding: *chunked/i.test(answer) ? answer.endsWith(CHUNKED_END) : true

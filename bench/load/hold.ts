@@ -1,14 +1,14 @@
-/** Strangers that fill a server: each sends a body in its own time, never the last byte, and comes again when it is cut off. */
+/** Slow clients that fill a server: each sends a body at its own pace, never the last byte, and reconnects when it is cut off. */
 import { connect, type Socket } from 'node:net'
 import { PATH } from './secrets.ts'
 
-/** How a stranger sends. */
+/** How a slow client sends. */
 export interface Pace {
-  /** At once. */
+  /** Sent at once. */
   readonly firstBytes: number
-  /** Then so many at a time. */
+  /** Sent in each following chunk. */
   readonly pieceBytes: number
-  /** 0: nothing more. */
+  /** Interval between chunks; 0 sends nothing more. */
   readonly everyMs: number
 }
 
@@ -20,11 +20,11 @@ export interface Holding {
 }
 
 export interface Held {
-  /** Lets go; how often a stranger was cut off. */
+  /** Closes the connections; returns how often clients were cut off. */
   release(): number
 }
 
-/** Not all at once, so that the server's backlog of new connections is not what is measured. */
+/** Spread out, so that the server's backlog of new connections does not affect the result. */
 const OPENED_AT_ONCE = 50
 const OPENED_EVERY_MS = 20
 

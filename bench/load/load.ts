@@ -1,4 +1,4 @@
-/** The load as the benchmark's programs see it. */
+/** The load as the benchmark programs use it. */
 import { ask } from '../processes/asking.ts'
 import { CORES, startPinned, type Core } from '../processes/pinned.ts'
 import type { Holding } from './hold.ts'
@@ -6,17 +6,17 @@ import type { LoadQuestion, LoadResult, Made, Released } from './process.ts'
 import type { ReportsWanted } from './requests.ts'
 
 interface Load {
-  /** Makes new reports, which every contender of a round gets. */
+  /** Makes new reports; every contender of a round receives the same ones. */
   make(wanted: ReportsWanted): Promise<void>
-  /** Sends each of them once. Rejects for a wrong answer. */
+  /** Sends each of them once. Rejects on a wrong answer. */
   send(
     to: Omit<Extract<LoadQuestion, { readonly sendTo: readonly number[] }>, 'sendTo'> & {
       readonly ports: readonly number[]
     },
   ): Promise<LoadResult>
-  /** Opens connections of strangers, until they are released. */
+  /** Opens slow connections and holds them until they are released. */
   hold(how: Holding): Promise<void>
-  /** How often one of them was cut off. */
+  /** Returns how often a connection was cut off. */
   release(): Promise<number>
   stop(): void
 }

@@ -1,4 +1,4 @@
-/** The load, a process of its own: makes reports, signs them for whoever is next, sends them. */
+/** The load, in a process of its own: makes reports, signs them for each contender and sends them. */
 import { holdConnections, type Held, type Holding } from './hold.ts'
 import { answerQuestions } from '../processes/asking.ts'
 import { makeReports, requestOf, type Report, type ReportsWanted } from './requests.ts'
@@ -6,7 +6,7 @@ import type { SchemeName } from './schemes.ts'
 import { sendAll } from './send.ts'
 
 export type LoadQuestion =
-  /** New reports; those before are forgotten. */
+  /** Makes new reports and discards the previous ones. */
   | { readonly make: ReportsWanted }
   | {
       /** Ports: each request goes to one of them. */
@@ -24,7 +24,7 @@ export interface Made {
 }
 
 export interface Released {
-  /** How often a stranger was cut off since it was told to hold. */
+  /** How often slow clients were cut off since they were opened. */
   readonly cutOff: number
 }
 
@@ -39,11 +39,11 @@ export interface LoadResult {
 
 let held: Held | undefined
 let reports: readonly Report[] = []
-/** Signed once a round, also where several contenders share a sender. */
+/** Signed once per round, even if several contenders share a scheme. */
 const signed = new Map<SchemeName, readonly Buffer[]>()
 
 answerQuestions(async (asked): Promise<Made | LoadResult | Released> => {
-  // Only `load.ts` asks.
+  // Only `load.ts` asks questions.
   const question = asked as LoadQuestion
   if ('make' in question) {
     signed.clear()
@@ -60,7 +60,7 @@ answerQuestions(async (asked): Promise<Made | LoadResult | Released> => {
   const { sendTo: ports, scheme } = question
   const requests = signed.get(scheme) ?? reports.map((report) => requestOf(report, scheme))
   signed.set(scheme, requests)
-  // What signing left behind is not collected while the clock runs.
+  // Collect the garbage of signing before the clock runs.
   globalThis.gc?.()
   const { latenciesMs, ...sent } = await sendAll(requests, { ...question, ports })
   const at = (share: number): number => latenciesMs[Math.ceil(latenciesMs.length * share) - 1] ?? NaN

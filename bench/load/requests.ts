@@ -1,4 +1,4 @@
-/** Distinct, freshly signed requests as they go over the wire, made beforehand so that sending costs next to nothing. */
+/** Distinct, freshly signed requests in wire format, made in advance so that sending costs next to nothing. */
 import { randomUUID } from 'node:crypto'
 import { callback } from 'messaging-webhooks/testing'
 import { SCHEMES, type SchemeName } from './schemes.ts'
@@ -8,18 +8,18 @@ export type Report = Readonly<Record<string, unknown>>
 
 export interface ReportsWanted {
   readonly count: number
-  /** About so many bytes a body; default: what a report has by itself, some 300. */
+  /** Approximate bytes of a body; default: the natural size of a report, about 300. */
   readonly bodyBytes?: number | undefined
-  /** Spread over so many projects; default: one. */
+  /** The number of projects that the requests are spread over; default: one. */
   readonly projects?: number | undefined
-  /** The words of each message's reports, in their order; default: one report a message. */
+  /** The statuses of each message's reports, in order; default: one report per message. */
   readonly statuses?: readonly string[] | undefined
 }
 
-/** Of so many messages come the first reports, then their second ones: those of one message are not under way at once. */
+/** Sends the first reports of many messages, then their second reports, so that reports of one message are never in flight together. */
 const MESSAGES_BETWEEN = 200
 
-/** As many reports; of as many messages, where `statuses` does not say otherwise. */
+/** This many reports, each of its own message unless `statuses` says otherwise. */
 export function makeReports({ count, bodyBytes, projects, statuses = ['success'] }: ReportsWanted): readonly Report[] {
   const messageIds = new Map<number, string>()
   return Array.from({ length: count }, (_, index) => {
@@ -37,14 +37,14 @@ export function makeReports({ count, bodyBytes, projects, statuses = ['success']
   })
 }
 
-/** Grown as a real report could be: by a list of items, not by one long text that every parser jumps over. */
+/** Padded as a real report could be: with a list of items, not with one long string that every parser skips. */
 function padded(report: Report, bodyBytes: number): Report {
   const missing = bodyBytes - JSON.stringify(report).length
   const item = 'an entry of the trace that some carriers attach'
   return { ...report, trace: Array.from({ length: Math.max(0, Math.round(missing / (item.length + 3))) }, () => item) }
 }
 
-/** A whole HTTP request. */
+/** A complete HTTP request. */
 export function requestOf(report: Report, scheme: SchemeName): Buffer {
   const { body, headers } = SCHEMES[scheme](report)
   const head = [

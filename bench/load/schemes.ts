@@ -1,6 +1,6 @@
 /**
- * How a report becomes a request: signed as each contender's sender signs, or not as it should be. Signed here by hand,
- * with nothing of the contenders' own code.
+ * Turns a report into a request, signed as each contender's sender signs it, or deliberately wrong. The signatures are computed
+ * here and share no code with the contenders.
  */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { signCallback } from 'messaging-webhooks/testing'
@@ -10,11 +10,11 @@ type Report = Readonly<Record<string, unknown>>
 
 interface Signed {
   readonly body: Buffer
-  /** Beside those that every request has. */
+  /** Headers in addition to those that every request has. */
   readonly headers: readonly string[]
 }
 
-/** Every scheme there is. */
+/** All signature schemes. */
 export const SCHEMES = {
   /** Our service: both proofs. */
   service: (report) => {
@@ -60,7 +60,7 @@ export const SCHEMES = {
 
 export type SchemeName = keyof typeof SCHEMES
 
-/** Standard Webhooks, and svix under its own names: id, time and body. */
+/** Standard Webhooks, and svix under its own header names: id, time and body. */
 function standardSigned(report: Report, prefix: 'svix' | 'webhook'): Signed {
   const body = withKey(report, AUTH_KEY)
   const id = `msg_${randomUUID()}`

@@ -1,4 +1,4 @@
-/** Sends requests over a number of connections, each once, and looks at every answer. */
+/** Sends each request once over a number of connections and checks every answer. */
 import { performance } from 'node:perf_hooks'
 import { sharedNowMs } from '../processes/clock.ts'
 import { openSpread, type Connection } from './connection.ts'
@@ -7,33 +7,33 @@ interface Sent {
   /** On the clock that all processes share. */
   readonly startedAtMs: number
   readonly lastAnswerAtMs: number
-  /** Of each answer but the first ones, from when its request was sent, or was due where a rate was asked for; sorted. */
+  /** Latency of each answer except the first ones, from when its request was sent, or was due at a fixed rate; sorted. */
   readonly latenciesMs: Float64Array
-  /** Of this process, for one of its core's seconds: near 1 it is the load that is measured, not the server. */
+  /** CPU time of this process per second of one core: near 1, the load is the limit, not the server. */
   readonly cpuShare: number
 }
 
 /**
- * The first answers of a round are not among the latencies: before it, all garbage was collected on purpose, and the server
- * had nothing to do while others ran. Of a fixed rate they would be half of the slowest hundredth.
+ * Excludes the first answers of a round from the latencies: all garbage was collected just before, and the server
+ * was idle while others ran. At a fixed rate they would make up half of the slowest hundredth.
  */
 const COLD_SHARE = 0.1
 
-/** How long to rest between two looks at what is due: this much later, at most, is something sent or an answer seen. */
+/** Interval between two checks of what is due. A request or an answer is late by at most this much. */
 const LOOK_EVERY_MS = 0.1
-const NOBODY = new Int32Array(new SharedArrayBuffer(4))
+const NEVER_NOTIFIED = new Int32Array(new SharedArrayBuffer(4))
 
 interface SendOptions {
-  /** Of the servers, over which the requests are spread at random. */
+  /** Ports of the servers; requests are spread over them at random. */
   readonly ports: readonly number[]
   readonly connections: number
-  /** Any other status is an error. */
+  /** The expected status; any other status is an error. */
   readonly expect: number
-  /** Requests a second; default: each connection sends its next as soon as it has an answer. */
+  /** Requests per second; default: each connection sends its next request as soon as it has an answer. */
   readonly rate?: number | undefined
 }
 
-/** Rejects at the first wrong answer and at the first connection that breaks. */
+/** Rejects at the first wrong answer and at the first broken connection. */
 export async function sendAll(requests: readonly Buffer[], options: SendOptions): Promise<Sent> {
   const { ports, connections, expect, rate } = options
   const latencies = new Float64Array(requests.length)
@@ -51,7 +51,7 @@ export async function sendAll(requests: readonly Buffer[], options: SendOptions)
     let missing = requests.length
     const idle: Connection[] = []
 
-    /** Sends the next request, where there is one and it is due. */
+    /** Sends the next request if there is one and it is due. */
     function sendNext(connection: Connection): void {
       const index = next
       const request = requests[index]
@@ -74,8 +74,8 @@ export async function sendAll(requests: readonly Buffer[], options: SendOptions)
     function sendDue(): void {
       for (const connection of idle.splice(0)) sendNext(connection)
       if (next === requests.length) return
-      // A look-out that never rests would take the core from whoever else is on it, a database for example.
-      Atomics.wait(NOBODY, 0, 0, LOOK_EVERY_MS)
+      // A busy loop would take CPU time from other processes on this core, for example a database.
+      Atomics.wait(NEVER_NOTIFIED, 0, 0, LOOK_EVERY_MS)
       setImmediate(sendDue)
     }
 

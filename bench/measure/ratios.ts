@@ -1,4 +1,4 @@
-/** Ratios of paired measurements: a machine that is slower for a while is slower for both. */
+/** Ratios of paired measurements: a machine that slows down slows down both. */
 
 export interface Spread {
   readonly median: number
@@ -6,7 +6,7 @@ export interface Spread {
   readonly most: number
 }
 
-/** `base` over `other`, round by round: of two times, how many times as fast the other is. */
+/** `base` over `other`, round by round: for times, how many times as fast the other one is. */
 export function ratioOf(base: readonly number[], other: readonly number[]): Spread {
   return spreadOf(other.map((value, round) => (base[round] ?? NaN) / value))
 }

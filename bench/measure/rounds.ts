@@ -1,4 +1,4 @@
-/** Interleaved rounds: every lane takes the same number of callbacks in each, right after the others. */
+/** Interleaved rounds: in each round every lane gets the same number of callbacks, right after the other lanes. */
 import type { ContenderName } from '../contenders/table.ts'
 import { CONTENDERS } from '../contenders/table.ts'
 import type { Contender, StartOptions } from '../contenders/contender.ts'
@@ -10,45 +10,45 @@ import type { SchemeName } from '../load/schemes.ts'
 import { startServers, type Servers } from '../server/servers.ts'
 import { CORES, type Cores } from '../processes/pinned.ts'
 
-/** One row of a report: a contender, and how it is sent to. */
+/** One row of a report: a contender, and how requests are sent to it. */
 export interface Lane {
   readonly label: string
   readonly contender: ContenderName
   readonly start?: StartOptions
-  /** Servers that share a store, and the callbacks. Default 1. */
+  /** The number of servers that share a store and the callbacks. Default 1. */
   readonly processes?: number
-  /** The folder of another checkout whose server this is; default: this one. */
+  /** The folder of another checkout whose server runs; default: this one. */
   readonly checkout?: string
-  /** Lanes of one key share a server process. Default: one of its own. */
+  /** Lanes with the same key share a server process. Default: a process of its own. */
   readonly shares?: string
-  /** Default: the contender's own. */
+  /** Default: the contender's own scheme. */
   readonly scheme?: SchemeName
   readonly expect?: number
-  /** Whether its handlers get what is sent. Default true; false for duplicates and what is refused. */
+  /** Whether its handlers run for what is sent. Default true; false for duplicates and refused requests. */
   readonly handled?: boolean
   readonly connections?: number
-  /** Of the reports that a round makes; default: those of the whole program. */
+  /** The reports that a round makes; default: those of the whole program. */
   readonly reports?: Omit<ReportsWanted, 'count'>
-  /** Gets reports of its own: where lanes share a server, it knows those of the one before. Default false. */
+  /** Makes separate reports: a shared server already knows those of the previous lane. Default false. */
   readonly fresh?: boolean
-  /** Requests a second; default: as many as go through. */
+  /** Requests per second; default: as many as possible. */
   readonly rate?: number
 }
 
 /** One lane in one round. */
 export interface Sample {
-  /** From the first request to the last answer or the last handler, whichever is later; for one callback. */
+  /** Time per callback, from the first request to the last answer or the last handler, whichever is later. */
   readonly microseconds: number
-  /** Of all threads of the server, for one callback; of all servers where there are several. */
+  /** CPU time per callback of all server threads; of all servers if there are several. */
   readonly cpuMicroseconds: number
-  /** Of the database server, for one callback; undefined where there is none or it cannot be had. */
+  /** CPU time per callback of the database server; undefined if there is no server or it cannot be read. */
   readonly databaseMicroseconds: number | undefined
   readonly p50Ms: number
   readonly p99Ms: number
   readonly rssBytes: number
-  /** Before the round, after a collection. */
+  /** Measured before the round, after a collection. */
   readonly heapBytes: number
-  /** Near 1 the load is the limit. */
+  /** Near 1, the load is the limit. */
   readonly loadCpuShare: number
 }
 
@@ -62,9 +62,9 @@ export interface RoundsOptions {
   readonly warmUps: number
   readonly callbacks: number
   readonly connections: number
-  /** A folder for a CPU profile of each server; undefined for none. */
+  /** The folder for a CPU profile of each server; undefined for no profile. */
   readonly profile?: string | undefined
-  /** Default: the servers on one, the load on another. */
+  /** Default: the servers on one core, the load on another. */
   readonly cores?: Cores | undefined
   /** Called before each round. */
   readonly onRound?: (round: number) => void
@@ -74,14 +74,14 @@ interface Entrant {
   readonly lane: Lane
   readonly server: Servers
   readonly database: DatabaseCpu | undefined
-  /** Of the server, which lanes may share. */
+  /** Counts of the server, which lanes may share. */
   readonly counts: { handled: number }
   readonly samples: Sample[]
 }
 
 /**
- * Runs all lanes. In each round another one is first, so that none always meets the machine as the same other left it;
- * lanes that share a server stay together and in their order.
+ * Runs all lanes. Each round starts with a different lane, so that no lane always follows the same other lane.
+ * Lanes that share a server stay together and in their order.
  */
 export async function runRounds(lanes: readonly Lane[], options: RoundsOptions): Promise<readonly Measured[]> {
   const { cores = CORES } = options
@@ -137,7 +137,7 @@ async function runLane(
   { callbacks, connections }: RoundsOptions,
 ): Promise<Sample> {
   const { scheme, answers } = CONTENDERS[lane.contender]
-  // What others left behind is collected before the clock runs.
+  // Collect the garbage of earlier lanes before the clock runs.
   const before = await server.settled(counts.handled, { gc: true })
   const databaseBeforeMs = await database?.readMs()
   const sent = await load.send({

@@ -13,10 +13,10 @@ export const admit: Step = {
       answered(store.admit([next()], nowMs))
       const { claims } = answered(store.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 60_000, exclude }))
       const [claim] = claims
-      if (claim === undefined) throw new Error('What was admitted was not due.')
+      if (claim === undefined) throw new Error('The admitted event was not due.')
       const { id, messageKey, token } = claim
       const [settled] = answered(store.settle([{ id, messageKey, token, outcome: 'done' }], nowMs))
-      if (settled !== true) throw new Error('What was claimed could not be settled.')
+      if (settled !== true) throw new Error('The claimed event could not be settled.')
       return settled
     }
   },

@@ -1,5 +1,5 @@
 /**
- * Do containers made by hand pay where members come and go all the time? Each beside the plain one, in a process of its own:
+ * Do hand-written containers pay off if members come and go all the time? Each runs next to the built-in one, in a process of its own:
  * `node bench/micro/containers.ts`.
  */
 import { getHeapStatistics } from 'node:v8'
@@ -11,10 +11,10 @@ import { textOf } from '../report/report.ts'
 const EVENTS = 500_000
 const AGEING = 1_024
 const ROUNDS = 5
-/** How many are in hand while another comes and the oldest goes. */
-const IN_HAND = [1, 16, 128, 1_000] as const
+/** The number of members in flight while a new one enters and the oldest leaves. */
+const IN_FLIGHT = [1, 16, 128, 1_000] as const
 
-/** What a container holds: about as large as an event in hand. */
+/** A member of a container: about as large as an event in flight. */
 interface Member {
   readonly key: string
   readonly body: readonly number[]
@@ -29,7 +29,7 @@ interface Container {
   remove(member: Member): void
 }
 
-/** By hand: linked lists as in `src/http/inflight.ts`, and what the dispatcher and the memory store had before. */
+/** Hand-written: linked lists as in `src/http/inflight.ts`, and the earlier containers of the dispatcher and the memory store. */
 const CONTAINERS: Readonly<Record<string, () => Container>> = {
   none: () => ({ add() {}, find: () => undefined, first: () => undefined, remove() {} }),
   map() {
@@ -111,20 +111,20 @@ const CONTAINERS: Readonly<Record<string, () => Container>> = {
 
 interface Question {
   readonly container: string
-  readonly inHand: number
+  readonly inFlight: number
 }
 
 interface Measured {
-  /** CPU of all threads for one event. */
+  /** CPU time of all threads per event. */
   readonly nanoseconds: number
   readonly mostHeapBytes: number
 }
 
 const keyOf = (serial: number): string => Math.imul(serial, 0x9e3779b1).toString(16).padStart(8, '0').repeat(4)
 
-/** A member comes, is looked up twice, and the oldest one goes. */
-function churn(container: Container, inHand: number, events: number): number {
-  const ring: (Member | undefined)[] = new Array<undefined>(inHand).fill(undefined)
+/** Adds a member, looks it up twice, and removes the oldest one. */
+function churn(container: Container, inFlight: number, events: number): number {
+  const ring: (Member | undefined)[] = new Array<undefined>(inFlight).fill(undefined)
   let most = 0
   for (let serial = 0; serial < events; serial += 1) {
     const member: Member = {
@@ -136,8 +136,8 @@ function churn(container: Container, inHand: number, events: number): number {
     container.find(member.key)
     container.add(member)
     container.first()
-    const oldest = ring[serial % inHand]
-    ring[serial % inHand] = member
+    const oldest = ring[serial % inFlight]
+    ring[serial % inFlight] = member
     if (oldest !== undefined) {
       container.find(oldest.key)
       container.remove(oldest)
@@ -147,16 +147,16 @@ function churn(container: Container, inHand: number, events: number): number {
   return most
 }
 
-function measure({ container: name, inHand }: Question): Measured {
+function measure({ container: name, inFlight }: Question): Measured {
   const make = CONTAINERS[name]
-  if (make === undefined) throw new Error(`There is no container ${name}.`)
-  churn(make(), inHand, EVENTS / 10)
+  if (make === undefined) throw new Error(`Unknown container: ${name}.`)
+  churn(make(), inFlight, EVENTS / 10)
   const container = make()
-  churn(container, inHand, AGEING)
-  // What is in hand over two collections is old from then on.
+  churn(container, inFlight, AGEING)
+  // A member that stays in flight over two collections is old from then on.
   for (let times = 0; times < 3; times += 1) globalThis.gc?.({ type: 'minor' })
   const before = process.cpuUsage()
-  const mostHeapBytes = churn(container, inHand, EVENTS)
+  const mostHeapBytes = churn(container, inFlight, EVENTS)
   const { user, system } = process.cpuUsage(before)
   return {
     nanoseconds: ((user + system) * 1_000) / EVENTS,
@@ -168,21 +168,21 @@ const middle = (numbers: readonly number[]): number => numbers.toSorted((a, b) =
 
 async function main(): Promise<void> {
   const rows: string[][] = []
-  for (const inHand of IN_HAND) {
+  for (const inFlight of IN_FLIGHT) {
     const samples = new Map<string, Measured[]>(Object.keys(CONTAINERS).map((name) => [name, []]))
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const [container, measured] of samples) {
         const child = startPinned(new URL(import.meta.url), ['child'], CORES.server)
-        measured.push(await ask<Measured>(child, { container, inHand }))
+        measured.push(await ask<Measured>(child, { container, inFlight }))
         child.disconnect()
       }
     }
     for (const [container, measured] of samples) {
       const of = (field: keyof Measured): number => middle(measured.map((one) => one[field]))
-      rows.push([container, String(inHand), of('nanoseconds').toFixed(0), (of('mostHeapBytes') / 2 ** 20).toFixed(0)])
+      rows.push([container, String(inFlight), of('nanoseconds').toFixed(0), (of('mostHeapBytes') / 2 ** 20).toFixed(0)])
     }
   }
-  const head = ['container', 'in hand', 'ns CPU', 'most MiB']
+  const head = ['container', 'in flight', 'ns CPU', 'most MiB']
   console.log(
     textOf({ title: 'Containers whose members come and go', notes: [], tables: [{ head, rows }], data: rows }),
   )

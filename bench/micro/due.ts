@@ -1,5 +1,5 @@
 /**
- * What is due when, in the memory store's heap and in a sorted array: CPU for an entry that is put in and comes out later.
+ * The memory store's heap of due times compared with a sorted array: CPU per entry that is added and later removed.
  * `node bench/micro/due.ts`
  */
 import { popDue, pushDue, type Due } from '../../src/stores/memory/due-heap.ts'
@@ -40,7 +40,7 @@ function sortedArray(): Queue {
 
 const QUEUES = { heap, 'sorted array': sortedArray } as const
 
-/** Most are due at once, one in ten at a time of its own: a retry, or the end of a gap. */
+/** Most entries are due at once; one in ten has a time of its own, as for a retry or the end of a reorder wait. */
 function nanosecondsOf(queue: Queue, waiting: number): number {
   let sequence = 0
   const push = (): void => {
@@ -50,7 +50,7 @@ function nanosecondsOf(queue: Queue, waiting: number): number {
   const churn = (entries: number): void => {
     for (let left = entries; left > 0; left -= 1) {
       push()
-      if (queue.first() === undefined) throw new Error('What was put in is not there.')
+      if (queue.first() === undefined) throw new Error('The added entry is missing.')
       queue.pop()
     }
   }
@@ -67,7 +67,7 @@ const rows = WAITING.flatMap((waiting) =>
 )
 console.log(
   textOf({
-    title: 'What is due when',
+    title: 'Queue of due times',
     notes: [],
     tables: [{ head: ['queue', 'waiting', 'ns CPU'], rows }],
     data: rows,

@@ -1,9 +1,9 @@
-/** Events as the inbox gets them, each new. */
+/** Events as the inbox receives them, each new. */
 import { newEvent } from '../../src/inbox/new-event.ts'
 import type { NewEvent } from '../../src/inbox/store.ts'
 import { eachInTurn, type SampleCallback } from './samples.ts'
 
-/** Made anew with an identity of its own at each call. */
+/** Each call makes a new event with its own idempotency key. */
 export function freshEvents(): () => NewEvent {
   let serial = 0
   const templates = eachInTurn((sample) => eventOf(sample))

@@ -1,5 +1,5 @@
 /**
- * What the memory store remembers of settled messages: CPU for an event, and bytes of heap for a message known.
+ * Cost of settled messages in the memory store: CPU per event, and bytes of heap per known message.
  * `node bench/micro/known.ts`
  */
 import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
@@ -23,7 +23,7 @@ async function open(maxEvents: number): Promise<OpenStore> {
   return memoryStore({ maxEvents }).open({ onWork() {} })
 }
 
-/** Each event of a message of its own, admitted under a lease and settled. */
+/** Admits each event under a lease and settles it; each belongs to its own message. */
 async function fill(store: OpenStore, next: () => NewEvent, events: number): Promise<void> {
   const request = { limit: 1, nowMs: NOW_MS, leaseUntilMs: NOW_MS + 60_000, exclude: new Set<string>() }
   for (let left = events; left > 0; left -= 1) {
@@ -69,7 +69,7 @@ async function main(): Promise<void> {
     ])
   }
   const head = ['known', 'ns CPU an event', 'bytes a message known']
-  console.log(textOf({ title: 'What is known of settled messages', notes: [], tables: [{ head, rows }], data: rows }))
+  console.log(textOf({ title: 'Known settled messages', notes: [], tables: [{ head, rows }], data: rows }))
 }
 
 if (process.argv[2] === 'child')

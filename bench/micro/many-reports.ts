@@ -1,6 +1,6 @@
 /**
- * What very many reports of one message cost each, beside the first ones: a record is bounded, so that must not grow with them.
- * Each report is new, is admitted with a lease and settled, in batches of ten; CPU time of this process, for a server works beside it.
+ * Cost of each report of one message with very many reports, compared with its first ones. A record is bounded, so the cost must not grow.
+ * Each report is new, admitted with a lease and settled, in batches of ten. Measures the CPU time of this process, not of the server.
  *
  *     node bench/micro/many-reports.ts        # REPORTS (10,000) in each store
  */
@@ -16,7 +16,7 @@ import { freshEvents } from './events.ts'
 const REPORTS = Number(process.env['REPORTS'] ?? 10_000)
 const BATCH = 10
 const MEASURED = 200
-/** Of other messages, so that the first reports do not pay for compiling. */
+/** Reports of other messages, so that the first measured reports do not include compilation. */
 const WARM_UP = 2_000
 const LEASE_MS = 60_000
 const MOST_LOOKS = 1_000

@@ -1,4 +1,4 @@
-/** Measures one step in a process of its own, where no other step has shaped the compiled code. */
+/** Measures one step in a process of its own, in which no other step has shaped the compiled code. */
 import { getHeapStatistics } from 'node:v8'
 import { do_not_optimize, measure } from 'mitata'
 import { answerQuestions } from '../processes/asking.ts'
@@ -7,7 +7,7 @@ import { STEPS } from './table.ts'
 export interface StepResult {
   readonly microseconds: number
   readonly p99Microseconds: number
-  /** Of heap, for one call. */
+  /** Bytes of heap per call. */
   readonly bytes: number
 }
 
@@ -17,7 +17,7 @@ answerQuestions(async (asked): Promise<StepResult> => {
   const run = STEPS[step].prepare()
   const first = run()
   const isAsync = first instanceof Promise
-  // Two at once would count each other's work as theirs.
+  // Two questions at once would count each other's work.
   await first
   const { p50, p99, heap } = await measure(
     isAsync

@@ -1,4 +1,4 @@
-/** Bodies and headers for the steps: distinct, so that nothing is answered from a cache of the last one. */
+/** Distinct bodies and headers for the steps, so that no result comes from a cache of the previous call. */
 import { signCallback } from 'messaging-webhooks/testing'
 import { readSentBody, type ReadBody } from '../../src/verify/body.ts'
 import { makeReports } from '../load/requests.ts'
@@ -13,7 +13,7 @@ export interface SampleCallback {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** Calls `use` with one after the other, round and round. */
+/** Calls `use` with each sample in turn, repeatedly. */
 export function eachInTurn<T>(use: (sample: SampleCallback) => T): () => T {
   const samples = makeReports({ count: COUNT }).map((report) => sampleOf({ ...report, authKey: AUTH_KEY }))
   let next = 0

@@ -1,6 +1,6 @@
-/** One step of the pipeline, measured alone, so that a regression has an address. */
+/** One step of the pipeline, measured alone, so that a regression can be located. */
 export interface Step {
   readonly what: string
-  /** Returns what is measured. Throws where its result is wrong: nobody needs the speed of a failure. */
+  /** Returns the measured work. Throws if its result is wrong: the speed of a failure is meaningless. */
   readonly prepare: () => () => unknown
 }

@@ -1,7 +1,7 @@
 /**
- * How much dearer the first events of a fresh process are than those after 50,000: CPU, compilation included, from the body's
- * bytes to the settlement with the memory store, without HTTP. Beside it the same of the least that proves and reads a callback,
- * for what no code could do better. `npx node bench/micro/warm-up.ts`
+ * Extra cost of the first events of a fresh process compared with those after 50,000: CPU, compilation included, from the body's
+ * bytes to the settlement with the memory store, without HTTP. Also measures the minimum that verifies and reads a callback,
+ * as a lower bound for any code. `npx node bench/micro/warm-up.ts`
  */
 import { createReceiver } from '../../src/index.ts'
 import { callback, signCallback } from '../../src/testing/index.ts'
@@ -28,7 +28,7 @@ interface Callback {
   readonly body: Buffer
 }
 
-/** What takes callbacks, and how to see that it has taken them. */
+/** Accepts callbacks, and shows that it accepted them. */
 interface Taker {
   take(callback: Callback): unknown
   settle(): Promise<unknown>
@@ -78,7 +78,7 @@ async function measure(makeTaker: () => Promise<Taker>): Promise<Measured> {
   await took(FIRST, LATER)
   const later = await took(LATER, LATER + FIRST)
   const taken = await taker.taken()
-  if (taken !== callbacks.length) throw new Error(`Of ${callbacks.length} callbacks ${taken} were taken.`)
+  if (taken !== callbacks.length) throw new Error(`${taken} of ${callbacks.length} callbacks were accepted.`)
   return { first, later }
 }
 

@@ -1,18 +1,18 @@
 /** Questions and answers between two processes: one question at a time, one answer each. */
 import type { ChildProcess } from 'node:child_process'
 
-/** What a child says where it could not do what was asked. */
+/** A child's answer if it could not do what was asked. */
 interface Failed {
   readonly failed: string
 }
 
-/** Asks a child. Rejects with what it says has failed, and where it ends without an answer. */
-export function ask<Told extends object>(child: ChildProcess, question: object): Promise<Told> {
+/** Asks a child. Rejects with the failure that the child reports, or if it ends without an answer. */
+export function ask<Answer extends object>(child: ChildProcess, question: object): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const onMessage = (told: unknown): void => {
+    const onMessage = (message: unknown): void => {
       done()
-      // Both ends are ours: a child answers each question in its own type, or says that it failed.
-      const answer = told as Told | Failed
+      // Both ends are ours: a child answers each question in its own type, or reports a failure.
+      const answer = message as Answer | Failed
       if ('failed' in answer) reject(new Error(answer.failed))
       else resolve(answer)
     }
@@ -30,9 +30,9 @@ export function ask<Told extends object>(child: ChildProcess, question: object):
   })
 }
 
-/** The child's end: answers every question, and ends with its parent. */
+/** The child's side: answers every question, and ends with its parent. */
 export function answerQuestions(answer: (question: unknown) => Promise<object>): void {
-  const tell = (told: object): void => void process.send?.(told)
+  const tell = (message: object): void => void process.send?.(message)
   process.on('message', (question: unknown) => {
     answer(question).then(tell, (error: unknown) =>
       tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),

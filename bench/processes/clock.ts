@@ -1,6 +1,6 @@
-/** A clock that all processes of one machine share: both ends of a measurement may be in different ones. */
+/** A clock that all processes of one machine share: a measurement may start and end in different processes. */
 
-/** Milliseconds since some moment before every process of this benchmark. */
+/** Milliseconds since an arbitrary moment before every process of this benchmark. */
 export function sharedNowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }

@@ -1,4 +1,4 @@
-/** Child processes on a core of their own, so that server and load do not take each other's time. */
+/** Pins child processes to cores of their own, so that server and load do not compete for CPU time. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -6,28 +6,28 @@ import { fileURLToPath } from 'node:url'
 /** Where a process may run: on this core, or on any. */
 export type Core = number | 'any'
 
-/** Where the servers run, and where the load. */
+/** Where the servers run, and where the load runs. */
 export interface Cores {
   readonly server: Core
   readonly load: Core
 }
 
-/** The core of every server, and the one of the load. */
+/** The core of every server, and the core of the load. */
 export const CORES = { server: 0, load: 1 } as const satisfies Cores
 
-/** For several servers at once: on one core together, no number of them could be faster than one. */
+/** For several servers at once: on one shared core, more servers could never be faster than one. */
 export const ANY_CORES: Cores = { server: 'any', load: 'any' }
 
 const canPin =
   availableParallelism() > 1 &&
   Object.values(CORES).every((core) => spawnSync('taskset', ['-c', String(core), 'true']).status === 0)
 
-/** For the report's head. */
+/** Shown at the top of the report. */
 export const PINNING = canPin
   ? `servers on core ${CORES.server}, load on core ${CORES.load}, where no program says otherwise`
-  : 'not pinned: there is no taskset, or only one core'
+  : 'not pinned: taskset is missing, or only one core'
 
-/** Starts a program of ours with a channel for questions. */
+/** Starts one of our programs with a channel for questions. */
 export function startPinned(
   program: URL,
   args: readonly string[],

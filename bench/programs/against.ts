@@ -1,4 +1,4 @@
-/** Is this checkout faster than another one? Before and after a change, in one run. */
+/** Is this checkout faster than another one? Compares before and after a change in one run. */
 import { CONTENDERS, contenderNames } from '../contenders/table.ts'
 import { runRounds } from '../measure/rounds.ts'
 import { FIGURES_NOTE } from '../report/format.ts'

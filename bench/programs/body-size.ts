@@ -1,4 +1,4 @@
-/** How does the cost grow with the size of a body? Beside the limit, whose cost grows too. */
+/** How does the cost grow with the size of a body? The limit's cost grows too and is shown next to it. */
 import { runRounds, type Lane } from '../measure/rounds.ts'
 import { FIGURES_NOTE } from '../report/format.ts'
 import type { Report } from '../report/report.ts'
@@ -8,9 +8,9 @@ import { describeRounds, roundsOf } from './program.ts'
 
 const KIB = 1_024
 const SIZES = [300, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 255 * KIB] as const
-/** What the load holds of one round. */
+/** Memory that the load holds in one round. */
 const MOST_BYTES = 64 * KIB * KIB
-/** However few a round has of the large ones: a server runs as compiled code after so many. */
+/** Minimum number of large callbacks in a round: a server runs compiled code after this many. */
 const LEAST_WARM_UPS = 2_000
 const CONTENDERS = ['node-http-verified', 'node-http-memory'] as const
 

@@ -1,4 +1,4 @@
-/** How fast is a backlog handed over, from each store beside memory? */
+/** How fast does the receiver dispatch a backlog, from each store compared with memory? */
 import type { ChildProcess } from 'node:child_process'
 import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { createDatabases } from '../database/databases.ts'
@@ -57,14 +57,14 @@ export async function runDispatch(settings: Settings): Promise<Report> {
     }
   } finally {
     for (const { child } of entrants) {
-      // One that has ended has said why.
+      // A child that has ended has reported why.
       if (child.connected) await remove(child)
       if (child.connected) child.disconnect()
     }
     await databases.close()
   }
   return {
-    title: 'Handing over a backlog',
+    title: 'Dispatching a backlog',
     notes: [
       `${rounds} interleaved rounds after ${warmUps} of warm-up; in each and for each row ${events} events of as many messages, ` +
         'admitted to a store of their own before the clock runs. Ratios: the median of those of each round (least-most).',

@@ -1,4 +1,4 @@
-/** What each contender does and does not do, for a table beside the figures: a rate says little without it. */
+/** What each contender does and does not do, next to the figures: a rate alone says little. */
 import { CONTENDERS } from '../contenders/table.ts'
 import type { Measured } from '../measure/rounds.ts'
 import type { Table } from '../report/report.ts'

@@ -1,4 +1,4 @@
-/** Is a callback that comes a second time taken at least as fast as the first time, in every store? */
+/** Does every store accept a duplicate at least as fast as the first arrival? */
 import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { runRounds, type Lane } from '../measure/rounds.ts'
 import { DATABASE_NOTE, FIGURES_NOTE } from '../report/format.ts'

@@ -1,4 +1,4 @@
-/** What does a request cost that nobody's service sent? Small ones by their rate, 256 KiB by the CPU time they take. */
+/** What does a forged request cost? Small ones by their rate, 256 KiB by the CPU time they take. */
 import { runRounds, type Lane } from '../measure/rounds.ts'
 import { FIGURES_NOTE } from '../report/format.ts'
 import type { Report } from '../report/report.ts'
@@ -6,7 +6,7 @@ import type { Settings } from '../settings.ts'
 import { besideFirst, dataOf } from './lanes.ts'
 import { describeRounds, roundsOf } from './program.ts'
 
-/** Just under the default `maxBodyBytes`, whatever the signing adds. */
+/** Just under the default `maxBodyBytes`, whatever the signature adds. */
 const LARGE_BYTES = 255 * 1_024
 const MOST_LARGE = 100
 const PROJECTS = 50
@@ -46,7 +46,7 @@ export async function runForged(settings: Settings): Promise<Report> {
   const largeMeasured = await runRounds(
     [
       ...lanesOf('one project', { reports }),
-      // The first project's name stands in none of the bodies that name none; those try every pair.
+      // Bodies that name no project make the receiver try every pair, so none of them contains the first project's name.
       ...lanesOf('many projects', { start: { projects: PROJECTS }, reports: { ...reports, projects: 1 } }),
     ],
     large,

@@ -1,4 +1,4 @@
-/** How long does an answer take at half of what a store can take, memory beside the durable ones? */
+/** How long does an answer take at half of a store's maximum rate, in memory compared with the durable stores? */
 import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { ratioOf, spreadOf } from '../measure/ratios.ts'
 import { runRounds, type Lane } from '../measure/rounds.ts'
@@ -14,7 +14,7 @@ export async function runHalfLoad(settings: Settings): Promise<Report> {
   const lane = (store: StoreName): Lane => ({ label: STORES[store].label, contender: `node-http-${store}` })
   const full = await runRounds(stores.map(lane), roundsOf(settings, { rounds: Math.min(3, settings.rounds) }))
   const rates = full.map(({ samples }) => 1e6 / spreadOf(samples.map((sample) => sample.microseconds)).median)
-  // Each at half of its own, and memory at the half of each other one too, for the same load to be compared.
+  // Each store runs at half of its own maximum; memory also runs at half of each other maximum, to compare at equal load.
   const lanes = stores.flatMap((store, index): readonly Lane[] => {
     const rate = (rates[index] ?? 0) / 2
     const own = { ...lane(store), rate }

@@ -1,4 +1,4 @@
-/** How does the cost grow with the number of handlers that are attached? */
+/** How does the cost grow with the number of attached handlers? */
 import { runRounds } from '../measure/rounds.ts'
 import { FIGURES_NOTE } from '../report/format.ts'
 import type { Report } from '../report/report.ts'

@@ -1,4 +1,4 @@
-/** Does a store that knows a million messages take longer for the next one? And what does each cost it in memory? */
+/** Does a store that knows a million messages take longer for the next one? How much memory does each message cost? */
 import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { spreadOf } from '../measure/ratios.ts'
 import { runRounds, type Lane, type Measured } from '../measure/rounds.ts'
@@ -9,11 +9,11 @@ import { besideFirst, dataOf } from './lanes.ts'
 import { describeRounds, roundsOf } from './program.ts'
 
 const KNOWN = [1_000, 10_000, 100_000, 1_000_000] as const
-/** A quick look fills no disk. */
+/** Keeps the disk usage of a quick run small. */
 const MOST_QUICKLY = 10_000
-/** Two kilobytes of a server's memory each, and that server may be somebody's. */
+/** Each message takes two kilobytes of a server's memory, and the server may be in use by others. */
 const MOST_IN_REDIS = 100_000
-/** What a round sends is known in the next: many of them would make the first row a store that knows as many. */
+/** Messages of one round are known in the next. Too many would turn the first row into a store that knows as many. */
 const MOST_CALLBACKS = 2_000
 
 export async function runKnown(settings: Settings): Promise<Report> {
@@ -50,7 +50,7 @@ function countsFor(store: StoreName, { known, quick }: Settings): readonly numbe
   return KNOWN.filter((count) => count <= most)
 }
 
-/** The difference of two heaps after a collection, which both have taken the same callbacks beside. */
+/** The difference of two heaps after a collection; both processes have also accepted the same callbacks. */
 function heapTable(measured: readonly Measured[]): Table {
   const heapOf = ({ samples }: Measured): number => spreadOf(samples.map((sample) => sample.heapBytes)).median
   const [first, ...others] = measured

@@ -1,15 +1,15 @@
-/** For programs that compare a few rows with the first of each group. */
+/** Shared by programs that compare a few rows with the first row of each group. */
 import { ratioOf } from '../measure/ratios.ts'
 import type { Measured, Sample } from '../measure/rounds.ts'
 import { figuresFor, hasDatabase, ratio } from '../report/format.ts'
 import type { Table } from '../report/report.ts'
 
-/** Every row's rate and CPU time beside the first one's; that of the database too, where it is known. */
+/** Every row's rate and CPU time relative to the first row; the database's CPU time too, where it is known. */
 export function besideFirst(title: string, measured: readonly Measured[]): Table {
   const first = measured[0]?.samples ?? []
   const withDatabase = hasDatabase(measured)
   const figures = figuresFor(measured)
-  // Turned round: how many times the first one's cost this is.
+  // Inverted: a multiple of the first row's cost.
   const cost = (samples: readonly Sample[], of: (sample: Sample) => number): string =>
     ratio(ratioOf(samples.map(of), first.map(of)))
   return {

@@ -11,7 +11,7 @@ const QUICK_CPU_MS = 50
 
 export async function runMicro({ only, quick }: Settings): Promise<Report> {
   const steps = Object.entries(STEPS).filter(([name]) => only?.includes(name) ?? true)
-  if (steps.length === 0) throw new Error(`There is no such step. There are: ${Object.keys(STEPS).join(', ')}.`)
+  if (steps.length === 0) throw new Error(`Unknown step. Use one of: ${Object.keys(STEPS).join(', ')}.`)
   const measured: (StepResult & { readonly step: string })[] = []
   for (const [step] of steps) {
     const child = startPinned(new URL('../micro/process.ts', import.meta.url), [], CORES.server)

@@ -1,4 +1,4 @@
-/** What does it cost to take a callback, beside what others ask for less work, and beside the least that can be done? */
+/** What does accepting a callback cost, compared with libraries that do less work and with the minimum possible? */
 import type { Contender } from '../contenders/contender.ts'
 import { CONTENDERS, contenderNames, contendersHere, type ContenderName } from '../contenders/table.ts'
 import { ratioOf, type Spread } from '../measure/ratios.ts'
@@ -58,7 +58,7 @@ function ratesTable(rows: readonly (Measured & { readonly rate: Spread; readonly
   }
 }
 
-/** Each of ours beside each of the others: a ratio of two medians would be no paired one. */
+/** Each of our rows against each other row. Dividing two medians would not give a paired ratio. */
 function pairsTable(measured: readonly Measured[]): Table {
   const ours = measured.filter(({ lane }) => isOurs(lane.contender))
   const times = ({ samples }: Measured): readonly number[] => samples.map((sample) => sample.microseconds)

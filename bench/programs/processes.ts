@@ -1,4 +1,4 @@
-/** Does a second process on the same store take more callbacks, and a third? */
+/** Does a second process on the same store increase the rate of callbacks, and a third? */
 import { STORES, storesHere, type StoreEntry, type StoreName } from '../contenders/stores.ts'
 import { runRounds, type Lane, type Measured, type Sample } from '../measure/rounds.ts'
 import { ANY_CORES } from '../processes/pinned.ts'
@@ -9,7 +9,7 @@ import { besideFirst, dataOf } from './lanes.ts'
 import { describeRounds, roundsOf } from './program.ts'
 
 const PROCESSES = [1, 2, 3] as const
-/** The reports of a message, which any of the processes may get. */
+/** The reports of a message; any of the processes may receive each. */
 const STATUSES = ['queued', 'success'] as const
 
 export async function runProcesses(settings: Settings): Promise<Report> {

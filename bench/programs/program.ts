@@ -8,7 +8,7 @@ export interface Program {
   readonly run: (settings: Settings) => Promise<Report>
 }
 
-/** The settings as rounds need them; says on the error stream how far they are. */
+/** The settings in the form that rounds need. Prints progress to the error stream. */
 export function roundsOf(settings: Settings, changes: Partial<RoundsOptions> = {}): RoundsOptions {
   const options = { ...settings, ...changes }
   return {

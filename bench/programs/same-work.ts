@@ -1,4 +1,4 @@
-/** What would somebody use instead, and how fast is that? The same work: prove, keep, once, hand over, mark done. */
+/** How fast are the alternatives at the same work: verify, store, deduplicate, dispatch, mark as done? */
 import type { Contender } from '../contenders/contender.ts'
 import { STORES, storesHere, type StoreEntry, type StoreName } from '../contenders/stores.ts'
 import { CONTENDERS, type ContenderName } from '../contenders/table.ts'
@@ -12,7 +12,7 @@ import { describeRounds, roundsOf } from './program.ts'
 
 interface Alternative {
   readonly contender: ContenderName
-  /** As many times as fast this receiver is to be. */
+  /** The speed that this receiver must reach, as a multiple of the other one's. */
   readonly target: number
 }
 
@@ -47,11 +47,11 @@ export async function runSameWork(settings: Settings): Promise<Report> {
   const samplesOf = (contender: ContenderName): readonly Sample[] =>
     measured.find(({ lane }) => lane.contender === contender)?.samples ?? []
   return {
-    title: 'The same work: proven, kept, once, handed over and marked done',
+    title: 'The same work: verified, stored, deduplicated, dispatched and marked as done',
     notes: [
       describeRounds(options),
-      'All in Express 5, one process; every callback is kept before its 204.',
-      'Ratios say how many times as much the other one takes: above 1, this receiver is faster or cheaper.',
+      'All in Express 5, one process; every callback is stored before its 204.',
+      'Ratios: cost of the other tool divided by cost of this receiver; above 1, this receiver is faster or cheaper.',
       'ours by rate: callbacks a second until the last handler ran; by CPU, by DB: the CPU time of the server’s process, of the database server.',
       `On the disk: ${(await durabilities(works)).join('; ')}.`,
       ...names.flatMap(settingsNote),
@@ -116,7 +116,7 @@ function workTable(
   }
 }
 
-/** What the other one takes over what ours takes. */
+/** Cost of the other tool divided by cost of this receiver. */
 function ratiosOf(
   own: readonly Sample[],
   other: readonly Sample[],

@@ -1,4 +1,4 @@
-/** What do strangers with slow, large bodies cost the callbacks of others, and in memory? */
+/** What do clients that send large bodies slowly cost other callbacks, and how much memory do they take? */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pace } from '../load/hold.ts'
 import { startLoad } from '../load/load.ts'
@@ -8,46 +8,46 @@ import { startServer } from '../server/server.ts'
 import type { Settings } from '../settings.ts'
 
 const BODY_BYTES = 250_000
-const STRANGERS = [300, 1_000]
-const QUICK_STRANGERS = [50]
+const SLOW_CLIENTS = [300, 1_000]
+const QUICK_CLIENTS = [50]
 
-/** Each by itself; none ever sends its last byte, and who is cut off comes again at once. */
+/** The pace of each client. None ever sends its last byte; a client that is cut off reconnects at once. */
 const PACES: Readonly<Record<string, Pace>> = {
-  nobody: { firstBytes: 0, pieceBytes: 0, everyMs: 0 },
+  'no clients': { firstBytes: 0, pieceBytes: 0, everyMs: 0 },
   '25 KB/s': { firstBytes: 0, pieceBytes: 2_500, everyMs: 100 },
   '40 KB/s': { firstBytes: 0, pieceBytes: 4_000, everyMs: 100 },
-  'all at once and silence': { firstBytes: BODY_BYTES - 1, pieceBytes: 0, everyMs: 0 },
-  'one piece and silence': { firstBytes: 65_536, pieceBytes: 0, everyMs: 0 },
-  'now and then a piece': { firstBytes: 65_536, pieceBytes: 32_768, everyMs: 1_500 },
-  'a byte now and then': { firstBytes: 20_000, pieceBytes: 1, everyMs: 90 },
+  'all at once, then silence': { firstBytes: BODY_BYTES - 1, pieceBytes: 0, everyMs: 0 },
+  'one chunk, then silence': { firstBytes: 65_536, pieceBytes: 0, everyMs: 0 },
+  'a chunk at intervals': { firstBytes: 65_536, pieceBytes: 32_768, everyMs: 1_500 },
+  'a byte at intervals': { firstBytes: 20_000, pieceBytes: 1, everyMs: 90 },
 }
 
-/** Callbacks meanwhile: of about 300 bytes, and large ones. */
+/** Callbacks sent meanwhile: small ones of about 300 bytes, and large ones. */
 const SMALL = { rate: 100, seconds: 10, connections: 100, bodyBytes: undefined }
 const LARGE = { rate: 2, seconds: 10, connections: 20, bodyBytes: 200_000 }
 const QUICK_SECONDS = 2
-/** So that the strangers hold what they can when the first callback comes. */
+/** Gives the slow clients time to hold all they can before the first callback arrives. */
 const AHEAD_MS = 3_000
 const WEIGHED_EVERY_MS = 100
 
 export async function runSlow({ quick, only }: Settings): Promise<Report> {
   const measured: Measured[] = []
-  for (const strangers of quick ? QUICK_STRANGERS : STRANGERS)
+  for (const clients of quick ? QUICK_CLIENTS : SLOW_CLIENTS)
     for (const pace of Object.keys(PACES))
-      if (only === undefined || only.includes(pace)) measured.push(await measure(strangers, pace, quick))
+      if (only === undefined || only.includes(pace)) measured.push(await measure(clients, pace, quick))
   return {
-    title: 'Slow strangers',
+    title: 'Slow clients',
     notes: [
-      `Each stranger sends a body of ${BODY_BYTES} bytes but the last one at its pace, and comes again when it is cut off.`,
-      `Meanwhile come ${SMALL.rate} callbacks of about 300 bytes and ${LARGE.rate} of ${LARGE.bodyBytes} bytes a second, and all of them ` +
-        'must be answered 204. RSS is the most that was seen above what it was before, with garbage; held is what buffers hold at the end, without. `maxInflightBytes` is 64 MiB.',
+      `Each slow client sends a body of ${BODY_BYTES} bytes without the last one at its pace, and reconnects when it is cut off.`,
+      `Meanwhile ${SMALL.rate} callbacks of about 300 bytes and ${LARGE.rate} of ${LARGE.bodyBytes} bytes arrive each second; all of them ` +
+        'must be answered 204. RSS: the largest increase seen, garbage included. held: what buffers hold at the end, after a collection. `maxInflightBytes` is 64 MiB.',
       'Targets: small ones within 200 ms (p99), none above 1 s.',
     ],
     tables: [
       {
         head: [
           'pace',
-          'strangers',
+          'clients',
           'p50 ms',
           'p99 ms',
           'max ms',
@@ -57,9 +57,9 @@ export async function runSlow({ quick, only }: Settings): Promise<Report> {
           'held MiB',
           'cut off/s',
         ],
-        rows: measured.map(({ pace, strangers, small, large, rssBytes, heldBytes, cutOffPerSecond }) => [
+        rows: measured.map(({ pace, clients, small, large, rssBytes, heldBytes, cutOffPerSecond }) => [
           pace,
-          String(strangers),
+          String(clients),
           ...[small.p50Ms, small.p99Ms, small.maxMs, large.p50Ms, large.maxMs].map((ms) => ms.toFixed(1)),
           `+${mebibytes(rssBytes)}`,
           mebibytes(heldBytes),
@@ -79,7 +79,7 @@ interface Latencies {
 
 interface Measured {
   readonly pace: string
-  readonly strangers: number
+  readonly clients: number
   readonly small: Latencies
   readonly large: Latencies
   readonly rssBytes: number
@@ -87,7 +87,7 @@ interface Measured {
   readonly cutOffPerSecond: number
 }
 
-async function measure(strangers: number, pace: string, quick: boolean): Promise<Measured> {
+async function measure(clients: number, pace: string, quick: boolean): Promise<Measured> {
   const [holding, small, large] = [startLoad(), startLoad(), startLoad()]
   const server = await startServer('node-http-memory')
   const weighing = new AbortController()
@@ -109,7 +109,7 @@ async function measure(strangers: number, pace: string, quick: boolean): Promise
     const how = PACES[pace] ?? { firstBytes: 0, pieceBytes: 0, everyMs: 0 }
     await holding.hold({
       port: server.port,
-      connections: pace === 'nobody' ? 0 : strangers,
+      connections: pace === 'no clients' ? 0 : clients,
       bodyBytes: BODY_BYTES,
       pace: how,
     })
@@ -127,7 +127,7 @@ async function measure(strangers: number, pace: string, quick: boolean): Promise
     if (ofSmall === undefined || ofLarge === undefined) throw new Error('Both kinds are sent.')
     return {
       pace,
-      strangers,
+      clients,
       small: ofSmall,
       large: ofLarge,
       rssBytes: rssBytes - before.rssBytes,

@@ -1,4 +1,4 @@
-/** The benchmark's programs: the command line and its help come from here. */
+/** The benchmark programs. The command line and its help read this table. */
 import { runAgainst } from './against.ts'
 import { runBodySize } from './body-size.ts'
 import { runConnections } from './connections.ts'
@@ -16,19 +16,22 @@ import { runSlow } from './slow.ts'
 import type { Program } from './program.ts'
 
 export const PROGRAMS = {
-  'same-work': { what: 'Beside what else keeps, hands over and marks done, in each store.', run: runSameWork },
-  peers: { what: 'Every contender beside the least that verified work costs.', run: runPeers },
-  duplicates: { what: 'Callbacks that come twice, in every store.', run: runDuplicates },
+  'same-work': {
+    what: 'Compared with other tools that store, dispatch and mark as done, in each store.',
+    run: runSameWork,
+  },
+  peers: { what: 'Every contender compared with the minimum cost of verified work.', run: runPeers },
+  duplicates: { what: 'Duplicate callbacks, in every store.', run: runDuplicates },
   forged: { what: 'Bad digests, bad keys and garbage; 256 KiB of them too.', run: runForged },
   'half-load': { what: 'How long an answer takes at half load, in every store.', run: runHalfLoad },
   known: { what: 'Cost against the number of messages known, and memory for each.', run: runKnown },
   processes: { what: 'One to three receiver processes on one Postgres or Redis.', run: runProcesses },
-  dispatch: { what: 'How fast a backlog is handed over, from every store.', run: runDispatch },
+  dispatch: { what: 'How fast the receiver dispatches a backlog, from every store.', run: runDispatch },
   'body-size': { what: 'Cost against the size of the body.', run: runBodySize },
   connections: { what: 'Cost against the number of connections.', run: runConnections },
   handlers: { what: 'Cost against the number of handlers.', run: runHandlers },
-  slow: { what: 'What strangers with slow, large bodies cost others, and in memory.', run: runSlow },
-  against: { what: 'This checkout beside another one, built, in the folder --checkout.', run: runAgainst },
+  slow: { what: 'Effect of clients with slow, large bodies on other callbacks and on memory.', run: runSlow },
+  against: { what: 'This checkout compared with another built one, in the folder --checkout.', run: runAgainst },
   micro: { what: 'Each step of the pipeline alone: microseconds and bytes.', run: runMicro },
 } as const satisfies Readonly<Record<string, Program>>
 

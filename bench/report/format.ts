@@ -1,8 +1,8 @@
-/** Figures as the tables show them. */
+/** Formats figures for the tables. */
 import { spreadOf, type Spread } from '../measure/ratios.ts'
 import type { Measured, Sample } from '../measure/rounds.ts'
 
-/** Empty where one of the two is not known. */
+/** Empty if one of the two values is unknown. */
 export const ratio = ({ median, least, most }: Spread): string =>
   Number.isNaN(median) ? '' : `${median.toFixed(2)} (${least.toFixed(2)}-${most.toFixed(2)})`
 
@@ -17,7 +17,7 @@ interface Columns {
   readonly of: (samples: readonly Sample[]) => readonly string[]
 }
 
-/** The columns that a row has beside its ratios; the one of the database only where one of the rows has such a figure. */
+/** The columns of a row besides its ratios; includes the database column only if one of the rows has that figure. */
 export function figuresFor(measured: readonly Pick<Measured, 'samples'>[]): Columns {
   const withDatabase = hasDatabase(measured)
   return {
@@ -45,7 +45,7 @@ function databaseFigure(samples: readonly Sample[]): string {
 }
 
 export const DATABASE_NOTE =
-  'µs DB: CPU time of the whole database server, for one callback, whoever else uses it; empty where it cannot be had (Postgres: on another machine, or no Linux).'
+  'µs DB: CPU time of the whole database server, for one callback, other users of it included; empty if it cannot be read (Postgres on another machine, or a system other than Linux).'
 
 export const FIGURES_NOTE =
   'µs CPU: of the whole server process, for one callback. load %: how busy the load was; near 100 it was the limit. heap: before a round, after a collection.'

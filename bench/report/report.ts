@@ -1,11 +1,11 @@
-/** What a program of the benchmark hands back: rows for people, data for machines, and bars where they say more. */
+/** The result of a benchmark program: rows for people, data for machines, and bars where they help. */
 
 export interface Report {
   readonly title: string
-  /** How to read it. */
+  /** How to read the tables. */
   readonly notes: readonly string[]
   readonly tables: readonly Table[]
-  /** Everything that was measured. */
+  /** All measurements, for `--json`. */
   readonly data: unknown
   readonly chart?: Chart
 }
@@ -20,7 +20,7 @@ export interface Chart {
   readonly bars: readonly { readonly label: string; readonly value: number; readonly ours: boolean }[]
 }
 
-/** As text: the first column to the left, the others to the right. */
+/** As text: the first column left-aligned, the others right-aligned. */
 export function textOf({ title, notes, tables }: Report): string {
   const parts = [title, '='.repeat(title.length), ...notes, '']
   for (const { head, rows } of tables) {

@@ -1,4 +1,4 @@
-/** A bar chart as plain SVG: readable on a light page and on a dark one. */
+/** A bar chart as plain SVG, readable on a light page and on a dark one. */
 import type { Chart } from './report.ts'
 
 const WIDTH = 760

@@ -1,4 +1,4 @@
-/** A server, a process of its own: one contender, and nothing of the others in its memory or its compiled code. */
+/** A server in a process of its own: one contender, with no other contender in its memory or compiled code. */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CONTENDERS, type ContenderName } from '../contenders/table.ts'
@@ -8,11 +8,11 @@ import { sharedNowMs } from '../processes/clock.ts'
 
 export type ServerQuestion =
   | { readonly listen: true }
-  /** Waits until so many callbacks in all have come to their end; `gc`: and collects garbage before it weighs. */
+  /** Waits until this many callbacks have completed in total. `gc`: collects garbage before measuring memory. */
   | { readonly settled: number; readonly gc: boolean }
-  /** Waits for the end of all of them, and asks how many of them this process has handled since its start. */
+  /** Waits until all callbacks have completed; asks how many of them this process has handled since its start. */
   | { readonly share: true }
-  /** Weighs as it is, whatever is under way. */
+  /** Measures memory at once, without waiting for work in progress. */
   | { readonly weigh: true; readonly gc: boolean }
   | { readonly close: true; readonly remove: boolean }
 
@@ -25,13 +25,13 @@ export interface Share {
 }
 
 export interface ServerState {
-  /** When the last handler was called, on the clock that all processes share; 0 for none. */
+  /** When the last handler was called, on the clock that all processes share; 0 if none was called. */
   readonly lastHandledAtMs: number
-  /** Of all threads, since the start. */
+  /** CPU time of all threads since the start. */
   readonly cpuMs: number
   readonly rssBytes: number
   readonly heapBytes: number
-  /** Outside of the heap. */
+  /** Memory outside the heap. */
   readonly bufferBytes: number
 }
 
@@ -39,17 +39,17 @@ export interface Closed {
   readonly closed: true
 }
 
-/** What a collection leaves to be swept afterwards, on the same core, belongs to it and not to the round. */
+/** Pause after a collection: sweeping runs on the same core afterwards and must not count against the round. */
 const SWEPT_BYTES_A_MS = 1_048_576
 
 const [name = '', options = '{}'] = process.argv.slice(2)
-// The parent takes both from the same tables.
+// The parent takes both names from the same tables.
 const contender = CONTENDERS[name as ContenderName]
 const running = await contender.start(JSON.parse(options) as StartOptions)
 const { server, tally } = running
 
 answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed> => {
-  // Only `server.ts` asks.
+  // Only `server.ts` asks questions.
   const question = asked as ServerQuestion
   if ('listen' in question) {
     await once(server.listen(0, '127.0.0.1'), 'listening')

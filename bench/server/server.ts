@@ -1,4 +1,4 @@
-/** A contender's process as the benchmark's programs see it. */
+/** A contender's process as the benchmark programs use it. */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ContenderName } from '../contenders/table.ts'
@@ -9,23 +9,23 @@ import type { Closed, Listening, ServerQuestion, ServerState, Share } from './pr
 
 export interface ServerHandle {
   readonly port: number
-  /** Waits for the handlers of `handled` callbacks in all, and rejects where they were not as many. */
+  /** Waits for the handlers of `handled` callbacks in total. Rejects if the number differs. */
   settled(handled: number, options?: { readonly gc?: boolean }): Promise<ServerState>
-  /** Waits for the handlers of whatever was taken, by this process or others; resolves to how many ran in this one. */
+  /** Waits for the handlers of every accepted callback, in any process; resolves to the number that ran in this one. */
   handled(): Promise<number>
-  /** As it is now, whatever is under way. */
+  /** Measures the current state without waiting for work in progress. */
   weigh(options?: { readonly gc?: boolean }): Promise<ServerState>
-  /** `remove`: and takes away what it kept, which no other process uses. Default true. */
+  /** `remove`: also deletes its stored data, which no other process uses. Default true. */
   close(options?: { readonly remove: boolean }): Promise<void>
 }
 
 export interface HowToStart {
   readonly options?: StartOptions | undefined
-  /** A folder for a CPU profile; undefined for none. */
+  /** The folder for a CPU profile; undefined for no profile. */
   readonly profile?: string | undefined
-  /** The folder of another checkout, built, whose server runs instead; undefined for this one. */
+  /** The folder of another built checkout whose server runs instead; undefined for this one. */
   readonly checkout?: string | undefined
-  /** Default: the core of the servers. */
+  /** Default: the core reserved for servers. */
   readonly core?: Core | undefined
 }
 
@@ -52,7 +52,7 @@ export async function startServer(
       try {
         await ask<Closed>(child, { close: true, remove } satisfies ServerQuestion)
       } finally {
-        // It ends by itself, so that a profile is written.
+        // The process ends by itself so that it writes its profile.
         child.disconnect()
       }
     },

@@ -1,4 +1,4 @@
-/** One server of a contender, or several that share the place where their events are. */
+/** One server of a contender, or several that share a store. */
 import type { ContenderName } from '../contenders/table.ts'
 import { newPlace } from '../contenders/stores.ts'
 import type { ServerState } from './process.ts'
@@ -6,12 +6,12 @@ import { startServer, type HowToStart, type ServerHandle } from './server.ts'
 
 export interface Servers {
   readonly ports: readonly number[]
-  /** Waits for the handlers of `handled` callbacks in all, whichever process ran them; rejects where they were not as many. */
+  /** Waits for the handlers of `handled` callbacks in total, in any process. Rejects if the number differs. */
   settled(handled: number, options?: { readonly gc?: boolean }): Promise<ServerState>
   close(): Promise<void>
 }
 
-/** The first one makes the place, the last one removes it. */
+/** The first server creates the store, the last one removes it. */
 export async function startServers(
   name: ContenderName,
   { processes = 1, options, ...how }: HowToStart & { readonly processes?: number | undefined },
@@ -31,7 +31,7 @@ export async function startServers(
   return {
     ports: started.map(({ port }) => port),
     async settled(handled, ways) {
-      // One alone has all of them, and says so itself; of several, nobody knows beforehand how many each gets.
+      // A single server handles all of them and checks that itself. With several, the share of each is not known in advance.
       const shares = processes === 1 ? [handled] : await Promise.all(started.map((server) => server.handled()))
       const sum = shares.reduce((all, share) => all + share, 0)
       if (sum !== handled)
@@ -42,7 +42,7 @@ export async function startServers(
   }
 }
 
-/** Of all processes together. */
+/** The sum over all processes. */
 function sumOf(states: readonly ServerState[]): ServerState {
   const sum = (of: (state: ServerState) => number): number => states.reduce((all, state) => all + of(state), 0)
   return {

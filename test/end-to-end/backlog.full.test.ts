@@ -1,6 +1,6 @@
 /**
- * A start with many events that wait (`npm run test:memory`: 100,000, all of which are handed over): it costs what a start on an empty file costs, and they come out in
- * order.
+ * A start with a large backlog (`npm run test:memory`: 100,000 events, all of them dispatched): it costs as much as a start on an empty
+ * file, and the events are dispatched in order.
  */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -17,16 +17,16 @@ import {
   KEY_OF_DEAD,
   UPDATE,
 } from '../../src/stores/sqlite/records.ts'
-import { handedOver, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
+import { dispatchedEvents, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const WHOLE = process.env['EVENTS'] !== undefined
 const MESSAGES = WHOLE ? 25_000 : 8_000
-/** The places of a message's events, as they arrive: the third comes first. */
+/** The positions of a message's events in order of arrival: the third arrives first. */
 const ARRIVAL = [3, 1, 4, 2]
 const EVENTS = MESSAGES * ARRIVAL.length
 const MESSAGES_A_BATCH = 500
-/** So many are handed over at least. */
+/** The minimum number of events that are dispatched. */
 const SLICE = 3_000
 
 async function fill(path: string): Promise<void> {
@@ -41,7 +41,7 @@ async function fill(path: string): Promise<void> {
   await store.close()
 }
 
-/** What a start costs until the first new callback is answered; the app goes on, its handlers held. */
+/** The cost of a start until the first new callback is answered; the app goes on with its handlers held. */
 async function begin(folder: string) {
   const app = await startInboxApp({ folder, held: true, synchronous: 'OFF' })
   const status = await app.post(callback.smsDelivery({ messageId: 'new' }))
@@ -64,7 +64,7 @@ test(`a start with ${EVENTS} waiting events is as light as one with none`, { tim
     )
   expect([empty.status, full.status]).toEqual([204, 204])
   expect(full.cpuMs - empty.cpuMs).toBeLessThan(1_000)
-  // The events themselves are about 700 bytes each.
+  // The events themselves take about 700 bytes each.
   expect(full.memory.heap - empty.memory.heap).toBeLessThan(5e6)
   expect(full.memory.threadHeap - empty.memory.threadHeap).toBeLessThan(5e6)
   if (WHOLE) expect(full.memory.rss - empty.memory.rss).toBeLessThan(40e6)
@@ -78,11 +78,11 @@ test(`a start with ${EVENTS} waiting events is as light as one with none`, { tim
   expect(heap - full.memory.heap).toBeLessThan(5e6)
   expect(threadHeap - full.memory.threadHeap).toBeLessThan(5e6)
 
-  // Asked before the log is read, for an event leaves the store only after it was written there.
+  // Query the store before reading the log: an event leaves the store only after its line was written.
   const stillLeft = await left()
   const places = new Map<string, string>()
   let given = 0
-  for (const { messageId, status } of handedOver(folder)) {
+  for (const { messageId, status } of dispatchedEvents(folder)) {
     if (messageId === 'new') continue
     given += 1
     places.set(messageId, `${places.get(messageId) ?? ''}${status.slice(messageId.length)}`)
@@ -92,7 +92,7 @@ test(`a start with ${EVENTS} waiting events is as light as one with none`, { tim
   expect(given).toBeGreaterThan(WHOLE ? EVENTS - 1 : SLICE)
 })
 
-test('nothing that is asked for each event looks through a table, or sorts', async () => {
+test('no query that runs for each event scans a table or sorts', async () => {
   const path = join(ownFolder(), 'inbox.db')
   await (await sqliteStore(path).open({ onWork() {} })).close()
   const db = new DatabaseSync(path)

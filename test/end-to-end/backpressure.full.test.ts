@@ -1,15 +1,15 @@
-/** Handlers slower than arrivals: the answers do not wait for them, and what waits is in the store, not in the process. */
+/** Handlers slower than arrivals: answers do not wait for handlers, and the backlog is in the store, not in the process. */
 import net from 'node:net'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { AUTH_KEY, handedOver, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
+import { AUTH_KEY, dispatchedEvents, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const MESSAGES = Number(process.env['EVENTS'] ?? '12000') >= 100_000 ? 30_000 : 1_000
 const STATES = ['sent', 'delivered', 'read'] as const
 const CONNECTIONS = 16
 
-/** Sends each message's callbacks one after the other, over connections of their own; returns the times of the answers. */
+/** Sends each message's callbacks one after the other, over separate connections; returns the times of the answers. */
 async function sendAll(url: string, prefix: string): Promise<readonly number[]> {
   const times: number[] = []
   let next = 0
@@ -38,7 +38,7 @@ async function sendAll(url: string, prefix: string): Promise<readonly number[]> 
   return times.toSorted((a, b) => a - b)
 }
 
-test('a growing backlog makes answers no slower and the process no larger', { timeout: 600_000 }, async () => {
+test('a growing backlog slows no answer down and does not grow the process', { timeout: 600_000 }, async () => {
   const folder = ownFolder()
   const app = await startInboxApp({ folder, synchronous: 'NORMAL', concurrency: 16 })
   await sendAll(app.url, 'warm')
@@ -53,19 +53,19 @@ test('a growing backlog makes answers no slower and the process no larger', { ti
   const during = await app.ask<Memory>({ ask: 'memory' })
   const p99 = (times: readonly number[]): number => times[Math.floor(times.length * 0.99)] ?? NaN
   console.log(
-    `${unsettled} events wait: p99 of the answers ${p99(slow).toFixed(1)} ms, beside ${p99(fast).toFixed(1)} ms with ` +
-      `fast handlers; heap ${megabytes(before.heap)} and then ${megabytes(during.heap)}, store's thread ` +
-      `${megabytes(before.threadHeap)} and then ${megabytes(during.threadHeap)}`,
+    `${unsettled} events wait: p99 of the answers ${p99(slow).toFixed(1)} ms, compared with ${p99(fast).toFixed(1)} ms with ` +
+      `fast handlers; heap ${megabytes(before.heap)}, later ${megabytes(during.heap)}, store's thread ` +
+      `${megabytes(before.threadHeap)}, later ${megabytes(during.threadHeap)}`,
   )
-  // All are answered, and most of them wait: so no answer waited for a handler.
+  // All are answered while most of them wait, so no answer waited for a handler.
   expect(unsettled).toBeGreaterThan((MESSAGES * STATES.length) / 2)
-  // In the process, the bodies and records alone would be more than a kilobyte an event.
+  // In the process, bodies and records alone would take more than a kilobyte per event.
   expect(during.heap + during.threadHeap - before.heap - before.threadHeap).toBeLessThan(2e6 + unsettled * 100)
 
   await app.ask({ ask: 'behave', slowMs: 0 })
   expect(await app.ask({ ask: 'drain', deadlineMs: 300_000 })).toBe(true)
   const given = new Map<string, string>()
-  for (const { messageId, status } of handedOver(folder))
+  for (const { messageId, status } of dispatchedEvents(folder))
     given.set(messageId, `${given.get(messageId) ?? ''} ${status}`)
   expect(given.size).toBe(3 * MESSAGES)
   expect(new Set(given.values())).toEqual(new Set([' sent delivered read']))

@@ -1,6 +1,6 @@
 /**
- * The connection to the server is cut at every byte of what it says, and of what it is told: while it opens, admits,
- * claims, settles, counts and replays. A run takes a fixed choice of the places, `EVERY_BYTE=1` takes them all.
+ * Cuts the connection to the server at every byte in either direction: while it opens, admits,
+ * claims, settles, counts and replays. A run takes a fixed selection of positions, `EVERY_BYTE=1` takes them all.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { titleWith } from '../support/skipping.ts'
 
 const STEP = process.env['EVERY_BYTE'] === undefined ? 2_503 : Number(process.env['STEP'] ?? '1')
 const PATIENT = { timeout: STEP > 1_000 ? 300_000 : 7_200_000 }
-/** A lease lasts two handlers' time and 10 s. Where no answer told of one, the event is back when it is over. */
+/** A lease lasts twice the handler timeout plus 10 s. If the answer with a lease was lost, the event returns when the lease expires. */
 const HANDLER_TIMEOUT_MS = 500
 const BACK = { timeout: 60_000, interval: 10 }
 const SLOW_MS = 5_000
@@ -26,7 +26,7 @@ const DRIVERS = [
   { driver: 'ioredis', engine: REDIS, client: 'ioredis' },
 ] as const
 
-/** The tests wait for leases more than they work, so they run at once. */
+/** The tests mostly wait for leases, so they run at once. */
 type Context = Pick<TestContext, 'expect' | 'onTestFinished'>
 
 const servers = new Map<string, EngineServer>()
@@ -49,7 +49,7 @@ async function proxyFor({ engine }: (typeof DRIVERS)[number], { onTestFinished }
   return proxy
 }
 
-/** A receiver on a store of its own behind the proxy, and what its handlers were given. */
+/** A receiver on a store of its own behind the proxy, and what its handlers received. */
 async function receiverBehind(
   driver: (typeof DRIVERS)[number],
   port: number,
@@ -83,9 +83,9 @@ async function receiverBehind(
     async close() {
       server.closeAllConnections()
       server.close()
-      const begunMs = performance.now()
+      const startedMs = performance.now()
       await receiver.close()
-      return performance.now() - begunMs
+      return performance.now() - startedMs
     },
   }
 }
@@ -101,7 +101,7 @@ async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
     }
 }
 
-/** Finds the dead letter of that message, and replays it until its handler has had it. */
+/** Finds the dead letter of that message, and replays it until its handler has received it. */
 async function replay({ receiver, handled, expect }: Running, messageId: string): Promise<void> {
   const find = async (): Promise<string | undefined> =>
     (await untilItWorks(() => receiver.deadLetters.list())).items.find(
@@ -115,10 +115,10 @@ async function replay({ receiver, handled, expect }: Running, messageId: string)
   handled.areBroken = true
 }
 
-/** Everything that a receiver asks of its store; resolves to the answers, and how long the last event took. */
+/** Everything that a receiver asks of its store; resolves to the answers, and the duration of the last event. */
 async function use(running: Running, nth: number) {
   const { receiver, url, handled, expect } = running
-  const begunMs = performance.now()
+  const startedMs = performance.now()
   const answered: string[] = []
   const statuses: number[] = []
   for (const [messageId, status] of [
@@ -135,7 +135,7 @@ async function use(running: Running, nth: number) {
   await receiver.messageState(`m${nth}`).catch(() => {})
   await receiver.stats().catch(() => {})
   if (answered.includes(`broken${nth} delivered`)) await replay(running, `broken${nth}`)
-  return { answered, statuses, lagMs: performance.now() - begunMs }
+  return { answered, statuses, lagMs: performance.now() - startedMs }
 }
 
 const cases = [
@@ -149,7 +149,7 @@ for (const driver of DRIVERS) {
   const reason = process.env['CI'] === 'true' ? undefined : driver.engine.missing()
   describe.skipIf(reason !== undefined)(titleWith(reason, driver.driver), () => {
     test.concurrent.for(cases)(
-      'what is answered is dispatched once: $direction, spool $spooled',
+      'dispatches every answered event once: $direction, spool $spooled',
       PATIENT,
       async (each, context) => {
         const { expect } = context
@@ -181,7 +181,7 @@ for (const driver of DRIVERS) {
       },
     )
 
-    test.concurrent('a store whose opening was cut anywhere is opened again', PATIENT, async (context) => {
+    test.concurrent('reopens a store after a cut anywhere in its opening', PATIENT, async (context) => {
       const proxy = await proxyFor(driver, context)
       proxy.cutAfter('reply', Infinity)
       const first = await receiverBehind(driver, proxy.port, true, context)
@@ -199,10 +199,10 @@ for (const driver of DRIVERS) {
       }
     })
 
-    test.concurrent('answers that come byte by byte are answers', PATIENT, async (context) => {
+    test.concurrent('reads answers that arrive byte by byte', PATIENT, async (context) => {
       const proxy = await proxyFor(driver, context)
       proxy.dribbles = true
-      // Slow as it is on a busy machine, it is not away.
+      // However slow a busy machine is, the store is not unavailable.
       const running = await receiverBehind(driver, proxy.port, true, context, 60_000)
       await running.receiver.start()
       const { answered } = await use(running, 0)

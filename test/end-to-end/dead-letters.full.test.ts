@@ -1,7 +1,7 @@
-/** Events that no handler takes, on a disk: they outlive the process, and so does how often they were tried. */
+/** Events that no handler accepts, on a disk: they outlive the process, and so does their attempt count. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { handedOver, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
+import { dispatchedEvents, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const RETRY = { attempts: 3, initialDelayMs: 20, maxDelayMs: 20 }
@@ -10,7 +10,7 @@ const POISONED = ['poison-a', 'poison-b', 'poison-c', 'poison-d', 'poison-e']
 const chatApp = (messageId: string, status: string): object =>
   callback.chatApp({ statuses: { message_id: messageId, status } })
 
-/** All of them, two a page. */
+/** All dead letters, two per page. */
 async function deadLetters(app: InboxApp): Promise<DeadLetterPage['items']> {
   const items = []
   for (let after: string | undefined; ;) {
@@ -30,7 +30,7 @@ test('a poisoned event is moved to the dead letters with its error, later ones g
     for (const status of ['sent', 'delivered']) expect(await first.post(chatApp(messageId, status))).toBe(204)
   expect(await first.ask({ ask: 'drain', deadlineMs: 15_000 })).toBe(true)
   await first.kill()
-  const tried = handedOver(folder)
+  const tried = dispatchedEvents(folder)
   for (const messageId of POISONED)
     expect(tried.filter((given) => given.messageId === messageId)).toEqual([
       ...[1, 2, 3].map((attempt) => ({ messageId, status: 'sent', type: 'message.sent', attempt, replay: false })),
@@ -50,7 +50,7 @@ test('a poisoned event is moved to the dead letters with its error, later ones g
   for (const { id } of letters) expect(await second.ask({ ask: 'replay', id, force: id === forced?.id })).toBe(true)
   expect(await second.ask({ ask: 'replay', id: forced?.id ?? '', force: false })).toBe(false)
   expect(await second.ask({ ask: 'drain', deadlineMs: 15_000 })).toBe(true)
-  const replayed = handedOver(folder).slice(tried.length)
+  const replayed = dispatchedEvents(folder).slice(tried.length)
   expect(replayed).toHaveLength(POISONED.length)
   for (const letter of letters)
     expect(replayed).toContainEqual({
@@ -63,16 +63,16 @@ test('a poisoned event is moved to the dead letters with its error, later ones g
   expect(await second.ask({ ask: 'stats' })).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('attempts are counted on from where a killed process left them', async () => {
+test('continues the attempt count of a killed process', async () => {
   const folder = ownFolder()
   const slowRetry = { attempts: 2, initialDelayMs: 1_000, maxDelayMs: 1_000 }
   const first = await startInboxApp({ folder, retry: slowRetry, handlerTimeoutMs: 1_000 })
   await first.post(chatApp('poison-r', 'sent'))
-  await expect.poll(() => handedOver(folder).length, { timeout: 30_000 }).toBeGreaterThan(0)
+  await expect.poll(() => dispatchedEvents(folder).length, { timeout: 30_000 }).toBeGreaterThan(0)
   await expect.poll(() => first.ask({ ask: 'stats' }), { timeout: 30_000 }).toMatchObject({ running: 0 })
   await first.kill()
   const second = await startInboxApp({ folder, retry: slowRetry, handlerTimeoutMs: 1_000 })
   expect(await second.ask({ ask: 'drain', deadlineMs: 18_000 })).toBe(true)
-  expect(handedOver(folder).map(({ attempt }) => attempt)).toEqual([1, 2])
+  expect(dispatchedEvents(folder).map(({ attempt }) => attempt)).toEqual([1, 2])
   expect(await second.ask({ ask: 'stats' })).toMatchObject({ unsettled: 0, deadLetters: 1 })
 })

@@ -1,7 +1,7 @@
 /**
- * A 204 means that the event is on the disk, which no kill can show: what a process has written outlives it. So the
- * receiver's system calls are traced under load, and each answer must come after the sync of what it was given for.
- * The same with syncs left out shows that the tests would notice. `CALLBACKS` says how many (`npm run test:fsync`).
+ * A 204 means that the event is on the disk. A kill cannot show this, because written data outlives the process. So this test traces the
+ * receiver's system calls under load: each answer must come after the sync of its event.
+ * Runs with syncs left out show that the test detects them. `CALLBACKS` sets the number (`npm run test:fsync`).
  */
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { readTrace, startTraced, whyNoStrace } from './strace.ts'
 import { checkSyncOrder, markOf, type SyncOrder } from './sync-order.ts'
 
 const CALLBACKS = Number(process.env['CALLBACKS'] ?? '300')
-/** For a test of the tests a few do. */
+/** Enough for a test that checks the detection itself. */
 const FEW = 100
 const TIME = { timeout: 60_000 + CALLBACKS * 50 }
 const CLIENTS = 8
@@ -24,14 +24,14 @@ const LOOK_EVERY_MS = 50
 const AUTH_KEY = 'auth-key-of-the-fsync-test'
 
 interface Traced extends SyncOrder {
-  /** What the service counted. */
+  /** The answers that the service counted. */
   readonly answered: number
   readonly refused: number
 }
 
 interface Load extends Partial<SyncedPlan> {
   readonly callbacks?: number
-  /** The store comes back when so many callbacks have been answered. */
+  /** The store becomes available again after this many answers. */
   readonly backAfter?: number
   readonly inject?: string
 }
@@ -44,7 +44,7 @@ async function trace({ callbacks = CALLBACKS, backAfter, inject, ...plan }: Load
   const output = join(folder, 'trace')
   const full: SyncedPlan = {
     synchronous: 'FULL',
-    away: false,
+    isUnavailable: false,
     spoolSyncs: true,
     ...plan,
     authKey: AUTH_KEY,
@@ -53,7 +53,7 @@ async function trace({ callbacks = CALLBACKS, backAfter, inject, ...plan }: Load
   const program = new URL('./programs/synced-app.ts', import.meta.url)
   const app = startTraced({ program, args: [JSON.stringify(full)], output, inject })
   onTestFinished(() => void app.kill())
-  // What the program sends first; where it dies before, the test ends here.
+  // The program's first message; if the program dies before it, the test fails here.
   const [started] = (await Promise.race([once(app, 'message'), once(app, 'exit')])) as [{ port: number }]
   const agent = new http.Agent({ keepAlive: true })
   const counts = { answered: 0, refused: 0 }
@@ -86,12 +86,12 @@ function send(agent: http.Agent, port: number, messageId: string): Promise<numbe
   })
 }
 
-/** Where nothing can be traced, a test is skipped and says why; in CI it fails, for there it must run. */
+/** Skips the test with a reason if system calls cannot be traced; in CI it fails instead, because it must run there. */
 function traced(name: string, run: () => Promise<void>): void {
   if (reason === undefined) test(name, TIME, run)
   else if (process.env['CI'] === 'true')
     test(name, () => {
-      throw new Error(`This must run here, but ${reason}.`)
+      throw new Error(`This test must run in CI, but ${reason}.`)
     })
   else {
     test.skip(`${name} (${reason})`)
@@ -112,48 +112,48 @@ traced('SQLite: each 204 comes after the sync of its transaction', async () => {
   expect(result.violations).toEqual({})
 })
 
-traced('SQLite without syncs is noticed', async () => {
+traced('detects SQLite without syncs', async () => {
   const result = await trace({ synchronous: 'OFF', callbacks: FEW })
   print('SQLite, synchronous OFF', result)
   expect(result.violations['answered before the sync']).toBeGreaterThan(0)
 })
 
 traced('spool: each 204 comes after the sync of its record', async () => {
-  const result = await trace({ away: true })
+  const result = await trace({ isUnavailable: true })
   print('Spool', result)
   expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
   expect(result.violations).toEqual({})
 })
 
-traced('a spool without syncs is noticed', async () => {
-  const result = await trace({ away: true, spoolSyncs: false, callbacks: FEW })
+traced('detects a spool without syncs', async () => {
+  const result = await trace({ isUnavailable: true, spoolSyncs: false, callbacks: FEW })
   print('Spool without syncs', result)
   expect(result.violations['answered before the sync']).toBeGreaterThan(0)
 })
 
-traced('the store comes back: what was spooled is removed after the store has synced it', async () => {
-  const result = await trace({ away: true, backAfter: Math.ceil(CALLBACKS / 3) })
+traced('spool: a record is removed only after the available store has synced it', async () => {
+  const result = await trace({ isUnavailable: true, backAfter: Math.ceil(CALLBACKS / 3) })
   print('Spool, then SQLite', result)
   expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
   expect(result.violations).toEqual({})
   expect(result.spooledFilesRemoved).toBeGreaterThan(0)
 })
 
-traced('a store that comes back and does not sync is noticed', async () => {
-  const result = await trace({ away: true, backAfter: FEW / 2, synchronous: 'OFF' })
+traced('detects a store that does not sync after it becomes available again', async () => {
+  const result = await trace({ isUnavailable: true, backAfter: FEW / 2, synchronous: 'OFF' })
   print('Spool, then SQLite with synchronous OFF', result)
   expect(result.violations['spooled file removed before the store had it']).toBeGreaterThan(0)
 })
 
-traced('spool: a sync that fails answers nothing, and is never tried again on its file', async () => {
-  const result = await trace({ away: true, inject: 'fdatasync:error=EIO:when=4+4' })
+traced('spool: a failed sync sends no 204, and is never retried on its file', async () => {
+  const result = await trace({ isUnavailable: true, inject: 'fdatasync:error=EIO:when=4+4' })
   print('Spool, every fourth sync of a thread fails', result)
   expect(result.failedSyncs).toBeGreaterThan(0)
   expect(result).toMatchObject({ seen: result.answered, checked: result.answered })
   expect(result.violations).toEqual({})
 })
 
-traced('SQLite: a sync that fails answers nothing', async () => {
+traced('SQLite: a failed sync sends no 204', async () => {
   const result = await trace({ inject: 'fsync:error=EIO:when=12+6' })
   print('SQLite, every sixth sync of a thread fails', result)
   expect(result.failedSyncs).toBeGreaterThan(0)

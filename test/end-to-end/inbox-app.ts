@@ -1,4 +1,4 @@
-/** The app of programs/inbox-app.ts, as the tests start, ask, feed and kill it. */
+/** Starts, asks, feeds and kills the app of programs/inbox-app.ts. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ export interface InboxAppSettings {
   readonly authKey: string
   readonly clockOffsetMs?: number
   readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF'
-  /** Whether handlers write down what they are given. */
+  /** Whether handlers log what they receive. */
   readonly logs?: boolean
   readonly holds?: boolean
   readonly held?: boolean
@@ -52,7 +52,7 @@ export interface DeadLetterPage {
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'inbox-app.ts')
 
-/** Starts it, and ends it after the test unless the test has. */
+/** Starts the app, and ends it after the test unless the test has done so. */
 export async function startInboxApp(settings: Omit<InboxAppSettings, 'authKey'>) {
   const child = fork(PROGRAM, [JSON.stringify({ authKey: AUTH_KEY, ...settings })], {
     execArgv: ['--expose-gc'],
@@ -74,11 +74,11 @@ export async function startInboxApp(settings: Omit<InboxAppSettings, 'authKey'>)
     /** One question at a time. */
     async ask<T>(question: Question): Promise<T> {
       child.send(question)
-      const [told] = (await once(child, 'message')) as [{ value: T } | { failed: string }]
-      if ('failed' in told) throw new Error(told.failed)
-      return told.value
+      const [answer] = (await once(child, 'message')) as [{ value: T } | { failed: string }]
+      if ('failed' in answer) throw new Error(answer.failed)
+      return answer.value
     },
-    /** POSTs a callback; the authKey proves it, so that no clock has a say. */
+    /** POSTs a callback; the authKey proves it, so that no clock is involved. */
     async post(body: object): Promise<number> {
       const response = await fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey: AUTH_KEY }) })
       await response.arrayBuffer()
@@ -89,10 +89,10 @@ export async function startInboxApp(settings: Omit<InboxAppSettings, 'authKey'>)
 
 export type InboxApp = Awaited<ReturnType<typeof startInboxApp>>
 
-/** What handlers were given, in the order in which they were. */
-export function handedOver(folder: string) {
+/** What handlers received, in order. */
+export function dispatchedEvents(folder: string) {
   const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').split('\n')
-  // A file with nothing in it yet is no line, and so is what follows the last line's end.
+  // An empty file, and the rest after the last line's end, do not count as lines.
   return lines.filter(Boolean).map((line) => {
     const [messageId = '', status = '', type = '', attempt = '', replay = ''] = line.split(' ')
     return { messageId, status, type, attempt: Number(attempt), replay: replay === 'true' }

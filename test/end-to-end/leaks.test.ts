@@ -1,4 +1,4 @@
-/** Marker secrets go in; whatever comes out is searched for them: as text, as JSON, inspected, and as bytes. */
+/** Passes marker secrets in and searches all output for them: as text, as JSON, inspected, and as bytes. */
 import { createHmac } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { ProofPolicy, WebhookEvent } from 'messaging-webhooks'
@@ -10,14 +10,14 @@ import { receiving } from '../support/receiving.ts'
 const AUTH_KEY = 'MARKER-AUTH-KEY-7f3a'
 const SECRET = 'MARKER-SIGNING-SECRET-91bc'
 const ESCAPED = Array.from(AUTH_KEY, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
-/** Stands in bodies; no error may quote it. */
+/** Part of every body; no error may quote it. */
 const BODY_MARKER = 'MARKER-IN-THE-BODY'
 
 const credentials = { authKey: AUTH_KEY, signingSecret: SECRET }
 
 afterEach(() => void vi.restoreAllMocks())
 
-/** Bodies of every kind, with the key in every place and spelling that it can have. */
+/** Bodies of every kind, with the key in every position and spelling. */
 const BODIES: Readonly<Record<string, string | Buffer>> = {
   'in the reason': JSON.stringify(callback.smsDelivery({ status: 'failed', description: `key ${AUTH_KEY}` })),
   'in the id': JSON.stringify({
@@ -46,7 +46,7 @@ const BODIES: Readonly<Record<string, string | Buffer>> = {
   'in UTF-16, the other way': Buffer.from(JSON.stringify({ authKey: AUTH_KEY }), 'utf16le').swap16(),
 }
 
-/** Everything that a value shows when somebody prints it, in any of the usual ways. */
+/** Everything that a value shows when it is printed in any of the usual ways. */
 function shownOf(value: unknown): string {
   const shown = [
     inspect(value, { depth: 20, showHidden: true, maxStringLength: null, maxArrayLength: null }),
@@ -76,7 +76,7 @@ function expectedDigest(body: string | Buffer, timestamp: number): string {
   return createHmac('sha256', SECRET).update(`${timestamp}.`).update(body).digest('hex')
 }
 
-/** What a receiver shows anywhere of one request: to the client, its logger, `onError`, the console and handlers. */
+/** Everything that a receiver shows of one request: to the client, its logger, `onError`, the console and handlers. */
 async function everythingShown(
   body: string | Buffer,
   headers: Record<string, string>,
@@ -111,7 +111,7 @@ async function everythingShown(
   return { shown: shown.join('\n'), events }
 }
 
-test.each(Object.entries(BODIES))('a proven callback with its key %s shows it nowhere', async (_what, body) => {
+test.each(Object.entries(BODIES))('an accepted callback never shows its key %s', async (_what, body) => {
   const signature = signCallback(body, SECRET)
   const { shown, events } = await everythingShown(body, { 'x-service-signature': signature })
   expect(events).toHaveLength(2)
@@ -123,7 +123,7 @@ test.each(Object.entries(BODIES))('a proven callback with its key %s shows it no
 })
 
 test.each(Object.entries(BODIES))(
-  'a refused callback with a key %s shows neither it nor its body',
+  'a refused callback with a key %s shows neither the key nor the body',
   async (_what, body) => {
     const timestamp = Math.floor(Date.now() / 1_000)
     const digest = expectedDigest(body, timestamp)
@@ -159,7 +159,7 @@ test('an event prints without its bytes', async () => {
   expect({ ...event }).not.toHaveProperty('raw')
 })
 
-test('what a schema says of a payload is not repeated', async () => {
+test('schema errors do not repeat the payload', async () => {
   const payment = z.strictObject({ authKey: z.literal(AUTH_KEY), note: z.string().max(1) })
   const shown: unknown[] = []
   const log = (...line: unknown[]): void => void shown.push(line)
@@ -176,7 +176,7 @@ test('what a schema says of a payload is not repeated', async () => {
   expect(shownOf(errors)).not.toContain(BODY_MARKER)
 })
 
-test('errors about credentials that a function returns show no value', async () => {
+test('errors about credentials from a function contain no value', async () => {
   for (const answer of [
     { authKey: AUTH_KEY, signingSecret: '' },
     { authKey: AUTH_KEY, notAfter: NaN },

@@ -1,4 +1,4 @@
-/** A receiver from its start to its end: backlog, stores that fail, draining, closing, and none beside another. */
+/** A receiver from start to end: backlog, failing stores, draining, closing, and two receivers in one process. */
 import { spawn } from 'node:child_process'
 import { createReceiver, memoryStore, MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
@@ -13,7 +13,7 @@ const down = (): never => {
 }
 
 describe('the backlog of a store', () => {
-  /** A store in which one event waits, left there by a receiver that is closed, and how often that has tried. */
+  /** A store in which one event waits, left there by a closed receiver, and the number of attempts of that receiver. */
   async function storeWithBacklog() {
     const store = await lastingStore()
     const before = await receiving({ store })
@@ -43,7 +43,7 @@ describe('the backlog of a store', () => {
     expect(handled).toEqual([['left behind', attempts + 1]])
   })
 
-  test('or by the first request, whatever that is', async () => {
+  test('is dispatched by the first request, even a refused one', async () => {
     const { store } = await storeWithBacklog()
     const { receiver, url } = await receiving({ store })
     const handled: string[] = []
@@ -98,7 +98,7 @@ describe('a store that fails', () => {
     expect(await receiver.stats()).toMatchObject({ taken: 1, refused: 1 })
   })
 
-  test('in settling is asked again while the lease lasts, and the event is not dispatched again', async () => {
+  test('in settle is retried while the lease lasts, and the event is not dispatched again', async () => {
     const clock = fakeClock()
     const broken: Partial<OpenStore> = { settle: down }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
@@ -106,7 +106,7 @@ describe('a store that fails', () => {
     receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
     await post(url, callback.smsDelivery())
     await clock.advance(5_000)
-    // Said once, not at each try.
+    // Reported once, not at each attempt.
     expect(errors.map(({ code }) => code)).toEqual(['store_failed'])
     delete broken.settle
     await clock.advance(60_000)
@@ -114,7 +114,7 @@ describe('a store that fails', () => {
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
 
-  test('in claiming, but leases all the same, has what it leased dispatched when it says so', async () => {
+  test('in claim after leasing events has those events dispatched once it reports them', async () => {
     const clock = fakeClock()
     const inner = await memoryStore().open({ onWork() {} })
     let answer = (): void => {}
@@ -138,7 +138,7 @@ describe('a store that fails', () => {
     expect(await inner.counts()).toMatchObject({ unsettled: 0 })
   })
 
-  test('in settling until the lease has run out dispatches the event again', async () => {
+  test('in settle until the lease expires dispatches the event again', async () => {
     const clock = fakeClock()
     const broken: Partial<OpenStore> = { settle: down }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
@@ -159,7 +159,7 @@ describe('a store that fails', () => {
     [callback.smsDelivery(), undefined, 'message.delivered'],
     [callback.payment(), 'payment', 'payment'],
     ['no JSON', undefined, 'unrecognized'],
-  ] as const)('because another took the event over is told as lease_lost (%#)', async (body, kind, eventType) => {
+  ] as const)('because another receiver took the event over reports lease_lost (%#)', async (body, kind, eventType) => {
     const store = brokenStore({ settle: () => [false] })
     const { receiver, url, errors } = await receiving({ store }, kind === undefined ? {} : { kind })
     receiver.onAny(() => {})
@@ -167,7 +167,7 @@ describe('a store that fails', () => {
     await expect.poll(() => errors).toMatchObject([{ code: 'lease_lost', eventType, attempt: 1 }])
   })
 
-  test('after it was closed is not told', async () => {
+  test('after close is not reported', async () => {
     let settle = (): void => {}
     const broken = brokenStore({
       settle: () => new Promise((_resolve, reject) => (settle = () => reject(new Error('closed')))),
@@ -180,12 +180,12 @@ describe('a store that fails', () => {
     await receiver.close({ deadlineMs: 20 })
     settle()
     await new Promise((resolve) => setTimeout(resolve, 20))
-    // Of the event that was not settled, not of the store.
+    // The error is about the event that was not settled, not about the store.
     expect(errors.map(({ code }) => code)).toEqual(['events_lost'])
   })
 })
 
-test('what arrives while a write is under way goes into the next one', async () => {
+test('batches arrivals during a write into the next write', async () => {
   const sizes: number[] = []
   const slow = slowStore(20)
   const store = {
@@ -214,7 +214,7 @@ test('what arrives while a write is under way goes into the next one', async () 
 })
 
 describe('drain()', () => {
-  test('waits for gaps and retries, and is true', async () => {
+  test('waits for held-back reports and retries, and resolves to true', async () => {
     const { receiver, url } = await receiving({ ordering: { gapTimeoutMs: 50 }, retry: { initialDelayMs: 20 } })
     const handled: (string | undefined)[] = []
     receiver.on('message.*', ({ status }, { attempt }) => {
@@ -227,7 +227,7 @@ describe('drain()', () => {
   })
 })
 
-test('a callback that still waits for the store when it is closed is answered 503', async () => {
+test('answers 503 to a callback that still waits for the store at close', async () => {
   const admitted: (() => void)[] = []
   const admit: OpenStore['admit'] = (events) =>
     new Promise((resolve) => admitted.push(() => resolve(events.map(() => 'new' as const))))
@@ -247,7 +247,7 @@ function describeReason({ reason }: AbortSignal): unknown {
 }
 
 describe('close()', () => {
-  test('finishes what runs and aborts what is still running at its deadline', async () => {
+  test('waits for running handlers and aborts those still running at its deadline', async () => {
     const { receiver, server, url } = await receiving()
     const ended: string[] = []
     let finishOne = (): void => {}
@@ -267,7 +267,7 @@ describe('close()', () => {
     expect(ended).toEqual(['one is done', 'hanging is aborted: receiver_closed'])
   })
 
-  test('while the store is being opened leaves it closed, however that ends', async () => {
+  test('while the store opens leaves it closed, whether opening succeeds or fails', async () => {
     let fail = (): void => {}
     const { capabilities } = await lastingStore()
     const open = () => new Promise<never>((_resolve, reject) => (fail = () => reject(new Error('the disk is gone'))))
@@ -280,7 +280,7 @@ describe('close()', () => {
     await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
   })
 
-  test('of a receiver that never began is quick, and nothing can be asked of it afterwards', async () => {
+  test('of a receiver that never started is quick, and later calls reject', async () => {
     const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
     await receiver.close()
     for (const asked of [receiver.start(), receiver.messageState('1'), receiver.deadLetters.list(), receiver.drain()])
@@ -329,7 +329,7 @@ test('a process with an idle receiver ends by itself', async () => {
   expect({ code, output }).toEqual({ code: 0, output: '204\n' })
 })
 
-test('a callback that the store has no room for is answered 503 and reported', async () => {
+test('answers 503 to a callback that exceeds the store capacity, and reports it', async () => {
   const store = brokenStore({ admit: (events) => events.map(() => 'full' as const) })
   const { receiver, url, errors } = await receiving({ store })
   expect((await post(url, callback.smsDelivery())).status).toBe(503)

@@ -1,6 +1,6 @@
 /**
- * However many events went through, the process holds what it held before. `EVENTS` says how many (`npm run test:memory`:
- * a million). `synchronous: 'OFF'`, for the disk's pace is not the question.
+ * The memory of a process does not grow with the number of events. `EVENTS` sets the number (`npm run test:memory`:
+ * a million). `synchronous: 'OFF'`, because the disk's speed does not matter here.
  */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,13 +13,13 @@ import { ownFolder } from '../support/own-folder.ts'
 const EVENTS = Number(process.env['EVENTS'] ?? '8000')
 const FIRST = EVENTS / (EVENTS >= 100_000 ? 10 : 4)
 const CALLBACKS_AT_ONCE = 2_000
-/** What the heap may grow by: its noise, and so much an event. */
+/** Maximum growth of the heap: its noise, plus a little per event. */
 const NOISE_BYTES = 2e6
 const BYTES_AN_EVENT = 20
 
 let sent = 0
 
-/** Every one is of a message of its own, and is handed over before the next ones are sent. */
+/** Each event belongs to its own message and is dispatched before the next ones are sent. */
 async function send(app: InboxApp, count: number): Promise<void> {
   for (let left = count; left > 0; left -= CALLBACKS_AT_ONCE) {
     const bodies = Array.from({ length: Math.min(left, CALLBACKS_AT_ONCE) }, () => {
@@ -31,7 +31,7 @@ async function send(app: InboxApp, count: number): Promise<void> {
   expect(await app.ask({ ask: 'drain', deadlineMs: 600_000 })).toBe(true)
 }
 
-/** How much the two heaps grew between the first events and the last, in bytes. */
+/** Growth of the two heaps between the first events and the last, in bytes. */
 async function growth(app: InboxApp, first: number, all: number): Promise<number> {
   await send(app, first)
   const before = await app.ask<Memory>({ ask: 'memory' })
@@ -57,7 +57,7 @@ test(`${EVENTS} events leave the heap where the first ${FIRST} left it`, { timeo
   expect(grown).toBeLessThan(NOISE_BYTES + (EVENTS - FIRST) * BYTES_AN_EVENT)
 })
 
-test('a handler that keeps its events would be seen', { timeout: 120_000 }, async () => {
+test('detects a handler that keeps its events', { timeout: 120_000 }, async () => {
   const app = await startInboxApp({ folder: ownFolder(), synchronous: 'OFF', logs: false, leaks: true })
   expect(await growth(app, 2_000, 6_000)).toBeGreaterThan(NOISE_BYTES + 4_000 * BYTES_AN_EVENT)
 })

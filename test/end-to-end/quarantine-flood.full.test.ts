@@ -1,6 +1,6 @@
 /**
- * Real callbacks that cannot be proved yet, amid forgeries of every size from 1 to 255 KB: with the default limits none of
- * the real ones is lost. `FORGERIES=100000` is the whole flood: gigabytes, and minutes.
+ * Real callbacks that cannot be proved yet, amid forgeries of every size from 1 to 255 KB: with the default limits no
+ * real callback is lost. `FORGERIES=100000` is the complete flood: gigabytes, and minutes.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -46,8 +46,8 @@ function largeForgeries(batch: number, { project }: Adversary): Parameters<typeo
   })
 }
 
-/** A receiver that cannot prove what comes. */
-async function unable(credentials: (mended: boolean) => CredentialsFunction, maxBytes = 16 * MIB) {
+/** A receiver that cannot prove the callbacks it receives. */
+async function receiverWithoutProof(credentials: (isFixed: boolean) => CredentialsFunction, maxBytes = 16 * MIB) {
   let lookUp = credentials(false)
   const receiver = createReceiver({
     credentials: (project) => lookUp(project),
@@ -60,36 +60,36 @@ async function unable(credentials: (mended: boolean) => CredentialsFunction, max
   receiver.onError(({ code }) => void codes.push(code))
   const url = await servingStatus(receiver)
 
-  /** Gives it the right pair; every real callback comes out, in the order of its message. */
+  /** Switches to the right pair; every real callback is recovered, in the order of its message. */
   async function expectRecovered(): Promise<void> {
     lookUp = credentials(true)
     expect(await receiver.quarantine.reverify()).toMatchObject({ admitted: 1_000 })
     expect(await receiver.drain()).toBe(true)
-    const handed = events.map((event) => ['messageId' in event ? event.messageId : '', event.type] as const)
-    expect(handed).toHaveLength(1_000)
-    expect(problemsOf(handed)).toEqual([])
+    const handled = events.map((event) => ['messageId' in event ? event.messageId : '', event.type] as const)
+    expect(handled).toHaveLength(1_000)
+    expect(problemsOf(handled)).toEqual([])
   }
 
   return { receiver, url, codes, expectRecovered }
 }
 
 const CAUSES: Readonly<
-  Record<string, { readonly status: number; readonly credentials: Parameters<typeof unable>[0] }>
+  Record<string, { readonly status: number; readonly credentials: Parameters<typeof receiverWithoutProof>[0] }>
 > = {
-  'under a pair that is not known yet': {
+  'under an unknown pair': {
     status: 401,
-    credentials: (mended) => () => (mended ? A : B),
+    credentials: (isFixed) => () => (isFixed ? A : B),
   },
-  'while no look-up works': {
+  'while every lookup fails': {
     status: 503,
-    credentials: (mended) => (project) => {
-      if (!mended || project !== 'My Shop') throw new Error('away')
+    credentials: (isFixed) => (project) => {
+      if (!isFixed || project !== 'My Shop') throw new Error('lookup unavailable')
       return A
     },
   },
 }
 
-/** Each with each in the long form; without it, only those who name what cannot be looked up where no look-up works. */
+/** All combinations in the long form. The short form skips adversaries without poisoned project names where lookups fail. */
 const CASES = Object.entries(CAUSES).flatMap(([cause, { status }]) =>
   Object.keys(ADVERSARIES)
     .filter((who) => FORGERIES >= 10_000 || status === 401 || who.includes('nam'))
@@ -97,17 +97,17 @@ const CASES = Object.entries(CAUSES).flatMap(([cause, { status }]) =>
 )
 
 test.each(CASES)(
-  '1,000 callbacks that come %s, amid forgeries from %s, are all recovered',
+  'recovers all 1,000 callbacks received %s, amid forgeries from %s',
   { timeout: 60_000 + FORGERIES * 100 },
   async (cause, who) => {
     const { status, credentials } = CAUSES[cause] ?? expect.unreachable()
     const adversary = ADVERSARIES[who] ?? expect.unreachable()
-    const { receiver, url, expectRecovered } = await unable(credentials)
+    const { receiver, url, expectRecovered } = await receiverWithoutProof(credentials)
     const real = realCallbacks()
     expect(Math.max(...real.map(([body]) => body.length))).toBeLessThan(512)
     const batches = Math.ceil(FORGERIES / BATCH)
     const startedMs = performance.now()
-    // Half of the flood comes before, half between the real ones.
+    // Half of the flood arrives before the real callbacks, half between them.
     for (let batch = 0; batch < batches; batch += 1) {
       const flood = await postAll(url, largeForgeries(batch, adversary), adversary.from(batch))
       expect(flood).toEqual({ [status]: BATCH })
@@ -130,7 +130,7 @@ test.each(CASES)(
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Without what is only not collected yet. */
+/** Heap size without uncollected garbage. */
 function heapBytes(): number {
   collect()
   return process.memoryUsage().heapUsed
@@ -139,17 +139,20 @@ function heapBytes(): number {
 test('a flood of well-shaped forgeries keeps to its share of the quarantine', { timeout: 60_000 }, async () => {
   const maxBytes = 4 * MIB
   const count = 20_000
-  const { receiver, url, codes, expectRecovered } = await unable((mended) => () => (mended ? A : B), maxBytes)
+  const { receiver, url, codes, expectRecovered } = await receiverWithoutProof(
+    (isFixed) => () => (isFixed ? A : B),
+    maxBytes,
+  )
   expect(await postAll(url, realCallbacks())).toEqual({ 401: 1_000 })
   const heapBefore = heapBytes()
   expect(await postAll(url, forgeries(count))).toEqual({ 401: count })
   const { bytes, dropped, looksLikeOurs } = receiver.quarantine.counts()
   expect(bytes).toBeLessThanOrEqual(maxBytes / 2)
   expect(dropped).toBe(1_000 + count - looksLikeOurs)
-  // Kept without a bound, they would take some 18 MB. What the last requests held is free only a turn later.
+  // Unbounded, they would take about 18 MB. Memory of the last requests is freed only a turn later.
   await expect.poll(() => heapBytes() - heapBefore).toBeLessThan(2 * maxBytes)
   expect(codes.filter((code) => code === 'quarantine_full')).toHaveLength(1)
-  // There is room for what the right key signed all the same.
+  // Callbacks signed with the right key still have capacity.
   const body = JSON.stringify(callback.smsDelivery())
   const stale = { 'x-service-signature': signCallback(body, B.signingSecret, { timestamp: 1_700_000_000 }) }
   expect(await postAll(url, [[body, stale]])).toEqual({ 401: 1 })

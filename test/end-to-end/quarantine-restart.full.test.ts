@@ -1,6 +1,6 @@
 /**
- * A bad deploy that is mended by a restart: real callbacks meet the wrong secret amid floods, the process is killed, and
- * the next one admits them all. In processes of their own, on SQLite files.
+ * A bad deploy that a restart fixes: real callbacks meet the wrong secret amid floods, the process is killed, and
+ * the next one admits them all. Runs separate processes on SQLite files.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -35,7 +35,7 @@ async function startApp(folder: string, pair: typeof A) {
     execArgv: ['--expose-gc'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  // What the program sends.
+  // The program's first message.
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
   async function ask<T>(wish: string): Promise<T> {
     child.send(wish)
@@ -59,12 +59,12 @@ function quarantineFiles(folder: string): readonly string[] {
   return names.filter((name) => name.endsWith('.requests')).map((name) => join(inside, name))
 }
 
-/** A file may be removed between the look at its folder and the one at itself. */
+/** A file may be removed between listing its folder and reading it. */
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-function handed(folder: string): readonly (readonly [string, string])[] {
+function handled(folder: string): readonly (readonly [string, string])[] {
   const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
   return lines.map((line) => {
     const [messageId = '', type = ''] = line.split('\t')
@@ -72,7 +72,7 @@ function handed(folder: string): readonly (readonly [string, string])[] {
   })
 }
 
-/** Until every body is in the files; what was not there yet would be lost with the process. */
+/** Waits until every body is in the files; the process would lose one that is not. */
 async function untilWritten(folder: string, bodies: readonly string[]): Promise<void> {
   await vi.waitFor(
     () => {
@@ -127,7 +127,7 @@ test(
     )
     await wrong.kill()
 
-    // A deploy that is mended only by the third process, which adopts what the second adopted.
+    // Only the third process has the fixed deploy; it adopts what the second one adopted.
     const stillWrong = await startApp(folder, B)
     expect(await stillWrong.counts()).toMatchObject({ looksLikeOurs: after.looksLikeOurs, rest: after.rest })
     await stillWrong.kill()
@@ -136,8 +136,8 @@ test(
     const outcome = await right.reverify()
     expect(outcome).toMatchObject({ admitted: 1_000, drained: true, late: 0 })
     expect(outcome.examined).toBe(after.looksLikeOurs + after.rest)
-    expect(handed(folder)).toHaveLength(1_000)
-    expect(problemsOf(handed(folder))).toEqual([])
+    expect(handled(folder)).toHaveLength(1_000)
+    expect(problemsOf(handled(folder))).toEqual([])
     await vi.waitFor(() => {
       for (const path of quarantineFiles(folder)) expect(readFileSync(path).includes(A.authKey)).toBe(false)
     }, 30_000)
@@ -145,7 +145,7 @@ test(
 
     const next = await startApp(folder, A)
     expect(await next.reverify()).toMatchObject({ admitted: 0 })
-    expect(handed(folder)).toHaveLength(1_000)
+    expect(handled(folder)).toHaveLength(1_000)
   },
 )
 

@@ -1,10 +1,10 @@
-/** What meets a receiver with the wrong secret: real callbacks, junk between them, and forgeries that look real. */
+/** Traffic for a receiver with the wrong secret: real callbacks, junk between them, and forgeries that look real. */
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { A } from '../support/pairs.ts'
 
 type Request = readonly [body: string, headers: Readonly<Record<string, string>>]
 
-/** Of each message five callbacks: three of a chat-app, two of SMS; every other message's come backwards. */
+/** Five callbacks of each message: three of a chat-app, two of SMS; those of every other message arrive in reverse order. */
 export function realCallbacks(messages = 200): readonly Request[] {
   const now = Math.floor(Date.now() / 1_000)
   return Array.from({ length: messages }, (_, nth) => {
@@ -22,7 +22,7 @@ export function realCallbacks(messages = 200): readonly Request[] {
   }).flat()
 }
 
-/** Not shaped like callbacks, and each another. */
+/** Requests that are not shaped like callbacks, each different. */
 export function junk(count: number): readonly Request[] {
   return Array.from({ length: count }, (_, nth): Request => {
     const kinds = [`{"hello":${nth}}`, `a=${nth}&authKey=x`, `[${nth}]`, `{"messageId":"${nth}","status":"success"}`]
@@ -37,10 +37,10 @@ export function forgeries(count: number): readonly Request[] {
   })
 }
 
-/** What handlers were handed of them: of each message all, in its order. Returns what is wrong. */
-export function problemsOf(handed: readonly (readonly [messageId: string, type: string])[], messages = 200): string[] {
+/** Checks that handlers received all callbacks of each message in order. Returns the problems. */
+export function problemsOf(handled: readonly (readonly [messageId: string, type: string])[], messages = 200): string[] {
   const byMessage = new Map<string, string[]>()
-  for (const [messageId, type] of handed) byMessage.set(messageId, [...(byMessage.get(messageId) ?? []), type])
+  for (const [messageId, type] of handled) byMessage.set(messageId, [...(byMessage.get(messageId) ?? []), type])
   const problems: string[] = []
   for (let nth = 0; nth < messages; nth += 1)
     for (const [messageId, expected] of [

@@ -1,6 +1,6 @@
 /**
- * kill -9 at every step of a send, and of the word that nothing came of it: nothing is sent twice under one reference, and of each it
- * is known what came of it, or told once that nobody knows.
+ * kill -9 at every step of a send, and of the event that says its result is unknown: nothing is sent twice under one reference, and each
+ * send ends with a known result or exactly one event that says the result is unknown.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { onEachEngine } from './cluster/on-each-engine.ts'
 
 const APP = join(import.meta.dirname, 'programs/sending-app.ts')
 const EACH = 12
-/** With `CRASHES` (`npm run test:crash`) at each point on each engine; else on servers at those in the store's own steps alone. */
+/** With `CRASHES` (`npm run test:crash`) at each point on each engine; otherwise servers run only the store's own steps. */
 const WHOLE = process.env['CRASHES'] !== undefined
 const OF_THE_STORE =
   /^(after-intention|after-answer|after-end|after-overdue|in-admission|after-admission|before-settlement|after-settlement)$/
@@ -49,14 +49,14 @@ type Kept = Expectation & { readonly wasOverdue: boolean }
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  'a process that is killed at any step of a send sends nothing twice and forgets nothing',
+  'a kill at any step of a send repeats no send and loses none',
   async ({ server, engine, context }) => {
     const folder = mkdtempSync(join(tmpdir(), 'sends-'))
     context.onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const port = await freePort()
     const emulator = createEmulator({
       projects: [{ ...shop, ...keys, callbackUrls: { status: `http://127.0.0.1:${port}/` } }],
-      // So that some of each dozen fail for now, some become overdue, and some answers are lost.
+      // So that of each dozen some fail temporarily, some become overdue, and some answers are lost.
       network: { delayMs: [0, 50], carrierAShare: 1, transientShare: 0.4 },
       faults: { drop: 0.2 },
       sendFaults: { noAnswer: 0.05, lostRequest: 0.05 },
@@ -80,7 +80,7 @@ onEachEngine(
       all.push(...sends)
       await live({ sends, point, nth })
     }
-    // Everything once more, as whoever does not know how far it came.
+    // Send everything again, as a caller that does not know how far it came.
     const last = await live({ sends: all })
     expect(last.code, last.stderr).toBe(0)
 
@@ -91,24 +91,24 @@ onEachEngine(
     expect(of('killed')).toEqual(points.map(([point]) => point))
 
     const kept = of('kept').map((line) => JSON.parse(line) as Kept)
-    const told = new Map<string, Set<string>>()
+    const unknown = new Map<string, Set<string>>()
     for (const line of of('unknown')) {
       const place = line.lastIndexOf(' ')
       const reference = line.slice(0, place)
-      told.set(reference, (told.get(reference) ?? new Set()).add(line.slice(place + 1)))
+      unknown.set(reference, (unknown.get(reference) ?? new Set()).add(line.slice(place + 1)))
     }
     const journal = emulator.sends().flatMap(({ recipients }) => recipients)
     const numbers = new Map([...all, ...journal.map(({ messageId, to }) => [`resend of ${messageId}`, to] as const)])
-    const begun = kept.filter(({ recipients }) => recipients !== undefined)
-    const references = begun.flatMap(({ reference }) => reference ?? [])
-    expect(new Set(references).size, 'each was begun once').toBe(references.length)
+    const pending = kept.filter(({ recipients }) => recipients !== undefined)
+    const references = pending.flatMap(({ reference }) => reference ?? [])
+    expect(new Set(references).size, 'each send was recorded once').toBe(references.length)
     expect(references).toEqual(expect.arrayContaining(all.map(([reference]) => reference)))
     const repetitions = references.filter((reference) => reference.startsWith('resend of '))
     expect(repetitions.length).toBeGreaterThan(5)
-    for (const { reference = '', wasOverdue } of begun) {
+    for (const { reference = '', wasOverdue } of pending) {
       const messages = kept.filter((each) => each.reference === reference && each.recipients === undefined)
-      const events = told.get(reference)?.size ?? 0
-      expect(messages.length + events, `${reference} is expected or unknown, and not both`).toBe(1)
+      const events = unknown.get(reference)?.size ?? 0
+      expect(messages.length + events, `${reference} is either expected or unknown`).toBe(1)
       expect(wasOverdue).toBe(events === 1)
       for (const { messageId, to } of messages) {
         expect(to).toBe(numbers.get(reference))
@@ -118,13 +118,13 @@ onEachEngine(
     for (const [, to] of all) {
       const ofIt = references.filter((reference) => numbers.get(reference) === to)
       const made = journal.filter((each) => each.to === to)
-      expect(made.length, `${to} was sent to once under each reference at most`).toBeLessThanOrEqual(ofIt.length)
+      expect(made.length, `${to} was sent to at most once under each reference`).toBeLessThanOrEqual(ofIt.length)
     }
-    // A chain counts once.
+    // A chain of resends counts once.
     expect(JSON.parse(of('account')[0] ?? '')).toMatchObject({ sent: all.length, waiting: 0 })
-    // All that was to be shown has been there.
-    expect(told.size).toBeGreaterThan(5)
-    expect(told.size).toBeLessThan(references.length / 2)
+    // The run produced every case that this test covers.
+    expect(unknown.size).toBeGreaterThan(5)
+    expect(unknown.size).toBeLessThan(references.length / 2)
     const overdue = of('overdue').map((line) => line.split(' '))
     expect(new Set(overdue.map(([messageId]) => messageId)).size).toBe(new Set(overdue.map(([, id]) => id)).size)
     expect(overdue.length).toBeGreaterThan(0)

@@ -1,6 +1,6 @@
 /**
- * Several processes on one store: one sends, and another receives the reports, even before the answer to the send is recorded. Then
- * the report waits for that, as long as the send is pending, and for nothing else.
+ * Several processes on one store: one sends, and another receives the reports, even before the answer to the send is recorded. In that
+ * case the report waits for the answer while the send is pending; nothing else makes it wait.
  */
 import { createClient, type Client } from 'messaging-webhooks/client'
 import type { WebhookEvent } from 'messaging-webhooks'
@@ -16,19 +16,19 @@ const ENGINES = ['sqlite', 'postgres', 'mysql', 'redis'] as const
 const APP = `${import.meta.dirname}/programs/dying-sender.ts`
 const to = '254711000001'
 const QUEUED = { status: 'queued', statusCode: '13' }
-/** A report that waits for a pending send comes later. */
+/** Shorter than the wait of a report for a pending send. */
 const SOON = { timeout: MOST_PENDING_MS - 10_000 }
-/** Longer than a report waits for a send that is pending. */
+/** Longer than the wait of a report for a pending send. */
 const BOUND = { timeout: 120_000 }
 
-/** A receiver of its own on the store, as another process has it. */
+/** A separate receiver on the store, as another process has it. */
 async function receivingOn(spec: StoreSpec, { onTestFinished, expect }: TestContext, options: SomeOptions = {}) {
   const store = await storeOf(spec)
   const found = await receiving({ spool: false, ...options, store }, { kind: 'status' }, onTestFinished)
   const events: WebhookEvent[] = []
   found.receiver.onAny((event) => void events.push(event))
   await found.receiver.start()
-  // Equal reports of two seconds would be two events.
+  // Equal reports with different times would be two events.
   const timestamp = Math.floor(Date.now() / 1_000)
   const report = async (messageId: string, fields: object = { status: 'success' }): Promise<void> => {
     expect((await post(found.url, callback.smsDelivery({ messageId, timestamp, ...fields }))).status).toBe(204)
@@ -38,7 +38,7 @@ async function receivingOn(spec: StoreSpec, { onTestFinished, expect }: TestCont
 
 type Answer = (messageId: string) => void
 
-/** A client whose request is answered when a test says so: `asked` resolves to what answers it. */
+/** A client whose request waits until a test answers it: `asked` resolves to the function that answers it. */
 function clientOn(receiver: Awaited<ReturnType<typeof receivingOn>>['receiver']) {
   let ask = (_answer: Answer): void => {}
   const asked = new Promise<Answer>((resolve) => {
@@ -73,7 +73,7 @@ onEachEngine(
     const spec = server.spec('sent')
     const sender = await receivingOn(spec, context, { dispatch: false })
     const other = await receivingOn(spec, context)
-    // Nothing is pending, so that nothing waits.
+    // No send is pending, so no report waits.
     await other.report('before')
     await expect.poll(() => namesOf(other.events), SOON).toEqual(['before message.delivered'])
 
@@ -92,7 +92,7 @@ onEachEngine(
     expect(namesOf(reports)).toEqual(['mine message.queued', 'mine message.delivered'])
     for (const event of reports) expect(event).toMatchObject({ sent: { to, meta: { order: 7 } } })
 
-    // Nothing is pending any more.
+    // No send is pending any more.
     await other.report('after')
     await expect.poll(() => namesOf(other.events).at(-1), SOON).toBe('after message.delivered')
     expect(other.events).toHaveLength(4)

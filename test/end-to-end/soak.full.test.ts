@@ -1,8 +1,8 @@
 /**
- * The emulator with every fault of callbacks and of answers on, against an Express app with each store. The app sends with the receiver as
- * its witness, and sends again what fails for now. Handlers get each intact callback once, unchanged and in order, and the account is what
- * the emulator's journal says, to the message. `MESSAGES` says how many messages are sent (`npm run test:soak`: 20,000); the seed is fixed,
- * so that a failure comes again. Each store has a server or a file of its own.
+ * The emulator with every fault of callbacks and answers on, against an Express app with each store. The app sends with the receiver as
+ * its witness, and resends temporary failures. Handlers receive each intact callback once, unchanged and in order, and the account matches
+ * the emulator's journal message by message. `MESSAGES` sets the number of messages (`npm run test:soak`: 20,000); the seed is fixed,
+ * so that a failure is reproducible. Each store has a server or a file of its own.
  */
 import {
   createReceiver,
@@ -23,18 +23,18 @@ import { resendFailures } from './account/resending.ts'
 import { createSending, PATIENT, WITHIN_MS } from './account/sending.ts'
 import { serveCallbacks } from './soak/app.ts'
 import { SOAKED_STORES } from './soak/stores.ts'
-import { handedOver, judge, nameOf, type Handed } from './soak/verdict.ts'
+import { handledOf, judge, nameOf, type Handled } from './soak/verdict.ts'
 
 const { MESSAGES } = process.env
 const FEW = 600
-/** So many messages are under way at once; then all comes to rest. */
+/** Maximum number of messages in flight at once; after that, everything settles. */
 const MOST_AT_ONCE = 2_500
 const SEED = 'account'
 const RATE = 0.04
 const SEND_RATE = 0.05
-/** Reports that overtake the answer are those that wait to be known. */
+/** The share of sends with a late answer. Their reports arrive first and wait for it. */
 const LATE_RATE = 0.15
-/** One of so many messages brings a callback that no send leads to. */
+/** One in this many messages triggers a callback that belongs to no send. */
 const MESSAGES_A_TRIGGER = 20
 const ORPHAN_HOLD_MS = 5_000
 const DEADLINE_MS = 120_000
@@ -49,7 +49,7 @@ async function allOutstanding(receiver: Receiver): Promise<readonly OutstandingM
   return all
 }
 
-/** Each message without an end: the report that came last, and whether it was overdue. */
+/** Each message without a final state: the latest report, and whether it was overdue. */
 function openOf(
   messages: readonly Balanced[],
   repetitions: ReadonlyMap<string, string>,
@@ -98,7 +98,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           keep: 1_000_000,
         })
         onTestFinished(() => emulator.close())
-        // So that there is a pair which was right once.
+        // Ensures that a previously valid pair exists.
         emulator.rotateKeys()
         const receiver = createReceiver({
           credentials: emulator.keys(),
@@ -106,14 +106,14 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           store: await open(onTestFinished),
           logger: false,
           orphanHoldMs: ORPHAN_HOLD_MS,
-          // A busy machine is no fault of the callback's.
+          // A busy machine must not make a callback fail.
           bodyTimeoutMs: DEADLINE_MS,
           storeTimeoutMs: DEADLINE_MS,
         })
-        const handed = remember(receiver)
-        const all: Handed[] = []
+        const handled = remember(receiver)
+        const all: Handled[] = []
         receiver.onAny((event) => {
-          if (event.type !== 'send.overdue' && event.type !== 'send.unknown') all.push(handedOver(event))
+          if (event.type !== 'send.overdue' && event.type !== 'send.unknown') all.push(handledOf(event))
         })
         let refusals = 0
         receiver.onError((error) => void (refusals += Number(error instanceof RefusedError)))
@@ -129,12 +129,12 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         } as const
         const sending = createSending(createClient(options))
         const { repetitions, failed: unrepeated } = resendFailures(receiver, options)
-        /** Numbers of sends whose answer was lost, or that were lost themselves: the client cannot tell. */
+        /** Numbers of sends that were lost or whose answer was lost: the client cannot know the result. */
         const unknownIn = ({ from, to }: AccountPeriod): number =>
           sending.failed
             .filter(({ mayBeSent, sentAt = from }) => mayBeSent && sentAt >= from && sentAt < to)
             .reduce((sum, { recipients }) => sum + recipients, 0)
-        /** What fails for now is sent again by its handler. */
+        /** Handlers resend temporary failures. */
         async function rest(): Promise<void> {
           let sends: number
           do {
@@ -145,13 +145,13 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         }
         const balance = (): readonly Balanced[] => balanceOf(emulator.sends(), emulator.deliveries())
 
-        const begunMs = performance.now()
+        const startedMs = performance.now()
         const from = new Date()
         const ends: Date[] = []
         const atOnce = Math.min(MOST_AT_ONCE, messages / 2)
         for (let left = messages; left > 0; left -= atOnce) {
           for (let due = Math.min(left, atOnce); due > 0; due -= MESSAGES_A_TRIGGER)
-            // A name of its own makes each one an event of its own.
+            // A unique name makes each one a separate event.
             void emulator.trigger(TRIGGER_NAMES[due % TRIGGER_NAMES.length] ?? 'payment', {
               reference: `trigger ${left - due}`,
             })
@@ -161,8 +161,8 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         }
         const unanswered = openOf(balance(), repetitions)
         const isOver = (): boolean => {
-          const told = new Set(handed.overdue.map(({ messageId }) => messageId))
-          return Object.entries(unanswered).every(([id, state]) => state.endsWith('waiting') || told.has(id))
+          const overdueIds = new Set(handled.overdue.map(({ messageId }) => messageId))
+          return Object.entries(unanswered).every(([id, state]) => state.endsWith('waiting') || overdueIds.has(id))
         }
         await expect.poll(isOver, { timeout: DEADLINE_MS, interval: 100 }).toBe(true)
 
@@ -179,7 +179,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           )
           expect(Object.fromEntries(open)).toEqual(openOf(expected, repetitions))
           expect(open).toHaveLength(new Set(open.map(([messageId]) => messageId)).size)
-          expect(wrongIn(expected, handed, repetitions)).toEqual([])
+          expect(wrongIn(expected, handled, repetitions)).toEqual([])
         }
         await agree()
 
@@ -199,16 +199,16 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           unsettled: 0,
           deadLetters: 0,
         })
-        // What has no answer was reset, or closed by the sender before the answer came.
+        // A delivery without an answer was reset, or the sender closed it before the answer arrived.
         for (const { faults: met } of deliveries.filter((each) => each.sent && each.status === undefined))
           expect(met.some((fault) => fault === 'connectionReset' || fault === 'halfClose')).toBe(true)
 
-        const before = handed.overdue.length
+        const before = handled.overdue.length
         await postLaterEnds(emulator, balance())
         await agree()
-        expect(handed.overdue).toHaveLength(before)
+        expect(handled.overdue).toHaveLength(before)
 
-        // Each part of the time has its own.
+        // Each part of the run has its own account.
         const sends = emulator.sends()
         for (const [nth, to] of ends.entries()) {
           const since = ends[nth - 1] ?? from
@@ -222,30 +222,30 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         const account = await receiver.account(period)
         console.log(
           [
-            `${name}, ${((performance.now() - begunMs) / 1_000).toFixed(0)} s: ${line(account)}`,
-            `  outstanding ${(await allOutstanding(receiver)).length}, overdue at some time ${handed.overdue.length}, ` +
-              `sent again ${repetitions.size}, reports ${handed.reports.length}, of them ${handed.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
+            `${name}, ${((performance.now() - startedMs) / 1_000).toFixed(0)} s: ${line(account)}`,
+            `  outstanding ${(await allOutstanding(receiver)).length}, overdue at any time ${handled.overdue.length}, ` +
+              `resent ${repetitions.size}, reports ${handled.reports.length}, of them ${handled.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
             `  sends: ${counts.requests} answered, ${SEND_FAULT_NAMES.map((fault) => `${fault} ${counts.faults[fault] ?? 0}`).join(', ')}`,
-            `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} left out`,
+            `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} omitted`,
           ].join('\n'),
         )
         expect(callbacks).toMatchObject({ lost: 0, wronglyTaken: 0 })
         for (const fault of FAULT_NAMES) {
           const { applied, taken, refused } = faults[fault] ?? { applied: 0, taken: 0, refused: 0 }
           expect(applied, fault).toBeGreaterThan(0)
-          // The second may turn while one of these is under way; then the other answer is right.
+          // The clock may reach the next second while an `ahead301` callback is in flight, which makes it valid.
           if (FAULTS[fault].taken === 'no' && fault !== 'ahead301')
             expect({ taken, refused }, fault).toEqual({ taken: 0, refused: applied })
         }
         for (const fault of SEND_FAULT_NAMES) expect(counts.faults[fault], fault).toBeGreaterThan(0)
-        // What the client does not know is what a fault kept from it; of the rest it knows that nothing was sent.
+        // A fault hid the sends that the client does not know about; for all others it knows that nothing was sent.
         const { lateAnswer = 0, ...lost } = counts.faults
         expect(lateAnswer).toBeGreaterThan(0)
         const failed = [...sending.failed.filter(({ answer }) => answer === undefined), ...unrepeated]
         const unknown = failed.filter(({ mayBeSent }) => mayBeSent)
         expect(unknown).toHaveLength(Object.values(lost).reduce((sum, count) => sum + count, 0))
-        expect(new Set(handed.unknown.map(({ id }) => id)).size).toBe(handed.unknown.length)
-        expect(handed.unknown.reduce((sum, { sent }) => sum + sent.recipients, 0)).toBe(
+        expect(new Set(handled.unknown.map(({ id }) => id)).size).toBe(handled.unknown.length)
+        expect(handled.unknown.reduce((sum, { sent }) => sum + sent.recipients, 0)).toBe(
           unknown.reduce((sum, { recipients }) => sum + recipients, 0),
         )
         expect(failed.filter(({ mayBeSent }) => !mayBeSent)).toHaveLength(

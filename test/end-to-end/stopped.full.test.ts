@@ -1,6 +1,6 @@
 /**
- * SIGTERM under load, from clients that keep connections and from clients that open one for each callback: nobody is cut
- * off or turned away, what was answered 204 is there after the restart, and the process ends.
+ * SIGTERM under load, from clients that keep connections and from clients that open one per callback: no client is cut
+ * off or refused, every callback answered 204 survives the restart, and the process ends.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import type { StoppedAppSettings } from './programs/stopped-app.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const AUTH_KEY = 'auth-key-of-the-stopped-app'
-/** Node's answer to a listening socket that is gone: the client knows at once that nothing was sent. */
+/** The error for a listening socket that is closed: the client knows at once that nothing was sent. */
 const NOT_LISTENING = 'ECONNREFUSED'
 
 interface App {
@@ -29,7 +29,7 @@ async function startApp(settings: Partial<StoppedAppSettings> = {}): Promise<App
   const program = new URL('./programs/stopped-app.ts', import.meta.url)
   const child = fork(program, [JSON.stringify(whole)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   onTestFinished(() => void child.kill('SIGKILL'))
-  // What `once` resolves with is what the program sends, and what Node says of a child's end.
+  // `once` resolves with the program's message, or with the child's exit code.
   const ended = once(child, 'exit') as unknown as App['ended']
   const ready = once(child, 'message') as Promise<[{ port: number }]>
   const early = ended.then(([code]): never => {
@@ -45,7 +45,7 @@ interface Outcome {
   readonly failure: string | undefined
 }
 
-/** One callback about a message; `agent` false opens a connection for it alone. */
+/** Sends one callback about a message; `agent` false opens a new connection for it. */
 function send(port: number, messageId: string, agent: http.Agent | false): Promise<Outcome> {
   const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId }))
   return new Promise((resolve) => {
@@ -68,57 +68,61 @@ function pool(): http.Agent {
   return agent
 }
 
-/** What handlers began and ended, and whether the app closed. */
+/** The log of the app: which handlers started and ended, and whether the app closed. */
 function logOf({ folder }: { readonly folder: string }): readonly string[] {
   return readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
 }
 
-test('SIGTERM under load cuts no one off, and what was answered 204 is dispatched', { timeout: 60_000 }, async () => {
-  // As behind a balancer, which hears of the end while the server still listens.
-  const app = await startApp({ handlerMs: 20, options: { listenMs: 300, idleMs: 300 } })
-  const answered = new Set<string>()
-  const failures: string[] = []
-  const agent = pool()
-  let sent = 0
-  let over = false
+test(
+  'SIGTERM under load cuts no connection off, and every event answered 204 is dispatched',
+  { timeout: 60_000 },
+  async () => {
+    // As behind a load balancer, which learns of the shutdown while the server still listens.
+    const app = await startApp({ handlerMs: 20, options: { listenMs: 300, idleMs: 300 } })
+    const answered = new Set<string>()
+    const failures: string[] = []
+    const agent = pool()
+    let sent = 0
+    let over = false
 
-  async function client(connections: http.Agent | false): Promise<void> {
-    for (;;) {
-      const messageId = `m${(sent += 1)}`
-      const { status, connection, failure } = await send(app.port, messageId, connections)
-      if (status === 204) answered.add(messageId)
-      else if (failure !== NOT_LISTENING) failures.push(`${messageId}: ${status ?? failure}`)
-      if (over && (connections === false || connection === 'close' || failure === NOT_LISTENING)) return
+    async function client(connections: http.Agent | false): Promise<void> {
+      for (;;) {
+        const messageId = `m${(sent += 1)}`
+        const { status, connection, failure } = await send(app.port, messageId, connections)
+        if (status === 204) answered.add(messageId)
+        else if (failure !== NOT_LISTENING) failures.push(`${messageId}: ${status ?? failure}`)
+        if (over && (connections === false || connection === 'close' || failure === NOT_LISTENING)) return
+      }
     }
-  }
 
-  const clients = [...Array.from({ length: 8 }, () => client(agent)), ...[false, false].map(() => client(false))]
-  await vi.waitFor(() => expect(answered.size).toBeGreaterThan(200), { timeout: 30_000 })
-  app.child.kill('SIGTERM')
-  over = true
-  await Promise.all(clients)
-  expect(await app.ended).toEqual([0, null])
-  expect(failures).toEqual([])
+    const clients = [...Array.from({ length: 8 }, () => client(agent)), ...[false, false].map(() => client(false))]
+    await vi.waitFor(() => expect(answered.size).toBeGreaterThan(200), { timeout: 30_000 })
+    app.child.kill('SIGTERM')
+    over = true
+    await Promise.all(clients)
+    expect(await app.ended).toEqual([0, null])
+    expect(failures).toEqual([])
 
-  // Handlers are slower than arrivals, so there was something to leave for the next start.
-  const doneBefore = logOf(app).filter((line) => line.startsWith('end '))
-  expect(doneBefore.length).toBeLessThan(answered.size)
-  expect(logOf(app).at(-1)).toBe('closed')
-  const next = await startApp({ folder: app.folder, handlerMs: 0 })
-  await vi.waitFor(
-    () => {
-      const done = new Set(logOf(app).filter((line) => line.startsWith('end ')))
-      expect([...answered].filter((messageId) => !done.has(`end ${messageId}`))).toEqual([])
-    },
-    { timeout: 30_000, interval: 100 },
-  )
-  const begun = logOf(app).filter((line) => line.startsWith('begin '))
-  expect(begun.length).toBe(new Set(begun).size)
-  next.child.kill('SIGTERM')
-  expect(await next.ended).toEqual([0, null])
-})
+    // Handlers are slower than arrivals, so some events remain for the next start.
+    const doneBefore = logOf(app).filter((line) => line.startsWith('end '))
+    expect(doneBefore.length).toBeLessThan(answered.size)
+    expect(logOf(app).at(-1)).toBe('closed')
+    const next = await startApp({ folder: app.folder, handlerMs: 0 })
+    await vi.waitFor(
+      () => {
+        const done = new Set(logOf(app).filter((line) => line.startsWith('end ')))
+        expect([...answered].filter((messageId) => !done.has(`end ${messageId}`))).toEqual([])
+      },
+      { timeout: 30_000, interval: 100 },
+    )
+    const started = logOf(app).filter((line) => line.startsWith('begin '))
+    expect(started.length).toBe(new Set(started).size)
+    next.child.kill('SIGTERM')
+    expect(await next.ended).toEqual([0, null])
+  },
+)
 
-test('a connection that is kept alive gets one more answer, which closes it', async () => {
+test('a keep-alive connection gets one more answer, which closes it', async () => {
   const app = await startApp({ options: { idleMs: 20_000, deadlineMs: 20_000 } })
   const agent = pool()
   expect(await send(app.port, 'before', agent)).toMatchObject({ status: 204, connection: 'keep-alive' })
@@ -131,7 +135,7 @@ test('a connection that is kept alive gets one more answer, which closes it', as
   expect(await app.ended).toEqual([0, null])
 })
 
-test('so does one that another listener of the server answers', async () => {
+test('a keep-alive connection that another listener answers closes after that answer', async () => {
   const app = await startApp({ options: { idleMs: 20_000, deadlineMs: 20_000 } })
   const agent = pool()
   const health = (): Promise<string | undefined> =>
@@ -153,17 +157,17 @@ test('so does one that another listener of the server answers', async () => {
   expect(await app.ended).toEqual([0, null])
 })
 
-test('a connection on which nothing comes holds the process for idleMs only', async () => {
+test('an idle connection holds the process for idleMs only', async () => {
   const app = await startApp({ options: { idleMs: 50, deadlineMs: 600_000 } })
   expect(await send(app.port, 'before', pool())).toMatchObject({ status: 204 })
   app.child.kill('SIGTERM')
   expect(await app.ended).toEqual([0, null])
 })
 
-test('clients that are connected and not yet accepted are answered, too', async () => {
+test('answers clients that are connected but not yet accepted', async () => {
   const app = await startApp()
   app.child.kill('SIGSTOP')
-  // The kernel connects them; the process does not see them before it goes on, and then it sees the signal as well.
+  // The kernel accepts the connections; the process sees them only after SIGCONT, together with the signal.
   const outcomes = Array.from({ length: 20 }, (_, index) => send(app.port, `m${index}`, false))
   await new Promise((resolve) => setTimeout(resolve, 200))
   app.child.kill('SIGTERM')
@@ -172,7 +176,7 @@ test('clients that are connected and not yet accepted are answered, too', async 
   expect(await app.ended).toEqual([0, null])
 })
 
-test('with the memory store all that was answered 204 is dispatched before the end', async () => {
+test('the memory store dispatches every event answered 204 before the process ends', async () => {
   const app = await startApp({ store: 'memory', handlerMs: 100, options: { deadlineMs: 600_000 } })
   const agent = pool()
   const messages = Array.from({ length: 60 }, (_, index) => `m${index}`)
@@ -188,7 +192,7 @@ test('with the memory store all that was answered 204 is dispatched before the e
 
 test.each([
   ['1', 1, {}],
-  ['what the app has set', 7, { exitCode: 7 }],
+  ['the exit code that the app has set', 7, { exitCode: 7 }],
 ])('a process that lost events ends with %s', async (_what, code, settings) => {
   const options = { deadlineMs: 200, idleMs: 50 }
   const app = await startApp({ store: 'memory', handlerMs: 3_600_000, silent: true, options, ...settings })
@@ -214,7 +218,7 @@ test.each([
   expect(await app.ended).toEqual([code, null])
 })
 
-test('a process that something else holds is ended all the same', async () => {
+test('ends a process that something else keeps alive', async () => {
   const app = await startApp({ heldOpen: true })
   app.child.kill('SIGINT')
   expect(await app.ended).toEqual([0, null])

@@ -1,16 +1,16 @@
-/** Runs a program under strace, and reads what strace wrote. */
+/** Runs a program under strace and reads its trace. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-/** Longer than any write of the load: what is cut off cannot be found. */
+/** Longer than any write of the load: a string that strace cuts off cannot be searched. */
 const LONGEST_STRING = 200_000
 const CALLS = [
   ...['openat', 'mkdir', 'rename', 'unlink', 'ftruncate'],
   ...['read', 'write', 'writev', 'sendto', 'sendmsg', 'pwrite64', 'pwritev', 'fsync', 'fdatasync'],
 ]
 
-/** One line of a trace: a call begins, ends, or both. A call that another thread interrupted in the trace has two. */
+/** One line of a trace: the start of a call, its end, or both. A call that another thread interrupted in the trace has two lines. */
 export interface TraceLine {
   readonly thread: string
   readonly call: string
@@ -18,13 +18,13 @@ export interface TraceLine {
   readonly ends: boolean
   /** The path or name behind the call's first file descriptor. */
   readonly target: string
-  /** All of it, arguments and result, as strace shows them; of a call with two lines the end has both. */
+  /** The complete text, arguments and result, as strace prints it; for a call with two lines the last one has both. */
   readonly text: string
 }
 
-/** Why nothing can be traced here; undefined where it can. */
+/** Why tracing is impossible here; undefined if it is possible. */
 export function whyNoStrace(): string | undefined {
-  if (process.platform !== 'linux') return 'this is no Linux'
+  if (process.platform !== 'linux') return 'this system is not Linux'
   const { error, status, stderr } = spawnSync('strace', ['-f', '--seccomp-bpf', '-e', 'trace=fsync', 'true'], {
     encoding: 'utf8',
   })
@@ -32,7 +32,7 @@ export function whyNoStrace(): string | undefined {
   return status === 0 ? undefined : `strace cannot trace (${stderr.trim().split('\n').join(' ')})`
 }
 
-/** Starts a Node program under strace, which writes to `output`. `inject` is strace's own: a call that fails. */
+/** Starts a Node program under strace, which writes to `output`. `inject` is strace's own option: a call that fails. */
 export function startTraced(options: {
   readonly program: URL
   readonly args: readonly string[]
@@ -56,7 +56,7 @@ const UNFINISHED = ' <unfinished ...>'
 const RESUMED = /^<\.\.\. (\w+) resumed>/
 const STARTED = /^(\w+)\((?:\w+<([^>]*)>)?/
 
-/** The lines of a trace in their order, which is the order in which things happened. */
+/** The lines of a trace, in the order in which things happened. */
 export async function* readTrace(path: string): AsyncGenerator<TraceLine> {
   const unfinished = new Map<string, TraceLine>()
   for await (const line of createInterface({ input: createReadStream(path, 'latin1') })) {

@@ -1,9 +1,9 @@
 /**
- * What may happen only after what, for a power failure to lose nothing: read from the system calls of a process.
+ * Checks the order of writes, syncs and answers that survives a power failure, from the system calls of a process.
  *
- * Every event has a mark in its body. Its mark is written to a file, the file is synced, and only then may its callback be
- * answered. What a failed sync was for counts as lost, and has to be written again. A log of SQLite counts as written as
- * far as its last commit.
+ * Every event has a mark in its body. The mark must be written to a file and the file synced before its callback is
+ * answered. Data of a failed sync counts as lost and must be written again. A log of SQLite counts as written up
+ * to its last commit.
  */
 import { dirname } from 'node:path'
 import type { TraceLine } from './strace.ts'
@@ -19,29 +19,29 @@ export type Violation =
   | 'answered before the sync of the folder'
   | 'spooled file removed before the store had it'
   | 'database written from a log that is not synced'
-  | 'log begun anew before the database was synced'
+  | 'log restarted before the database was synced'
   | 'synced again after a failure'
 
 export interface SyncOrder {
-  /** Answers of 204, and those of them that were matched with a mark. */
+  /** The number of 204 answers, and of those that were matched with a mark. */
   readonly seen: number
   readonly checked: number
   readonly syncs: number
   readonly failedSyncs: number
-  readonly logsBegunAnew: number
+  readonly logsRestarted: number
   readonly spooledFilesRemoved: number
   readonly violations: Readonly<Partial<Record<Violation, number>>>
 }
 
 interface File {
-  /** Marks in a transaction that has not been committed. */
+  /** Marks in a transaction that is not committed. */
   open: Set<string>
   written: Set<string>
   readonly durable: Set<string>
   /** Written to since the last sync. */
   dirty: boolean
   syncFailed: boolean
-  /** Where a log's page goes with which a transaction is complete. */
+  /** The offset of the log page that completes a transaction. */
   commitAt: number | undefined
 }
 
@@ -49,15 +49,15 @@ const FRAME_HEADER_BYTES = 24
 const LOG_HEADER_BYTES = 32
 const SUCCEEDED = /\) += 0\b/
 
-/** `root` is the folder that everything is kept in. */
+/** `root` is the folder that holds all data. */
 export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: string): Promise<SyncOrder> {
   const files = new Map<string, File>()
-  /** Entries of folders that a power failure may take. */
+  /** Folder entries that a power failure may remove. */
   const unsyncedEntries = new Set<string>()
   const requests = new Map<string, string>()
   const answered = new Set<string>()
   const syncing = new Map<string, { readonly marks: Set<string>; readonly entries: readonly string[] }>()
-  const counts = { seen: 0, checked: 0, syncs: 0, failedSyncs: 0, logsBegunAnew: 0, spooledFilesRemoved: 0 }
+  const counts = { seen: 0, checked: 0, syncs: 0, failedSyncs: 0, logsRestarted: 0, spooledFilesRemoved: 0 }
   const violations: Partial<Record<Violation, number>> = {}
 
   function violated(what: Violation): void {
@@ -93,9 +93,9 @@ export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: stri
     }
     const [length, offset] = lengthAndOffset(text)
     if (length === LOG_HEADER_BYTES && offset === 0 && file.durable.size > 0) {
-      counts.logsBegunAnew += 1
+      counts.logsRestarted += 1
       if (files.get(target.slice(0, -'-wal'.length))?.dirty === true)
-        violated('log begun anew before the database was synced')
+        violated('log restarted before the database was synced')
     }
     if (length === FRAME_HEADER_BYTES && commits(text)) file.commitAt = offset + FRAME_HEADER_BYTES
     for (const mark of marks) file.open.add(mark)

@@ -1,5 +1,5 @@
 /**
- * Callbacks of a few messages, and what must be known of them in the end: by hand from the service's documentation, not by
+ * Callbacks of a few messages, and the final state they must lead to: worked out by hand from the service's documentation, not with
  * the code under test. "Order by `timestamp`, not arrival"; the chain is queued, sent, then delivered, read or failed.
  */
 import { readSentBody } from '../../src/verify/body.ts'
@@ -10,12 +10,12 @@ import { oneOf, wholeBetween, type Random } from './random.ts'
 /** Seconds since the epoch when the simulation begins. */
 export const BEGIN_SECONDS = 1_767_225_600
 
-/** A callback as the sender makes it, some times over. */
+/** A callback as the sender makes it, which may be sent several times. */
 export interface Callback {
   readonly message: string
   readonly channel: 'carrier-a' | 'carrier-b' | 'chat-app' | 'payment'
   readonly word: string
-  /** Seconds after the beginning; no meaning for the chat-app. */
+  /** Seconds after the beginning; meaningless for the chat-app. */
   readonly second: number
 }
 
@@ -47,7 +47,7 @@ const NETWORKS = new Map([
   ['carrier-b', 'carrierB'],
 ] as const)
 
-/** What the stages in front of the inbox make of it. */
+/** The event that the stages before the inbox make of it. */
 export function eventOf(callback: Callback, arrivedAtMs: number, gapTimeoutMs: number): NewEvent {
   const bytes = Buffer.from(JSON.stringify(bodyOf(callback)))
   return newEvent(
@@ -83,7 +83,7 @@ export function sameAs({ message, channel, word, second }: Callback): string {
   return [message, word, channel === 'chat-app' ? '' : second].join(' ')
 }
 
-/** The words that may be the newest of a message's reports; for equal times and stages nobody knows which. */
+/** The statuses that may be the newest of a message's reports; equal times and stages leave several. */
 export function newestWords(callbacks: readonly Callback[]): ReadonlySet<string> {
   const place = ({ channel, word, second }: Callback): number =>
     channel === 'payment' ? 0 : (channel === 'chat-app' ? 0 : second * 10) + (STAGES[channel][word] ?? 0)

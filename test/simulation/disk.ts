@@ -1,6 +1,6 @@
 /**
- * A machine's disk that keeps, when the power fails, what it was made to keep and no more: what was not synced is lost, in
- * part or whole, files as well as the entries of folders. A process that is killed leaves all as it is.
+ * A machine's disk that keeps only synced data when the power fails: unsynced data is lost, in
+ * part or completely, both file contents and folder entries. A killed process leaves everything as it is.
  */
 import { basename, dirname } from 'node:path'
 import type { FileSystem, OpenedFile } from '../../src/disk-log/file-system.ts'
@@ -10,7 +10,7 @@ import type { Owner, Timeline } from './timeline.ts'
 interface FileNode {
   readonly kind: 'file'
   bytes: Buffer
-  /** What stands there if the power fails now, but for what is in `pending`. */
+  /** The content after a power failure now, except for `pending`. */
   synced: Buffer
   pending: (Write & { lost: boolean })[]
   links: number
@@ -22,7 +22,7 @@ interface FolderNode {
   readonly synced: Map<string, Node>
 }
 
-/** Who holds it is alive as long as its owner is. */
+/** The lock is held while its owner is alive. */
 interface LockNode {
   readonly kind: 'lock'
   holder: Owner | undefined
@@ -32,7 +32,7 @@ type Node = FileNode | FolderNode | LockNode
 
 type Write = { readonly at: number; readonly bytes: Buffer } | { readonly length: number }
 
-/** An entry that came, went or moved, all of it at once. */
+/** An entry that was created, removed or moved, atomically. */
 interface Change {
   readonly sets: readonly { readonly folder: FolderNode; readonly name: string; readonly node: Node | undefined }[]
 }
@@ -40,12 +40,12 @@ interface Change {
 export type DiskFault = 'none' | 'full' | 'failing'
 
 export interface Disk {
-  /** As one process sees it; what it asks is done a moment later, if it is alive then. */
+  /** The disk as one process sees it; a call takes effect a moment later, if the process is alive then. */
   forProcess(owner: Owner, random: Random): FileSystem
   fault: DiskFault
-  /** All that runs here must be dead. */
+  /** All processes on this disk must be dead. */
   losePower(random: Random): void
-  /** For a look from outside. */
+  /** For checks from outside. */
   files(): readonly string[]
 }
 
@@ -88,7 +88,7 @@ export function createDisk(timeline: Timeline): Disk {
     changes.push({ sets })
   }
 
-  /** Makes what changed in the folder lasting, and what that is built on. */
+  /** Makes the changes of the folder durable, including the changes that they depend on. */
   function syncFolder(folder: FolderNode): void {
     const wanted = new Set<string>()
     const ids = new Map<FolderNode, number>()
@@ -138,7 +138,7 @@ export function createDisk(timeline: Timeline): Disk {
 
   function sync(file: FileNode, random: Random): void {
     if (fault === 'failing' && random() < 0.5) {
-      // The system forgets that it owes these pages, so the next call succeeds without them.
+      // The system forgets that these pages are unwritten, so the next call succeeds without them.
       for (const one of file.pending) one.lost = true
       throw systemError('EIO')
     }
@@ -255,7 +255,7 @@ export function createDisk(timeline: Timeline): Disk {
       return found
     },
     losePower(random) {
-      // In the order in which they were made, up to some one; or each for itself, where nothing it is built on was lost.
+      // Either keeps changes in order up to a random one, or each independently if everything it depends on is kept.
       const isInOrder = random() < 0.5
       const upTo = wholeBetween(random, 0, changes.length)
       const dropped = new Map<FolderNode, Set<string>>()
@@ -301,7 +301,7 @@ export function createDisk(timeline: Timeline): Disk {
             const node = open(path, flags)
             return node.kind === 'file' ? opened(node, ask, random) : openedFolder(node, ask)
           }),
-        // In no order that anybody may rely on.
+        // In arbitrary order; callers must not rely on it.
         readdir: (path) => ask('readdir', () => shuffled([...findFolder(path).entries.keys()], random)),
         foldersIn: (path) =>
           ask('foldersIn', () => {
@@ -383,7 +383,7 @@ function applied(bytes: Buffer, write: Write): Buffer {
   return next
 }
 
-/** Of each write that was not synced all, a part or nothing has reached the disk. */
+/** All, a part or none of each unsynced write has reached the disk. */
 function loseUnsynced(file: FileNode, random: Random): void {
   for (const one of file.pending) {
     const fate = one.lost ? 'none' : oneOf(random, ['all', 'part', 'none'])
@@ -398,7 +398,7 @@ function loseUnsynced(file: FileNode, random: Random): void {
 }
 
 function shuffled(names: string[], random: Random): readonly string[] {
-  // The names are random: not even their own order is the same in two runs.
+  // The names are random: even their sort order differs between two runs.
   for (let at = names.length - 1; at > 0; at -= 1) {
     const other = wholeBetween(random, 0, at)
     const [a, b] = [names[at], names[other]]

@@ -1,4 +1,4 @@
-/** The real engines of the stores, each with a place of its own, asked one thing at a time. */
+/** The real engines of the stores, each in a location of its own, called one request at a time. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,20 +8,20 @@ import { createLatestTime, openDatabase, type Database } from '../../src/stores/
 import { packEvents, unpackEvents } from '../../src/stores/sqlite/encoding.ts'
 import { createEngine, type Engine as SqliteEngine } from '../../src/stores/sqlite/engine.ts'
 
-/** An engine that a world has for itself. */
+/** An engine that belongs to one world. */
 export interface Engine {
   readonly name: string
   readonly store: OpenStore
-  /** Asked in the order of the calls, whoever makes them: it takes the times that it is told for ever later ones. */
+  /** Receives calls of all processes in order; the times passed to it never decrease. */
   readonly isInOrder?: boolean
-  /** The server, or whoever holds the file, ends and begins anew; what it had said to be kept is kept. */
+  /** The server, or the process that holds the file, restarts; confirmed data is kept. */
   restart(): Promise<void>
   remove(): Promise<void>
 }
 
-/** Memory is asked as a server is, though it forgets with its process: what it decides is decided alike. */
+/** Memory is called like a server, although it forgets with its process: its decisions are the same. */
 export async function memoryEngine(): Promise<Engine> {
-  // Those that ask it hear nothing of it.
+  // Callers are not notified.
   const store = { ...(await memoryStore().open({ onWork: () => {} })), notifiesRemaining: false }
   return { name: 'memory', store, isInOrder: true, async restart() {}, async remove() {} }
 }
@@ -29,13 +29,13 @@ export async function memoryEngine(): Promise<Engine> {
 const DAYS = 3_650
 const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
 
-/** SQLite in this thread, on a file in memory: what its thread and the disk do is tested elsewhere. */
+/** SQLite in this thread, on a file in memory; other tests cover its thread and the disk. */
 export async function sqliteEngine(): Promise<Engine> {
   const folder = mkdtempSync(join(HERE, 'simulation-'))
   const openFile = () => openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
   const open = (on: Database): SqliteEngine => {
     const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
-    // No row is spoilt here.
+    // No row is corrupt here.
     const report = (error: Error): never => {
       throw error
     }
@@ -46,7 +46,7 @@ export async function sqliteEngine(): Promise<Engine> {
   const encoded = (events: readonly NewEvent[]) => unpackEvents(packEvents(events))
   const store: OpenStore = {
     get latestNowMs() {
-      // As a process reads it that opens the file now.
+      // The state that a process sees when it opens the file now.
       return createLatestTime(database.db).atOpening
     },
     admit: (events, nowMs) => engine.admit(encoded(events), nowMs),

@@ -1,4 +1,4 @@
-/** What is promised, held against what happens: at each call of the store, each handler, each answer, and in the end. */
+/** Checks the promises at each call of the store, each handler, each answer, and at the end. */
 import { AssertionError } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
 import type { WebhookEvent } from '../../src/public/events.ts'
@@ -16,7 +16,7 @@ import type {
 import { createModel, timeAndRankOf } from '../../src/store-conformance/model.ts'
 import { newestWords, sameAs, type Callback } from './callbacks.ts'
 
-/** A promise that was broken. */
+/** A broken promise. */
 export class Broken extends Error {
   override readonly name = 'Broken'
   readonly promise: string
@@ -40,14 +40,14 @@ interface Taken {
 }
 
 export interface Ledger {
-  /** The first promise that was broken. */
+  /** The first broken promise. */
   readonly broken: Broken | undefined
-  /** Events that a store has, and that wait there. */
+  /** Events that wait in a store. */
   readonly unsettled: number
   readonly takenCount: number
   readonly handledCount: number
   breaks(promise: string, detail: string): void
-  /** It was answered as taken. */
+  /** The callback was answered as accepted. */
   taken(callback: Callback, event: NewEvent): void
   admitted(events: readonly NewEvent[], nowMs: number, admissions: readonly Admission[]): void
   claimed(request: ClaimRequest, result: ClaimResult): void
@@ -55,7 +55,7 @@ export interface Ledger {
   settled(settlements: readonly Settlement[], nowMs: number, answers: readonly (boolean | SettleFailed)[]): void
   replayed(id: string, nowMs: number, found: boolean): void
   deadIds(): readonly string[]
-  /** `idealMs`: the latest that anybody's clock may say. Returns what ends the run. */
+  /** `idealMs`: the latest time that any clock may show. Returns a function that ends the run. */
   started(
     process: string,
     claim: Claim,
@@ -63,13 +63,13 @@ export interface Ledger {
     event: WebhookEvent,
     idealMs: number,
   ): (ok: boolean) => void
-  /** What its handlers do not end in time, it gives back; from then on they hold nothing. */
+  /** Handlers that do not end in time are released by the process; from then on they hold no event. */
   closes(process: string): void
-  /** Nothing runs any more in this process. */
+  /** Nothing runs in this process any more. */
   died(process: string): void
-  /** What was offered to the store without its meaning tells nothing of its message. */
+  /** An event offered to the store without its meaning does not change the state of its message. */
   stripped(id: string): void
-  /** When all is quiet. */
+  /** Called when no work is left. */
   checkEnd(store: OpenStore): Promise<void>
 }
 
@@ -79,7 +79,7 @@ export function createLedger(): Ledger {
   const ofModel = new Map<string, NewEvent>()
   const succeeded = new Set<string>()
   const strippedIds = new Set<string>()
-  const handedAsItself = new Map<string, string[]>()
+  const dispatchedInOrder = new Map<string, string[]>()
   const runs = new Set<Run>()
   const offered = new Map<string, Callback[]>()
   const closing = new Set<string>()
@@ -134,14 +134,14 @@ export function createLedger(): Ledger {
     admitted: (events, nowMs, admissions) =>
       modelled(() => {
         remember(events)
-        same('an event is admitted once, and as late where it is', admissions, model.admit(events, nowMs))
+        same('an event is admitted once, and marked late if it is', admissions, model.admit(events, nowMs))
       }),
     claimed: (request, result) => modelled(() => model.checkClaim(request, result)),
     admittedAndClaimed: (events, request, result) =>
       modelled(() => {
         remember(events)
         same(
-          'an event is admitted once, and as late where it is',
+          'an event is admitted once, and marked late if it is',
           result.admissions,
           model.admit(events, request.nowMs),
         )
@@ -151,9 +151,9 @@ export function createLedger(): Ledger {
       modelled(() => {
         for (const [index, settlement] of settlements.entries()) {
           const expected = model.settle(settlement, nowMs)
-          same('only who holds the lease settles', answers[index], expected)
+          same('only the lease holder settles', answers[index], expected)
           if (expected && settlement.outcome === 'done' && !succeeded.has(settlement.id))
-            breaks('nothing is settled that was not handed over', settlement.id)
+            breaks('only dispatched events are settled', settlement.id)
           if (expected && settlement.outcome === 'retry') givenBack(settlement.id)
         }
       }),
@@ -169,12 +169,12 @@ export function createLedger(): Ledger {
           breaks('one event of a message at a time', `${id} in ${process} while ${run.id} runs in ${run.process}`)
       }
       const admitted = ofModel.get(id)
-      if (admitted === undefined) breaks('only what was admitted is handed over', id)
+      if (admitted === undefined) breaks('only admitted events are dispatched', id)
       else if (event.type !== 'late' && !claim.replay && isLive && admitted.order !== '') {
-        const handed = handedAsItself.get(messageKey) ?? []
-        const newer = handed.find((order) => timeAndRankOf(admitted.order) < timeAndRankOf(order))
-        if (newer !== undefined) breaks('nothing older is handed over as itself after something newer', id)
-        handedAsItself.set(messageKey, [...handed, admitted.order])
+        const dispatched = dispatchedInOrder.get(messageKey) ?? []
+        const newer = dispatched.find((order) => timeAndRankOf(admitted.order) < timeAndRankOf(order))
+        if (newer !== undefined) breaks('no older event is dispatched after a newer one unless marked late', id)
+        dispatchedInOrder.set(messageKey, [...dispatched, admitted.order])
       }
       const run: Run = { id, messageKey, process, leaseUntilMs }
       runs.add(run)
@@ -191,9 +191,10 @@ export function createLedger(): Ledger {
     async checkEnd(store) {
       const dead = new Set(model.deadLetters().map(({ id }) => id))
       for (const { event, callback } of takenEvents.values()) {
-        if (!ofModel.has(event.id)) breaks('nothing taken is lost', `${sameAs(callback)} never reached the store`)
+        if (!ofModel.has(event.id))
+          breaks('no accepted callback is lost', `${sameAs(callback)} never reached the store`)
         else if (!succeeded.has(event.id) && !dead.has(event.id))
-          breaks('nothing taken is lost', `${sameAs(callback)} was never handed over`)
+          breaks('no accepted callback is lost', `${sameAs(callback)} was never dispatched`)
       }
       const counts = await store.counts()
       same('the counts are right', counts, { unsettled: model.unsettled(), deadLetters: dead.size })
@@ -224,7 +225,7 @@ export function createLedger(): Ledger {
       stored?.finals.map(({ report }) => report),
       expected.finals.map(recordOf),
     )
-    // The same by hand; who was refused may have got in all the same, so it is the model's business.
+    // The same, worked out by hand. A refused callback may still have been stored, so the model decides.
     const isPlain = [...ofModel.values()].every((event) => event.messageKey !== messageKey || takenEvents.has(event.id))
     const isWhole = callbacks.every((callback) => {
       const found = [...takenEvents.values()].find(({ callback: other }) => sameAs(other) === sameAs(callback))
@@ -236,7 +237,7 @@ export function createLedger(): Ledger {
   }
 }
 
-/** A store may say too early when something will be due: where the lease of a message ends before its first event is due. */
+/** A store may announce a due time too early: when a message's lease ends before its first event is due. */
 function isEarlyLook(error: unknown): boolean {
   if (!(error instanceof AssertionError) || !error.message.startsWith('the moment when something will be due'))
     return false

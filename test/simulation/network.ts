@@ -1,4 +1,4 @@
-/** What lies between a process and its store: requests and answers that are slow, or lost; a store that is away. */
+/** The network between a process and its store: slow or lost requests and answers, and an unavailable store. */
 import { MessagingWebhooksError } from '../../src/public/errors.ts'
 import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
 import type { Engine } from './engine.ts'
@@ -7,13 +7,13 @@ import { between, oneOf, type Random } from './random.ts'
 import type { Owner, Timeline } from './timeline.ts'
 
 export interface NetworkFaults {
-  /** Nobody answers. */
-  away: boolean
-  /** Each way takes so much longer at most. */
+  /** The store does not answer. */
+  isUnavailable: boolean
+  /** Maximum extra delay in each direction. */
   slowMs: number
-  /** The share of calls of which the request, or only the answer, is lost. */
+  /** The share of calls whose request, or only whose answer, is lost. */
   lossy: number
-  /** Events that the store does not take in a batch; `hard`: in no form, else without their meaning. */
+  /** Events that the store rejects in a batch; `hard`: in any form, otherwise only with their meaning. */
   readonly poison: Map<string, 'soft' | 'hard'>
 }
 
@@ -24,11 +24,11 @@ interface NetworkOptions {
   readonly engine: Engine
   readonly ledger: Ledger
   readonly faults: NetworkFaults
-  /** Something was admitted through this process: others may be told. */
+  /** This process admitted an event; others may be notified. */
   readonly admitted: (by: Owner) => void
 }
 
-/** In the network's name: it goes on where a process has ended. */
+/** Owns work of the network, which continues after a process has ended. */
 const NETWORK: Owner = { name: 'network', alive: true, stoppedUntilMs: 0 }
 
 /** The store as one process has it. */
@@ -66,14 +66,14 @@ export function createNetwork(options: NetworkOptions): Connect {
       if (closed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
       return new Promise((resolve, reject) => {
         const fail = (error: Error): void => later(() => reject(error))
-        // What has fallen silent is given up by the system, some time.
+        // The system eventually closes a silent connection.
         const lose = (): void => {
           const cut = (): void => reject(new MessagingWebhooksError('store_failed', 'The connection was cut.'))
           timeline.after(isSilent ? SILENT_MS : between(random, 0.05, 1), owner, 'cut', cut)
         }
         const thereMs = arrival(between(random, 0.05, 1) + random() * faults.slowMs)
         timeline.after(thereMs, NETWORK, verb, async () => {
-          if (faults.away || fate === 'request lost') {
+          if (faults.isUnavailable || fate === 'request lost') {
             lose()
             return
           }

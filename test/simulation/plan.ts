@@ -1,9 +1,9 @@
-/** What happens to a world from outside: callbacks and misfortunes, each at its time. A seed makes one; shrinking cuts it. */
+/** The external events of a world: callbacks and faults, each at its time. A seed makes a plan; shrinking cuts it down. */
 import { someCallbacks, type Callback } from './callbacks.ts'
 import { between, oneOf, randomOf, wholeBetween, type Random } from './random.ts'
 
 export interface Plan {
-  /** Of all that is not listed: latencies, handlers, what a failing disk keeps. */
+  /** Seeds everything that is not listed: latencies, handlers, what a failing disk keeps. */
   readonly seed: number
   readonly processes: number
   readonly spool: boolean
@@ -32,11 +32,11 @@ export type Operation = { readonly atMs: number } & (
   | { readonly kind: 'replay'; readonly process: number }
 )
 
-/** What a store, or the place where it is used, allows to happen. */
+/** The operations that a store, or its environment, supports. */
 export interface Scope {
-  /** The store outlives the process, and so may be shared. */
+  /** The store outlives the process, so processes may share it. */
   readonly isDurable: boolean
-  /** The machine's clock is set back, too: a store that forgets with its process is not told by another what time it was. */
+  /** The machine's clock may be set back: a store that forgets with its process learns the earlier time from no other store. */
   readonly setsBack: boolean
 }
 

@@ -1,14 +1,14 @@
-/** Does the simulation see anything? A defect in each part, one at a time, in the real code or at its edge, must be found. */
+/** Tests the simulation itself: it must find a defect in each part, one at a time, in the real code or at its edge. */
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Process } from './process.ts'
 import type { Stage } from './simulate.ts'
 
-/** What a defect may take to be found; most are within a tenth of it. */
+/** Maximum steps to find a defect; most take less than a tenth of it. */
 const STEPS = 150_000
-/** Leases that run out under a handler are rare: worlds that have one are found sooner from here on. */
+/** Leases that expire under a handler are rare; starting from this seed finds such worlds sooner. */
 const RARE = 28
 
-/** The simulation and all that it plays with, imported anew, so that what was mocked is in it. */
+/** The simulation and its dependencies, imported again so that the mocks take effect. */
 async function play(
   choose: (stages: typeof import('./stages.ts')) => Stage,
   {
@@ -34,7 +34,7 @@ afterEach(() => {
   vi.resetModules()
 })
 
-test('inbox: it answers before the store has answered', async () => {
+test('finds an inbox that answers before the store has answered', async () => {
   const answersAtOnce = (process: Process): Process => ({
     ...process,
     get running() {
@@ -49,10 +49,12 @@ test('inbox: it answers before the store has answered', async () => {
       return 'new'
     },
   })
-  expect(await play(({ SQLITE }) => SQLITE, { defects: { process: answersAtOnce } })).toBe('nothing taken is lost')
+  expect(await play(({ SQLITE }) => SQLITE, { defects: { process: answersAtOnce } })).toBe(
+    'no accepted callback is lost',
+  )
 })
 
-test('inbox: what could not be admitted in a batch is thrown away', async () => {
+test('finds an inbox that discards the events of a failed batch', async () => {
   vi.doMock('../../src/inbox/poison.ts', () => ({
     async admitAroundPoison(admit: (events: readonly unknown[]) => unknown, events: readonly unknown[]) {
       try {
@@ -62,10 +64,10 @@ test('inbox: what could not be admitted in a batch is thrown away', async () => 
       }
     },
   }))
-  expect(await play(({ MEMORY }) => MEMORY)).toBe('nothing taken is lost')
+  expect(await play(({ MEMORY }) => MEMORY)).toBe('no accepted callback is lost')
 })
 
-test('dispatch: what is in flight is not kept out of the next claim', async () => {
+test('finds a dispatcher that claims events already in flight', async () => {
   vi.doMock('../../src/dispatch/slots.ts', async (original) => {
     const { createSlots } = await original<typeof import('../../src/dispatch/slots.ts')>()
     return {
@@ -84,7 +86,7 @@ test('dispatch: what is in flight is not kept out of the next claim', async () =
   expect(await play(({ SQLITE }) => SQLITE, { firstSeed: RARE })).toBe('one event of a message at a time')
 })
 
-test('dispatch: an attempt that failed is settled as done', async () => {
+test('finds a dispatcher that settles a failed attempt as done', async () => {
   vi.doMock('../../src/dispatch/attempt.ts', async (original) => {
     const { makeAttempt, ...rest } = await original<typeof import('../../src/dispatch/attempt.ts')>()
     return {
@@ -97,10 +99,10 @@ test('dispatch: an attempt that failed is settled as done', async () => {
       },
     }
   })
-  expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('nothing is settled that was not handed over')
+  expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('only dispatched events are settled')
 })
 
-test('spool: it does not wait for the disk', async () => {
+test('finds a spool that does not wait for the disk', async () => {
   const unsynced: NonNullable<Stage['defects']>['fs'] = (fs) => ({
     ...fs,
     async open(...input) {
@@ -108,10 +110,10 @@ test('spool: it does not wait for the disk', async () => {
       return { ...file, datasync: async () => {} }
     },
   })
-  expect(await play(({ MEMORY }) => MEMORY, { defects: { fs: unsynced } })).toBe('nothing taken is lost')
+  expect(await play(({ MEMORY }) => MEMORY, { defects: { fs: unsynced } })).toBe('no accepted callback is lost')
 })
 
-test('spool: it does not sync the folder of a new file', async () => {
+test('finds a spool that does not sync the folder of a new file', async () => {
   const unsynced: NonNullable<Stage['defects']>['fs'] = (fs) => ({
     ...fs,
     async open(...input) {
@@ -119,18 +121,18 @@ test('spool: it does not sync the folder of a new file', async () => {
       return { ...file, sync: async () => {} }
     },
   })
-  expect(await play(({ MEMORY }) => MEMORY, { defects: { fs: unsynced } })).toBe('nothing taken is lost')
+  expect(await play(({ MEMORY }) => MEMORY, { defects: { fs: unsynced } })).toBe('no accepted callback is lost')
 })
 
-test('memory: it takes a late report for a new one', async () => {
+test('finds a memory store that treats a late report as a new one', async () => {
   vi.doMock('../../src/messages/order.ts', async (original) => ({
     ...(await original<typeof import('../../src/messages/order.ts')>()),
     isLate: () => false,
   }))
-  expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('an event is admitted once, and as late where it is')
+  expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('an event is admitted once, and marked late if it is')
 })
 
-test('sqlite: it settles for whoever asks, whatever the token', async () => {
+test('finds an SQLite store that settles without checking the fencing token', async () => {
   vi.doMock('../../src/messages/events.ts', async (original) => {
     const { settle, ...rest } = await original<typeof import('../../src/messages/events.ts')>()
     return {
@@ -141,5 +143,5 @@ test('sqlite: it settles for whoever asks, whatever the token', async () => {
       },
     }
   })
-  expect(await play(({ SQLITE }) => SQLITE, { firstSeed: RARE })).toBe('only who holds the lease settles')
+  expect(await play(({ SQLITE }) => SQLITE, { firstSeed: RARE })).toBe('only the lease holder settles')
 })

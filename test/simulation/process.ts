@@ -1,4 +1,4 @@
-/** One process: inbox, spool and dispatch as `createReceiver` wires them, on a clock, a disk and a network of ours. */
+/** One process: inbox, spool and dispatch as `createReceiver` wires them, on a simulated clock, disk and network. */
 import { steadyClock, type Clock, type SteadyClock } from '../../src/runtime/clock.ts'
 import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handlers.ts'
@@ -28,7 +28,7 @@ interface ProcessSettings {
   readonly attempts: number
 }
 
-/** What an event was handed over under. */
+/** The lease under which an event was dispatched. */
 export interface Leasehold {
   readonly claim: Claim
   readonly leaseUntilMs: number
@@ -38,7 +38,7 @@ export interface Process {
   readonly clock: SteadyClock
   start(): Promise<void>
   admit(event: NewEvent): Awaitable<Admission>
-  /** Something was admitted elsewhere. */
+  /** Another process admitted an event. */
   wake(): void
   attempted(id: string): Promise<void>
   replay(id: string): Promise<boolean>
@@ -66,7 +66,7 @@ export function createProcess(options: ProcessOptions): Process {
     for (const claim of claims) leaseholds.set(claim.id, { claim, leaseUntilMs })
   }
 
-  /** Remembers which leases this process was given. */
+  /** Records which leases this process received. */
   async function connect(): Promise<OpenStore> {
     const store = await options.connect()
     const { admitAndClaim } = store
@@ -138,7 +138,7 @@ export function createProcess(options: ProcessOptions): Process {
   )
   handlers.add(undefined, (event, context) => {
     const leasehold = leaseholds.get(event.id)
-    if (leasehold === undefined) throw new Error('It was never leased here.')
+    if (leasehold === undefined) throw new Error('This process never leased the event.')
     return options.handler(event, context, leasehold)
   })
 
@@ -158,7 +158,7 @@ export function createProcess(options: ProcessOptions): Process {
     if (starting === undefined && closing === undefined) start().catch(() => {})
   }
 
-  /** As shut-down.ts has it, but for its look at the requests under way, which would take all the steps there are. */
+  /** As in shut-down.ts, without its check of requests in flight, which would use up all steps. */
   async function shutDown(deadlineMs: number): Promise<void> {
     const untilMs = steady.now() + deadlineMs
     if (!capabilities.durable) await dispatcher.drain(inbox.unsettled, deadlineMs, { waitForHung: false })

@@ -1,6 +1,6 @@
-/** Random numbers that a seed decides: a stream for each purpose, so that one draw more here changes nothing there. */
+/** Seeded random numbers: a separate stream for each purpose, so that one more draw in a stream leaves the others unchanged. */
 
-/** From 0 up to, but not including, 1. */
+/** From 0 (included) to 1 (excluded). */
 export type Random = () => number
 
 function hashOf(text: string): number {
@@ -9,7 +9,7 @@ function hashOf(text: string): number {
   return hash >>> 0
 }
 
-/** The stream of this name under this seed. */
+/** The stream with this name under this seed. */
 export function randomOf(seed: number, name: string): Random {
   let state = (Math.imul(seed, 0x9e3779b1) ^ hashOf(name)) >>> 0
   return () => {

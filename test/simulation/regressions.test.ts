@@ -1,4 +1,4 @@
-/** Plans that broke a promise once, as small as they could be made, and what it was. */
+/** Plans that once broke a promise, shrunk, each with the promise. */
 import { expect, test } from 'vitest'
 import { sqliteEngine } from './engine.ts'
 import type { Engine } from './engine.ts'
@@ -6,7 +6,7 @@ import type { Plan } from './plan.ts'
 import { runWorld } from './world.ts'
 
 interface Regression {
-  readonly was: string
+  readonly title: string
   readonly engine: () => Promise<Engine>
   readonly plan: Plan
 }
@@ -15,7 +15,7 @@ const calm = { spool: true, throwing: 0, hanging: 0, quick: 1 } as const
 
 const REGRESSIONS: readonly Regression[] = [
   {
-    was: 'a connection that was cut while events were offered alone cost one of them its meaning (sqlite)',
+    title: 'keeps the meaning of every event when a connection is cut while events are admitted one by one (sqlite)',
     engine: sqliteEngine,
     plan: {
       ...calm,
@@ -55,8 +55,8 @@ const REGRESSIONS: readonly Regression[] = [
   },
 ]
 
-for (const { was, engine, plan } of REGRESSIONS)
-  test(was, async () => {
+for (const { title, engine, plan } of REGRESSIONS)
+  test(title, async () => {
     const { broken } = await runWorld({ plan, engine, isStrict: true })
     expect(broken).toBeUndefined()
   })

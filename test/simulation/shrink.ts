@@ -1,9 +1,9 @@
-/** Makes a plan that breaks a promise as small as it can: fewer operations, fewer processes, and the same promise broken. */
+/** Makes a plan that breaks a promise as small as possible: fewer operations and fewer processes that still break the same promise. */
 import type { Plan } from './plan.ts'
 
 type IsBroken = (plan: Plan) => Promise<boolean>
 
-/** Tries at most so many worlds. */
+/** Maximum number of worlds to try. */
 const MOST_TRIES = 300
 
 export async function shrunken(plan: Plan, isBroken: IsBroken): Promise<Plan> {

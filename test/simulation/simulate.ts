@@ -1,10 +1,10 @@
-/** Worlds one after another, a seed each, until so many steps were made or a promise was broken. */
+/** Runs worlds one after another, one seed each, until the step limit or a broken promise. */
 import type { Engine } from './engine.ts'
 import { planOf, type Plan, type Scope } from './plan.ts'
 import { shrunken } from './shrink.ts'
 import { runWorld, type Defects, type Outcome } from './world.ts'
 
-/** A place for worlds: an engine, and what may happen there. */
+/** A setting for worlds: an engine, and which faults may happen. */
 export interface Stage {
   readonly name: string
   readonly scope: Scope
@@ -19,11 +19,11 @@ interface Report {
   readonly taken: number
   readonly handled: number
   readonly refused: number
-  /** The first seed that broke a promise, and which. */
+  /** The first seed that broke a promise, and the promise. */
   readonly found: { readonly plan: Plan; readonly outcome: Outcome } | undefined
 }
 
-/** `SEED` replays one world; nothing else of it is left to luck. */
+/** `SEED` replays one world; it determines everything. */
 export const SEED = process.env['SEED'] === undefined ? undefined : Number(process.env['SEED'])
 
 export function runPlan(stage: Stage, plan: Plan, log?: (line: string) => void): Promise<Outcome> {
@@ -53,7 +53,7 @@ export async function simulate(
   return report
 }
 
-/** What to read where a promise was broken: the seed, and the smallest plan that was found to break it too. */
+/** Explains a broken promise: the seed, and the smallest plan found that also breaks it. */
 export async function explain(stage: Stage, { plan, outcome }: NonNullable<Report['found']>): Promise<string> {
   const promise = outcome.broken?.promise
   const smallest = await shrunken(plan, async (smaller) => (await runPlan(stage, smaller)).broken?.promise === promise)

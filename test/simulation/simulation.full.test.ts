@@ -1,5 +1,5 @@
 /**
- * The simulation: one seed decides every interleaving of timers, network, disk and handlers. `STEPS` says how long it plays
+ * The simulation: one seed decides every interleaving of timers, network, disk and handlers. `STEPS` sets how long it runs
  * on each stage, `SEED` replays one world and prints its trace.
  */
 import { expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { explain, runPlan, SEED, simulate } from './simulate.ts'
 import { IN_PROCESS, MEMORY, SQLITE } from './stages.ts'
 
 const STEPS = Number(process.env['STEPS'] ?? 20_000)
-/** Of the long run: other worlds each time, whose seeds are printed; the short one is always the same. */
+/** The long run uses different worlds each time and prints their seeds; the short run is always the same. */
 const FIRST_SEED = process.env['STEPS'] === undefined ? 1 : Number(process.env['FIRST_SEED'] ?? Date.now() % 1e9)
 
 test.each([
@@ -23,7 +23,7 @@ test.each([
   expect(report.handled).toBeGreaterThan(0)
 })
 
-test.each([IN_PROCESS, MEMORY, SQLITE])('$name: one seed is one interleaving', async (stage) => {
+test.each([IN_PROCESS, MEMORY, SQLITE])('$name: a seed always gives the same interleaving', async (stage) => {
   for (const seed of [3, 7, 10]) {
     const plan = planOf(seed, stage.scope)
     const first = await runPlan(stage, plan)

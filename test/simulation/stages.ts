@@ -1,8 +1,8 @@
-/** The places where the simulation plays. */
+/** The stages on which the simulation runs. */
 import { memoryEngine, sqliteEngine } from './engine.ts'
 import type { Stage } from './simulate.ts'
 
-/** The store of a process that is asked without a promise: there is no network that could fail, and no crash to survive. */
+/** A store in the process that is called without a promise: no network can fail, and it does not survive a crash. */
 export const IN_PROCESS: Stage = {
   name: 'memory in its process',
   scope: { isDurable: false, setsBack: true },

@@ -1,11 +1,11 @@
 /**
- * Virtual time, and the only one who says what runs next: timers, what was put off to `soon`, answers of the network and
- * of the disk, handlers that end. Between two steps all promises come to rest.
+ * Virtual time, which alone decides what runs next: timers, work deferred to `soon`, answers of the network and
+ * of the disk, handlers that end. All promises settle between two steps.
  */
 import type { Clock } from '../../src/runtime/clock.ts'
 import { between, type Random } from './random.ts'
 
-/** Whose work it is: that of a process that was killed is never done, that of a stopped one waits. */
+/** The owner of work: work of a killed process is discarded, work of a stopped process waits. */
 export interface Owner {
   readonly name: string
   alive: boolean
@@ -14,7 +14,7 @@ export interface Owner {
 
 interface Entry {
   readonly atMs: number
-  /** Of entries for the same time: in their order before somebody was stopped, then as they were entered. */
+  /** Breaks ties at the same time: by the order before a process was stopped, then by the order of entry. */
   readonly firstMs: number
   readonly number: number
   readonly owner: Owner
@@ -24,22 +24,22 @@ interface Entry {
 }
 
 export interface Timeline {
-  /** The true time since the beginning, which no process sees. */
+  /** The true time since the beginning; no process sees it. */
   readonly nowMs: number
   readonly steps: number
-  /** What happened so far, as one number: equal for equal interleavings. */
+  /** A hash of everything so far: equal for equal interleavings. */
   readonly hash: string
-  /** Does `work` in `delayMs`; returns what cancels it. */
+  /** Runs `work` in `delayMs`; returns a function that cancels it. */
   after(delayMs: number, owner: Owner, label: string, work: () => void | Promise<void>): () => void
-  /** Whoever was stopped goes on now, and not when it was to. */
+  /** Resumes a stopped owner now instead of at its planned time. */
   resume(owner: Owner): void
-  /** Something worth comparing in two runs. */
+  /** Adds text to the hash, to compare two runs. */
   note(text: string): void
-  /** Does what is next; false where nothing is left. */
+  /** Runs the next entry; returns false if none is left. */
   step(): Promise<boolean>
 }
 
-/** A process's own clock over it. Timers fire a little late, as they do. */
+/** A process's own clock on top of the timeline. Timers fire slightly late, as real ones do. */
 export function clockOf(timeline: Timeline, owner: Owner, wallMs: () => number, random: Random): Clock {
   return {
     now: () => Math.floor(wallMs()),
@@ -120,7 +120,7 @@ export function createTimeline(log: (line: string) => void = () => {}): Timeline
     after(delayMs, owner, label, work) {
       const atMs = nowMs + delayMs
       let entry: Entry = { atMs, firstMs: atMs, number: (entered += 1), owner, label, work, cancelled: false }
-      // One that is stopped is entered anew; whoever cancels it cancels what it does.
+      // Work of a stopped owner is entered again; its cancel function also cancels the new entry.
       let cancelled = false
       entry = { ...entry, work: () => (cancelled ? undefined : work()) }
       push(entry)

@@ -1,4 +1,4 @@
-/** A world in which a plan comes true: processes that share a store, a disk and the time, until all is quiet again. */
+/** A world that runs a plan: processes that share a store, a disk and the time, until no work is left. */
 import { steadyClock } from '../../src/runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import type { WebhookEvent } from '../../src/public/events.ts'
@@ -15,7 +15,7 @@ import { between, randomOf } from './random.ts'
 import { clockOf, createTimeline, type Owner } from './timeline.ts'
 
 export interface Outcome {
-  /** The first promise that was broken. */
+  /** The first broken promise. */
   readonly broken: Broken | undefined
   readonly steps: number
   /** Equal for equal interleavings. */
@@ -25,21 +25,21 @@ export interface Outcome {
   readonly handled: number
 }
 
-/** What a planted defect puts in the place of something. */
+/** Replacements for real parts, with planted defects. */
 export interface Defects {
   readonly fs?: (fs: FileSystem) => FileSystem
   readonly store?: (store: OpenStore) => OpenStore
-  /** Of what a process has: settled, admitted, asked for by a process. */
+  /** Replaces parts of a process: its calls to settle, admit and other verbs. */
   readonly process?: (process: Process) => Process
 }
 
 interface WorldOptions {
   readonly plan: Plan
   readonly engine: () => Promise<Engine>
-  /** Whether the store lives in its process, and is asked without a network. */
+  /** Whether the store lives in its process and is called without a network. */
   readonly inProcess?: boolean
   readonly defects?: Defects
-  /** Without the excuses for what is known and not mended: see regressions.test.ts. */
+  /** Without the exceptions for known, unfixed problems: see regressions.test.ts. */
   readonly isStrict?: boolean
   readonly log?: (line: string) => void
 }
@@ -48,13 +48,13 @@ const GAP_MS = 1_000
 const HANDLER_TIMEOUT_MS = 5_000
 const STORE_TIMEOUT_MS = 2_000
 const ATTEMPTS = 4
-/** A world that is not quiet after so long never will be. */
+/** A world with work left after this time counts as stuck. */
 const LONGEST_REST_MS = 2 * 3_600_000
 const MOST_STEPS = 150_000
 const STEPS_A_LOOK = 20
 
 const SLOW: ReadonlySet<Operation['kind']> = new Set(['slow', 'away', 'lossy'])
-/** What is done after an answer: files are removed. */
+/** Time for work after an answer, such as removing files. */
 const AFTERWARDS_MS = 10_000
 
 interface Place {
@@ -67,7 +67,7 @@ interface Place {
 export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const { plan } = options
   const realRandom = Math.random
-  // Of the back-off; nothing else in here draws from it.
+  // Random numbers of the back-off; nothing else in here draws from them.
   Math.random = randomOf(plan.seed, 'back-off')
   const engine = await options.engine()
   try {
@@ -83,7 +83,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   const timeline = createTimeline(options.log)
   const ledger = createLedger()
   const disk: Disk = createDisk(timeline)
-  const faults: NetworkFaults = { away: false, slowMs: 0, lossy: 0, poison: new Map() }
+  const faults: NetworkFaults = { isUnavailable: false, slowMs: 0, lossy: 0, poison: new Map() }
   const world: Owner = { name: 'world', alive: true, stoppedUntilMs: 0 }
   const handlerRandom = (id: string, attempt: number) => randomOf(plan.seed, `${id} ${attempt}`)
   let offsetMs = BEGIN_SECONDS * 1_000
@@ -91,7 +91,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   let healed = false
   let diskFaults = 0
   const wallMs = (): number => timeline.nowMs + offsetMs
-  /** As a process sees the time that looks at it all the time, and so never goes back. */
+  /** The time of a process that reads its clock constantly, so that it never goes back. */
   const ideal = steadyClock({ now: wallMs, setTimer: () => () => {}, soon() {} })
   const isSlow = plan.operations.some(({ kind }) => SLOW.has(kind))
   const hungEnds = new Set<() => void>()
@@ -116,7 +116,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     admitted(by) {
       for (const place of places)
         if (place.owner !== by && place.owner.alive && telling() < 0.9)
-          timeline.after(between(telling, 0.1, 5), place.owner, 'told', () => place.process?.wake())
+          timeline.after(between(telling, 0.1, 5), place.owner, 'notified', () => place.process?.wake())
     },
   })
 
@@ -137,7 +137,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       admitAndClaim(events, request) {
         const result = watched.admitAndClaim?.(events, request)
         if (result === undefined || result instanceof Promise)
-          throw new Error('In its process a store answers at once.')
+          throw new Error('A store in its process must answer at once.')
         ledger.admittedAndClaimed(events, request, result)
         return result
       },
@@ -183,7 +183,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     place.process.start().catch(() => again(place, owner))
   }
 
-  /** Whoever starts a process starts it again where it could not. */
+  /** A supervisor restarts a process that could not start. */
   function again(place: Place, owner: Owner): void {
     timeline.after(1_000, owner, 'start again', () => {
       place.process?.start().catch(() => again(place, owner))
@@ -192,7 +192,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
 
   function openRemote(owner: Owner, random: ReturnType<typeof randomOf>): Promise<OpenStore> {
     const store = connect(owner, random)
-    // A connection is made by asking something.
+    // A first call opens the connection.
     return Promise.resolve(store.counts()).then(() => store)
   }
 
@@ -242,7 +242,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   function receive(place: Place, callback: Callback): void {
     const { process, owner } = place
     if (process === undefined || !owner.alive) return
-    // A stopped process answers nobody; the connection waits.
+    // A stopped process answers no request; the connection waits.
     timeline.after(0, owner, 'receives', () => {
       const event = eventOf(callback, Math.floor(wallMs()), GAP_MS)
       const known = faults.poison.get(sameAs(callback))
@@ -261,9 +261,9 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       refused += 1
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
       timeline.note(`refused ${code}`)
-      // A start that takes too long refuses what comes meanwhile, for the spool is not open yet either.
+      // A start that takes too long refuses callbacks meanwhile, because the spool is not open yet either.
       const isExcused = !plan.spool || diskFaults > 0 || process.isClosing || (!isStrict && code === 'store_slow')
-      if (!isExcused) ledger.breaks('what the store cannot take goes into the spool', code)
+      if (!isExcused) ledger.breaks('callbacks that the store cannot accept go into the spool', code)
     }
   }
 
@@ -307,8 +307,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       case 'away':
         lasting(
           operation.forMs,
-          () => (faults.away = true),
-          () => (faults.away = false),
+          () => (faults.isUnavailable = true),
+          () => (faults.isUnavailable = false),
         )
         return
       case 'slow':
@@ -350,7 +350,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
 
   function heal(): void {
     healed = true
-    Object.assign(faults, { away: false, slowMs: 0, lossy: 0 })
+    Object.assign(faults, { isUnavailable: false, slowMs: 0, lossy: 0 })
     for (const key of faults.poison.keys()) faults.poison.set(key, 'soft')
     disk.fault = 'none'
     for (const place of places) {
@@ -361,7 +361,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   }
 
   let asked: { readonly of: readonly (Process | undefined)[]; answered: boolean; isQuiet: boolean } | undefined
-  /** Nothing waits or runs anywhere, also by what the processes count, which takes them their time. */
+  /** Whether nothing waits or runs anywhere, including the processes' own counts, which take time. */
   function isQuiet(): boolean {
     if (ledger.unsettled > 0 || places.some(({ process }) => process === undefined || process.running > 0)) {
       asked = undefined
@@ -372,7 +372,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       asked = undefined
       return was
     }
-    // A process that has ended meanwhile answers nobody.
+    // A process that has ended meanwhile does not answer.
     if (asked?.of.every((process, index) => process === places[index]?.process) === true) return false
     const mine = { of: places.map(({ process }) => process), answered: false, isQuiet: false }
     asked = mine
@@ -383,7 +383,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     return false
   }
 
-  /** Goes on until `done` says so, looking now and then; the first promise that is broken ends it all. */
+  /** Runs until `done` returns true, checking at intervals. The first broken promise ends the run. */
   async function goOn(done: () => boolean, what: string): Promise<void> {
     const untilMs = timeline.nowMs + LONGEST_REST_MS
     const isWhole = (): boolean => ledger.broken === undefined
@@ -392,11 +392,11 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         if (!(await timeline.step())) break
         ideal.now()
         for (const { process } of places)
-          // As many as dispatch takes for each slot; what a slow store answers too late comes on top.
+          // Dispatch may hold this many events per slot; late answers of a slow store add to them.
           if ((process?.running ?? 0) > (isSlow ? 32 : 16) * plan.concurrency)
-            ledger.breaks('memory is bounded', 'more is in hand than there is room for')
+            ledger.breaks('memory is bounded', 'more events are in flight than the capacity allows')
       }
-      if (timeline.nowMs > untilMs || timeline.steps > MOST_STEPS) ledger.breaks('all comes to rest', what)
+      if (timeline.nowMs > untilMs || timeline.steps > MOST_STEPS) ledger.breaks('all work ends', what)
     }
   }
 
@@ -414,7 +414,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   await goOn(() => operationsLeft === 0, 'the plan')
   heal()
   await goOn(isQuiet, 'after the faults')
-  // Once more from the beginning: what was set aside is tried again at a start.
+  // Restart all processes: a start retries events moved to the dead letters.
   for (const place of places) {
     let isClosed = false
     void close(place, 60_000, () => (isClosed = true))

@@ -1,4 +1,4 @@
-/** A certificate of our own for loopback, made anew by openssl; undefined where there is none on this machine. */
+/** A new self-signed certificate for loopback, made by openssl; undefined if openssl is not installed. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The stores that need no server, for what must hold whatever the store. */
+/** The stores that need no server, for behavior that every store shares. */
 
 import { memoryStore, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'

@@ -1,4 +1,4 @@
-/** Express 4 beside 5, under another name; what the tests use of it has the same types. */
+/** Express 4 next to 5, under another name; the parts that the tests use have the same types. */
 declare module 'express4' {
   export { default } from 'express'
 }

@@ -2,7 +2,7 @@
 import type { FileSystem, OpenedFile } from '../../src/disk-log/file-system.ts'
 import { nodeFs } from '../../src/disk-log/node-file-system.ts'
 
-/** The real files, some methods of which a test replaces; `real` is the file behind. */
+/** The real files, with some methods replaced by a test; `real` is the underlying file. */
 export function faultyFs(fault: (real: OpenedFile, path: string) => Partial<OpenedFile>): FileSystem {
   return {
     ...nodeFs,

@@ -1,6 +1,6 @@
 /**
- * A store in front of a real one that can be taken away: it throws, hangs, hangs and does what it was asked when it is
- * back, refuses what is poison, or cannot be opened.
+ * A store in front of a real one that a test can make fail: it throws, hangs, hangs and completes the calls once it is
+ * available again, rejects poisoned events, or cannot be opened.
  */
 import type { Store } from 'messaging-webhooks'
 import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
@@ -11,9 +11,9 @@ const LOOK_EVERY_MS = 20
 
 interface FaultyStore extends Store {
   fault: Fault
-  /** What it throws with. */
+  /** The message of the error that it throws. */
   says: string
-  /** Events that the store refuses, whoever they come with. */
+  /** Events that the store rejects, in any batch. */
   refuses: (event: NewEvent) => boolean
 }
 
@@ -26,7 +26,7 @@ export function faultyStore(inner: Store): FaultyStore {
     async open(host) {
       if (store.fault !== 'none') throw new Error('The store cannot be opened.')
       const open = await inner.open(host)
-      // Every verb asks the fault first; a store that was taken away does not answer anything.
+      // Every verb checks the fault first; an unavailable store answers no call.
       return new Proxy(open, {
         get(target, verb) {
           const call: unknown = Reflect.get(target, verb)

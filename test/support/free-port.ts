@@ -1,7 +1,7 @@
-/** Ports that nobody listens on, for servers to come, and for those who knock in vain. */
+/** Unused ports, for servers that start later and for clients that must fail to connect. */
 import net from 'node:net'
 
-/** Below the range from which systems take ports for connections: no other test gets it by chance. */
+/** Below the range from which systems assign ports to connections: no other test gets it by chance. */
 const LEAST = 15_000
 const MOST = 30_000
 

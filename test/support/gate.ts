@@ -1,4 +1,4 @@
-/** Something to wait for until a test opens it. */
+/** A promise that a test resolves. */
 export function gate() {
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => (open = resolve))

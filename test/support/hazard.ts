@@ -1,4 +1,4 @@
-/** A hazard is a request that could do harm: here it meets a real server, and what must come of it is checked. */
+/** A hazard is a potentially harmful request: a test sends it to a real server and checks the result. */
 import http from 'node:http'
 import { inspect } from 'node:util'
 import {
@@ -20,11 +20,11 @@ interface Mount {
   /** Default: `status`; undefined for a middleware without a kind. */
   readonly kind?: CallbackKind | undefined
   readonly proof?: ProofPolicy
-  /** Puts the middleware into an application. */
+  /** Mounts the middleware in an application. */
   readonly within?: (middleware: Middleware) => http.RequestListener
 }
 
-/** A receiver on a server, with all that it handed over and reported. */
+/** A receiver on a server, with everything that it dispatched and reported. */
 export interface Service {
   readonly url: string
   readonly receiver: ReturnType<typeof createReceiver>
@@ -36,27 +36,27 @@ export interface Service {
 /** For `expect.poll`: a machine may be busy. */
 export const POLL = { timeout: 30_000 }
 
-/** What must come of a request: the answer, what is handed over, what `onError` hears. */
+/** The expected result of a request: the answer, the dispatched events, and what `onError` receives. */
 export interface Outcome {
-  /** Undefined where the client does not stay for an answer. */
+  /** Undefined if the client does not wait for an answer. */
   readonly status: number | undefined
   readonly events: readonly object[]
   readonly codes: readonly ErrorCode[]
-  /** The status that `onError` hears of. */
+  /** The status that `onError` receives. */
   readonly refusal?: number
 }
 
-/** Taken, and handed over as these events. */
+/** Accepted, and dispatched as these events. */
 export function taken(...events: readonly object[]): Outcome {
   return { status: 204, events, codes: [] }
 }
 
-/** Taken as authentic, though it cannot be read. */
+/** Accepted as authentic, although it cannot be read. */
 export function unreadable(problem: CallbackProblem, fields: object = {}): Outcome {
   return taken({ type: 'unrecognized', problem, ...fields })
 }
 
-/** Refused by us: nothing is handed over, and `onError` hears why. */
+/** Refused by the receiver: it dispatches nothing, and `onError` receives the reason. */
 export function refused(status: number, code: ErrorCode): Outcome {
   return { status, events: [], codes: [code], refusal: status }
 }
@@ -66,24 +66,24 @@ export function neverReachesUs(status: number): Outcome {
   return { status, events: [], codes: [] }
 }
 
-/** The same, with errors reported beside it. */
+/** The same, with additional reported errors. */
 export function reporting(outcome: Outcome, ...codes: readonly ErrorCode[]): Outcome {
   return { ...outcome, codes: [...outcome.codes, ...codes] }
 }
 
 export interface HazardCase {
-  /** Begins with its number in the project's list of hazards, where it has one: `#19 t with leading zeros`. */
+  /** Starts with its number in the project's list of hazards, if it has one: `#19 t with leading zeros`. */
   readonly name: string
   readonly options?: SomeOptions
   readonly mount?: Mount
-  /** Does the harm; returns the status of the answer, if there is one. */
+  /** Sends the harmful request; returns the status of the answer, if there is one. */
   readonly send: (service: Service) => Promise<number | undefined>
   readonly outcome: Outcome
-  /** What else must be true, once everything is handed over. */
+  /** Further checks, once everything is dispatched. */
   readonly also?: (service: Service) => void | Promise<void>
 }
 
-/** Several signed callbacks, one after the other; the status of the last one's answer. */
+/** Sends several signed callbacks one after the other; returns the status of the last answer. */
 export function several(
   name: string,
   bodies: readonly string[],
@@ -125,10 +125,10 @@ export async function serve(options: SomeOptions = {}, mount: Mount = {}): Promi
   return { url, receiver, server, handed, errors }
 }
 
-/** A test for each case. Whatever the hazard, no secret shows, nothing is rejected unheard, and the server goes on. */
+/** A test for each case. For every hazard, no secret shows, no rejection is unhandled, and the server keeps serving. */
 export function hazards(cases: readonly HazardCase[]): void {
   test.each(cases)('$name', async ({ options = {}, mount, send, outcome, also }) => {
-    const unheard = unheardRejections()
+    const unhandled = unhandledRejections()
     const service = await serve(options, mount)
     const { handed, errors, receiver } = service
     expect(await send(service)).toBe(outcome.status)
@@ -141,11 +141,11 @@ export function hazards(cases: readonly HazardCase[]): void {
     await also?.(service)
     expectNoSecretIn(service)
     await expectStillServing(service, options.clock)
-    expect(unheard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 }
 
-/** So that a failing length says what came instead. */
+/** Makes a failed length check show the events that arrived instead. */
 function withoutPayload({ type, ...fields }: WebhookEvent): string {
   return 'problem' in fields ? `${type}: ${fields.problem}` : type
 }
@@ -173,7 +173,7 @@ async function expectStillServing({ url, receiver, handed }: Service, clock: Som
   expect(handed.slice(before)).toMatchObject([{ payload: { messageId: marker } }])
 }
 
-function unheardRejections(): readonly unknown[] {
+function unhandledRejections(): readonly unknown[] {
   const reasons: unknown[] = []
   const add = (reason: unknown): void => void reasons.push(reason)
   process.on('unhandledRejection', add)

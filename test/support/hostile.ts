@@ -1,8 +1,8 @@
-/** What functions of users throw and return when somebody wants them to do harm. */
+/** Values that hostile user functions may throw or return. */
 import { onTestFinished } from 'vitest'
 import { AUTH_KEY, SIGNING_SECRET } from './receiving.ts'
 
-/** Throws something that refuses everything, too, so that whoever looks at what was thrown meets the next. */
+/** Throws a value that itself throws on every access, so that code that inspects it fails again. */
 function refuse(): never {
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- what is thrown is the test
   throw hostileProxy()
@@ -37,7 +37,7 @@ function withCyclicCause(): Error {
   return Object.assign(error, { cause: new Error('again', { cause: error }) })
 }
 
-/** Things to throw; what can quote something quotes the secrets. */
+/** Values to throw; those that can quote text quote the secrets. */
 export const THROWN: readonly (readonly [what: string, thrown: () => unknown])[] = [
   ['an error that quotes the secrets', () => new Error(`${AUTH_KEY} ${SIGNING_SECRET}`)],
   ['undefined', () => undefined],
@@ -51,7 +51,7 @@ export const THROWN: readonly (readonly [what: string, thrown: () => unknown])[]
   ['a thenable that rejects', () => ({ then: (_: unknown, reject: (error: Error) => void) => reject(new Error('x')) })],
 ]
 
-/** What nobody heard of until the test ends: rejections, and exceptions that would end the process. */
+/** Unhandled rejections and exceptions until the test ends; they would end the process. */
 export function unheard(): readonly unknown[] {
   const reasons: unknown[] = []
   const add = (reason: unknown): void => void reasons.push(reason)
@@ -64,7 +64,7 @@ export function unheard(): readonly unknown[] {
   return reasons
 }
 
-/** Node tells of a rejection that nobody heard of after the microtasks. */
+/** Node reports an unhandled rejection only after the microtasks. */
 export async function untilHeard(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

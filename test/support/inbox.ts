@@ -1,4 +1,4 @@
-/** What an inbox is handed by the parts around it, for tests of it alone. */
+/** The parts around an inbox, for tests of the inbox alone. */
 import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import { steadyClock, systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { trackStoreAvailability, type StoreAvailability } from '../../src/inbox/availability.ts'
@@ -6,12 +6,12 @@ import { waitFor } from '../../src/inbox/in-store-time.ts'
 import { createInbox, type AdmitBatch } from '../../src/inbox/inbox.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 
-/** Reports that the store is away, and logs nothing. */
+/** Reports that the store is unavailable, and logs nothing. */
 export function quietAvailability(report: (error: MessagingWebhooksError) => void = () => {}): StoreAvailability {
   return trackStoreAvailability({ clock: systemClock(), logger: silentLogger, report })
 }
 
-/** An inbox over this store, with nobody who runs what is admitted. */
+/** An inbox over this store, without a dispatcher. */
 export function inboxOver(
   store: Store,
   options: Partial<Omit<Parameters<typeof createInbox>[1], 'clock'>> & { readonly clock?: Clock } = {},

@@ -1,4 +1,4 @@
-/** A receiver whose store leases events as it admits them, and what tests of it share. */
+/** A receiver whose store leases events as it admits them, with helpers for its tests. */
 import type { Receiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { fakeClock } from './fake-clock.ts'
@@ -6,7 +6,7 @@ import { gate } from './gate.ts'
 import { post, receiving } from './receiving.ts'
 import { leasingStore, newLeasing } from './stores.ts'
 
-/** A receiver whose store has nothing that waits, and knows that. */
+/** A receiver that knows that no events wait in its store. */
 export async function leasingReceiver(options: Parameters<typeof receiving>[0] = {}) {
   const leasing = newLeasing()
   const clock = fakeClock()
@@ -18,7 +18,7 @@ export async function leasingReceiver(options: Parameters<typeof receiving>[0] =
   return { ...all, clock, leasing, report, send: (messageId: string) => post(all.url, report(messageId)) }
 }
 
-/** Handles every report, and the first one not before it is let go. */
+/** Handles every report; holds the first one until it is released. */
 export function holdFirst({ on }: Pick<Receiver, 'on'>) {
   const { open, opened } = gate()
   const handled: (string | undefined)[] = []

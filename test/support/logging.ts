@@ -1,4 +1,4 @@
-/** A logger that keeps what it is told. */
+/** A logger that records its lines. */
 import type { Logger } from 'messaging-webhooks'
 
 /** A line of the log. */
@@ -17,7 +17,7 @@ export function logging() {
   return {
     logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
     lines,
-    /** The lines of one code. */
+    /** The lines with this code. */
     of: (code: string): readonly LogLine[] => lines.filter(({ fields }) => fields['code'] === code),
   }
 }

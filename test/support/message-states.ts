@@ -1,18 +1,18 @@
-/** States of one message on every channel, with their place in the order of the contract, worked out by hand. */
+/** States of one message on every channel, with their position in the order of the contract, worked out by hand. */
 import fc from 'fast-check'
 import { callback } from 'messaging-webhooks/testing'
 
 export interface State {
   /** The callback's body; `start` in Unix seconds. */
   readonly body: (messageId: string, start: number) => Record<string, unknown>
-  /** Seconds after the start: the payload's time, else the signature's. */
+  /** Seconds after the start: the payload's time, or the signature's if it has none. */
   readonly at: number
-  /** 0 queued, 1 sent, 2 failed for now, 3 delivered or failed for good, 4 read. */
+  /** 0 queued, 1 sent, 2 temporary failure, 3 delivered or permanent failure, 4 read. */
   readonly stage: number
   readonly channel: 'sms' | 'chat-app'
-  /** The sender's word, or the code where there is none. */
+  /** The sender's status, or the code if there is no status. */
   readonly word: string
-  /** Word, and time where the payload has one: what makes two callbacks the same event. */
+  /** Status, and time if the payload has one: two callbacks with both equal are the same event. */
   readonly name: string
 }
 
@@ -28,7 +28,7 @@ function sms(network: string, words: Readonly<Record<string, number>>): readonly
   )
 }
 
-/** A report may have a `statusCode` and no word. */
+/** A report may have a `statusCode` and no status. */
 function stateField(word: string): object {
   return /^\d+$/.test(word) ? { status: undefined, statusCode: Number(word) } : { status: word }
 }
@@ -44,7 +44,7 @@ function chatApp(hasTime: boolean): readonly State[] {
 }
 
 const CARRIER_A = { accepted: 0, network_failure: 2, success: 3, delivery_impossible: 3, absent_subscriber: 3 }
-/** Whatever it says but `delivered` is a failure, also where another table has the word. */
+/** Every status except `delivered` is a failure, even if another table has the status. */
 const CARRIER_B = { queued: 3, expired: 3, delivered: 3, failed: 3, 'REJECTED BY HANDSET': 3 }
 const CODES = { 13: 0, 14: 0, 17: 2, 15: 3, 18: 3, 21: 3, 16: 4 }
 
@@ -61,7 +61,7 @@ export interface Arrival {
   readonly delayMs: number
 }
 
-/** Every state at least once, some repeated, in any order, each after any delay: a gap runs out after 1,000 ms. */
+/** Every state at least once, some repeated, in any order, each after any delay: the reorder wait ends after 1,000 ms. */
 export function arrivalsOf(states: readonly State[]): fc.Arbitrary<readonly Arrival[]> {
   return fc
     .array(fc.constantFrom(...states), { maxLength: 4 })
@@ -75,14 +75,14 @@ export function arrivalsOf(states: readonly State[]): fc.Arbitrary<readonly Arri
     )
 }
 
-/** The order of the contract: SMS by time, then lifecycle; chat-app, whose time is not the event's, the other way round. */
+/** The order of the contract: SMS by time, then lifecycle; chat-app by lifecycle, then time, because its time is not the event's. */
 export function isBefore(a: State, b: State, hasTimes: boolean): boolean {
   if (!hasTimes) return a.stage < b.stage
   if (a.channel === 'chat-app') return a.stage < b.stage || (a.stage === b.stage && a.at < b.at)
   return a.at < b.at || (a.at === b.at && a.stage < b.stage)
 }
 
-/** Older, and not only before the other among reports of equal time and stage: the time of a chat-app report does not count. */
+/** Strictly older: the time of a chat-app report does not count, and equal time and stage do not make a report older. */
 export function isOlder(a: State, b: State): boolean {
   return isBefore(a, b, a.channel === 'sms')
 }

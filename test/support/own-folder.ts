@@ -1,10 +1,10 @@
-/** Places on the disk that a test has for itself. */
+/** Temporary folders and files that belong to one test. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Removed with all that is in it when the test is over. */
+/** Removed with its contents after the test. */
 export function ownFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'mw-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,10 +1,10 @@
-/** Two pairs of credentials, and callbacks that one half of a pair proves. */
+/** Two pairs of credentials, and callbacks that prove themselves with one half of a pair. */
 import { callback, signCallback } from 'messaging-webhooks/testing'
 
 export const A = { authKey: 'auth-key-of-a', signingSecret: 'signing-secret-of-a' }
 export const B = { authKey: 'auth-key-of-b', signingSecret: 'signing-secret-of-b' }
 
-/** The status of a callback with the proofs that are given. */
+/** Sends a callback with the given proofs; returns the status. */
 export async function send(
   url: string,
   proof: { readonly signingSecret?: string; readonly authKey?: string },

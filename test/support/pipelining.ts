@@ -1,10 +1,10 @@
-/** Many requests over few connections, each written before the last is answered, so that a flood takes seconds. */
+/** Many requests over few connections, each written before the last is answered, so that a flood takes only seconds. */
 import net from 'node:net'
 
 const CONNECTIONS = 4
 const WRITTEN_AT_ONCE = 200
 
-/** POSTs every body and counts the answers by status. Of `from`, the addresses on loopback, each connection has its own. */
+/** POSTs every body and counts the answers by status. Each connection uses one of the loopback addresses in `from`. */
 export async function postAll(
   url: string,
   bodies: readonly (readonly [body: string, headers: Readonly<Record<string, string>>])[],

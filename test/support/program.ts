@@ -1,4 +1,4 @@
-/** Runs a program as a process of its own, as a person at a terminal would. */
+/** Runs a program in a separate process, as a person at a terminal would. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -14,10 +14,10 @@ interface RunOptions {
   readonly cwd?: string
 }
 
-/** What the test runner sets for itself; a variable that is undefined is left out. */
+/** Variables that the test runner sets for itself; an undefined variable is removed. */
 const NOT_INHERITED: NodeJS.ProcessEnv = { FORCE_COLOR: undefined, NO_COLOR: undefined, NODE_OPTIONS: undefined }
 
-/** Starts it; `ended` resolves with what it printed. */
+/** Starts it; `ended` resolves with its output. */
 export function startProgram(
   command: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** A receiver on a real server on loopback, with the service played against it. */
+/** A receiver on a real server on loopback; the test plays the service. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
@@ -18,22 +18,22 @@ import { isFakeClock, letTimePass } from './fake-clock.ts'
 export const AUTH_KEY = 'auth-key-of-the-tests'
 export const SIGNING_SECRET = 'signing-secret-of-the-tests'
 
-/** A receiver's options, of which those of the tests may be left out. */
+/** A receiver's options, of which tests may omit those that have test defaults. */
 export type SomeOptions = OtherOptions<CallbackSchemas> & {
   readonly store?: Store<object> | undefined
 } & (Partial<OptionsOfOneProject> | OptionsOfProjects)
 
-/** The options, with credentials where there are none. */
+/** The options, with credentials if none are given. */
 export function withCredentials(options: SomeOptions): Parameters<typeof createReceiver>[0] {
   if (options.projects !== undefined) return options
   return { ...options, credentials: options.credentials ?? { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }
 }
 
-/** Serves the middleware until the test ends; `options` are the receiver's, with credentials and silence filled in. */
+/** Serves the middleware until the test ends; adds credentials and a silent logger to the receiver's `options`. */
 export async function receiving(
   options: SomeOptions = {},
   mount: { readonly kind?: CallbackKind; readonly proof?: ProofPolicy } = {},
-  // Of a test that runs beside others of its file.
+  // For a test that runs concurrently with others of its file.
   onTestFinished = ofTheTest,
 ) {
   const receiver = createReceiver({ logger: false, ...withCredentials(options) })
@@ -53,7 +53,7 @@ export async function receiving(
   return { receiver, server, url, errors }
 }
 
-/** Serves the status callbacks of a receiver of the test's own until the test ends; says where. */
+/** Serves the status callbacks of the test's own receiver until the test ends; returns the URL. */
 export async function servingStatus(receiver: Pick<Receiver, 'middleware' | 'close'>): Promise<string> {
   const server = http.createServer(receiver.middleware('status'))
   ofTheTest(async () => {
@@ -71,7 +71,7 @@ export async function listen(server: http.Server): Promise<string> {
   return `http://127.0.0.1:${port}/`
 }
 
-/** Serves it until the test ends, and says where. */
+/** Serves it until the test ends, and returns the URL. */
 export function serve(listener: http.RequestListener): Promise<string> {
   const server = http.createServer(listener)
   ofTheTest(() => {
@@ -81,7 +81,7 @@ export function serve(listener: http.RequestListener): Promise<string> {
   return listen(server)
 }
 
-/** POSTs a body signed as the service signs it, with the authKey in it where it is an object. */
+/** POSTs a body signed as the service signs it; an object gets the authKey added. */
 export async function post(
   url: string,
   body: object | string | Uint8Array,

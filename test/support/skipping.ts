@@ -1,6 +1,6 @@
-/** Tests that need something that this machine may not have: skipped by name, with the reason in it. */
+/** Tests that need something that this machine may not have: skipped by name, with the reason in the name. */
 
-/** The title as `skipped-suites.ts` reads it: with the reason, where there is one, in brackets at its end. */
+/** The title in the format that `skipped-suites.ts` reads: the reason, if any, in brackets at its end. */
 export function titleWith(reason: string | undefined, title: string): string {
   return reason === undefined ? title : `${title} (${reason})`
 }

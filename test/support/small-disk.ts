@@ -1,4 +1,4 @@
-/** Disks of a given size, for tests about full ones. Only root on Linux may have them. */
+/** Disks of a given size, for tests about full disks. Requires root on Linux. */
 import { execFileSync } from 'node:child_process'
 import {
   closeSync,
@@ -36,7 +36,7 @@ function mount(kind: Kind, bytes: number, folder: string): string {
 }
 
 function whyNo(kind: Kind): string | undefined {
-  if (process.platform !== 'linux') return 'this is no Linux'
+  if (process.platform !== 'linux') return 'this system is not Linux'
   if (process.getuid?.() !== 0) return 'only root may mount'
   const folder = mkdtempSync(join(tmpdir(), 'disk-probe-'))
   try {
@@ -49,7 +49,7 @@ function whyNo(kind: Kind): string | undefined {
   }
 }
 
-/** A test that needs a small disk; where none can be had, it is skipped and says why. */
+/** A test that needs a small disk; skipped with a reason if no disk can be made. */
 export function onSmallDisk(
   name: string,
   timeoutMs: number,
@@ -73,7 +73,7 @@ function smallDisk(kind: Kind, bytes: number): string {
   return disk
 }
 
-/** Writes a file until the disk takes nothing more; returns what makes room again. */
+/** Writes a file until the disk is full; returns a function that frees the space. */
 export function fill(disk: string): () => void {
   const path = join(disk, 'filler')
   const file = openSync(path, 'w')

@@ -1,25 +1,26 @@
-/** Stores that outlive a receiver, or fail when a test says so. */
+/** Stores that outlive a receiver, or fail on request. */
 import { memoryStore, type Store } from 'messaging-webhooks'
 import type { Awaitable, NewEvent, OpenStore } from 'messaging-webhooks/store'
 
-/** What a test decides and learns about a `leasingStore`. */
+/** State of a `leasingStore` that a test sets or reads. */
 interface Leasing {
-  /** How often each verb was called. */
+  /** The number of calls of each verb. */
   readonly calls: { admit: number; admitAndClaim: number; claim: number }
-  /** Events that were leased as they were admitted. */
+  /** The number of events that were leased on admission. */
   leased: number
-  /** Of each settlement, whether it might wait. */
+  /** For each settlement, whether it was deferrable. */
   readonly deferrable: boolean[]
-  /** How many settlements each call brought. */
+  /** The number of settlements in each call. */
   readonly together: number[]
-  /** What the settlements said. */
+  /** The outcomes of the settlements. */
   readonly outcomes: string[]
-  /** What was admitted through `admitAndClaim`. */
+  /** The events admitted through `admitAndClaim`. */
   readonly seen: NewEvent[]
-  /** The store behind it, as another process has it. */
+  /** The underlying store, as another process has it. */
   elsewhere: OpenStore | undefined
-  /** An answer of `admitAndClaim` waits for this, what it did being done; where it rejects, nothing was done. */
+  /** Awaited before `admitAndClaim` does its work; if it rejects, nothing is done. */
   before: (() => Promise<void>) | undefined
+  /** Awaited after `admitAndClaim` has done its work; delays the answer. */
   after: (() => Promise<void>) | undefined
 }
 
@@ -38,9 +39,9 @@ export function newLeasing(): Leasing {
 }
 
 /**
- * A store in memory that leases the first event of a message as it admits it, however memory itself does it, and does not tell
- * what is left of a message: others may have put that there. `durable`: as if a disk kept it. `gives`: as if handlers had a transaction of it. `holdMs`: as if a
- * network were between.
+ * A store in memory that leases the first event of a message on admission, unlike memory itself, and does not report
+ * the rest of a message, which others may have admitted. `durable`: as if on a disk. `gives`: as if it gave handlers a transaction. `holdMs`: as if
+ * behind a network.
  */
 export function leasingStore(leasing: Leasing, { durable = false, gives = false, holdMs = 0 } = {}): Store {
   const { capabilities, open } = memoryStore()
@@ -92,12 +93,12 @@ export async function lastingStore(): Promise<Store> {
   const lasting = await memoryStore().open({ onWork: () => {} })
   return {
     capabilities: { name: 'lasting memory', durable: true, shared: true },
-    // None of them hears of the rest.
+    // None of them is notified of the others' admissions.
     open: () => ({ ...lasting, notifiesRemaining: false, close: () => {} }),
   }
 }
 
-/** A store in memory of which a test replaces single operations for as long as it likes. */
+/** A store in memory whose operations a test can replace, one by one. */
 export function brokenStore(
   broken: Partial<Pick<OpenStore, 'admit' | 'claim' | 'settle' | 'prune' | 'counts'>>,
 ): Store {
@@ -118,7 +119,7 @@ export function brokenStore(
   }
 }
 
-/** A store in memory that takes its time, as one behind a socket does. */
+/** A slow store in memory, like one behind a socket. */
 export function slowStore(ms = 1): Store {
   const { capabilities, open } = memoryStore()
   const later = <T>(work: () => Awaitable<T>): Promise<T> =>

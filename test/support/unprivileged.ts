@@ -2,12 +2,12 @@
 import { chmodSync } from 'node:fs'
 
 const ROOT = 0
-const NOBODY = 65_534
+const UNPRIVILEGED_ID = 65_534
 
-/** Runs `work` as a user whom permissions bind. Files that it makes are that user's. */
+/** Runs `work` as a user bound by permissions. Files that it creates belong to that user. */
 export async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
   if (process.getuid?.() !== ROOT) return work()
-  process.seteuid?.(NOBODY)
+  process.seteuid?.(UNPRIVILEGED_ID)
   try {
     return await work()
   } finally {
@@ -15,7 +15,7 @@ export async function unprivileged<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Lets everybody write a file, in the midst of `unprivileged`. */
+/** Makes a file writable for every user, while `unprivileged` runs. */
 export function mayBeWritten(path: string): void {
   const user = process.geteuid?.() ?? ROOT
   if (process.getuid?.() === ROOT) process.seteuid?.(ROOT)

@@ -1,4 +1,4 @@
-/** Known answers: worked out by hand from the contract, and never with the code that they are held against. */
+/** Known answers: worked out by hand from the contract, never with the code under test. */
 import { readFileSync } from 'node:fs'
 import { createReceiver, type CallbackKind, type CallbackSchemas, type WebhookEvent } from 'messaging-webhooks'
 import { signCallback } from 'messaging-webhooks/testing'
@@ -7,22 +7,22 @@ import type { z } from 'zod'
 import type { OtherOptions } from '../../src/receiver/options.ts'
 import { isFakeClock, letTimePass } from './fake-clock.ts'
 
-/** Reads a table of the contract, `test/vectors/<name>.json`; the schema says what must stand in it. */
+/** Reads a table of the contract, `test/vectors/<name>.json`, which the schema validates. */
 export function readTable<T>(name: string, schema: z.ZodType<T>): T {
   return schema.parse(JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8')))
 }
 
-/** What proves the callbacks of the families that are not about proof. */
+/** The pair that proves the callbacks of families that do not test proofs. */
 const PAIR = { authKey: 'auth-key-of-the-vectors', signingSecret: 'signing-secret-of-the-vectors' }
 
-/** A callback that is proved, as the families have it. */
+/** A proved callback in the format of the families. */
 interface ProvedCallback {
   readonly kind?: CallbackKind | null
   readonly signedAt?: number | undefined
   readonly bodyBase64: string
 }
 
-/** A receiver until the test ends, that takes such callbacks, with what it hands over. */
+/** A receiver until the test ends that accepts such callbacks, with the events it dispatches. */
 export function taking(options: OtherOptions<CallbackSchemas>) {
   const receiver = createReceiver({ logger: false, ...options, credentials: PAIR })
   const handed: WebhookEvent[] = []
@@ -44,7 +44,7 @@ export function taking(options: OtherOptions<CallbackSchemas>) {
   return { receiver, handed, take }
 }
 
-/** The bytes that an event has of this body. */
+/** The bytes of this body that an event contains. */
 export function maskedBody({ bodyBase64 }: ProvedCallback): Buffer {
   const masked = Buffer.from(bodyBase64, 'base64')
   for (let at = masked.indexOf(PAIR.authKey); at !== -1; at = masked.indexOf(PAIR.authKey))
@@ -52,7 +52,7 @@ export function maskedBody({ bodyBase64 }: ProvedCallback): Buffer {
   return masked
 }
 
-/** Every order of so many things, by their places. */
+/** Every order of this many items, as lists of indexes. */
 export function permutations(count: number): readonly (readonly number[])[] {
   if (count === 0) return [[]]
   return permutations(count - 1).flatMap((order) =>

@@ -1,4 +1,4 @@
-/** Requests that `fetch` would not send: repeated headers, bytes as they are, and half a request. */
+/** Requests that `fetch` does not send: repeated headers, raw bytes, and half a request. */
 import { createHmac } from 'node:crypto'
 import http from 'node:http'
 import net from 'node:net'
@@ -20,12 +20,12 @@ export function nowSeconds(): number {
   return Math.floor(Date.now() / 1_000)
 }
 
-/** The digest over this text of `t` and these bytes, worked out apart from the package. */
+/** The digest over this text of `t` and these bytes, computed independently of the package. */
 export function digestOf(t: string | number, body: Body, secret = SIGNING_SECRET): string {
   return createHmac('sha256', secret).update(`${t}.`).update(body).digest('hex')
 }
 
-/** A right signature header. */
+/** A valid signature header. */
 export function signatureOf(body: Body, { secret = SIGNING_SECRET, t = nowSeconds() } = {}): string {
   return `t=${t},v1=${digestOf(t, body, secret)}`
 }
@@ -40,7 +40,7 @@ export function keyedText(fields: object = {}): string {
   return reportText({ ...fields, authKey: AUTH_KEY })
 }
 
-/** One request on a connection of its own; an array of values is sent as so many headers. */
+/** Sends one request on a separate connection; an array of values becomes as many headers. */
 export function request(
   url: string,
   { method = 'POST', headers = {}, body }: { method?: string; headers?: HeaderFields; body?: Body | undefined } = {},
@@ -59,7 +59,7 @@ export function request(
   })
 }
 
-/** POSTs a body with a signature header; without one given, the right one. */
+/** POSTs a body with a signature header, by default a valid one. */
 export async function postSigned(url: string, body: Body, headers: HeaderFields = {}): Promise<number> {
   const { status } = await request(url, { body, headers: { 'x-service-signature': signatureOf(body), ...headers } })
   return status
@@ -71,13 +71,13 @@ export async function postUnsigned(url: string, body: Body, headers: HeaderField
   return status
 }
 
-/** A connection on which bytes are written as they are. */
+/** A connection that writes raw bytes. */
 interface Wire {
   readonly socket: net.Socket
   write(...parts: readonly Body[]): void
-  /** The statuses of the answers, once there are so many or the other side has closed; 100 does not count. */
+  /** Resolves to the statuses of the answers, once there are this many or the other side has closed; 100 does not count. */
   answers(count?: number): Promise<readonly number[]>
-  /** All that was received, once the other side has closed. */
+  /** Everything received, once the other side has closed. */
   readonly closed: Promise<string>
 }
 
@@ -129,7 +129,7 @@ function statusesIn(text: string): readonly number[] {
   return statuses.filter((status) => status >= 200)
 }
 
-/** Writes these bytes on a connection of its own; the status of the first answer, if there is one. */
+/** Writes these bytes on a separate connection; returns the status of the first answer, if there is one. */
 export async function writeRaw(url: string, ...parts: readonly Body[]): Promise<number | undefined> {
   const wire = await connect(url)
   wire.write(...parts)
@@ -137,17 +137,17 @@ export async function writeRaw(url: string, ...parts: readonly Body[]): Promise<
   return status
 }
 
-/** The head of a POST, line by line; the body's length is yours to say. */
+/** The head of a POST, line by line; the caller sets the body's length. */
 export function head(...lines: readonly string[]): string {
   return ['POST / HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n')
 }
 
-/** A whole POST with a right signature, to be written as often as one likes. */
+/** A complete POST with a valid signature, which can be written repeatedly. */
 export function signedBytes(body: string): string {
   return head(`X-Service-Signature: ${signatureOf(body)}`, `Content-Length: ${body.length}`) + body
 }
 
-/** A body in chunks of so many bytes, the last one included. */
+/** A body in chunks of this size, including the last chunk. */
 export function chunked(body: string, size = body.length): string {
   let text = ''
   for (let from = 0; from < body.length; from += size) {

@@ -1,30 +1,30 @@
-/** The account as the emulator's journal has it, by hand from the contract: it shares no code with the receiver. */
+/** The account that the emulator's journal implies, worked out by hand from the contract. It shares no code with the receiver. */
 import type { SendAccount } from 'messaging-webhooks'
 import type { Delivery, SendRecord } from 'messaging-webhooks/emulator'
 import { PATIENT } from './sending.ts'
 
-/** A message that the client was told of, and what its reports say that reached the receiver. */
+/** A message that the client knows of, and the reports of it that reached the receiver. */
 export interface Balanced {
   readonly messageId: string
   readonly to: string
   readonly sentAtMs: number
   readonly refused: string | undefined
-  /** Sent with `type` `transactional`: the service itself sends it again after a failure for now. */
+  /** Sent with `type` `transactional`: the service itself resends it after a temporary failure. */
   readonly isTransactional: boolean
   /** Premium SMS, whose reports the receiver cannot read. */
   readonly isUnreported: boolean
-  /** The callbacks that a right receiver has taken, in the order of what they report. */
+  /** The callbacks that a correct receiver has accepted, in the order of what they report. */
   readonly reports: readonly Reported[]
-  /** Of these, those that end the message. */
+  /** Those of them that are final. */
   readonly ends: readonly Reported[]
 }
 
 interface Reported {
   readonly word: string
-  /** Unix seconds; 0 on a chat-app, whose callbacks have no time of the event. */
+  /** Unix seconds; 0 on a chat-app, whose callbacks carry no event time. */
   readonly timestamp: number
   readonly stage: number
-  /** When the sender had an answer; Infinity where it hung up before, for then nobody knows. */
+  /** When the sender had an answer; Infinity if it hung up first, because then the result is unknown. */
   readonly takenAtMs: number
 }
 
@@ -37,7 +37,7 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
   ['23', 'volume_limit'],
 ])
 
-/** Contract, service.md#cross-channel-mapping: queued, sent, failed for now, read; any other word is final. */
+/** Contract, service.md#cross-channel-mapping: queued, sent, temporary failure, read; any other status is final. */
 const STAGES: ReadonlyMap<string, number> = new Map([
   ['queued', 0],
   ['sent', 1],
@@ -49,7 +49,7 @@ const FAILED_FOR_NOW = 2
 const FINAL = 3
 
 const DELIVERED: ReadonlySet<string> = new Set(['success', 'delivered', 'device_ack'])
-/** Failures with a name of their own; any other word is a carrier's. */
+/** Failures with a name of their own; any other status is a carrier's. */
 const NAMED: ReadonlySet<string> = new Set([
   'network_failure',
   'delivery_impossible',
@@ -62,13 +62,13 @@ const NAMED: ReadonlySet<string> = new Set([
   'delivery_failure',
 ])
 
-/** Of every send whose answer reached the client. */
+/** The messages of every send whose answer reached the client. */
 export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Delivery[]): readonly Balanced[] {
   const reports = new Map<string, Map<string, Reported>>()
   for (const { messageId, ...report } of deliveries.filter(({ intact }) => intact).flatMap(reportIn)) {
     const ofMessage = reports.get(messageId) ?? new Map<string, Reported>()
     reports.set(messageId, ofMessage)
-    // One that comes twice is one report, taken with the first.
+    // A duplicate counts as one report, accepted with the first.
     const name = `${report.word} ${report.timestamp}`
     const takenAtMs = Math.min(report.takenAtMs, ofMessage.get(name)?.takenAtMs ?? Infinity)
     ofMessage.set(name, { ...report, takenAtMs })
@@ -81,7 +81,7 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
       const ofMessage = [...(reports.get(messageId)?.values() ?? [])].toSorted(byOrder)
       const last = ofMessage.at(-1)
       const finals = ofMessage.filter(({ stage }) => stage >= FINAL)
-      // A failure for now is an end where nobody tries again, and nothing came since.
+      // A temporary failure is final if it is not resent and no report followed it.
       const isFailed = finals.length === 0 && !isTransactional && last?.stage === FAILED_FOR_NOW
       const ends = isFailed ? [last] : finals
       messages.set(messageId, {
@@ -100,8 +100,8 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
 }
 
 /**
- * The sums, once the time of all is over that have not a day. `unknown`: to how many numbers sends were whose answer was lost.
- * `repetitions`: from a message to the one that repeats it, and both count as one.
+ * The totals once every deadline but the one-day deadlines has passed. `unknown`: the number of recipients of sends whose answer was lost.
+ * `repetitions`: maps a message to the one that repeats it; both count as one.
  */
 export function accountOf(
   messages: readonly Balanced[],
@@ -129,7 +129,7 @@ export function accountOf(
     const { refused: refusal, ends, reports } = message
     const success = ends.findLast(isSuccess)
     const last = reports.at(-1)
-    // What was sent or queued after its end says nothing of it.
+    // A `sent` or `queued` report after the final state does not change it.
     const end = last !== undefined && (isSuccess(last) || last.stage >= FAILED_FOR_NOW) ? last : ends.at(-1)
     if (refusal !== undefined) refused[refusal] = (refused[refusal] ?? 0) + 1
     else if (message.isUnreported) sum.unreported += 1
@@ -146,7 +146,7 @@ export function accountOf(
   }
 }
 
-/** Delivered or read, and nothing says otherwise. */
+/** Delivered or read, and no report contradicts it. */
 function isDelivered({ refused, ends, reports }: Balanced): boolean {
   const isFailed = ends.some(isFailure) || reports.at(-1)?.stage === FAILED_FOR_NOW
   return refused === undefined && ends.some(isSuccess) && !isFailed
@@ -156,7 +156,7 @@ function isSuccess({ word }: Reported): boolean {
   return DELIVERED.has(word) || word === 'read'
 }
 
-/** For good. */
+/** A permanent failure. */
 function isFailure(report: Reported): boolean {
   return report.stage === FINAL && !isSuccess(report)
 }
@@ -165,12 +165,12 @@ function causeOf({ word }: Reported): string {
   return NAMED.has(word) ? word : 'carrier_word'
 }
 
-/** Contract, service.md#delivery-rules, 3: by their time; what is of one second by the message's life. */
+/** Contract, service.md#delivery-rules, 3: by time; within one second by the lifecycle of the message. */
 function byOrder(a: Reported, b: Reported): number {
   return a.timestamp - b.timestamp || a.stage - b.stage
 }
 
-/** A report, or nothing of a callback that is about something else. A premium one has no fields that the contract shows. */
+/** A report; undefined for a callback about something else. A premium report has no fields that the contract documents. */
 function reportIn({
   kind,
   payload,

@@ -1,8 +1,8 @@
-/** Ends that come when nobody awaits them any more, and ends that contradict the one before. */
+/** Final states that arrive after the wait for them ended, and final states that contradict the previous one. */
 import type { Delivery, Emulator } from 'messaging-webhooks/emulator'
 import type { Balanced } from './balance.ts'
 
-/** Of each three without an end, one is delivered after all, and one has failed; of some that have an end, the report says otherwise. */
+/** Of every three messages without a final state, one is delivered after all and one fails; some that have one get a contradicting report. */
 export async function postLaterEnds(emulator: Emulator, messages: readonly Balanced[]): Promise<void> {
   const payloads = lastPayloads(emulator.deliveries())
   const posted = messages.map(async ({ messageId, ends }, nth) => {
@@ -14,7 +14,7 @@ export async function postLaterEnds(emulator: Emulator, messages: readonly Balan
   await Promise.all(posted)
 }
 
-/** What the service said of each message last, be it lost on its way: so the channel's own fields are there. */
+/** The service's last report of each message, even if it was lost on its way, so that the channel's own fields are present. */
 function lastPayloads(deliveries: readonly Delivery[]): ReadonlyMap<string, Delivery['payload']> {
   const payloads = new Map<string, Delivery['payload']>()
   for (const { kind, payload } of deliveries) {

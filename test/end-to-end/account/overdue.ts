@@ -1,16 +1,16 @@
-/** Each message is overdue once and for a reason, and what comes of it afterwards says so. */
+/** Each message becomes overdue once and for a reason, and its later reports say so. */
 import type { OverdueEvent, Receiver, ReportEvent, UnknownSendEvent } from 'messaging-webhooks'
 import type { Balanced } from './balance.ts'
 import { PATIENT, WITHIN_MS } from './sending.ts'
 
-/** What handlers were given: reports, late ones too, what is overdue, and sends of which nobody knows. */
-interface Handed {
+/** What handlers received: reports, including late ones, overdue messages, and sends with an unknown result. */
+interface Handled {
   readonly reports: readonly { readonly report: ReportEvent; readonly atMs: number }[]
   readonly overdue: readonly OverdueEvent[]
   readonly unknown: readonly UnknownSendEvent[]
 }
 
-export function remember(receiver: Pick<Receiver, 'on'>): Handed {
+export function remember(receiver: Pick<Receiver, 'on'>): Handled {
   const reports: { readonly report: ReportEvent; readonly atMs: number }[] = []
   const overdue: OverdueEvent[] = []
   const unknown: UnknownSendEvent[] = []
@@ -21,18 +21,18 @@ export function remember(receiver: Pick<Receiver, 'on'>): Handed {
   return { reports, overdue, unknown }
 }
 
-/** What should not be so, in words; nothing where all is well. Of a message that was repeated nothing more is awaited. */
+/** Problems as text, if any. A repeated message awaits nothing more. */
 export function wrongIn(
   messages: readonly Balanced[],
-  handed: Handed,
+  handled: Handled,
   repetitions: ReadonlyMap<string, string>,
 ): readonly string[] {
-  return [...wrongEvents(messages, handed, repetitions), ...wrongReports(messages, handed)]
+  return [...wrongEvents(messages, handled, repetitions), ...wrongReports(messages, handled)]
 }
 
 function wrongEvents(
   messages: readonly Balanced[],
-  { overdue }: Handed,
+  { overdue }: Handled,
   repetitions: ReadonlyMap<string, string>,
 ): readonly string[] {
   const wrong: string[] = []
@@ -58,10 +58,10 @@ function wrongEvents(
     if (ends.some(({ takenAtMs }) => takenAtMs < receivedAt.getTime()))
       wrong.push(`${messageId} was overdue after its end`)
   }
-  return [...wrong, ...[...events.keys()].map((messageId) => `${messageId} was overdue, and nobody expected it`)]
+  return [...wrong, ...[...events.keys()].map((messageId) => `${messageId} was overdue unexpectedly`)]
 }
 
-function wrongReports(messages: readonly Balanced[], { reports, overdue }: Handed): readonly string[] {
+function wrongReports(messages: readonly Balanced[], { reports, overdue }: Handled): readonly string[] {
   const wrong: string[] = []
   const known = new Map(messages.map(({ messageId, to }) => [messageId, to]))
   const overdueMs = new Map(overdue.map(({ messageId, receivedAt }) => [messageId, receivedAt.getTime()]))
@@ -71,7 +71,7 @@ function wrongReports(messages: readonly Balanced[], { reports, overdue }: Hande
     const name = `${type} of ${messageId}`
     if (sent?.to !== known.get(messageId)) wrong.push(`${name} does not say to whom it was sent`)
     if (wasOverdue && (sinceMs === undefined || atMs < sinceMs)) wrong.push(`${name} says that it was overdue`)
-    // An end that had come before would have prevented it.
+    // A final state that had arrived before would have prevented it.
     if (!wasOverdue && sinceMs !== undefined && isEnd(report)) wrong.push(`${name} does not say that it was overdue`)
   }
   return wrong

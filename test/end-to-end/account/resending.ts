@@ -1,15 +1,15 @@
-/** What failed for now is sent again; which message repeats which, only whoever sends can tell. */
+/** Resends temporary failures. Only the sender can tell which message repeats which. */
 import type { Receiver } from 'messaging-webhooks'
 import { createClient, type ClientOptions } from 'messaging-webhooks/client'
 
 interface Resending {
-  /** From the id of a message to that of its repetition, where that has an answer. */
+  /** Maps the id of a message to the id of its repetition, if that has an answer. */
   readonly repetitions: ReadonlyMap<string, string>
-  /** Repetitions without an answer that says what became of them. */
+  /** Repetitions whose answer does not say what happened to them. */
   readonly failed: readonly { readonly mayBeSent: boolean; readonly recipients: number }[]
 }
 
-/** The text of a repetition is the id of the message before, by which its request and its answer are told apart from others. */
+/** The text of a repetition is the id of the original message. It tells the request and its answer apart from others. */
 export function resendFailures(receiver: Receiver, options: ClientOptions): Resending {
   const repetitions = new Map<string, string>()
   const failed: { readonly mayBeSent: boolean; readonly recipients: number }[] = []

@@ -1,11 +1,11 @@
-/** What an app sends, with the receiver as its witness: over every channel, in parts, planned, in batches, refused. */
+/** What an app sends with the receiver as its witness: on every channel, in parts, scheduled, in batches, refused. */
 import { SendError, type Client, type Sent } from 'messaging-webhooks/client'
 import { OUTCOMES, type Channel } from 'messaging-webhooks/emulator'
 
-/** How long an end may take, but for those who have a day. Each step of a message takes up to as long, so that some make it. */
+/** How long a final state may take, except for recipients with a one-day limit. Each step of a message may take this long, so only some finish in time. */
 export const WITHIN_MS = 2_000
 const A_DAY_MS = 86_400_000
-/** So begin the numbers whose messages have a day: the journal tells whom a send was to. */
+/** The number prefix of recipients with a one-day limit: the journal shows the recipient of a send. */
 export const PATIENT = '2548'
 
 const RECIPIENTS_A_SEND = 12
@@ -24,13 +24,13 @@ interface KindOfSend {
   readonly withinMs: number
   readonly prefix: string
   readonly recipients: number
-  /** Resolves with what failed. */
+  /** Resolves with the failures. */
   readonly send: (sends: Client, to: readonly string[], recorded: Recorded) => Promise<readonly SendError[]>
 }
 
 const SMS = { channel: 'sms', withinMs: WITHIN_MS, prefix: '2547', recipients: RECIPIENTS_A_SEND } as const
 
-/** They take turns. */
+/** The kinds alternate. */
 const KINDS: readonly KindOfSend[] = [
   { ...SMS, send: (sends, to, recorded) => one(sends.send({ to, message: TEXT, campaign: 'spring', ...recorded })) },
   {
@@ -49,7 +49,7 @@ const KINDS: readonly KindOfSend[] = [
   { ...SMS, channel: 'premium', send: (sends, to, recorded) => one(sends.premium({ to, message: TEXT, ...recorded })) },
   { ...SMS, send: (sends, to, recorded) => one(sends.send({ to: withRefused(to), message: TEXT, ...recorded })) },
   { ...SMS, withinMs: A_DAY_MS, prefix: PATIENT, send: inBatches },
-  // All of it is refused: with recipients, and without.
+  // The service refuses all of it: with recipients, and without.
   {
     ...SMS,
     recipients: 1,
@@ -84,12 +84,12 @@ function soon(): Date {
 
 const REFUSED = ['999400000012', '999400000022', '999400000023'] as const
 
-/** Each cause of a refusal, between others. */
+/** One number for each cause of a refusal, between valid ones. */
 function withRefused(to: readonly string[]): readonly string[] {
   return [...to.slice(0, 5), ...REFUSED, ...to.slice(5)]
 }
 
-/** Half of them are documented numbers, whose reports are of every kind that the contract knows, or never come. */
+/** Half of them are documented numbers, whose reports cover every kind in the contract or never arrive. */
 function numberFor({ channel, prefix }: KindOfSend, send: number, nth: number): string {
   const documented = OUTCOMES.filter(
     ({ channels, answer }) => channels.includes(channel) && (answer === 11 || answer === 13),
@@ -98,11 +98,11 @@ function numberFor({ channel, prefix }: KindOfSend, send: number, nth: number): 
   return outcome?.number ?? `${prefix}${String(send).padStart(5, '0')}${String(nth).padStart(3, '0')}`
 }
 
-/** Sends so many messages at a call, some sends at once. */
+/** Sends this many messages per call, several sends at once. */
 export function createSending(sends: Client) {
-  /** Sends without an answer that says what became of them, and those of which everybody was refused. */
+  /** Sends whose answer does not say what happened to them, and sends whose recipients were all refused. */
   const failed: SendError[] = []
-  let begun = 0
+  let count = 0
 
   async function send(kind: KindOfSend, nth: number): Promise<void> {
     const to = Array.from({ length: kind.recipients }, (_, index) => numberFor(kind, nth, index))
@@ -113,9 +113,9 @@ export function createSending(sends: Client) {
     let left = messages
     async function sendOneByOne(): Promise<void> {
       while (left > 0) {
-        const nth = begun
+        const nth = count
         const kind = KINDS[nth % KINDS.length]
-        begun += 1
+        count += 1
         left -= kind?.recipients ?? 0
         if (kind !== undefined) await send(kind, nth)
       }

@@ -1,28 +1,28 @@
-/** What the service sends: the reports of many messages, some of them twice, none of them in its place. */
+/** What the service sends: the reports of many messages, some of them twice, all out of order. */
 import { callback } from 'messaging-webhooks/testing'
 import { AUTH_KEY } from './instance.ts'
 
-/** The states of a message on either channel, in their order. Chat-app callbacks have no time, and wait for one another. */
+/** The states of a message on either channel, in order. Chat-app callbacks carry no time, so they wait for one another. */
 const CHAT_APP = ['sent', 'delivered', 'read'] as const
 const SMS = ['queued', 'expired', 'delivered'] as const
 
 export interface Callback {
-  /** `message state`, by which handlers and the service know it. */
+  /** `message state`, the name that handlers and the service use. */
   readonly name: string
   readonly body: string
 }
 
-/** The place of a state in the life of its message. */
+/** The position of a state in the lifecycle of its message. */
 export function placeOf(messageId: string, state: string): number {
   return (messageId.startsWith('chat') ? CHAT_APP : SMS).findIndex((known) => known === state)
 }
 
-/** How far apart the callbacks of a message are, in callbacks of others. */
+/** The distance between the callbacks of a message, in callbacks of other messages. */
 const SPREAD = 40
 const REPEATED = 0.4
 const REPEATED_AGAIN = 0.1
 
-/** So many messages of one to three states each: each callback up to three times, anywhere near its place. */
+/** This many messages of one to three states each: each callback up to three times, near its position. */
 export function shuffledCallbacks(messages: number, prefix = 'm'): readonly Callback[] {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const placed: { readonly at: number; readonly sent: Callback }[] = []

@@ -1,4 +1,4 @@
-/** A process that closes while handlers run: after its deadline the others have their events at once, and need not wait for a lease. */
+/** A process closes while handlers run: after its deadline the other processes receive their events at once, without waiting for a lease. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
@@ -9,7 +9,7 @@ import { send } from './service.ts'
 
 const EVENTS = 6
 const POLL = { timeout: 60_000, interval: 50 }
-/** A lease lasts longer than anybody waits here. */
+/** A lease lasts longer than the test waits. */
 const settings = { handlerTimeoutMs: 600_000 }
 
 const linesOf = (log: string, what: string): readonly string[] =>
@@ -19,7 +19,7 @@ const linesOf = (log: string, what: string): readonly string[] =>
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  'what handlers have not ended when a process closes runs in another at once',
+  'events unfinished at close run in another process at once',
   async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)
     const store = server.spec('closes')
@@ -36,7 +36,7 @@ onEachEngine(
     expect(linesOf(otherLog, 'begin')).toEqual([])
     await closing.ask('close')
     expect(await other.ask('drain')).toMatchObject({ drained: true, unsettled: 0 })
-    // The attempt that was not ended counts.
+    // The unfinished attempt counts.
     expect(linesOf(otherLog, 'begin').map((line) => line.split(' ')[5])).toEqual(messages.map(() => '2'))
     expect(linesOf(log, 'settled').filter((line) => line.includes(' done '))).toEqual([])
   },

@@ -1,4 +1,4 @@
-/** Several instances on one store, each of which can be killed and started again in its place. */
+/** Several instances on one store, each of which can be killed and restarted in its place. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ export type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signi
 
 interface Cluster {
   readonly folder: string
-  /** The folder of the spool of the instance in this place. */
+  /** The spool folder of the instance in this place. */
   spoolOf(place: number): string
-  /** Those that run now, in their places. */
+  /** The running instances, by place. */
   readonly instances: readonly Instance[]
-  /** Those that ran, and those that run. */
+  /** All instances that ran or run. */
   readonly lives: readonly Life[]
-  /** kill -9, and another in its place with the same spool, and with these settings where they are given. */
+  /** kill -9, then starts another instance in its place with the same spool, and with these settings if given. */
   replace(place: number, changed?: CommonSettings): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export function temporaryFolder(onFinished: Finally): string {
   return folder
 }
 
-/** The instances take turns at the ways to the store. Each has a spool of its own, as each machine would; a single one may say where. */
+/** The instances alternate between the clients of the store. Each has a spool of its own, as each machine would; a single one may choose its folder. */
 export async function startCluster(
   size: number,
   stores: readonly StoreSpec[],
@@ -55,7 +55,7 @@ export async function startCluster(
     async replace(place, changed) {
       const dying = instances[place]
       const life = lives.find(({ log }) => log === dying?.log)
-      if (dying === undefined || life === undefined) throw new Error(`There is no instance ${place}.`)
+      if (dying === undefined || life === undefined) throw new Error(`No instance runs in place ${place}.`)
       life.wasKilled = true
       life.killedNs = process.hrtime.bigint()
       await dying.kill()

@@ -1,4 +1,4 @@
-/** A process that kills itself at one moment in the life of an event, by what every app can put into a receiver. */
+/** A process that kills itself at one moment in the life of an event, through hooks that every app can pass to a receiver. */
 import type { Store } from '../../../src/index.ts'
 
 /** The moments at which it may end. */
@@ -15,13 +15,13 @@ export const CRASH_POINTS = [
 
 type CrashPoint = (typeof CRASH_POINTS)[number]
 
-/** The process ends itself when it comes to this point for the so-manieth time. */
+/** The process ends itself when it reaches this point `passes` times. */
 export interface Crash {
   readonly point: CrashPoint
   readonly passes: number
 }
 
-/** Keeps this thread, which would answer, while the store's thread goes on for a moment. */
+/** Blocks this thread, which would answer, while the store's thread continues for a moment. */
 function holdUp(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
@@ -43,7 +43,7 @@ export function createCrash(crash: Crash | undefined, write: (line: string) => v
     return result
   }
 
-  /** The store, with the points at which it is called. */
+  /** The store, with a crash point at each call. */
   function around(inner: Store): Store {
     if (crash === undefined) return inner
     return {

@@ -1,6 +1,6 @@
 /**
- * The credentials of a connection URL are in nothing that a process prints: not in its log, nor in what `onError` hears with
- * all its causes, nor in what it dies of. Its store fails in every way in which one can.
+ * A process never prints the credentials of a connection URL: not in its log, not in what `onError` receives with
+ * all its causes, and not in the error that ends it. The store fails in every possible way.
  */
 import { callback } from 'messaging-webhooks/testing'
 import { freePort } from '../../support/free-port.ts'
@@ -16,12 +16,12 @@ const POLL = { timeout: 60_000, interval: 100 }
 
 interface Failure {
   readonly name: string
-  /** Which spec makes it fail; the server and a proxy in front of it are there. */
+  /** The spec that makes it fail; the server and a proxy in front of it are running. */
   readonly spec: (on: { readonly server: EngineServer; readonly proxy: TcpProxy }) => Promise<StoreSpec> | StoreSpec
-  /** What happens once the instance runs. */
+  /** Runs once the instance is up. */
   readonly then?: (on: { readonly server: EngineServer; readonly proxy: TcpProxy }) => Promise<void>
   readonly engine?: EngineName
-  /** After this the server is of no use to the others. */
+  /** The server is unusable for other tests after this one. */
   readonly isLast?: boolean
 }
 
@@ -29,15 +29,15 @@ function changed(spec: StoreSpec, change: (url: string) => string): StoreSpec {
   return { ...spec, url: change(spec.url) }
 }
 
-const WRONG = 'wr@ng:pass/word?nobody#has'
+const WRONG = 'wr@ng:pass/word?no-one#has'
 
 const FAILURES: readonly Failure[] = [
   {
-    name: 'a password that is wrong',
+    name: 'a wrong password',
     spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/:[^:@]*@/, `:${encodeURIComponent(WRONG)}@`)),
   },
   {
-    name: 'nobody who listens',
+    name: 'a port without a listener',
     spec: async ({ server }) => server.spec('c', { port: await freePort() }),
   },
   {
@@ -69,13 +69,13 @@ const FAILURES: readonly Failure[] = [
     isLast: true,
   },
   {
-    name: 'a port that is no port',
+    name: 'an invalid port',
     spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/@127\.0\.0\.1:\d+/, '@127.0.0.1:port')),
-    // With Redis it is the application that makes the client, and hears of its URL.
+    // With Redis the application creates the client, so the application sees the URL.
     engine: 'postgres',
   },
   {
-    name: 'a password that is not encoded as URLs have it',
+    name: 'a password without URL encoding',
     spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/:[^:@]*@/, `:${server.password ?? ''}%zz@`)),
     engine: 'postgres',
   },
@@ -86,7 +86,7 @@ const FAILURES: readonly Failure[] = [
     engine: 'postgres',
   },
   {
-    name: 'a server without TLS, asked for it',
+    name: 'a TLS connection to a server without TLS',
     spec: ({ server }) =>
       changed(server.spec('c'), (url) =>
         url.startsWith('redis:') ? url.replace('redis:', 'rediss:') : `${url}?sslmode=verify-full`,
@@ -98,18 +98,18 @@ const FAILURES: readonly Failure[] = [
     engine: 'postgres',
   },
   {
-    name: 'a database that cannot be',
+    name: 'an impossible database name',
     spec: ({ server }) => changed(server.spec('c'), (url) => `${url}/99999`),
     engine: 'redis',
   },
 ]
 
-/** However a password may be written. */
+/** Every way to write a password. */
 function spellings(password: string): readonly string[] {
   return [password, encodeURIComponent(password), Buffer.from(password).toString('base64').replace(/=+$/, '')]
 }
 
-/** What stands around each secret. */
+/** The text around each secret found. */
 function leaksIn(text: string, secrets: readonly string[]): readonly string[] {
   return secrets.flatMap((secret) => {
     const at = text.indexOf(secret)
@@ -119,7 +119,7 @@ function leaksIn(text: string, secrets: readonly string[]): readonly string[] {
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  'a store that fails prints no credentials, and ends no process',
+  'a failing store prints no credentials and does not end the process',
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const { port, password } = server
     if (port === undefined || password === undefined) throw new Error('This engine has no password.')

@@ -1,4 +1,4 @@
-/** The process of programs/failing-stores.ts: as many receivers as it is told of, and everything that it prints. */
+/** Runs programs/failing-stores.ts: as many receivers as requested, and everything that it prints. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -15,15 +15,15 @@ export type StoresRequest = { readonly id: number } & (
 
 export interface StoresAnswer {
   readonly id: number
-  /** Absent where the store could not even be made. */
+  /** Absent if the store could not even be created. */
   readonly port?: number
   readonly codes?: readonly string[]
 }
 
 interface FailingStores {
-  /** Starts a receiver on this store; the URL is empty where that threw. */
+  /** Starts a receiver on this store; the URL is empty if that threw. */
   serve(spec: StoreSpec): Promise<{ readonly url: string; codes(): Promise<readonly string[]> }>
-  /** Closes all, and says everything that was printed. */
+  /** Closes all receivers and returns everything that was printed. */
   end(): Promise<string>
 }
 
@@ -41,11 +41,11 @@ export function startFailingStores(onFinished: Finally): FailingStores {
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()))
   const waiting = new Map<number, (answer: StoresAnswer) => void>()
-  // What the program sends.
+  // The program's messages.
   child.on('message', (answer: StoresAnswer) => waiting.get(answer.id)?.(answer))
   let ids = 0
 
-  /** One question at a time for each id. */
+  /** One question at a time per id. */
   function ask(request: StoresRequest): Promise<StoresAnswer> {
     const answered = new Promise<StoresAnswer>((resolve) => waiting.set(request.id, resolve))
     const ended = exited.then(() => {

@@ -1,4 +1,4 @@
-/** One of several processes on one store, as the tests start, ask and kill it. What it is told goes by its environment. */
+/** One of several processes on one store, as the tests start, ask and kill it. Its settings are passed in its environment. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -10,37 +10,37 @@ import type { Crash } from './crashing.ts'
 export const AUTH_KEY = 'auth-key-of-the-cluster'
 export const SECRET = 'signing-secret-of-the-cluster'
 
-/** Many processes of the same program: what one has compiled the others take. */
+/** Many processes run the same program: they share one compile cache. */
 const COMPILED_ONCE = { NODE_COMPILE_CACHE: join(tmpdir(), 'messaging-webhooks-compiled') }
 
-/** The environment variable in which an instance finds its settings: arguments are shown by `ps`, and by a crash. */
+/** The environment variable with an instance's settings: `ps` and a crash would show arguments. */
 export const SETTINGS = 'INSTANCE_SETTINGS'
 
 export interface InstanceSettings {
   readonly store: StoreSpec
   readonly authKey: string
   readonly signingSecret: string
-  /** The file for what its handlers do. */
+  /** The file that its handlers log to. */
   readonly log: string
   readonly spool?: string
   readonly storeTimeoutMs?: number
   readonly handlerTimeoutMs?: number
   readonly gapTimeoutMs?: number
-  /** Its handlers take so long, and stop where they are told to. */
+  /** Duration of its handlers, which stop when they are aborted. */
   readonly handlerMs?: number
-  /** At most so long, at random, and to their end. Default 4. */
+  /** Maximum of a random duration of handlers, which run to their end. Default 4. */
   readonly mostHandlerMs?: number
-  /** `false`: it only takes. */
+  /** `false`: it only accepts callbacks. */
   readonly dispatch?: boolean
-  /** `false`: it mounts no middleware, and only hands over. */
+  /** `false`: it mounts no middleware and only dispatches. */
   readonly takes?: boolean
-  /** Whether its store fails when it is told to. */
+  /** Whether its store fails on request. */
   readonly faulty?: boolean
   readonly crash?: Crash
   readonly outage?: StoreOutage | undefined
 }
 
-/** When its store is unavailable: never, all the time, from some moment on, or until some moment. */
+/** When its store is unavailable: never, always, from some moment on, or until some moment. */
 export const STORE_OUTAGES = ['none', 'all the time', 'from then on', 'until then'] as const
 
 type StoreOutage = (typeof STORE_OUTAGES)[number]
@@ -50,17 +50,17 @@ export type InstanceRequest =
 
 export interface InstanceAnswer {
   readonly port?: number
-  /** What `onError` heard, and `start: …` for what `start()` rejected with. */
+  /** Codes that `onError` received, and `start: …` for a rejection of `start()`. */
   readonly codes?: readonly string[]
   readonly drained?: boolean
   readonly unsettled?: number | undefined
   readonly deadLetters?: number | undefined
-  /** How long another process on the store has shown no life. */
+  /** Time since the last heartbeat of another process on the store. */
   readonly silentMs?: number | undefined
 }
 
 export interface Instance {
-  /** Empty where it takes nothing. */
+  /** Empty if it accepts no callbacks. */
   readonly url: string
   readonly log: string
   /** False once it was killed or has ended. */
@@ -69,12 +69,12 @@ export interface Instance {
   kill(): Promise<void>
   /** Resolves when it has ended. */
   readonly ended: Promise<void>
-  /** It stands still until it goes on. */
+  /** Stops the process until `goOn`. */
   standStill(): void
   goOn(): void
 }
 
-/** Who ends it when the test does: `onTestFinished` of that test. */
+/** Registers cleanup for the end of the test: that test's `onTestFinished`. */
 export type Finally = (work: () => Promise<void>) => void
 
 export async function startInstance(

@@ -1,4 +1,4 @@
-/** One test on each engine that can be had here; all of them at once, for they mostly wait. */
+/** Runs a test on each engine available here; all engines at once, because the tests mostly wait. */
 import { test, type TestContext } from 'vitest'
 import { MYSQL, POSTGRES, REDIS, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
 
@@ -9,12 +9,12 @@ export type EngineName = keyof typeof ENGINES
 
 interface OnEngine {
   readonly engine: EngineName
-  /** Of this test alone, so that it may be stopped. */
+  /** A server for this test alone, so that the test may stop it. */
   readonly server: EngineServer
   readonly context: TestContext
 }
 
-/** Where an engine is missing its test is skipped and says why; with `CI=true` it fails. */
+/** Skips the test with a reason if an engine is missing; with `CI=true` the test fails instead. */
 export function onEachEngine(
   engines: readonly EngineName[],
   title: string,

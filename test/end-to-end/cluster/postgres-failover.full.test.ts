@@ -1,6 +1,6 @@
 /**
- * The primary of Postgres ends under load, and its synchronous standby is promoted: nothing that was answered 204 is lost, and no
- * event runs twice at once or backwards. `FAILOVERS` says how often each way is tried (`npm run test:cluster`: five times).
+ * Ends the primary of Postgres under load and promotes its synchronous standby: no event answered 204 is lost, and no
+ * event runs twice at once or out of order. `FAILOVERS` sets the number of runs for each way (`npm run test:cluster`: five).
  */
 import pg from 'pg'
 import { test } from 'vitest'
@@ -15,7 +15,7 @@ const POLL = { timeout: 60_000, interval: 50 }
 const ENOUGH = 100
 const PATIENT_MS = 120_000
 
-const missing = postgresPrograms() === undefined ? 'there is no Postgres on this machine' : undefined
+const missing = postgresPrograms() === undefined ? 'Postgres is not installed' : undefined
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
 async function ask(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
@@ -46,7 +46,7 @@ for (let failover = 1; failover <= FAILOVERS; failover += 1)
       const isSynchronous = async (): Promise<unknown> =>
         (await ask(primary.url(), `SELECT sync_state FROM pg_stat_replication`))[0]?.['sync_state']
       await expect.poll(isSynchronous, POLL).toBe('sync')
-      // The standby comes first, so that a process has to look for the primary from the start.
+      // The standby is listed first, so that a process has to look for the primary from the start.
       const url = primary.url().replace('@127.0.0.1:', `@127.0.0.1:${standby.port},127.0.0.1:`)
       const spec = { engine: 'postgres', url, name: 'failover' } as const
 

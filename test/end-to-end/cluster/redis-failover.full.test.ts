@@ -1,7 +1,7 @@
 /**
- * The primary of a Redis is killed under load, and Sentinel or the cluster promotes its replica: with `waitReplicas` nothing that was
- * answered 204 is lost, and no event runs twice at once or backwards. `FAILOVERS` (`npm run test:cluster`: five) says how often, and
- * then the losses without `waitReplicas` are measured too.
+ * Kills the primary of a Redis under load while Sentinel or the cluster promotes its replica: with `waitReplicas` no event
+ * answered 204 is lost, and no event runs twice at once or out of order. `FAILOVERS` (`npm run test:cluster`: five) sets the number;
+ * with it, the test also measures the losses without `waitReplicas`.
  */
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
@@ -21,16 +21,16 @@ const POLL = { timeout: 60_000, interval: 50 }
 const ENOUGH = 100
 const PATIENT_MS = 180_000
 
-const missing = hasRedis() ? undefined : 'there is no redis-server on this machine'
+const missing = hasRedis() ? undefined : 'redis-server is not installed'
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
 interface Case {
   readonly through: 'sentinel' | 'cluster'
   readonly appendfsync: 'always' | 'everysec'
   readonly waitReplicas: number
-  /** How much later everything arrives at the replica. */
+  /** Replication delay. */
   readonly lagMs: number
-  /** Whether handlers run meanwhile. Otherwise nothing but the store has the events, so that each one lost is seen. */
+  /** Whether handlers run meanwhile. If not, only the store holds the events, so every lost one shows. */
   readonly dispatch: boolean
 }
 
@@ -53,9 +53,9 @@ const MEASURED = ([0, 1] as const).flatMap((waitReplicas): readonly Case[] => [
 interface Servers {
   readonly spec: StoreSpec
   readonly primary: RedisServer
-  /** One of them is promoted. */
+  /** The replicas; one of them is promoted. */
   readonly replicas: readonly RedisServer[]
-  /** The primary ends, and what it has sent and the replicas have not received. */
+  /** Ends the primary and discards what the replicas have not received. */
   fail(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ async function withSentinel({ appendfsync, lagMs }: Case, onFinished: Finally): 
   onFinished(primary.remove)
   const link = await startTcpProxy(primary.port)
   onFinished(link.close)
-  // Two, or the new primary would have none to wait for.
+  // Two replicas: the new primary must have one to wait for.
   const start = () => startReplica({ ...primary, port: link.port }, { appendfsync })
   const replicas = await Promise.all([start(), start()])
   for (const { remove } of replicas) onFinished(remove)
@@ -79,7 +79,7 @@ async function withSentinel({ appendfsync, lagMs }: Case, onFinished: Finally): 
   return { spec: { engine: 'redis', url, name: 'failover', through: 'sentinel' }, primary, replicas, fail }
 }
 
-/** Each master has a replica; the first one ends. */
+/** Each master has a replica; the first master fails. */
 async function withCluster({ appendfsync }: Case, onFinished: Finally): Promise<Servers> {
   const settings = { appendfsync, 'cluster-node-timeout': '1000' }
   const masters = await startRedisCluster(settings)
@@ -88,7 +88,8 @@ async function withCluster({ appendfsync }: Case, onFinished: Finally): Promise<
   for (const { remove } of replicas) onFinished(remove)
   const [primary, other] = masters
   const [replica] = replicas
-  if (primary === undefined || other === undefined || replica === undefined) throw new Error('There is no cluster.')
+  if (primary === undefined || other === undefined || replica === undefined)
+    throw new Error('The cluster is incomplete.')
   return {
     spec: { engine: 'redis', url: other.url(), name: 'failover', through: 'cluster' },
     primary,
@@ -134,7 +135,7 @@ test.skipIf(missing !== undefined).for(cases)(
     const answeredBefore = answered.size
     await expect.poll(() => Promise.all(replicas.map(roleOf)), POLL).toContain('master')
     const promotedNs = process.hrtime.bigint()
-    // It comes back as the replica of the new one. A Sentinel tells it so some seconds later.
+    // It returns as the replica of the new primary. A Sentinel reconfigures it some seconds later.
     if (through === 'cluster') await primary.start()
     await moreAnswers()
     await load.stop()

@@ -1,4 +1,4 @@
-/** Two kinds of process: one only takes callbacks (`dispatch: false`), one mounts nothing and only hands over. */
+/** Two kinds of process: one only accepts callbacks (`dispatch: false`), one mounts nothing and only dispatches. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { shuffledCallbacks } from './callbacks.ts'
@@ -12,7 +12,7 @@ const MESSAGES = 30
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  'one process takes and another dispatches',
+  'one process accepts callbacks and another dispatches them',
   async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)
     const common = { store: server.spec('roles'), spool: join(folder, 'spool') }
@@ -20,7 +20,7 @@ onEachEngine(
     const web = await startInstance({ ...common, log: log('web'), dispatch: false }, onTestFinished)
     const before = shuffledCallbacks(MESSAGES, 'before')
     const first = await sendAll(before, { instances: () => [web] })
-    // Nobody is there who would hand them over.
+    // No process dispatches them yet.
     expect((await web.ask('report')).unsettled).toBe(first.answered.size)
 
     const worker = await startInstance({ ...common, log: log('worker'), takes: false }, onTestFinished)

@@ -1,6 +1,6 @@
 /**
- * The server is restarted under load, with events in handlers' hands: nobody who is alive is taken for dead, so no event runs
- * twice at once. `RESTARTS` says how often (`npm run test:cluster`: ten times).
+ * Restarts the server under load, with events in flight: no live process is taken for dead, so no event runs
+ * twice at once. `RESTARTS` sets the number (`npm run test:cluster`: ten).
  */
 import { startCluster } from './cluster.ts'
 import { onEachEngine } from './on-each-engine.ts'
@@ -11,12 +11,12 @@ const RESTARTS = Number(process.env['RESTARTS'] ?? '2')
 const POLL = { timeout: 60_000, interval: 100 }
 const ENOUGH = 30
 const DEATH_MS = 10_500
-/** Some are under way at each restart; a lease is far longer than the test. */
+/** Some handlers run at each restart; a lease is far longer than the test. */
 const settings = { handlerTimeoutMs: 600_000, mostHandlerMs: 3_000, storeTimeoutMs: 5_000 }
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  `restarted ${RESTARTS} times under load: no event runs twice at once, or again without a reason`,
+  `restarted ${RESTARTS} times under load: no event runs concurrently or repeats without a reason`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(3, server.specs('restarts'), settings, onTestFinished)
     const load = startLoad(() => cluster.instances, { pauseMs: 200 })
@@ -29,7 +29,7 @@ onEachEngine(
     for (let restart = 0; restart < RESTARTS; restart += 1) {
       await moreAnswers()
       await server.stop()
-      // None at all, or long enough that a process would be dead, had only it been silent for so long.
+      // No pause, or one long enough that a process silent for the whole time would count as dead.
       await new Promise((resolve) => setTimeout(resolve, restart % 2 === 0 ? 0 : DEATH_MS))
       await server.start()
     }

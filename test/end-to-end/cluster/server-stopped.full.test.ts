@@ -1,6 +1,6 @@
 /**
- * The server is stopped under load and started again: the spool takes over and is drained under that load, nothing is lost, and nobody
- * is told a thousand times. `AWAY_MS` says for how long (`npm run test:cluster`: ten seconds).
+ * Stops the server under load and starts it again: the spool takes over and drains under that load, nothing is lost, and errors are
+ * reported only a few times. `AWAY_MS` sets the duration (`npm run test:cluster`: ten seconds).
  */
 import { startCluster } from './cluster.ts'
 import type { Instance } from './instance.ts'
@@ -19,7 +19,7 @@ async function codesOf(instance: Instance): Promise<readonly string[]> {
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  `stopped for ${AWAY_MS / 1_000} s under load, it costs nothing, and is reported once`,
+  `stopped for ${AWAY_MS / 1_000} s under load: nothing is lost, and the outage is reported once`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(2, server.specs('away'), { storeTimeoutMs: 5_000 }, onTestFinished)
     const load = startLoad(() => cluster.instances)
@@ -32,7 +32,7 @@ onEachEngine(
     await moreAnswers()
     await server.stop()
     await new Promise((resolve) => setTimeout(resolve, AWAY_MS))
-    // Whatever waited for the store when it went has been answered by now, and everything else after it.
+    // Every callback that waited for the store when it stopped has been answered by now, and so has every later one.
     await moreAnswers()
     for (const instance of cluster.instances) await expect.poll(() => codesOf(instance), POLL).toContain('store_outage')
     await server.start()
@@ -50,8 +50,8 @@ onEachEngine(
     expect([...load.record.statuses.keys()]).toEqual([204])
     for (const codes of reported) {
       expect(codes.filter((code) => code === 'store_outage')).toHaveLength(1)
-      // The dispatcher, which asks the store on its own account, says it once more; and on a machine without time for it
-      // the store is slow before it goes, or after it is back.
+      // The dispatcher calls the store separately and reports it once more; on a busy machine
+      // the store is slow before it stops, or after it is back.
       expect(codes.length).toBeLessThanOrEqual(5)
     }
   },

@@ -1,4 +1,4 @@
-/** The service, with a load balancer in front of the instances: each callback goes to one of them at random. */
+/** The service with a load balancer in front of the instances: each callback goes to a random instance. */
 import http from 'node:http'
 import { signCallback } from 'messaging-webhooks/testing'
 import { shuffledCallbacks, type Callback } from './callbacks.ts'
@@ -10,9 +10,9 @@ const MESSAGES_A_ROUND = 30
 
 export interface ServiceRecord {
   sent: number
-  /** Names of what was answered 204. */
+  /** Names of the callbacks answered 204. */
   readonly answered: Set<string>
-  /** How often each status came; undefined where the connection broke instead. */
+  /** The number of answers by status; undefined counts broken connections. */
   readonly statuses: Map<number | undefined, number>
 }
 
@@ -20,7 +20,7 @@ function newRecord(): ServiceRecord {
   return { sent: 0, answered: new Set(), statuses: new Map() }
 }
 
-/** Resolves to the status of the answer, or to undefined where the instance died before it. */
+/** Resolves to the status of the answer, or to undefined if the instance died first. */
 export function send(url: string, body: string, agent?: http.Agent): Promise<number | undefined> {
   return new Promise((resolve) => {
     const headers = { 'content-length': Buffer.byteLength(body), 'x-service-signature': signCallback(body, SECRET) }
@@ -35,17 +35,17 @@ export function send(url: string, body: string, agent?: http.Agent): Promise<num
 }
 
 /**
- * Sends all of them, each to one of the instances that live. What was not answered is sent again, as a repetition that
- * nobody can tell from another: it may have been stored. `onProgress` gets the part of them that was answered.
+ * Sends all callbacks, each to one of the live instances. Resends unanswered ones; a repetition is
+ * identical to the original, which may have been stored. `onProgress` receives the share of answered callbacks.
  */
 export async function sendAll(
   callbacks: readonly Callback[],
   options: {
     readonly instances: () => readonly Instance[]
     readonly onProgress?: (part: number) => void
-    /** How long each client waits between two callbacks. */
+    /** Pause of each client between two callbacks. */
     readonly pauseMs?: number
-    /** Goes on with this one. */
+    /** An existing record to continue. */
     readonly record?: ServiceRecord
   },
 ): Promise<ServiceRecord> {
@@ -82,11 +82,11 @@ export async function sendAll(
 
 interface Load {
   readonly record: ServiceRecord
-  /** Resolves when everything that was begun is answered. */
+  /** Resolves when everything that was started is answered. */
   stop(): Promise<void>
 }
 
-/** Messages without end, until it is stopped. */
+/** Sends messages until it is stopped. */
 export function startLoad(instances: () => readonly Instance[], { pauseMs = 40, prefix = '' } = {}): Load {
   const record = newRecord()
   let stopped = false

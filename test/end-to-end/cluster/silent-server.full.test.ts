@@ -1,4 +1,4 @@
-/** A server that never answers, or takes no connection: requests go to the spool, or are answered 503 where there is none. */
+/** A server that never answers or accepts no connection: requests go to the spool, or get 503 without one. */
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import type { EngineServer } from '../../support/servers/engines.ts'
@@ -23,7 +23,7 @@ function report(messageId: string): string {
   return JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId }))
 }
 
-/** Resolves although the store never answers; how fast is not judged, for machines are slow. */
+/** Resolves although the store never answers. Does not check how fast, because machines may be slow. */
 async function answerTo(instance: Instance, messageId: string): Promise<number | undefined> {
   return send(instance.url, report(messageId))
 }
@@ -36,7 +36,7 @@ function hasEnded(log: string, messageId: string): boolean {
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  'silent in the middle of its life, it costs no callback',
+  'loses no callback while the server is silent',
   async ({ server, context: { expect, onTestFinished } }) => {
     const proxy = await proxyFor(server, onTestFinished)
     const folder = temporaryFolder(onTestFinished)

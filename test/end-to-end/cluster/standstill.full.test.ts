@@ -1,6 +1,6 @@
 /**
- * SIGSTOP with events in hand, then SIGCONT: another process has them by then, and the one that stood still finds out first.
- * That takes as long as it does, and at least `STANDSTILL_MS` (`npm run test:cluster`: three minutes).
+ * SIGSTOP with events in flight, then SIGCONT: another process has claimed them, and the stopped process detects that before it settles anything.
+ * Takes as long as the takeover does, and at least `STANDSTILL_MS` (`npm run test:cluster`: three minutes).
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,9 +13,9 @@ import { send } from './service.ts'
 const EVENTS = 8
 const STANDSTILL_MS = Number(process.env['STANDSTILL_MS'] ?? '0')
 const POLL = { timeout: 120_000, interval: 50 }
-/** What handlers wait for is due by the time that their process goes on. A lease is far longer. */
+/** Handlers' waits end by the time their process continues. A lease is far longer. */
 const settings = { handlerTimeoutMs: 600_000, handlerMs: 3_000 }
-const TITLE = 'handlers of a process that stood still do not run on beside those of another'
+const TITLE = 'a stopped process aborts its handlers once another process has claimed their events'
 
 function linesOf(log: string): readonly string[] {
   return readFileSync(log, 'utf8').split('\n').slice(0, -1)
@@ -39,15 +39,15 @@ onEachEngine(
     expect(await Promise.all(answers)).toEqual(messages.map(() => 204))
     await expect.poll(() => count(log, 'begin'), POLL).toBe(EVENTS)
     const other = await startInstance({ ...settings, store, log: otherLog, takes: false }, onTestFinished)
-    // One that knows of nobody else asks the store before it gives anything up. It has heard of the other when it shows life a second time.
-    let beats = 0
+    // A process that knows of no other process asks the store before it gives anything up. It knows of the other one after its second heartbeat.
+    let heartbeats = 0
     let silentMs = 0
     await expect
       .poll(async () => {
         const { silentMs: nowMs = 0 } = await other.ask('silence')
-        if (nowMs < silentMs) beats += 1
+        if (nowMs < silentMs) heartbeats += 1
         silentMs = nowMs
-        return beats
+        return heartbeats
       }, POLL)
       .toBe(2)
     await stopped.ask('release')
@@ -61,10 +61,10 @@ onEachEngine(
     const { codes, unsettled } = await stopped.ask('report')
 
     console.log(
-      `${engine}: of ${EVENTS} handlers in hand ${count(log, 'end')} ran to their end after SIGCONT; ` +
-        `${count(log, 'settled')} were settled by the process that had stood still`,
+      `${engine}: of ${EVENTS} handlers in flight ${count(log, 'end')} ran to their end after SIGCONT; ` +
+        `${count(log, 'settled')} were settled by the stopped process`,
     )
-    // On a busy machine the store may be slow, too.
+    // On a busy machine the store may also be slow.
     expect(codes?.filter((code) => code === 'lease_lost')).toHaveLength(EVENTS)
     expect(count(log, 'end')).toBe(0)
     expect(count(log, 'settled')).toBe(0)

@@ -1,6 +1,6 @@
 /**
- * Three processes and one store: callbacks, repetitions and disorder come to all of them at random, and they are killed
- * meanwhile. `MESSAGES` and `KILLS` say how many (`npm run test:cluster`: 50,000 and 100).
+ * Three processes and one store: callbacks, repetitions and disorder reach all of them at random, and they are killed
+ * meanwhile. `MESSAGES` and `KILLS` set the numbers (`npm run test:cluster`: 50,000 and 100).
  */
 import { startCluster } from './cluster.ts'
 import { shuffledCallbacks } from './callbacks.ts'
@@ -12,14 +12,14 @@ const MESSAGES = Number(process.env['MESSAGES'] ?? '300')
 const KILLS = Number(process.env['KILLS'] ?? '3')
 const PROCESSES = 3
 /**
- * Their lease is minutes long, so that nothing is drained in time that has to wait for one; and a kill finds some of them in
- * handlers' hands.
+ * The lease lasts minutes, so draining fails if it has to wait for one; and some events are in flight
+ * at each kill.
  */
 const settings = { handlerTimeoutMs: 120_000, mostHandlerMs: 100 }
 
 onEachEngine(
   ['sqlite', 'postgres', 'mysql', 'redis'],
-  `${PROCESSES} processes, killed ${KILLS} times, handle each event once and in order`,
+  `${PROCESSES} processes, killed ${KILLS} times, handle every event once and in order`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const cluster = await startCluster(PROCESSES, server.specs('killed'), settings, onTestFinished)
     const callbacks = shuffledCallbacks(MESSAGES)

@@ -1,13 +1,13 @@
-/** What handlers wrote down in all lives of all instances, compared with what the service knows and with what must hold. */
+/** Compares what handlers logged, over all lives of all instances, with what the service knows and with the guarantees. */
 import { readFileSync } from 'node:fs'
 import { placeOf } from './callbacks.ts'
 import type { ServiceRecord } from './service.ts'
 
-/** One process from its start to its end. */
+/** One process from start to end. */
 export interface Life {
   readonly log: string
   readonly wasKilled: boolean
-  /** By the clock that all processes of the machine share. */
+  /** On the clock that all processes of the machine share. */
   readonly killedNs?: bigint | undefined
 }
 
@@ -16,7 +16,7 @@ interface Attempt {
   readonly messageId: string
   readonly state: string
   readonly isLate: boolean
-  /** As the store counts them: one that a killed process had claimed and not begun is in no log. */
+  /** The store's count of attempts: an attempt that a killed process had claimed but not started is in no log. */
   readonly attempt: number
   readonly life: Life
   readonly beganNs: bigint
@@ -25,28 +25,28 @@ interface Attempt {
 }
 
 interface Verdict {
-  /** Answered 204, but no handler has ended with it. */
+  /** Answered 204, but no handler has completed it. */
   readonly lost: readonly string[]
-  /** Handed over though nobody sent it. */
+  /** Dispatched, although it was never sent. */
   readonly invented: readonly string[]
-  /** Handed over again without having been in a handler's hands at a kill. */
+  /** Dispatched again, although it was not in flight at a kill. */
   readonly twice: readonly string[]
-  /** Begun while the handlers of another event of its message ran, in whatever process. */
+  /** Started while handlers of another event of its message ran, in any process. */
   readonly overlapping: readonly string[]
-  /** Handed over as itself after a later state of its message. */
+  /** Dispatched without being marked late after a later state of its message. */
   readonly backwards: readonly string[]
-  /** Handed over as late though nothing later had been. */
+  /** Dispatched as late, although no later state had been dispatched. */
   readonly early: readonly string[]
   readonly handled: number
-  /** How long after a kill each event that the killed one's handlers had began again, in milliseconds, the quickest first. */
+  /** For each event that was in flight at a kill, milliseconds until it started again, in ascending order. */
   readonly recoveredMs: readonly number[]
   readonly summary: string
 }
 
-/** What must be empty. */
+/** The problem lists, all empty. */
 export const NOTHING_WRONG = { lost: [], invented: [], twice: [], overlapping: [], backwards: [], early: [] }
 
-/** The margin of a lease, and less than the time for which the instances of these tests hold one. */
+/** The margin of a lease; shorter than the lease that the instances of these tests hold. */
 const LEASE_NS = 10_000_000_000n
 
 export function judge(lives: readonly Life[], record: ServiceRecord): Verdict {
@@ -79,13 +79,13 @@ export function judge(lives: readonly Life[], record: ServiceRecord): Verdict {
     recoveredMs,
     summary:
       `${record.sent} callbacks sent (answers ${answers}), ${record.answered.size} events, ${lost.length} lost; ` +
-      `${byEvent.length} handed over, ${late} of them late; ${again.length} run again, ${unexplained.length} without a reason` +
-      (isLeaseOver === 0 ? '' : `, ${isLeaseOver} because their process stood still for longer than a lease`) +
+      `${byEvent.length} dispatched, ${late} of them late; ${again.length} repeated, ${unexplained.length} without a reason` +
+      (isLeaseOver === 0 ? '' : `, ${isLeaseOver} because their process was stopped for longer than a lease`) +
       (recoveredMs.length === 0 ? '' : `; ${spread(recoveredMs)}`),
   }
 }
 
-/** How long after this moment the next handler began, in whatever process; in milliseconds. */
+/** Milliseconds from this moment until the next handler started, in any process. */
 export function firstBeginAfterMs(lives: readonly Life[], momentNs: bigint): number {
   const begun = lives.flatMap(readLife).map(({ beganNs }) => Number(beganNs - momentNs) / 1e6)
   return Math.min(...begun.filter((afterMs) => afterMs > 0))
@@ -105,12 +105,12 @@ function grouped(attempts: readonly Attempt[], keyOf: (attempt: Attempt) => stri
   return [...groups.values()]
 }
 
-/** Each one with the one before it. */
+/** Each attempt with the previous one. */
 function pairsOf(runs: readonly Attempt[]): readonly (readonly [Attempt, Attempt])[] {
   return runs.slice(1).map((after, index) => [runs[index] ?? after, after] as const)
 }
 
-/** Its process was killed before it knew that it was settled; or was given up, having held it for a whole lease. */
+/** The process was killed before it knew of the settlement, or held the event for longer than a lease. */
 function isExplained(before: Attempt, after: Attempt): boolean {
   return !before.isSettled && (before.life.wasKilled || after.beganNs - before.beganNs > LEASE_NS)
 }
@@ -129,12 +129,12 @@ function spread(sortedMs: readonly number[]): string {
   const at = (part: number): string =>
     ((sortedMs[Math.min(sortedMs.length - 1, Math.floor(part * sortedMs.length))] ?? 0) / 1_000).toFixed(2)
   return (
-    `${sortedMs.length} that a kill took from their handlers began again after ` +
-    `${at(0)} s at the soonest, ${at(0.5)} s in the middle, ${at(0.99)} s at 99 %, ${at(1)} s at the latest`
+    `${sortedMs.length} events in flight at a kill started again after ` +
+    `${at(0)} s minimum, ${at(0.5)} s median, ${at(0.99)} s p99, ${at(1)} s maximum`
   )
 }
 
-/** Whether a later state had begun before it, as itself. */
+/** Whether a later state had started before it, not marked late. */
 function isOvertaken(run: Attempt, runs: readonly Attempt[]): boolean {
   const place = placeOf(run.messageId, run.state)
   return runs.some(
@@ -142,7 +142,7 @@ function isOvertaken(run: Attempt, runs: readonly Attempt[]): boolean {
   )
 }
 
-/** Whether a later state had been handed to a process that was killed before its handler began. */
+/** Whether a process that was killed before its handler started had claimed a later state. */
 function wasClaimed(run: Attempt, runs: readonly Attempt[]): boolean {
   const place = placeOf(run.messageId, run.state)
   return runs.some((other) => {

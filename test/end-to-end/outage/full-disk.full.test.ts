@@ -1,4 +1,4 @@
-/** The disk of the database is full, and then the disk of the spool too. */
+/** The disk of the database is full, then the disk of the spool too. */
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import { expect } from 'vitest'
@@ -11,7 +11,7 @@ const MIB = 1024 * 1024
 const SETTINGS = { storeTimeoutMs: 5_000 }
 const PADDING = 'x'.repeat(100 * 1024)
 
-/** Another callback of a message of its own. */
+/** Sends one callback of a message of its own. */
 async function sendOne(instance: Instance, record: ServiceRecord, messageId: string, padding?: string): Promise<void> {
   const report = callback.chatApp({ authKey: AUTH_KEY, statuses: { message_id: messageId, status: 'sent' } })
   const one = { name: `${messageId} sent`, body: JSON.stringify({ ...report, padding }) }
@@ -19,14 +19,14 @@ async function sendOne(instance: Instance, record: ServiceRecord, messageId: str
 }
 
 onSmallDisk(
-  'with the spool on another disk, answers go on, and all is dispatched when there is room',
+  'with the spool on another disk, callbacks are answered, and all events are dispatched once the disk has space',
   120_000,
   async (mountDisk) => {
     const disk = mountDisk(8 * MIB)
     const { load, instance, moreAnswers, expectAllHandled } = await onSqlite(SETTINGS, disk)
     await moreAnswers(100)
     const makeRoom = fill(disk)
-    // The log of the database goes round in its own blocks for a while.
+    // The database's log reuses its own blocks for a while.
     for (let at = 0; !(await instance().ask('report')).codes?.includes('store_outage'); at += 1)
       await sendOne(instance(), load.record, `chat-large${at}`, PADDING)
     await moreAnswers(100)
@@ -38,7 +38,7 @@ onSmallDisk(
 )
 
 onSmallDisk(
-  'with the spool on the same disk, the reserve takes events, then 503 is answered, and no 204 is lost',
+  'with the spool on the same disk, events use the reserve, then callbacks get 503, and no event answered 204 is lost',
   120_000,
   async (mountDisk) => {
     const disk = mountDisk(64 * MIB)
@@ -52,7 +52,7 @@ onSmallDisk(
     const makeRoom = fill(disk)
     let large = 0
     for (; !statuses.has(503); large += 1) {
-      expect(large, 'large callbacks taken on a full disk').toBeLessThan(400)
+      expect(large, 'large callbacks accepted on a full disk').toBeLessThan(400)
       await sendOne(instance(), load.record, `chat-large${large}`, PADDING)
     }
     const { codes } = await instance().ask('report')

@@ -1,4 +1,4 @@
-/** The database file is taken from under a running process, or the thread that works on it ends. */
+/** The database file disappears under a running process, or the thread that works on it ends. */
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -14,7 +14,7 @@ const SETTINGS = { storeTimeoutMs: 1_000 }
 const outages = async (instance: Instance): Promise<number> =>
   (await instance.ask('report')).codes?.filter((code) => code === 'store_outage').length ?? 0
 
-test('a file that is moved away under load and back again costs nothing', PATIENT, async () => {
+test('moving the file away and back under load loses nothing', PATIENT, async () => {
   const { folder, load, moreAnswers, instance, expectAllHandled } = await onSqlite(SETTINGS)
   await moreAnswers(100)
   renameSync(folder, `${folder}-away`)
@@ -26,7 +26,7 @@ test('a file that is moved away under load and back again costs nothing', PATIEN
   expect([...load.record.statuses.keys()]).toEqual([204])
 })
 
-test('a file that is removed for good costs what it held, and nothing after that', PATIENT, async () => {
+test('removing the file for good loses its contents and nothing after that', PATIENT, async () => {
   const { folder, cluster, load, moreAnswers, instance } = await onSqlite(SETTINGS)
   await moreAnswers(100)
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
@@ -40,7 +40,7 @@ test('a file that is removed for good costs what it held, and nothing after that
   expect(judge(cluster.lives, after.record).lost).toEqual([])
 })
 
-test('a thread that ends is replaced, and costs nothing', PATIENT, async () => {
+test('replaces a thread that ends, and loses nothing', PATIENT, async () => {
   const { load, moreAnswers, instance, expectAllHandled } = await onSqlite(SETTINGS)
   await moreAnswers(100)
   await instance().ask('end the worker')

@@ -1,4 +1,4 @@
-/** A process on an SQLite file under load, with its spool apart from the file. */
+/** A process on an SQLite file under load, with its spool outside the file's folder. */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
@@ -8,7 +8,7 @@ import { startLoad } from '../cluster/service.ts'
 import { judge, NOTHING_WRONG } from '../cluster/verdict.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
-/** `folder`: where the file is. */
+/** `folder`: the folder of the file. */
 export async function onSqlite(
   settings: CommonSettings,
   folder = join(ownFolder(), 'data'),
@@ -30,7 +30,7 @@ export async function onSqlite(
     await expect.poll(() => load.record.answered.size, { timeout: 60_000 }).toBeGreaterThan(before + count)
   }
 
-  /** What was answered 204 has run, once and in order. */
+  /** Every event answered 204 has been handled, once and in order. */
   async function expectAllHandled(): Promise<void> {
     expect(await instance().ask('drain')).toMatchObject({ drained: true, unsettled: 0, deadLetters: 0 })
     const verdict = judge(cluster.lives, load.record)
@@ -41,7 +41,7 @@ export async function onSqlite(
   return { folder, path, spool: cluster.spoolOf(0), cluster, load, instance, moreAnswers, expectAllHandled }
 }
 
-/** Whether the folder of a spool has a file with records in it. */
+/** Whether a spool folder contains a file with records. */
 export function holdsAnything(spool: string): boolean {
   return existsSync(spool) && readdirSync(spool, { recursive: true }).some((name) => String(name).endsWith('.segment'))
 }

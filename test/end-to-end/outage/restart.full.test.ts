@@ -1,4 +1,4 @@
-/** A process ends while the store is unavailable, and another starts before it is back. */
+/** A process ends while the store is unavailable, and another starts before the store is available again. */
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { onSqlite } from './on-sqlite.ts'
@@ -6,7 +6,7 @@ import { onSqlite } from './on-sqlite.ts'
 const POLL = { timeout: 40_000 }
 
 test.each(['is killed', 'is closed'] as const)(
-  'a process that %s while the store is unavailable leaves all to the next, and nothing overtakes',
+  'a process that %s while the store is unavailable leaves every event to the next process, in order',
   { timeout: 120_000 },
   async (ending) => {
     const { path, cluster, load, instance, moreAnswers, expectAllHandled } = await onSqlite({ storeTimeoutMs: 2_000 })

@@ -1,7 +1,7 @@
 /**
- * A receiver on an SQLite file, told by its parent what its handlers do. What they were given goes into a file, a line
- * each. A message's name says how its handlers fare: `poison…` fails until cured, `flaky…` once, `held…` is held until
- * released; and a poisoned or held app does so with all others.
+ * A receiver on an SQLite file whose handlers its parent controls. It writes each handled event to a file, one line
+ * each. A message's name decides how its handlers behave: `poison…` fails until cured, `flaky…` fails once, `held…` is held until
+ * released; the app can also poison or hold all other messages.
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net'
 import workerThreads from 'node:worker_threads'
 import type { InboxAppSettings, Question } from '../inbox-app.ts'
 
-/** The store's thread, of which nothing is seen from outside: how much it holds is asked of it. */
+/** The store's thread, which is not visible from outside: the test asks it how much memory it holds. */
 const workers: workerThreads.Worker[] = []
 workerThreads.Worker = class extends workerThreads.Worker {
   constructor(...args: ConstructorParameters<typeof workerThreads.Worker>) {
@@ -65,7 +65,7 @@ function cpuMs(): number {
   return (user + system) / 1_000
 }
 
-/** What is held when the garbage is gone, in bytes. */
+/** Bytes held after a garbage collection. */
 async function memory() {
   globalThis.gc?.()
   globalThis.gc?.()

@@ -1,4 +1,4 @@
-/** An app on an SQLite file whose pair is the one it is started with; it tells the test what its quarantine holds. */
+/** An app on an SQLite file that starts with a given pair and reports the contents of its quarantine to the test. */
 import { appendFileSync } from 'node:fs'
 import http from 'node:http'
 import { createReceiver } from '../../../src/index.ts'

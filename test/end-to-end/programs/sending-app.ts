@@ -1,7 +1,7 @@
 /**
- * An app that sends with its receiver as witness, takes the reports, sends again what failed for now, and is killed at one step: of
- * writing down that it will send, of the request, of the answer, of writing that down, of ending it, of finding what is overdue, of
- * making its event, in a handler, or of settling what it handled. The last one ends by itself, and says what is kept.
+ * An app that sends with its receiver as witness, receives the reports, resends temporary failures, and is killed at one step:
+ * recording the pending send, the request, the answer, recording the answer, ending the send, finding overdue messages,
+ * making the overdue event, running a handler, or settling the event. The last process ends by itself and prints what is stored.
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
@@ -10,7 +10,7 @@ import { createReceiver, type Store } from '../../../src/index.ts'
 import type { NewExpectation, OpenStore, StoredExpectation } from '../../../src/store.ts'
 import { storeOf, type StoreSpec } from '../../support/servers/store-spec.ts'
 
-/** What the test that starts it wrote. */
+/** Written by the test that starts this program. */
 interface Plan {
   readonly spec: StoreSpec
   readonly log: string
@@ -18,11 +18,11 @@ interface Plan {
   readonly project: string
   readonly apiKey: string
   readonly keys: { readonly authKey: string; readonly signingSecret: string }
-  /** Where reports are posted to. */
+  /** The port that reports are posted to. */
   readonly port: number
-  /** Each with its number. */
+  /** Each send with its number. */
   readonly sends: readonly (readonly [reference: string, to: string])[]
-  /** Where to end, and at the how manieth time; none to go on to the end of all. */
+  /** The step to end at, and which occurrence of it; undefined to run to the end. */
   readonly point?: string
   readonly nth?: number
 }
@@ -55,8 +55,10 @@ function watched(inner: Store): Store {
       const store = await inner.open(host)
       opened = store
       const { expect, awaitNoMore, overdue, admitOverdue } = store
-      if (expect === undefined || awaitNoMore === undefined) throw new Error('It has them.')
-      if (overdue === undefined || admitOverdue === undefined) throw new Error('It has them, too.')
+      if (expect === undefined || awaitNoMore === undefined)
+        throw new Error('The store does not implement expect and awaitNoMore.')
+      if (overdue === undefined || admitOverdue === undefined)
+        throw new Error('The store does not implement overdue and admitOverdue.')
       return {
         ...store,
         async expect(written, nowMs) {
@@ -119,7 +121,7 @@ const { send, resend } = createClient({
   logger: false,
   async fetch(url, init) {
     const asked = fetch(url, init)
-    // Somewhere on its way.
+    // Ends at a random moment on the way.
     setTimeout(() => pass('in-request'), 1)
     const response = await asked
     pass('in-answer')
@@ -139,7 +141,7 @@ await Promise.all(
   Array.from({ length: AT_ONCE }, async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [reference, to] = next
-      // One that was begun before, or is lost on its way.
+      // A send that was pending before, or is lost on its way.
       await send({ to, message: 'Hello', reference, withinMs: OVERDUE_AFTER_MS }).catch(() => {})
     }
   }),
@@ -155,7 +157,7 @@ async function allKept(): Promise<readonly StoredExpectation[]> {
   return all
 }
 
-/** Nothing is awaited any more: no answer, and no report. */
+/** Whether the sender awaits no more answers and reports. */
 async function isOver(): Promise<boolean> {
   if (point !== undefined || !(await receiver.drain({ deadlineMs: 10_000 }))) return false
   const { waiting: awaited } = await receiver.account({ from: new Date(0), to: new Date(8e15) })

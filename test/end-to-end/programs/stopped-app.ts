@@ -1,25 +1,25 @@
-/** An app that is told to end while it works: `closeOnSignal` on one server; its handlers write down what they do. */
+/** An app that receives a signal while it works: `closeOnSignal` on one server; its handlers log what they do. */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { createReceiver, memoryStore, type CloseOnSignalOptions } from '../../../src/index.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
 
-/** What the test asks of the app. */
+/** Settings that the test passes to the app. */
 export interface StoppedAppSettings {
   readonly folder: string
   readonly store: 'sqlite' | 'memory'
   readonly authKey: string
   readonly handlerMs: number
   readonly options: Omit<CloseOnSignalOptions, 'afterwards'>
-  /** Holds the process, as an app's database pool does. */
+  /** Keeps the process alive, as an app's database pool does. */
   readonly heldOpen?: boolean
-  /** The log of an app whose losses are the test is nobody's business. */
+  /** Turns the log off, for tests in which the app loses events on purpose. */
   readonly silent?: boolean
-  /** What the app has set `process.exitCode` to. */
+  /** The value that the app has set `process.exitCode` to. */
   readonly exitCode?: number
 }
 
-// The test writes it, and the type is the one that it writes.
+// The test writes this value with the same type.
 const settings = JSON.parse(process.argv[2] ?? '') as StoppedAppSettings
 const { folder, handlerMs } = settings
 const log = openSync(`${folder}/handlers.log`, 'a')

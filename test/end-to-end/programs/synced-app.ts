@@ -1,4 +1,4 @@
-/** An app whose system calls are traced: a receiver on an SQLite file, or on a spool while the store is away. */
+/** An app whose system calls are traced: a receiver on an SQLite file, or on a spool while the store is unavailable. */
 import { open } from 'node:fs/promises'
 import http from 'node:http'
 import { createReceiver } from '../../../src/index.ts'
@@ -9,22 +9,22 @@ export interface SyncedPlan {
   readonly folder: string
   readonly authKey: string
   readonly synchronous: 'FULL' | 'OFF'
-  /** The store is away from the start; `'back'` makes it come back. */
-  readonly away: boolean
-  /** Whether files are synced when the spool asks for it: what the tests must notice. */
+  /** The store is unavailable from the start; `'back'` makes it available. */
+  readonly isUnavailable: boolean
+  /** Whether files are synced when the spool asks for it. The tests must detect `false`. */
   readonly spoolSyncs: boolean
 }
 
-// What the test that starts it wrote.
-const { folder, authKey, synchronous, away, spoolSyncs } = JSON.parse(process.argv[2] ?? '') as SyncedPlan
+// Written by the test that starts this program.
+const { folder, authKey, synchronous, isUnavailable, spoolSyncs } = JSON.parse(process.argv[2] ?? '') as SyncedPlan
 if (!spoolSyncs) {
   const anyFile = await open(new URL(import.meta.url))
-  // The class of all open files; the spool gets its own from the same place.
+  // The class of all open files; the spool uses the same one.
   Object.assign(Object.getPrototypeOf(anyFile) as object, { datasync: () => Promise.resolve() })
   await anyFile.close()
 }
 const store = faultyStore(sqliteStore({ path: `${folder}/inbox.db`, synchronous }))
-if (away) store.fault = 'will not open'
+if (isUnavailable) store.fault = 'will not open'
 const receiver = createReceiver({ credentials: { authKey }, store, logger: false })
 receiver.onAny(() => {})
 const server = http.createServer(receiver.middleware('status'))

@@ -1,11 +1,11 @@
-/** An Express app that takes every callback of an emulator, and counts what reached it. */
+/** An Express app that accepts every callback of an emulator and counts those that reached it. */
 import http from 'node:http'
 import express from 'express'
 import type { Receiver } from 'messaging-webhooks'
 import type { Emulator } from 'messaging-webhooks/emulator'
 import { listen } from '../../support/receiving.ts'
 
-/** Starts the receiver too; `close` ends both. */
+/** Also starts the receiver; `close` ends both. */
 export async function serveCallbacks(receiver: Receiver, emulator: Emulator) {
   let requests = 0
   const app = express()

@@ -1,13 +1,13 @@
-/** The stores that a soak goes through, each on a server or a file of its own. */
+/** The stores that the soak test runs on, each on a server or a file of its own. */
 import { memoryStore, type Store } from 'messaging-webhooks'
 import { POSTGRES, REDIS, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
 import { storeOf } from '../../support/servers/store-spec.ts'
 
 interface SoakedStore {
   readonly name: string
-  /** Why it cannot be had here. */
+  /** Why the store cannot run on this machine. */
   readonly missing: () => string | undefined
-  /** For one test, which takes away what it needed. */
+  /** Opens the store for one test and removes its data afterwards. */
   readonly open: (onTestFinished: (remove: () => Promise<void>) => void) => Promise<Store>
 }
 

@@ -1,9 +1,9 @@
-/** What the emulator knows it sent, held against what handlers were given. */
+/** Compares what the emulator sent with what handlers received. */
 import type { WebhookEvent } from 'messaging-webhooks'
 import type { Delivery } from 'messaging-webhooks/emulator'
 
 /** One call of a handler. */
-export interface Handed {
+export interface Handled {
   readonly name: string
   readonly message: string | undefined
   readonly place: Place | undefined
@@ -11,35 +11,35 @@ export interface Handed {
   readonly payload: unknown
 }
 
-/** Where a report stands among those of its message: contract, service.md#delivery-rules. */
+/** The position of a report among those of its message: contract, service.md#delivery-rules. */
 interface Place {
-  /** Unix seconds; 0 on a chat-app, whose callbacks have no time of the event. */
+  /** Unix seconds; 0 on a chat-app, whose callbacks carry no event time. */
   readonly timestamp: number
   readonly stage: number
 }
 
 interface Verdict {
-  /** Sent intact, and no handler was given it. */
+  /** Sent intact, but no handler received it. */
   readonly lost: readonly string[]
-  /** Given to handlers more than once. */
+  /** Dispatched to handlers more than once. */
   readonly twice: readonly string[]
-  /** Given to handlers, though nothing intact was sent of it. */
+  /** Dispatched to handlers, although it was never sent intact. */
   readonly unasked: readonly string[]
-  /** With another payload than the one that was sent. */
+  /** Dispatched with a payload that differs from the one that was sent. */
   readonly changed: readonly string[]
-  /** After a later one of its message, and not as late. */
+  /** Dispatched after a later report of its message without being marked late. */
   readonly backwards: readonly string[]
-  /** As late, though nothing later had come before. */
+  /** Marked late, although no later report came before it. */
   readonly wronglyLate: readonly string[]
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** By hand from the contract: queued, sent, failed for now, read; any other word is final. */
+/** Worked out by hand from the contract: queued, sent, temporary failure, read; any other status is final. */
 const STAGES: Readonly<Record<string, number>> = { queued: 0, sent: 1, network_failure: 2, expired: 2, read: 4 }
 const FINAL = 3
 
-/** What makes two callbacks the same event. */
+/** Identifies the event: two callbacks with the same name are the same event. */
 export function nameOf(payload: unknown): string {
   const { reference, messageId, status, timestamp, statuses } = asFields(payload)
   if (statuses !== undefined) {
@@ -49,7 +49,7 @@ export function nameOf(payload: unknown): string {
   return typeof reference === 'string' ? reference : `${String(messageId)} ${String(status)} ${String(timestamp)}`
 }
 
-export function handedOver(event: WebhookEvent): Handed {
+export function handledOf(event: WebhookEvent): Handled {
   const { payload } = event
   const report = event.type === 'late' ? event.report : event
   const isReport = 'messageId' in report
@@ -62,10 +62,10 @@ export function handedOver(event: WebhookEvent): Handed {
   }
 }
 
-export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]): Verdict {
+export function judge(deliveries: readonly Delivery[], handled: readonly Handled[]): Verdict {
   const sent = new Set(deliveries.filter(({ intact }) => intact).map(({ payload }) => nameOf(payload)))
-  // What a fault wrote into a body stands in no delivery, and a duplicate that was left out does not tell of it.
-  const spoilt = new Set(
+  // The journal does not contain what a fault wrote into a body, and an omitted duplicate does not show it.
+  const corrupted = new Set(
     deliveries
       .filter(({ faults }) => faults.includes('nulText') || faults.includes('badUtf8'))
       .map(({ payload }) => nameOf(payload)),
@@ -77,10 +77,10 @@ export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]
   const backwards: string[] = []
   const wronglyLate: string[] = []
   const before = new Map<string, Place[]>()
-  for (const { name, message, place, late, payload } of handed) {
+  for (const { name, message, place, late, payload } of handled) {
     if (seen.has(name)) twice.push(name)
     seen.add(name)
-    if (!spoilt.has(name) && sent.has(name) && payloads.get(name) !== JSON.stringify(payload)) changed.push(name)
+    if (!corrupted.has(name) && sent.has(name) && payloads.get(name) !== JSON.stringify(payload)) changed.push(name)
     if (message === undefined || place === undefined) continue
     const earlier = before.get(message) ?? []
     before.set(message, earlier)

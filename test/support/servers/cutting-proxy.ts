@@ -1,4 +1,4 @@
-/** A proxy that cuts the connection when it has passed on so many bytes, counted from the moment that it is told to. */
+/** A proxy that cuts the connection after a number of bytes, counted from the call that sets it. */
 import { once } from 'node:events'
 import net from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -7,13 +7,13 @@ type Direction = 'reply' | 'request'
 
 interface CuttingProxy {
   readonly port: number
-  /** Bytes that were passed on in this direction since the last `cutAfter`, on all connections. */
+  /** Bytes passed on in this direction since the last `cutAfter`, on all connections. */
   passed(direction: Direction): number
-  /** Cuts the connection that passes on this many bytes from now on in this direction: these, and no more. */
+  /** From now on, passes on exactly this many bytes in this direction, then cuts the connection. */
   cutAfter(direction: Direction, bytes: number): void
-  /** Cuts nothing any more; says whether something was cut. */
+  /** Stops cutting; returns whether a connection was cut. */
   disarm(): boolean
-  /** Every byte comes by itself, in both directions. */
+  /** Passes bytes on one at a time, in both directions. */
   dribbles: boolean
   close(): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
       if (isTrap) trap = undefined
       last = last.then(() => passOn(to, bytes))
       if (isTrap)
-        // What was let through has arrived before the end does.
+        // Bytes that were passed on arrive before the end does.
         void last.then(() => {
           to.end(() => from.destroy())
           setTimeout(() => to.destroy(), 50)

@@ -1,4 +1,4 @@
-/** The engines that several processes share, by name: their servers, and the stores on them. */
+/** The engines that several processes can share, by name: their servers, and the stores on them. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,14 +7,14 @@ import { postgresPrograms, startPostgres } from './postgres.ts'
 import { hasRedis, startRedis } from './redis.ts'
 import type { StoreSpec } from './store-spec.ts'
 
-/** A place for stores that can be stopped and started again. */
+/** A server for stores that can be stopped and restarted. */
 export interface EngineServer {
-  /** Undefined for what has no port. */
+  /** Undefined for an engine without a port. */
   readonly port: number | undefined
   readonly password: string | undefined
-  /** A store of its own there; `port` for one that stands in front of the server. */
+  /** A separate store on the server; `port` of a proxy in front of the server. */
   spec(name: string, options?: { readonly port?: number }): StoreSpec
-  /** The same store by every client that can be used for it. */
+  /** The same store through each supported client. */
   specs(name: string): readonly StoreSpec[]
   start(): Promise<void>
   stop(): Promise<void>
@@ -23,7 +23,7 @@ export interface EngineServer {
 
 interface Engine {
   readonly name: StoreSpec['engine']
-  /** Why it cannot be had here. */
+  /** Why the engine cannot run on this machine. */
   missing(): string | undefined
   start(): Promise<EngineServer>
 }
@@ -50,7 +50,7 @@ export const SQLITE: Engine = {
 
 export const POSTGRES: Engine = {
   name: 'postgres',
-  missing: () => (postgresPrograms() === undefined ? 'there is no Postgres on this machine' : undefined),
+  missing: () => (postgresPrograms() === undefined ? 'Postgres is not installed' : undefined),
   async start() {
     const server = await startPostgres()
     const spec: EngineServer['spec'] = (name, options) => ({ engine: 'postgres', url: server.url(options), name })
@@ -60,7 +60,7 @@ export const POSTGRES: Engine = {
 
 export const MYSQL: Engine = {
   name: 'mysql',
-  missing: () => (hasMysql() ? undefined : 'there is no MariaDB on this machine'),
+  missing: () => (hasMysql() ? undefined : 'MariaDB is not installed'),
   async start() {
     const server = await startMysql()
     const spec: EngineServer['spec'] = (name, options) => ({ engine: 'mysql', url: server.url(options), name })
@@ -70,7 +70,7 @@ export const MYSQL: Engine = {
 
 export const REDIS: Engine = {
   name: 'redis',
-  missing: () => (hasRedis() ? undefined : 'there is no redis-server on this machine'),
+  missing: () => (hasRedis() ? undefined : 'redis-server is not installed'),
   async start() {
     const server = await startRedis()
     const spec: EngineServer['spec'] = (name, options) => ({ engine: 'redis', url: server.url(options), name })

@@ -1,4 +1,4 @@
-/** A MariaDB of a test's own: a data folder in a temporary folder, with a password, on loopback. */
+/** A MariaDB for one test: a data folder in a temporary folder, with a password, on loopback. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,11 +10,11 @@ const MYSQL_PASSWORD = 'p@ss:w/rd?of=the#mysql'
 interface MysqlServer extends OwnServer {
   readonly port: number
   readonly password: string
-  /** With the password; `port` for one that stands in front of it. */
+  /** Includes the password; `port` of a proxy in front of it. */
   url(options?: { readonly port?: number; readonly query?: string }): string
 }
 
-/** Where a program is, or undefined: Debian keeps the server out of the path of ordinary users. */
+/** The path of a program, or undefined: Debian keeps the server out of the path of ordinary users. */
 function programAt(name: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin']
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
@@ -24,12 +24,12 @@ export function hasMysql(): boolean {
   return programAt('mariadbd') !== undefined && programAt('mariadb-install-db') !== undefined
 }
 
-/** Makes it and starts it. `settings` go on the server's command line. */
+/** Creates and starts it. `settings` go on the server's command line. */
 export async function startMysql({
   settings = {},
 }: { readonly settings?: Readonly<Record<string, string>> } = {}): Promise<MysqlServer> {
   const [command, install] = [programAt('mariadbd'), programAt('mariadb-install-db')]
-  if (command === undefined || install === undefined) throw new Error('There is no mariadbd on this machine.')
+  if (command === undefined || install === undefined) throw new Error('mariadbd is not installed.')
   const folder = serverFolder('mysql')
   const data = join(folder, 'data')
   const made = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db']
@@ -61,7 +61,7 @@ GRANT ALL ON *.* TO app@'%' WITH GRANT OPTION;
     command,
     args: ['--no-defaults', ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)],
     ready: 'ready for connections',
-    // Nothing is flushed: the next start recovers from the log.
+    // Stops without a flush: the next start recovers from the log.
     stopSignal: 'SIGKILL',
   })
   await server.start()

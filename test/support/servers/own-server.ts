@@ -1,4 +1,4 @@
-/** A server of a test's own: a program in a folder of its own that is started, stopped as by a crash, and removed. */
+/** A server for one test: a program in a temporary folder that is started, stopped as by a crash, and removed. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const ROOT = 0
-const NOBODY = 65_534
+const UNPRIVILEGED_ID = 65_534
 const KEPT_OUTPUT = 20_000
 
-/** What a child process needs in order not to be root, who may not run every server. */
+/** Options that run a child process without root rights, because some servers refuse to run as root. */
 export function notRoot(): { readonly uid?: number; readonly gid?: number } {
-  return process.getuid?.() === ROOT ? { uid: NOBODY, gid: NOBODY } : {}
+  return process.getuid?.() === ROOT ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {}
 }
 
 /** A folder that belongs to the user of `notRoot`. */
@@ -23,11 +23,11 @@ export function serverFolder(name: string): string {
 }
 
 export interface OwnServer {
-  /** Resolves when it says that it is ready. */
+  /** Resolves when the server is ready. */
   start(): Promise<void>
-  /** Ends it by its signal, without a farewell to its clients, or by this one. */
+  /** Ends the server by its default signal, without closing clients properly, or by the given signal. */
   stop(signal?: NodeJS.Signals): Promise<void>
-  /** Ends it and takes its folder away. */
+  /** Ends the server and removes its folder. */
   remove(): Promise<void>
 }
 
@@ -35,13 +35,13 @@ export function ownServer(options: {
   readonly folder: string
   readonly command: string
   readonly args: readonly string[]
-  /** What it prints once it takes connections. */
+  /** The text that it prints once it accepts connections. */
   readonly ready: string
   readonly stopSignal: NodeJS.Signals
 }): OwnServer {
   const { folder, command, args, ready, stopSignal } = options
   let child: ChildProcess | undefined
-  // Where the test runner ends before its tests do, no server is left behind.
+  // Ends the server if the test runner ends before its tests do.
   const leave = (): void => void child?.kill(stopSignal)
 
   async function stop(signal = stopSignal): Promise<void> {

@@ -1,28 +1,28 @@
-/** A PgBouncer of a test's own in front of a Postgres server. */
+/** A PgBouncer for one test in front of a Postgres server. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
 import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
 
 interface PgBouncer extends OwnServer {
-  /** The same database, through it. */
+  /** The same database, through PgBouncer. */
   readonly url: string
 }
 
-/** Where the program is, or undefined. */
+/** The path of the program, or undefined. */
 export function pgbouncerProgram(): string | undefined {
   const folders = ['/usr/sbin', ...(process.env['PATH'] ?? '').split(':')]
   return folders.map((folder) => join(folder, 'pgbouncer')).find((path) => existsSync(path))
 }
 
-/** After which a connection goes to another client. */
+/** When PgBouncer gives a connection to another client: after each transaction or each statement. */
 export const POOL_MODES = ['transaction', 'statement'] as const
 type PoolMode = (typeof POOL_MODES)[number]
 
-/** Few connections for many clients: what one leaves on a connection, another finds. */
+/** Few connections for many clients: state that one client leaves on a connection reaches another client. */
 export async function startPgBouncer(postgresUrl: string, mode: PoolMode): Promise<PgBouncer> {
   const command = pgbouncerProgram()
-  if (command === undefined) throw new Error('There is no pgbouncer on this machine.')
+  if (command === undefined) throw new Error('pgbouncer is not installed.')
   const { hostname, port: serverPort, username, password, pathname } = new URL(postgresUrl)
   const folder = serverFolder('pgbouncer')
   const port = await freePort()

@@ -1,4 +1,4 @@
-/** A Postgres of a test's own: a cluster in a temporary folder, with a password, on loopback. */
+/** A Postgres for one test: a cluster in a temporary folder, with a password, on loopback. */
 import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,11 +10,11 @@ const POSTGRES_PASSWORD = 'p@ss:w/rd?of=the#postgres'
 interface PostgresServer extends OwnServer {
   readonly port: number
   readonly password: string
-  /** With the password; `port` for one that stands in front of it. */
+  /** Includes the password; `port` of a proxy in front of it. */
   url(options?: { readonly port?: number; readonly query?: string }): string
 }
 
-/** Where the server's programs are, or undefined: Debian keeps them out of the path. */
+/** The folder of the server's programs, or undefined: Debian keeps them out of the path. */
 export function postgresPrograms(): string | undefined {
   const paths = (process.env['PATH'] ?? '').split(':')
   const versioned = globSync('/usr/lib/postgresql/*/bin').toSorted((a, b) =>
@@ -23,15 +23,15 @@ export function postgresPrograms(): string | undefined {
   return [...versioned, ...paths].find((folder) => existsSync(join(folder, 'initdb')))
 }
 
-/** Where one is made. */
+/** A temporary folder for a cluster. */
 function newFolder() {
   const programs = postgresPrograms()
-  if (programs === undefined) throw new Error('There is no initdb on this machine.')
+  if (programs === undefined) throw new Error('initdb is not installed.')
   const folder = serverFolder('postgres')
   return { programs, folder, data: join(folder, 'data') }
 }
 
-/** Starts what is in the folder. */
+/** Starts the cluster in the folder. */
 async function startIn(
   { programs, folder, data }: ReturnType<typeof newFolder>,
   port: number,
@@ -64,7 +64,7 @@ async function startIn(
   }
 }
 
-/** Makes it and starts it. `settings` go on the server's command line; `tls` are its key and certificate, in PEM. */
+/** Creates and starts it. `settings` go on the server's command line; `tls` holds its key and certificate, in PEM. */
 export async function startPostgres({
   settings = {},
   tls,
@@ -84,13 +84,13 @@ export async function startPostgres({
   if (tls !== undefined) {
     privateFile(join(data, 'server.key'), tls.key)
     privateFile(join(data, 'server.crt'), tls.certificate)
-    // Nobody gets in without TLS.
+    // The server refuses connections without TLS.
     privateFile(join(data, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n')
   }
   return startIn(place, await freePort(), { ...(tls !== undefined && { ssl: 'on' }), ...settings })
 }
 
-/** As a standby calls itself to its primary. */
+/** The name under which a standby connects to its primary. */
 export const STANDBY = 'standby'
 
 /** Copies the primary and starts a standby that follows it. */

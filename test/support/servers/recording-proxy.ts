@@ -1,8 +1,8 @@
-/** A proxy in front of Postgres that reads every statement of its clients, whichever way they send it. */
+/** A proxy in front of Postgres that reads every statement of its clients, in either protocol. */
 import net from 'node:net'
 
 interface RecordingProxy {
-  /** The same database, through it. */
+  /** The same database, through the proxy. */
   readonly url: string
   close(): Promise<void>
 }
@@ -11,7 +11,7 @@ const QUERY = 'Q'
 const PARSE = 'P'
 const LENGTH_BYTES = 4
 
-/** `onStatement`: called with the text of each. */
+/** `onStatement`: called with the text of each statement. */
 export async function startRecordingProxy(
   postgresUrl: string,
   onStatement: (text: string) => void,
@@ -47,7 +47,7 @@ export async function startRecordingProxy(
   }
 }
 
-/** Reads the messages of one client. The first one, which starts the session, has no type. */
+/** Reads the messages of one client. The first message, which starts the session, has no type. */
 function messageReader(onStatement: (text: string) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   let typeBytes = 0
@@ -58,7 +58,7 @@ function messageReader(onStatement: (text: string) => void): (chunk: Buffer) => 
       if (rest.length < end) return
       const type = rest.toString('latin1', 0, typeBytes)
       const texts = rest.toString('utf8', typeBytes + LENGTH_BYTES, end).split('\0')
-      // The text of Parse comes after the name of the statement.
+      // In a Parse message, the text follows the name of the statement.
       const text = type === QUERY ? texts[0] : type === PARSE ? texts[1] : undefined
       if (text !== undefined) onStatement(text)
       rest = rest.subarray(end)

@@ -1,4 +1,4 @@
-/** A Redis Cluster of a test's own: three masters on loopback, each with a third of the slots. */
+/** A Redis Cluster for one test: three masters on loopback, each with a third of the slots. */
 import { Redis } from 'ioredis'
 import { vi } from 'vitest'
 import { freePort } from '../free-port.ts'
@@ -7,7 +7,7 @@ import { REPLICABLE } from './redis-replica.ts'
 
 const SLOTS = 16_384
 const MASTERS = 3
-/** Its settling takes gossip between the nodes. */
+/** The nodes need time to exchange their state by gossip. */
 const POLL = { timeout: 60_000, interval: 100 }
 
 async function startNode(settings: Readonly<Record<string, string>>): Promise<RedisServer> {
@@ -16,9 +16,9 @@ async function startNode(settings: Readonly<Record<string, string>>): Promise<Re
       ...REPLICABLE,
       'cluster-enabled': 'yes',
       'cluster-port': String(await freePort()),
-      // A killed process loses nothing by that.
+      // Safe here: data written before a kill survives in the operating system.
       appendfsync: 'no',
-      // What is on the others goes on while one is away.
+      // The other nodes keep serving their slots while one is unavailable.
       'cluster-require-full-coverage': 'no',
       ...settings,
     },
@@ -37,7 +37,7 @@ async function withClients<T>(
   }
 }
 
-/** Introduces the nodes to the first one, and waits until each knows all. */
+/** Introduces the nodes to the first one, and waits until each node knows all others. */
 async function meet(clients: readonly Redis[], first: RedisServer | undefined): Promise<void> {
   const [, busPort] = (await clients[0]?.config('GET', 'cluster-port')) as readonly string[]
   for (const client of clients.slice(1))
@@ -45,7 +45,7 @@ async function meet(clients: readonly Redis[], first: RedisServer | undefined): 
   for (const client of clients)
     await vi.waitFor(async () => {
       const info = String(await client.call('CLUSTER', 'INFO'))
-      // Not the state: it is ok as soon as a node knows of its own slots, for the coverage need not be full.
+      // `cluster_state` is not enough: without required full coverage it is ok as soon as a node knows its own slots.
       const whole = [`cluster_slots_ok:${SLOTS}`, `cluster_known_nodes:${clients.length}`, 'cluster_state:ok']
       if (whole.some((line) => !info.includes(line))) throw new Error(info)
     }, POLL)
@@ -61,7 +61,7 @@ export async function startRedisCluster(
       const from = Math.floor((SLOTS * index) / MASTERS)
       const to = Math.floor((SLOTS * (index + 1)) / MASTERS) - 1
       await client.call('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to))
-      // So that no two claim the same epoch.
+      // So that no two nodes claim the same epoch.
       await client.call('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
     }
     await meet(clients, nodes[0])
@@ -69,7 +69,7 @@ export async function startRedisCluster(
   return nodes
 }
 
-/** A replica for each master, in their order. */
+/** One replica per master, in the same order. */
 export async function addReplicas(
   masters: readonly RedisServer[],
   settings: Readonly<Record<string, string>> = {},

@@ -1,4 +1,4 @@
-/** A replica of a Redis, and a Sentinel that watches both and promotes it. */
+/** A replica of a Redis, and a Sentinel that watches both and promotes the replica. */
 import { chownSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
@@ -12,7 +12,7 @@ export const REPLICABLE: Readonly<Record<string, string>> = {
   'repl-ping-replica-period': '1',
 }
 
-/** A replica, which copies everything before it says that it is one. `settings` as for the primary. */
+/** A replica, ready once it has copied everything. `settings` as for the primary. */
 export async function startReplica(
   { port }: RedisServer,
   settings: Readonly<Record<string, string>> = {},
@@ -23,7 +23,7 @@ export async function startReplica(
 /** The name by which clients ask a Sentinel for the primary. */
 export const SENTINEL_NAME = 'primary'
 
-/** How long a primary may be silent. Until the second time it leaves a replica alone that follows it through a proxy. */
+/** `DOWN_MS`: how long a primary may be silent. `FAILOVER_MS`: how long Sentinel leaves a replica that follows through a proxy unchanged. */
 const DOWN_MS = 1_000
 const FAILOVER_MS = 60_000
 
@@ -31,12 +31,12 @@ interface Sentinel extends OwnServer {
   readonly port: number
 }
 
-/** It decides alone. */
+/** A Sentinel with a quorum of one. */
 export async function startSentinel({ port: primaryPort, password }: RedisServer): Promise<Sentinel> {
   const folder = serverFolder('sentinel')
   const port = await freePort()
   const config = join(folder, 'sentinel.conf')
-  // It writes into this file what it learns.
+  // Sentinel writes its state into this file.
   writeFileSync(
     config,
     `port ${port}

@@ -1,4 +1,4 @@
-/** A Redis of a test's own, with a password, on loopback, that has on its disk what it has confirmed. */
+/** A Redis for one test, with a password, on loopback, which syncs what it has confirmed to its disk. */
 import { spawnSync } from 'node:child_process'
 import { freePort } from '../free-port.ts'
 import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
@@ -8,7 +8,7 @@ export const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'
 export interface RedisServer extends OwnServer {
   readonly port: number
   readonly password: string
-  /** With the password; `port` for one that stands in front of it. */
+  /** Includes the password; `port` of a proxy in front of it. */
   url(options?: { readonly port?: number }): string
 }
 
@@ -16,7 +16,7 @@ export function hasRedis(): boolean {
   return spawnSync('redis-server', ['--version'], { stdio: 'ignore' }).status === 0
 }
 
-/** Makes it and starts it. `settings` go on the server's command line. */
+/** Creates and starts it. `settings` go on the server's command line. */
 export async function startRedis({
   settings = {},
 }: { readonly settings?: Readonly<Record<string, string>> } = {}): Promise<RedisServer> {

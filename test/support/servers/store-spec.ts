@@ -1,25 +1,25 @@
-/** A store as a process is told of it, and how it makes one of that. */
+/** A serializable description of a store, and how a process opens it. */
 import type { Store } from '../../../src/index.ts'
 import type { RedisClient } from '../../../src/stores/redis/clients/adapter-of.ts'
 import { SENTINEL_NAME } from './redis-replica.ts'
 
 export interface StoreSpec {
   readonly engine: 'sqlite' | 'postgres' | 'mysql' | 'redis'
-  /** Of the server, credentials and all; for SQLite the path of the file. */
+  /** The server's URL, credentials included; for SQLite the path of the file. */
   readonly url: string
-  /** Keeps the stores of one server apart: a schema's name, or a prefix. */
+  /** Separates the stores of one server: a schema's name, or a prefix. */
   readonly name: string
   /** For SQLite. Default 20,000. */
   readonly busyTimeoutMs?: number
-  /** For Redis: which of the two packages connects to it. Default `redis`. */
+  /** For Redis: which of the two client packages connects. Default `redis`. */
   readonly client?: 'redis' | 'ioredis'
-  /** For Redis: what the URL leads to, if not to the server; always by ioredis. */
+  /** For Redis: what the URL points to, if not the server; always by ioredis. */
   readonly through?: 'sentinel' | 'cluster'
   /** For Redis. Default 0. */
   readonly waitReplicas?: number
 }
 
-/** Imports only the engine that is asked for. `watched`: what a test puts around the store. */
+/** Imports only the requested engine. `watched`: wraps the store for a test. */
 export async function storeOf(spec: StoreSpec, watched = (store: Store): Store => store): Promise<Store> {
   return watched(await plainStoreOf(spec))
 }

@@ -1,8 +1,8 @@
-/** A proxy between a client and its server that does what networks do: falls silent, cuts, delays, and cuts in mid-sentence. */
+/** A proxy between a client and its server that behaves like a bad network: falls silent, cuts, delays, and cuts in the middle of a message. */
 import net from 'node:net'
 
 /**
- * `passes` everything; `stalls`: takes connections and bytes and passes nothing, in neither direction, until it passes
+ * `passes` everything; `stalls`: accepts connections and bytes but passes nothing in either direction until it passes
  * again; `refuses`: closes each new connection at once.
  */
 type ProxyMode = 'passes' | 'stalls' | 'refuses'
@@ -10,16 +10,16 @@ type ProxyMode = 'passes' | 'stalls' | 'refuses'
 export interface TcpProxy {
   readonly port: number
   mode: ProxyMode
-  /** Every chunk of bytes arrives so much later, in both directions. */
+  /** Delay of every chunk, in both directions. */
   delayMs: number
   /** Connections since the start, and those that are open now. */
   readonly connections: number
   readonly open: number
-  /** Ends all connections that are open. */
+  /** Ends all open connections. */
   cut(): void
   /**
-   * The next time that a client sends these bytes, they are passed on and its connection is cut before any answer: the
-   * server does as it was told, and the client never hears of it. Resolves when that has happened.
+   * The next time that a client sends these bytes, passes them on and cuts its connection before any answer: the
+   * server executes the request, and the client never receives the answer. Resolves when that has happened.
    */
   cutAfterSending(bytes: string): Promise<void>
   close(): Promise<void>
@@ -28,9 +28,9 @@ export interface TcpProxy {
 interface Pair {
   readonly client: net.Socket
   readonly server: net.Socket
-  /** What is held back while the proxy stalls. */
+  /** Data held back while the proxy stalls. */
   readonly held: (() => void)[]
-  /** The end of the last chunk from the client: what is looked for may be spread over two. */
+  /** The end of the last chunk from the client: the searched bytes may span two chunks. */
   tail: string
   isDeaf: boolean
 }
@@ -44,7 +44,7 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
   let connections = 0
   let trap: { readonly bytes: string; readonly sprung: () => void } | undefined
 
-  /** In order: everything of a pair has the same delay, or waits in one line. */
+  /** Keeps the order: everything of a pair has the same delay, or waits in one queue. */
   function passOn(pair: Pair, work: () => void): void {
     const now = (): void => {
       if (mode === 'stalls' || pair.held.length > 0) pair.held.push(work)
@@ -67,7 +67,7 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
     pair.isDeaf = true
     pair.server.write(chunk, () => {
       pair.client.destroy()
-      // The server has time to read it before it learns that nobody listens.
+      // Gives the server time to read it before the connection closes.
       setTimeout(() => {
         pair.server.destroy()
         sprung()

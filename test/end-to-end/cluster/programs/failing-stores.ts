@@ -1,4 +1,4 @@
-/** Receivers whose stores fail, in one process that prints everything it hears of them: in the logs, in errors, in what is thrown. */
+/** Receivers with failing stores, in one process that prints every report about them: logs, errors and exceptions. */
 import http from 'node:http'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -13,7 +13,7 @@ const codes = new Map<number, string[]>()
 function show(id: number, error: unknown): void {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'thrown'
   codes.set(id, [...(codes.get(id) ?? []), code])
-  // As whoever listens may log it: with every cause and every hidden field.
+  // As an error listener may log it: with every cause and every hidden field.
   console.log(inspect(error, { depth: Infinity, showHidden: true, maxStringLength: Infinity }))
   console.error(JSON.stringify(error), String(error), error)
 }

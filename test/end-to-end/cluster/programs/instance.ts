@@ -1,6 +1,6 @@
 /**
- * One of several receivers on one store. Its handlers write down what they do, each line in one write to a file of its
- * own, so that a kill takes no line back; with the time of a clock that all processes of the machine share.
+ * One of several receivers on one store. Its handlers log what they do, each line in one write to a file of its
+ * own, so that a kill loses no line. Times come from a clock that all processes of the machine share.
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
@@ -13,7 +13,7 @@ import { storeOf } from '../../../support/servers/store-spec.ts'
 import { createCrash } from '../crashing.ts'
 import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
 
-// What the test that starts it wrote.
+// Written by the test that starts this program.
 const settings = JSON.parse(process.env[SETTINGS] ?? '') as InstanceSettings
 const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_000, gapTimeoutMs = 2_000 } = settings
 const OUTAGE_TURNS_MS = 150
@@ -31,7 +31,7 @@ function write(line: string): void {
 
 const { pass, around } = createCrash(settings.crash, write)
 
-/** Writes down what is settled for sure. */
+/** Logs every confirmed settlement. */
 function watched(inner: Store): Store {
   return {
     capabilities: inner.capabilities,
@@ -143,5 +143,5 @@ if (settings.takes === false) {
   // Without a spool this waits for the store.
   await receiver.start().catch((error: unknown) => void codes.push(`start: ${said(error)}`))
 }
-// A killed process leaves nothing for the next one.
+// A killed process leaves no queued messages to the next one.
 flushCompileCache()
