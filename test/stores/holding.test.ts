@@ -5,7 +5,7 @@ import { createHolding, type Beat, type Beaten } from '../../src/stores/holding.
 
 const START_MS = 1_000_000
 
-/** A store that says what the test tells it to. */
+/** A store whose results the test sets. */
 function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined = () => ({})) {
   const clock = fakeClock(START_MS)
   const beats: (Beat & { readonly atMs: number })[] = []
@@ -25,13 +25,13 @@ function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined =
     },
   })
   onTestFinished(() => holding.stop())
-  /** The event loop was blocked for so long: the time has gone on, and no timer has fired. */
+  /** Simulates a blocked event loop: the clock advances and no timer fires. */
   const block = (ms: number): void => void (blockedMs += ms)
   return { clock, holding, beats, seen, block }
 }
 
 describe('heartbeats', () => {
-  test('every two seconds, and again soon where that failed', async () => {
+  test('run every two seconds, and sooner after a failure', async () => {
     let isAway = false
     const { clock, holding, beats } = holdingOf(() => (isAway ? new Error('away') : {}))
     await holding.sure()
@@ -42,7 +42,7 @@ describe('heartbeats', () => {
     expect(beats.map(({ isFirst }) => isFirst)).toEqual([true, false, false, false, false, false])
   })
 
-  test('sooner where another may be dead sooner', async () => {
+  test('run more often when another worker may die sooner', async () => {
     const { clock, holding, beats } = holdingOf(() => ({ nextDeathInMs: 300 }))
     await holding.sure()
     await clock.advance(700)
@@ -50,8 +50,8 @@ describe('heartbeats', () => {
   })
 })
 
-describe('a process that could not show life', () => {
-  test('is not sure before the others may take its work, and gives it up just before', async () => {
+describe('a process whose heartbeats fail', () => {
+  test('is unsure of its leases, and gives them up just before others may take its work', async () => {
     let isAway = false
     const { clock, holding, seen } = holdingOf(() => (isAway ? new Error('away') : {}))
     await holding.sure()
@@ -67,7 +67,7 @@ describe('a process that could not show life', () => {
     expect(seen.lost).toBe(1)
   })
 
-  test('goes on under the same id where no one has taken it for dead', async () => {
+  test('keeps its id when no other worker declared it dead', async () => {
     let isAway = false
     const { clock, holding, seen } = holdingOf(() => (isAway ? new Error('away') : {}))
     const id = await holding.sure()
@@ -78,7 +78,7 @@ describe('a process that could not show life', () => {
     expect([holding.isHeld(), holding.id, seen]).toEqual([true, id, { lost: 1, work: 1 }])
   })
 
-  test('goes on under another one where someone has', async () => {
+  test('takes a new id when another worker declared it dead', async () => {
     const dead = new Set<string>()
     const { clock, holding, seen, beats } = holdingOf(({ id }) => ({ isKnown: !dead.has(id) }))
     const id = await holding.sure()
@@ -90,11 +90,11 @@ describe('a process that could not show life', () => {
     expect([holding.isHeld(), seen.lost, beats.at(-1)?.isFirst]).toEqual([true, 1, true])
   })
 
-  test('asks at once where the store refused its id', async () => {
+  test('asks at once when the store refuses its id', async () => {
     const { clock, holding, beats } = holdingOf()
     const id = await holding.sure()
     await clock.advance(500)
-    holding.refuse('somebody else')
+    holding.refuse('another worker')
     expect(holding.isHeld()).toBe(true)
     holding.refuse(id)
     expect(holding.isHeld()).not.toBe(true)
@@ -102,18 +102,18 @@ describe('a process that could not show life', () => {
     expect(beats.map(({ atMs }) => atMs)).toEqual([0, 500])
   })
 
-  test('of which the event loop was blocked asks first, and loses nothing where the store still knows it', async () => {
+  test('asks first after a blocked event loop, and loses nothing if the store still knows it', async () => {
     const { clock, holding, seen, block } = holdingOf(() => ({ isAlone: true }))
     await holding.sure()
     block(60_000)
-    // Nobody else was there to take anything.
+    // No other worker could take anything.
     expect(holding.isHeld()).toBeUndefined()
     await holding.sure()
     await clock.advance(0)
     expect([holding.isHeld(), seen.lost]).toEqual([true, 0])
   })
 
-  test('beside others knows that they have taken its work by then', async () => {
+  test('knows after that time that other workers took its work', async () => {
     const { holding, block } = holdingOf()
     await holding.sure()
     block(7_000)
@@ -122,7 +122,7 @@ describe('a process that could not show life', () => {
     expect(holding.isHeld()).toBe(false)
   })
 
-  test('does not go by an answer that took too long', async () => {
+  test('ignores an answer that took too long', async () => {
     let isSilent = false
     const { clock, holding, seen } = holdingOf(() => (isSilent ? undefined : {}))
     await holding.sure()
@@ -136,7 +136,7 @@ describe('a process that could not show life', () => {
   })
 })
 
-test('one that has stopped sends no heartbeat', async () => {
+test('a stopped worker sends no heartbeat', async () => {
   const { clock, holding, beats, seen } = holdingOf()
   await holding.sure()
   await holding.stop()

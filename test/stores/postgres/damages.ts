@@ -1,9 +1,9 @@
-/** Each column of each table, spoilt as somebody with `psql` would, or with the rights of a superuser. */
+/** Corrupts each column of each table, as a user of `psql` or a superuser could. */
 import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
 import { onServer } from './schema.ts'
 
 interface SqlDamage extends Damage {
-  /** With `:id` (the event's, as bytes) and `:record` (the number of the record of its message). */
+  /** With `:id` (the event's, as bytes) and `:record` (the number of its message's record). */
   readonly sql: string
 }
 
@@ -58,7 +58,7 @@ const DAMAGES: readonly SqlDamage[] = [
     leaves: 'nothing',
     sql: 'DELETE FROM {schema}.payloads WHERE record = :record AND id = :id',
   },
-  // The payloads tell the order again, which is not that of the suite's samples.
+  // The payloads give a different order than the suite's samples.
   record('state', 'not JSON', bytea('no'), true),
   record('state', 'truncated', 'substr(state, 1, 40)', true),
   record('state', 'empty', `''`, true),
@@ -84,10 +84,10 @@ const DAMAGES: readonly SqlDamage[] = [
   { name: 'workers: the rows are gone', leaves: 'whole', sql: 'DELETE FROM {schema}.workers' },
 ]
 
-/** What the suite is told of them. */
+/** The description for the suite. */
 export const POSTGRES_DAMAGES: readonly Damage[] = DAMAGES
 
-/** Does it, on a connection of its own. */
+/** Applies it on its own connection. */
 export async function damageTables(schema: string, name: string, { id, messageKey }: DamageTarget): Promise<void> {
   const found = DAMAGES.find((each) => each.name === name)
   if (found === undefined) throw new Error(`There is no damage ${name}.`)

@@ -1,9 +1,9 @@
-/** When the other processes are told of what was admitted here. */
+/** When a store notifies the other processes of an admission. */
 import { expect, test } from 'vitest'
 import { createTelling } from '../../../src/stores/postgres/telling.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 
-/** More than a process has for taking what it admitted. */
+/** Longer than a process has to claim what it admitted. */
 const WHILE_MS = 50
 
 function fresh() {
@@ -17,7 +17,7 @@ function fresh() {
   return { clock, telling, told: () => told, answer: () => answers.shift()?.() }
 }
 
-test('what a claim here took is told to no one', async () => {
+test('notifies no other process of what a local claim took', async () => {
   const { clock, telling, told } = fresh()
   telling.tellOfWhatIsLeft()
   const noneLeft = telling.claiming()
@@ -26,10 +26,10 @@ test('what a claim here took is told to no one', async () => {
   expect(told()).toBe(0)
 })
 
-test('what no claim took is told, once', async () => {
+test('notifies once of what no claim took', async () => {
   const { clock, telling, told, answer } = fresh()
   for (let batch = 0; batch < 5; batch += 1) telling.tellOfWhatIsLeft()
-  // Something was left.
+  // Some events are left.
   telling.claiming()
   expect(told()).toBe(0)
   await clock.advance(WHILE_MS)
@@ -38,7 +38,7 @@ test('what no claim took is told, once', async () => {
   expect(told()).toBe(1)
 })
 
-test('a claim that began before an admission says nothing of it', async () => {
+test('a claim that began before an admission says nothing about it', async () => {
   const { clock, telling, told } = fresh()
   telling.tellOfWhatIsLeft()
   const noneLeft = telling.claiming()
@@ -48,7 +48,7 @@ test('a claim that began before an admission says nothing of it', async () => {
   expect(told()).toBe(1)
 })
 
-test('what came in while the others were told is told after that', async () => {
+test('admissions during a notification lead to another notification', async () => {
   const { telling, told, answer } = fresh()
   telling.tell()
   telling.tell()
@@ -61,7 +61,7 @@ test('what came in while the others were told is told after that', async () => {
   expect(told()).toBe(2)
 })
 
-test('what is left when it stops is told at once, and nothing after that', async () => {
+test('stopping notifies at once of what is left, and not afterwards', async () => {
   const { clock, telling, told, answer } = fresh()
   telling.tellOfWhatIsLeft()
   const stopped = telling.stop()

@@ -1,4 +1,4 @@
-/** What can go wrong on a cluster of three masters: processes that leave, a server that is emptied or stopped, slots without a server. */
+/** Faults on a cluster of three masters: processes leave, a server is emptied or stopped, slots have no server. */
 import { Redis } from 'ioredis'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { redisStore } from 'messaging-webhooks/redis'
@@ -17,8 +17,8 @@ const MANY = 90
 const PARTITIONS = 16
 
 /**
- * Stops a server that has some of the events: partitions lie where the prefix of a test happens to put them. It comes back even if
- * the test fails, for the next one needs it. `isReachable`: whether the partition of an event is on another server.
+ * Stops a server that has some of the events; which partitions it has depends on the test's prefix. Restarts it even if
+ * the test fails, because the next test needs it. `isReachable`: whether the partition of an event is on another server.
  */
 async function stopOne(servers: readonly RedisServer[], prefix: string) {
   const { of } = createPartitions(prefix, PARTITIONS, true)
@@ -67,7 +67,7 @@ describeRedis('faults of a cluster', () => {
   }
 
   test.each(CLIENTS)(
-    'leases of a process that dies, and of one that closes, come back from every partition (%s)',
+    'leases of a process that dies, and of one that closes, return from every partition (%s)',
     PATIENT,
     async (name) => {
       const prefix = freshPrefix()
@@ -88,7 +88,7 @@ describeRedis('faults of a cluster', () => {
         [false, 0],
         [true, 0],
       ])
-      // Without a farewell.
+      // Without deregistering.
       await dying.end()
       const again: Claim[] = []
       await expect.poll(async () => again.push(...(await claimNow(closing.store)).claims), POLL).toBe(MANY)
@@ -106,7 +106,7 @@ describeRedis('faults of a cluster', () => {
   )
 
   test.each(CLIENTS)(
-    'one server is emptied: it is reported with the number of partitions that it had (%s)',
+    'reports an emptied server with the number of partitions it had (%s)',
     PATIENT,
     async (name) => {
       const errors: MessagingWebhooksError[] = []
@@ -131,7 +131,7 @@ describeRedis('faults of a cluster', () => {
   )
 
   test.each(CLIENTS)(
-    'while one server is unavailable, what the others have goes on, and its own when it is back (%s)',
+    'while one server is unavailable, the others continue, and its own events follow when it is back (%s)',
     PATIENT,
     async (name) => {
       const prefix = freshPrefix()
@@ -156,7 +156,7 @@ describeRedis('faults of a cluster', () => {
     },
   )
 
-  test.each(CLIENTS)('a client looks at the slots while some of them are on no server (%s)', PATIENT, async (name) => {
+  test.each(CLIENTS)('a client polls the slots while some of them have no server (%s)', PATIENT, async (name) => {
     const [node] = nodes()
     if (node === undefined) throw new Error('There is no cluster.')
     const direct = new Redis(node.url())

@@ -1,4 +1,4 @@
-/** Servers that forget scripts, fall silent, and cut connections: what was leased for nobody is not left to its lease. */
+/** Servers that lose scripts, fall silent and cut connections: leases whose answer was lost are released before they expire. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
@@ -12,7 +12,7 @@ const MANY = 2_000
 describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
 
-  test('a server that forgets the scripts all the time is sent them again', PATIENT, async () => {
+  test('sends the scripts again to a server that loses them all the time', PATIENT, async () => {
     const open = await opened(clientFor(name, server().url()))
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
@@ -37,7 +37,7 @@ describeClients((name) => {
   })
 
   test(
-    'an admission whose answer was lost is sent again, and gets the leases that it got before',
+    'sends an admission again after a lost answer, and gets the same leases',
     PATIENT,
     async () => {
       const proxy = await startTcpProxy(server().port)
@@ -55,7 +55,7 @@ describeClients((name) => {
   )
 
   test(
-    'a lease is not left to its end where its answer was lost and others wrote before it was sent again',
+    'releases a lease whose answer was lost and that other writes followed before the retry',
     PATIENT,
     async () => {
       const proxy = await startTcpProxy(server().port)

@@ -1,9 +1,9 @@
-/** Each column of each table, spoilt as somebody with the `sqlite3` shell would. */
+/** Corrupts each column of each table, as a user of the `sqlite3` shell could. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
 
 interface SqlDamage extends Damage {
-  /** With `:id` and `:message`, the row's own and its message's. */
+  /** With `:id` and `:message`: the row's own and its message's. */
   readonly sql: string
 }
 
@@ -54,7 +54,7 @@ const DAMAGES: readonly SqlDamage[] = [
   payload('admitted_at', 'huge', HUGE, 'whole'),
   payload('admitted_at', 'negative', '-1', 'whole'),
   { name: 'payloads: the row is gone', leaves: 'nothing', sql: 'DELETE FROM payloads WHERE seq = :seq' },
-  // The payloads tell the order again, which is not that of the suite's samples.
+  // The payloads give a different order than the suite's samples.
   { ...message('state', 'not JSON', `'no'`), scatters: true },
   { ...message('state', 'truncated', 'substr(state, 1, 40)'), scatters: true },
   { ...message('state', 'empty', `''`), scatters: true },
@@ -70,10 +70,10 @@ const DAMAGES: readonly SqlDamage[] = [
   { name: 'workers: the rows are gone', leaves: 'whole', sql: 'DELETE FROM workers' },
 ]
 
-/** What the suite is told of them. */
+/** The description for the suite. */
 export const SQLITE_DAMAGES: readonly Damage[] = DAMAGES
 
-/** Does it in the file, on a connection of its own. */
+/** Applies it to the file, on its own connection. */
 export function damageFile(path: string, name: string, { id }: DamageTarget): void {
   const found = DAMAGES.find((each) => each.name === name)
   if (found === undefined) throw new Error(`There is no damage ${name}.`)

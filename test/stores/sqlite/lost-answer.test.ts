@@ -1,4 +1,4 @@
-/** A thread that ends with an answer on its way: what it has leased for nobody comes again at once. */
+/** A thread ends before its answer arrives: what it leased is due again at once. */
 
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { ownFolder } from '../../support/own-folder.ts'
 
 const { Worker } = workerThreads
 
-/** Threads whose answers are thrown away from now on; whoever waits for one learns that the thread has ended. */
+/** Threads whose answers are discarded from now on; a caller that waits for one learns that the thread has ended. */
 function loseAnswers(): () => void {
   let lose = false
   workerThreads.Worker = class extends Worker {
@@ -32,7 +32,7 @@ function loseAnswers(): () => void {
   }
 }
 
-test('an event that was leased for no one is claimed at once, in its first attempt; what is in flight is not', async () => {
+test('claims an event again at once, in its first attempt, when the answer to its admission was lost; keeps what is in flight', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
@@ -51,7 +51,7 @@ test('an event that was leased for no one is claimed at once, in its first attem
   expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
 })
 
-test('what a claim leased for no one is claimed at once, in its first attempt; what is in flight is not', async () => {
+test('claims events again at once, in their first attempt, when the answer to a claim was lost; keeps what is in flight', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
@@ -72,7 +72,7 @@ test('what a claim leased for no one is claimed at once, in its first attempt; w
   expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
 })
 
-test('what was leased in a thread that has ended is given back when the store is closed', async () => {
+test('closing the store releases what an ended thread had leased', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const store = sqliteStore(join(folder, 'inbox.db'))
