@@ -43,7 +43,7 @@ describe('a schema', () => {
     const types: string[] = []
     receiver.onAny(({ type }) => {
       types.push(type)
-      if (type === 'unrecognized') throw new Error('mend the schema first')
+      if (type === 'unrecognized') throw new Error('fix the schema first')
     })
     await post(url, body)
     await receiver.drain()

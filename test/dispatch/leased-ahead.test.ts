@@ -231,7 +231,7 @@ describe('with events that wait for a slot', () => {
       const found = await leasing.elsewhere?.claim(request)
       return found?.claims.map(({ record, attempt }) => `${record.report?.messageId} ${attempt}`).toSorted() ?? []
     }
-    const unbegun = ids.filter((id) => !handled().includes(id)).toSorted()
-    expect(await claimAt(clock.now())).toEqual(unbegun.map((id) => `${id} 1`))
+    const released = ids.filter((id) => !handled().includes(id)).toSorted()
+    expect(await claimAt(clock.now())).toEqual(released.map((id) => `${id} 1`))
   })
 })

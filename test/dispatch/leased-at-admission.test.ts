@@ -124,7 +124,7 @@ describe('an admission under way', () => {
     const { receiver, leasing, send } = await leasingReceiver({ concurrency: 1 })
     const handled: string[] = []
     receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
-    leasing.before = () => Promise.reject(new Error('The store is away.'))
+    leasing.before = () => Promise.reject(new Error('The store is unavailable.'))
     // Admitted plainly at the second try, since it may be the event that is to blame.
     await send('a')
     await expect.poll(() => handled).toEqual(['a'])

@@ -10,7 +10,7 @@ import { gate } from '../support/gate.ts'
 const MESSAGES = 8
 
 function down(): never {
-  throw new Error('The store is away.')
+  throw new Error('The store is unavailable.')
 }
 
 test('an outage is reported once, however often it is asked for work and told of settlements, and the next one again', async () => {

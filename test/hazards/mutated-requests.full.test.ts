@@ -199,8 +199,8 @@ test(
       { credentials: { signingSecret: SIGNING_SECRET }, ordering: { gapTimeoutMs: 0 } },
       { kind: 'status' },
     )
-    const handed = new Set<string>()
-    receiver.onAny((event) => void handed.add(event.raw.toString('latin1')))
+    const dispatched = new Set<string>()
+    receiver.onAny((event) => void dispatched.add(event.raw.toString('latin1')))
 
     /** Bodies that arrived under a digest that is right for them, and those whose answer was 204. */
     const signed = new Set<string>()
@@ -249,11 +249,11 @@ test(
     // The next one is taken as if nothing had been.
     expect((await post(plainUrl, GOOD)).status).toBe(204)
     expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
-    const good = [...handed].filter((body) => body.includes(`"${GOOD.messageId}"`))
-    expect(good.map((body) => handed.delete(body))).toEqual([true])
-    // What was answered 204 was handed over, and nothing without its digest was.
-    expect([...handed].filter((body) => !signed.has(body))).toEqual([])
-    expect([...taken].filter((body) => !handed.has(body))).toEqual([])
+    const good = [...dispatched].filter((body) => body.includes(`"${GOOD.messageId}"`))
+    expect(good.map((body) => dispatched.delete(body))).toEqual([true])
+    // What was answered 204 was dispatched over, and nothing without its digest was.
+    expect([...dispatched].filter((body) => !signed.has(body))).toEqual([])
+    expect([...taken].filter((body) => !dispatched.has(body))).toEqual([])
     expect((await receiver.stats()).taken).toBeGreaterThanOrEqual(answeredTaken + 1)
     for (const error of errors) expect(error.message + String(error.cause)).not.toContain(SIGNING_SECRET)
     await untilHeard()

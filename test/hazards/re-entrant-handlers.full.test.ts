@@ -11,8 +11,8 @@ const POLL = { timeout: 30_000 }
 const first = (): object => callback.smsDelivery({ messageId: 'first' })
 const second = (): object => callback.smsDelivery({ messageId: 'second' })
 
-/** What a handler does to its receiver, and what it hears of it. */
-const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: string) => unknown, hears: unknown])[] = [
+/** What a handler does to its receiver, and what it receives of it. */
+const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: string) => unknown, receives: unknown])[] = [
   [
     'latest() of its own message',
     (receiver) => receiver.messageState('first'),
@@ -35,13 +35,13 @@ const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: st
 ]
 
 describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
-  test.each(CALLS)('waits for %s', async (_what, call, hears) => {
+  test.each(CALLS)('waits for %s', async (_what, call, receives) => {
     const nobodyHeard = unheard()
     const { receiver, url } = await receiving({ store: makeStore() })
-    const heard: unknown[] = []
+    const received: unknown[] = []
     const given: string[] = []
     receiver.on('message.delivered', async ({ id, messageId }) => {
-      if (messageId === 'first') heard.push(await call(receiver, id))
+      if (messageId === 'first') received.push(await call(receiver, id))
       given.push(messageId)
     })
     expect((await post(url, first())).status).toBe(204)
@@ -49,7 +49,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect((await post(url, second())).status).toBe(204)
     expect(await receiver.drain()).toBe(true)
     expect(given).toEqual(['first', 'second'])
-    expect(heard).toEqual([hears])
+    expect(received).toEqual([receives])
     await untilHeard()
     expect(nobodyHeard).toEqual([])
   })

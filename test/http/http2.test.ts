@@ -35,9 +35,9 @@ async function ask(method: string, body?: string, options: SomeOptions = {}) {
 
 test('a refusal has no header of HTTP/1, of which Node would warn', async () => {
   const warnings: Error[] = []
-  const heard = (warning: Error): void => void warnings.push(warning)
-  process.on('warning', heard)
-  onTestFinished(() => void process.off('warning', heard))
+  const onWarning = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
   expect(await ask('GET')).toMatchObject({ ':status': 405 })
   expect(await ask('POST', JSON.stringify(callback.smsDelivery({})))).toMatchObject({ ':status': 401 })
   await new Promise((resolve) => void setImmediate(resolve))

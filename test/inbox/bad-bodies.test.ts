@@ -57,7 +57,7 @@ const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becom
 interface Way {
   readonly store: Store
   /** Before the callbacks, and after them. */
-  readonly away?: () => void
+  readonly fail?: () => void
   readonly back?: () => void
 }
 
@@ -66,12 +66,12 @@ const WAYS: Readonly<Record<string, () => Way>> = {
   SQLite: () => ({ store: sqliteStore(join(ownFolder(), 'inbox.db')) }),
   'the spool into SQLite': () => {
     const store = faultyStore(sqliteStore(join(ownFolder(), 'inbox.db')))
-    return { store, away: () => void (store.fault = 'throws'), back: () => void (store.fault = 'none') }
+    return { store, fail: () => void (store.fault = 'throws'), back: () => void (store.fault = 'none') }
   },
 }
 
 test.each(Object.entries(WAYS))('through %s', { timeout: 60_000 }, async (_name, way) => {
-  const { store, away, back } = way()
+  const { store, fail, back } = way()
   const { receiver, url, errors } = await receiving({ store }, { kind: 'status' })
   const seen = new Map<string, string>()
   let times = 0
@@ -80,7 +80,7 @@ test.each(Object.entries(WAYS))('through %s', { timeout: 60_000 }, async (_name,
     times += 1
   })
   await receiver.start()
-  away?.()
+  fail?.()
   const expected = new Map<string, string>()
   for (const [index, [, body, becomes]] of BAD_BODIES.entries()) {
     const neighbours = Array.from({ length: NEIGHBOURS }, (_, at) => good(`good ${index} ${at}`))
@@ -96,6 +96,6 @@ test.each(Object.entries(WAYS))('through %s', { timeout: 60_000 }, async (_name,
     expect(seen.get(Buffer.from(body).toString('latin1')), name).toBe(becomes)
   expect(seen).toEqual(expected)
   expect(times).toBe(expected.size)
-  expect(errors.map(({ code }) => code)).toEqual(away === undefined ? [] : expect.arrayContaining(['store_outage']))
-  if (away !== undefined) expect(errors.map(({ code }) => code)).not.toContain('event_refused')
+  expect(errors.map(({ code }) => code)).toEqual(fail === undefined ? [] : expect.arrayContaining(['store_outage']))
+  if (fail !== undefined) expect(errors.map(({ code }) => code)).not.toContain('event_refused')
 })

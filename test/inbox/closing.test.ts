@@ -9,7 +9,7 @@ test('a store that cannot be closed is reported, and the receiver is closed all 
       capabilities: inner.capabilities,
       async open(host) {
         const close = (): never => {
-          throw new Error('The store is away.')
+          throw new Error('The store is unavailable.')
         }
         return { ...(await inner.open(host)), close }
       },
@@ -17,5 +17,5 @@ test('a store that cannot be closed is reported, and the receiver is closed all 
   })
   await receiver.start()
   await receiver.close({ deadlineMs: 100 })
-  expect(errors).toMatchObject([{ code: 'store_failed', cause: { message: 'The store is away.' } }])
+  expect(errors).toMatchObject([{ code: 'store_failed', cause: { message: 'The store is unavailable.' } }])
 })

@@ -28,7 +28,7 @@ function memorySpool(held: NewEvent[] = []) {
 function outageOver(held: NewEvent[]) {
   const clock = fakeClock()
   const spool = memorySpool(held)
-  const state = { away: true, looks: 0, over: 0 }
+  const state = { isUnavailable: true, looks: 0, over: 0 }
   const errors: MessagingWebhooksError[] = []
   const outage = createOutage({
     clock,
@@ -36,7 +36,7 @@ function outageOver(held: NewEvent[]) {
     waitMs: 1_000,
     async takeFromSpool() {
       state.looks += 1
-      if (state.away) throw new Error('away')
+      if (state.isUnavailable) throw new Error('unavailable')
     },
     admit: () => Promise.resolve('new'),
     availability: quietAvailability((error) => void errors.push(error)),
@@ -59,8 +59,8 @@ test('looks at a store that stays unavailable less and less often, and stops whe
 
 test('is not over while an event is still being written to the spool', async () => {
   const { clock, spool, state, outage } = outageOver([])
-  outage.begin(new Error('away'))
-  state.away = false
+  outage.begin(new Error('unavailable'))
+  state.isUnavailable = false
   let finish = (): void => {}
   const { append } = spool
   spool.append = async (events) => {

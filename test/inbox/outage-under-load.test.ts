@@ -87,7 +87,7 @@ function moodyStore(clock: FakeClock) {
         ...open,
         async admit(events) {
           const { mood } = state
-          if (mood === 'throws') throw new Error('away')
+          if (mood === 'throws') throw new Error('unavailable')
           if (mood === 'hangs') return new Promise(() => {})
           if (mood === 'does it later') await whenWell()
           await sleep(mood === 'slow' ? state.slowMs : STORE_MS)

@@ -12,7 +12,7 @@ import { ownFolder } from '../support/own-folder.ts'
 const NOW = Math.floor(Date.now() / 1_000)
 
 /** What handlers got, as `message status`. */
-function handedOver(receiver: Receiver): string[] {
+function dispatchedTo(receiver: Receiver): string[] {
   const seen: string[] = []
   receiver.on('message.*', ({ messageId, status }) => void seen.push(`${messageId} ${status}`))
   receiver.on('late', ({ report: late }) => void seen.push(`${late.messageId} late`))
@@ -25,7 +25,7 @@ const chatApp = (messageId: string, status: string) =>
 test('what waited behind a batch that failed goes into the spool behind it', async () => {
   const store = faultyStore(memoryStore())
   const { receiver, url, errors } = await receiving({ store, spool: ownFolder(), storeTimeoutMs: 300 })
-  const seen = handedOver(receiver)
+  const seen = dispatchedTo(receiver)
   await receiver.start()
   store.fault = 'hangs'
   const answers = [post(url, chatApp('m', 'sent'), { timestamp: NOW })]
@@ -72,7 +72,7 @@ test.each([true, false])(
     const store = faultyStore(memoryStore())
     store.refuses = ({ record }) => record.report?.messageId === 'poison'
     const { receiver, url } = await receiving({ store, ...(spooled ? { spool: ownFolder() } : {}) })
-    const seen = handedOver(receiver)
+    const seen = dispatchedTo(receiver)
     const unrecognized: string[] = []
     receiver.on('unrecognized', ({ problem, raw }) => void unrecognized.push(`${problem} ${raw.includes('poison')}`))
     const bodies = ['a', 'b', 'poison', 'c', 'd'].map((messageId) =>
@@ -94,7 +94,7 @@ test.each([true, false])(
     const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
     store.refuses = ({ raw }) => raw.includes('poison')
     const first = await receiving({ store, ...(spooled ? {} : { spool: false }) })
-    const seen = handedOver(first.receiver)
+    const seen = dispatchedTo(first.receiver)
     await first.receiver.start()
     const bodies = ['a', 'poison', 'b'].map((messageId) => callback.smsDelivery({ messageId, timestamp: NOW }))
     const answers = await Promise.all(bodies.map((body) => post(first.url, body)))
@@ -109,7 +109,7 @@ test.each([true, false])(
     await first.receiver.close({ deadlineMs: 50 })
     store.refuses = () => false
     const second = await receiving({ store })
-    const later = handedOver(second.receiver)
+    const later = dispatchedTo(second.receiver)
     await second.receiver.start()
     await expect.poll(() => later, { timeout: 30_000 }).toContain('poison success')
   },

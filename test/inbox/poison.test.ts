@@ -26,9 +26,9 @@ test('where the first two are refused, it is the store that is unavailable, and 
   const asked: number[] = []
   const admit = (events: readonly NewEvent[]): readonly Admission[] => {
     asked.push(events.length)
-    throw new Error('away')
+    throw new Error('unavailable')
   }
-  await expect(admitAroundPoison(admit, [first, second, third])).rejects.toThrow('away')
+  await expect(admitAroundPoison(admit, [first, second, third])).rejects.toThrow('unavailable')
   // The batch, each of the two as it is, and once more in both forms.
   expect(asked).toEqual([3, 1, 1, 1, 1, 1, 1])
 })
@@ -43,7 +43,7 @@ test('what a store refused while it was unavailable keeps its meaning once it ta
   let calls = 0
   const admit = (events: readonly NewEvent[]): readonly Admission[] => {
     calls += 1
-    if (calls <= 2) throw new Error('away for a moment')
+    if (calls <= 2) throw new Error('unavailable for a moment')
     offered.push(...events)
     return events.map(() => 'new')
   }

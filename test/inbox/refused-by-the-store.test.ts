@@ -7,7 +7,7 @@ import { post, receiving } from '../support/receiving.ts'
 test.each([
   ['an error of its options', new OptionsError('partitions is 3; it was 16.'), 'store_failed'],
   ['an error that is about handlers', new MessagingWebhooksError('dead_letter'), 'store_failed'],
-  ['any other error', new Error('The store is away.'), 'store_failed'],
+  ['any other error', new Error('The store is unavailable.'), 'store_failed'],
   ['a missing package', new MessagingWebhooksError('peer_missing', 'pg'), 'peer_missing'],
   ['an error of a store', new MessagingWebhooksError('store_newer'), 'store_newer'],
 ] as const)('%s', async (_, thrown, code) => {

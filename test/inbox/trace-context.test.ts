@@ -14,17 +14,17 @@ const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
 /** What a follower hears of the traces of attempts. */
 function tracesOf(receiver: () => object) {
-  const heard: AttemptMessage['trace'][] = []
-  const hear = (message: unknown): void => {
+  const received: AttemptMessage['trace'][] = []
+  const receive = (message: unknown): void => {
     const { receiver: whose, trace } = message as AttemptMessage
-    if (whose === receiver()) heard.push(trace)
+    if (whose === receiver()) received.push(trace)
   }
   const { start } = tracingChannel(ATTEMPT_CHANNEL)
-  start.subscribe(hear)
+  start.subscribe(receive)
   onTestFinished(() => {
-    start.unsubscribe(hear)
+    start.unsubscribe(receive)
   })
-  return heard
+  return received
 }
 
 /** What a store is given to keep. */
@@ -53,13 +53,13 @@ test.each(onEachStore)('it comes with the attempts, from a store %s', async (_, 
     { store: make(), spool: false, traceContext: () => told, retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 } },
     { kind: 'status' },
   )
-  const heard = tracesOf(() => receiver)
+  const received = tracesOf(() => receiver)
   receiver.on('message.*', (_event, { attempt }) => {
     if (attempt === 1) throw new Error('not yet')
   })
   await post(url, callback.smsDelivery())
   await receiver.drain()
-  expect(heard).toEqual([told, told])
+  expect(received).toEqual([told, told])
 })
 
 test('a function that throws, or returns junk, is reported once; what is valid of it is kept', async () => {
@@ -152,14 +152,14 @@ test('a record that says something else there is none the worse, and its event h
   }
   const receiver = createReceiver({ logger: false, ...withCredentials({ store }) })
   onTestFinished(() => receiver.close({ deadlineMs: 0 }))
-  const heard = tracesOf(() => receiver)
+  const received = tracesOf(() => receiver)
   const types: string[] = []
   receiver.onAny(({ type }) => void types.push(type))
   const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
   await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
   await receiver.drain()
   expect(types).toEqual(['message.delivered'])
-  expect(heard).toEqual([undefined])
+  expect(received).toEqual([undefined])
 })
 
 test('it is asked as the request begins, while the span of a middleware before it is active', async () => {
@@ -169,7 +169,7 @@ test('it is asked as the request begins, while the span of a middleware before i
     traceContext: () => ({ traceparent: spans.getStore() ?? TRACEPARENT.replace('-01', '-00') }),
   })
   const receiver = createReceiver(options)
-  const heard = tracesOf(() => receiver)
+  const received = tracesOf(() => receiver)
   const middleware = receiver.middleware('status')
   const server = http.createServer((request, response) =>
     spans.run(TRACEPARENT, () => {
@@ -192,5 +192,5 @@ test('it is asked as the request begins, while the span of a middleware before i
   socket.end(body)
   await new Promise((resolve) => socket.resume().once('close', resolve))
   await receiver.drain()
-  expect(heard).toEqual([{ traceparent: TRACEPARENT }])
+  expect(received).toEqual([{ traceparent: TRACEPARENT }])
 })

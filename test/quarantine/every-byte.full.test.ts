@@ -14,7 +14,7 @@ import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { encodeRecord } from '../../src/disk-log/record.ts'
 import { nodeFs } from '../../src/disk-log/node-file-system.ts'
 import { fakeClock } from '../support/fake-clock.ts'
-import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../support/spoilt-file.ts'
+import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../support/corrupt-file.ts'
 import { refusedWith, standing } from '../support/kept-requests.ts'
 import { ownFolder } from '../support/own-folder.ts'
 

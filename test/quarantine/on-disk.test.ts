@@ -16,7 +16,7 @@ function emptyFolder(): string {
   return join(ownFolder(), 'kept')
 }
 
-/** A receiver on this folder, with the wrong pair until `mend()`. */
+/** A receiver on this folder, with the wrong pair until `correctPair()`. */
 async function keeping(folder: string, options: OtherOptions & Partial<OptionsOfOneProject> = {}) {
   let pair: CredentialPair = B
   const warned: object[] = []
@@ -44,7 +44,7 @@ async function keeping(folder: string, options: OtherOptions & Partial<OptionsOf
     }
     await closed
   }
-  return { ...service, quarantine, events, warned, close, mend: () => void (pair = A) }
+  return { ...service, quarantine, events, warned, close, correctPair: () => void (pair = A) }
 }
 
 /** The files of requests below a folder. */
@@ -67,7 +67,7 @@ test('what could not be looked up is verified again by the next process, by itse
   const folder = emptyFolder()
   const failing = await keeping(folder, {
     credentials: () => {
-      throw new Error('away')
+      throw new Error('unavailable')
     },
   })
   expect(await send(failing.url, A, { messageId: 'm' })).toBe(503)
@@ -83,8 +83,8 @@ test('what could not be looked up is verified again by the next process, by itse
 
 test('only this user can read it, and nothing is made where nothing is refused', async () => {
   const folder = emptyFolder()
-  const { url, mend, close } = await keeping(folder)
-  mend()
+  const { url, correctPair, close } = await keeping(folder)
+  correctPair()
   expect(await send(url, A)).toBe(204)
   expect(existsSync(folder)).toBe(false)
   expect(await send(url, B)).toBe(401)
@@ -99,7 +99,7 @@ test('only this user can read it, and nothing is made where nothing is refused',
 test('keys leave the disk with their request: admitted, cleared, too old or moved', async () => {
   const folder = emptyFolder()
   const clock = fakeClock()
-  const { url, quarantine, mend } = await keeping(folder, { clock, quarantine: { maxAgeHours: 2 } })
+  const { url, quarantine, correctPair } = await keeping(folder, { clock, quarantine: { maxAgeHours: 2 } })
   const key = (name: string) => ({ authKey: `KEY-${name}` })
   expect(await send(url, A)).toBe(401)
   expect(await send(url, key('OLD'))).toBe(401)
@@ -107,7 +107,7 @@ test('keys leave the disk with their request: admitted, cleared, too old or move
   expect(await send(url, key('NEW'))).toBe(401)
   await until(() => expect(textIn(folder)).toMatch(/KEY-OLD.*KEY-NEW/s))
   expect(textIn(folder)).toContain(A.authKey)
-  mend()
+  correctPair()
   expect(await quarantine.reverify()).toMatchObject({ admitted: 1 })
   await until(() => expect(textIn(folder)).not.toContain(A.authKey))
   expect(textIn(folder)).toMatch(/KEY-OLD.*KEY-NEW/s)
@@ -142,7 +142,7 @@ test('two receivers have a file each, and neither takes the other’s while it l
   await one.close()
   await two.close()
   const third = await keeping(folder)
-  third.mend()
+  third.correctPair()
   expect(await third.quarantine.reverify()).toMatchObject({ admitted: 2 })
 })
 
@@ -156,18 +156,18 @@ test('what comes while the files are being loaded is kept, and the same body onc
   await first.close()
   const second = await keeping(folder)
   for (const body of bodies.slice(100)) await post(second.url, body)
-  second.mend()
+  second.correctPair()
   expect(await second.quarantine.reverify()).toMatchObject({ examined: 200, admitted: 200 })
 })
 
 test('where it cannot be written it is in memory, said once, and at the end what is lost', async () => {
   const folder = emptyFolder()
   writeFileSync(folder, 'a file where the folder should be')
-  const { url, quarantine, errors, mend, close, warned } = await keeping(folder)
+  const { url, quarantine, errors, correctPair, close, warned } = await keeping(folder)
   for (let nth = 0; nth < 5; nth += 1) expect(await send(url, A, { messageId: `m${nth}` })).toBe(401)
   const unwritten = () => errors.filter(({ code }) => code === 'quarantine_unwritten')
   await until(() => expect(unwritten()).toHaveLength(1))
-  mend()
+  correctPair()
   expect(await quarantine.reverify()).toMatchObject({ admitted: 5 })
   expect(await send(url, B)).toBe(401)
   await close()

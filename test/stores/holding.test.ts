@@ -8,7 +8,7 @@ const START_MS = 1_000_000
 /** A store whose results the test sets. */
 function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined = () => ({})) {
   const clock = fakeClock(START_MS)
-  const beats: (Beat & { readonly atMs: number })[] = []
+  const heartbeats: (Beat & { readonly atMs: number })[] = []
   const seen = { lost: 0, work: 0 }
   let blockedMs = 0
   const holding = createHolding({
@@ -17,7 +17,7 @@ function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined =
     onLost: () => void (seen.lost += 1),
     onWork: () => void (seen.work += 1),
     async beat(beat) {
-      beats.push({ ...beat, atMs: clock.now() - START_MS })
+      heartbeats.push({ ...beat, atMs: clock.now() - START_MS })
       const said = answer(beat)
       if (said === undefined) return new Promise(() => {})
       if (said instanceof Error) throw said
@@ -27,71 +27,71 @@ function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined =
   onTestFinished(() => holding.stop())
   /** Simulates a blocked event loop: the clock advances and no timer fires. */
   const block = (ms: number): void => void (blockedMs += ms)
-  return { clock, holding, beats, seen, block }
+  return { clock, holding, heartbeats, seen, block }
 }
 
 describe('heartbeats', () => {
   test('run every two seconds, and sooner after a failure', async () => {
-    let isAway = false
-    const { clock, holding, beats } = holdingOf(() => (isAway ? new Error('away') : {}))
+    let isUnavailable = false
+    const { clock, holding, heartbeats } = holdingOf(() => (isUnavailable ? new Error('unavailable') : {}))
     await holding.sure()
     await clock.advance(4_000)
-    isAway = true
+    isUnavailable = true
     await clock.advance(3_000)
-    expect(beats.map(({ atMs }) => atMs)).toEqual([0, 2_000, 4_000, 6_000, 6_500, 7_000])
-    expect(beats.map(({ isFirst }) => isFirst)).toEqual([true, false, false, false, false, false])
+    expect(heartbeats.map(({ atMs }) => atMs)).toEqual([0, 2_000, 4_000, 6_000, 6_500, 7_000])
+    expect(heartbeats.map(({ isFirst }) => isFirst)).toEqual([true, false, false, false, false, false])
   })
 
   test('run more often when another worker may die sooner', async () => {
-    const { clock, holding, beats } = holdingOf(() => ({ nextDeathInMs: 300 }))
+    const { clock, holding, heartbeats } = holdingOf(() => ({ nextDeathInMs: 300 }))
     await holding.sure()
     await clock.advance(700)
-    expect(beats.map(({ atMs }) => atMs)).toEqual([0, 300, 600])
+    expect(heartbeats.map(({ atMs }) => atMs)).toEqual([0, 300, 600])
   })
 })
 
 describe('a process whose heartbeats fail', () => {
   test('is unsure of its leases, and gives them up just before others may take its work', async () => {
-    let isAway = false
-    const { clock, holding, seen } = holdingOf(() => (isAway ? new Error('away') : {}))
+    let isUnavailable = false
+    const { clock, holding, seen } = holdingOf(() => (isUnavailable ? new Error('unavailable') : {}))
     await holding.sure()
-    isAway = true
+    isUnavailable = true
     await clock.advance(6_499)
     expect([holding.isHeld(), seen.lost]).toEqual([true, 0])
     await clock.advance(1)
     expect([holding.isHeld(), seen.lost]).toEqual([undefined, 0])
     await clock.advance(1_000)
     expect([holding.isHeld(), seen.lost]).toEqual([false, 1])
-    await expect(holding.sure()).rejects.toThrow('away')
+    await expect(holding.sure()).rejects.toThrow('unavailable')
     await clock.advance(60_000)
     expect(seen.lost).toBe(1)
   })
 
   test('keeps its id when no other worker declared it dead', async () => {
-    let isAway = false
-    const { clock, holding, seen } = holdingOf(() => (isAway ? new Error('away') : {}))
+    let isUnavailable = false
+    const { clock, holding, seen } = holdingOf(() => (isUnavailable ? new Error('unavailable') : {}))
     const id = await holding.sure()
-    isAway = true
+    isUnavailable = true
     await clock.advance(30_000)
-    isAway = false
+    isUnavailable = false
     await clock.advance(1_000)
     expect([holding.isHeld(), holding.id, seen]).toEqual([true, id, { lost: 1, work: 1 }])
   })
 
   test('takes a new id when another worker declared it dead', async () => {
     const dead = new Set<string>()
-    const { clock, holding, seen, beats } = holdingOf(({ id }) => ({ isKnown: !dead.has(id) }))
+    const { clock, holding, seen, heartbeats } = holdingOf(({ id }) => ({ isKnown: !dead.has(id) }))
     const id = await holding.sure()
     dead.add(id)
     await clock.advance(2_000)
     expect(seen.lost).toBe(1)
     await clock.advance(1)
     expect(holding.id).not.toBe(id)
-    expect([holding.isHeld(), seen.lost, beats.at(-1)?.isFirst]).toEqual([true, 1, true])
+    expect([holding.isHeld(), seen.lost, heartbeats.at(-1)?.isFirst]).toEqual([true, 1, true])
   })
 
   test('asks at once when the store refuses its id', async () => {
-    const { clock, holding, beats } = holdingOf()
+    const { clock, holding, heartbeats } = holdingOf()
     const id = await holding.sure()
     await clock.advance(500)
     holding.refuse('another worker')
@@ -99,7 +99,7 @@ describe('a process whose heartbeats fail', () => {
     holding.refuse(id)
     expect(holding.isHeld()).not.toBe(true)
     expect(await holding.sure()).toBe(id)
-    expect(beats.map(({ atMs }) => atMs)).toEqual([0, 500])
+    expect(heartbeats.map(({ atMs }) => atMs)).toEqual([0, 500])
   })
 
   test('asks first after a blocked event loop, and loses nothing if the store still knows it', async () => {
@@ -137,9 +137,9 @@ describe('a process whose heartbeats fail', () => {
 })
 
 test('a stopped worker sends no heartbeat', async () => {
-  const { clock, holding, beats, seen } = holdingOf()
+  const { clock, holding, heartbeats, seen } = holdingOf()
   await holding.sure()
   await holding.stop()
   await clock.advance(20_000)
-  expect([beats.length, seen.lost]).toEqual([1, 0])
+  expect([heartbeats.length, seen.lost]).toEqual([1, 0])
 })

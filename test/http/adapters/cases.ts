@@ -213,9 +213,9 @@ const CASES = {
     )
     expect(answers.filter(({ status }) => status !== 204)).toEqual([])
     const expected = new Set(bodies.map((body) => body.toString('hex')))
-    const handed = async (): Promise<readonly string[]> => (await rawsOf(app)).filter((raw) => expected.has(raw))
-    await expect.poll(async () => (await handed()).length).toBe(300)
-    expect(new Set(await handed())).toEqual(expected)
+    const dispatched = async (): Promise<readonly string[]> => (await rawsOf(app)).filter((raw) => expected.has(raw))
+    await expect.poll(async () => (await dispatched()).length).toBe(300)
+    expect(new Set(await dispatched())).toEqual(expected)
   },
 
   async 'an event that reaches its handler, once'({ app }: Given) {

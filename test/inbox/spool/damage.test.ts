@@ -55,7 +55,7 @@ test('a batch that is read again is not reported again', async () => {
   flip(path, (starts[4] ?? 0) + 60)
   const { spool, errors } = await spooling({ folder })
   for (let attempt = 0; attempt < 3; attempt += 1)
-    await expect(spool.empty(() => Promise.reject(new Error('away')))).rejects.toThrow('away')
+    await expect(spool.empty(() => Promise.reject(new Error('unavailable')))).rejects.toThrow('unavailable')
   expect(await emptiedNames(spool)).toEqual(withoutFifth)
   expect(errors.length).toBe(1)
 })

@@ -10,7 +10,7 @@ import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
 import { openSpool } from '../../../src/inbox/spool/spool.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { encodeRecord } from '../../../src/disk-log/record.ts'
-import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, WHOLE, type Files } from '../../support/spoilt-file.ts'
+import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, WHOLE, type Files } from '../../support/corrupt-file.ts'
 import { emptyAll, event, filesIn, nameOf, segmentFiles } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 

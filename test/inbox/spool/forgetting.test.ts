@@ -59,8 +59,8 @@ test('what is being dispatched is waited for, and what was read ahead is not dis
     await held
   })
   await expect.poll(() => taken.length).toBeGreaterThan(0)
-  const inHand = taken.length
-  expect(inHand).toBeLessThan(600)
+  const inFlight = taken.length
+  expect(inFlight).toBeLessThan(600)
   let forgotten: number | undefined
   const forgetting = spool.forget(isNamed('e1', 'e600'), false).then((count) => (forgotten = count))
   await spool.append(events('later', 1))

@@ -98,11 +98,11 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
       let batches = 0
       await spool
         .empty(async (batch) => {
-          if (batches === step.batches) throw new Error('away')
+          if (batches === step.batches) throw new Error('unavailable')
           batches += 1
           take(batch.map((one) => ({ name: nameOf(one), raw: one.raw })))
         })
-        .catch((error: unknown) => expect(error).toMatchObject({ message: 'away' }))
+        .catch((error: unknown) => expect(error).toMatchObject({ message: 'unavailable' }))
     } else if (step.kind === 'restart') {
       await spool.close()
       await reopen(folder)

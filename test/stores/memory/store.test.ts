@@ -2,14 +2,14 @@ import { memoryStore, type MemoryStoreOptions } from 'messaging-webhooks'
 import type { Claim, NewEvent, Settlement } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
 
-const NOBODY: ReadonlySet<string> = new Set()
+const NO_KEYS: ReadonlySet<string> = new Set()
 const DAY_MS = 86_400_000
 
 async function openStore(options: MemoryStoreOptions = {}) {
   const store = await memoryStore(options).open({ onWork: () => {} })
   return {
     ...store,
-    claimAt: async (nowMs: number, { limit = 10, leaseMs = 1_000, exclude = NOBODY } = {}) =>
+    claimAt: async (nowMs: number, { limit = 10, leaseMs = 1_000, exclude = NO_KEYS } = {}) =>
       store.claim({ limit, nowMs, leaseUntilMs: nowMs + leaseMs, exclude }),
   }
 }

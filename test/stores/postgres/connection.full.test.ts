@@ -58,18 +58,18 @@ describePostgres('connection', () => {
       const { proxy, url } = await throughProxy()
       let woken = 0
       const { open, schema } = await opened({ connectionString: url }, () => (woken += 1))
-      const [inHand, first, second] = ['in hand', 'first', 'second'].map((message) => eventOf(message))
-      if (inHand === undefined || first === undefined || second === undefined) return expect.unreachable()
+      const [inFlight, first, second] = ['in flight', 'first', 'second'].map((message) => eventOf(message))
+      if (inFlight === undefined || first === undefined || second === undefined) return expect.unreachable()
       const nowMs = Date.now()
       const ask = { limit: 10, nowMs, leaseUntilMs: nowMs + 3_600_000, exclude: new Set<string>() }
-      const { claims: held } = (await open.admitAndClaim?.([inHand], ask)) ?? { claims: [] }
-      expect(namesOf(held)).toEqual(['in hand'])
+      const { claims: held } = (await open.admitAndClaim?.([inFlight], ask)) ?? { claims: [] }
+      expect(namesOf(held)).toEqual(['in flight'])
 
       const admitting = proxy.cutAfterSending('.records (number')
       await expect(async () => open.admitAndClaim?.([first], ask)).rejects.toMatchObject({ code: 'store_failed' })
       await admitting
       await expect.poll(() => woken, POLL).toBeGreaterThan(0)
-      const exclude = new Set([inHand.messageKey])
+      const exclude = new Set([inFlight.messageKey])
       await open.admit([second], nowMs)
       // The write of two leases; a write of one takes back what was lost before.
       const claiming = proxy.cutAfterSending("'{0,1}'::integer[]")

@@ -16,7 +16,7 @@ const NEWER_RECORD = JSON.stringify({
   timestampSource: 'carrier',
   receivedAtMs: 0,
   proof: 'both',
-  report: { type: 'message.resent', shape: 'sms', messageId: 'spoilt', channel: 'sms', status: 'spoilt-1' },
+  report: { type: 'message.resent', shape: 'sms', messageId: 'damage', channel: 'sms', status: 'damage-1' },
 })
 
 const bytea = (text: string): string => `convert_to('${text}', 'UTF8')`
@@ -76,7 +76,7 @@ const DAMAGES: readonly SqlDamage[] = [
     sql: 'UPDATE {schema}.due SET at = 0 WHERE record = :record',
   },
   {
-    name: 'due.worker: nobody',
+    name: 'due.worker: unknown',
     leaves: 'whole',
     ...UNSETTLED,
     sql: `UPDATE {schema}.due SET worker = ${HUGE} WHERE record = :record`,
@@ -95,12 +95,12 @@ export async function damageTables(schema: string, name: string, { id, messageKe
     const key = `'\\x${messageKey}'::bytea`
     const { rows } = await client.query<{ number: string }>(`SELECT number FROM "${schema}".records WHERE key = ${key}`)
     const [row] = rows
-    if (row === undefined) throw new Error('The message to be spoilt is not there.')
+    if (row === undefined) throw new Error('The message to corrupt does not exist.')
     const sql = found.sql
       .replaceAll('{schema}', `"${schema}"`)
       .replaceAll(':record', row.number)
       .replaceAll(':id', `'\\x${id}'::bytea`)
     const { rowCount } = await client.query(sql)
-    if (rowCount === 0) throw new Error(`Nothing was spoilt by ${name}.`)
+    if (rowCount === 0) throw new Error(`No rows were corrupted by ${name}.`)
   })
 }

@@ -109,14 +109,14 @@ describePostgres('a role that lacks a privilege', () => {
     expect(error.code).toBe('store_forbidden')
     expect(error.message).toContain(`The role "${role}" lacks INSERT on payloads.`)
 
-    const told: MessagingWebhooksError[] = []
+    const reports: MessagingWebhooksError[] = []
     const taking = await open(connectionString, schema, {
       onWork() {},
-      report: (reported) => void told.push(reported),
+      report: (reported) => void reports.push(reported),
       claims: false,
     })
     onTestFinished(async () => taking.close())
-    expect(told.map(({ message }) => message)).toEqual([error.message])
+    expect(reports.map(({ message }) => message)).toEqual([error.message])
     // Reading still works.
     expect(await taking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
     const refused = await failureOf((async () => taking.admit([eventOf('m')], Date.now()))())

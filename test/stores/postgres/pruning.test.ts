@@ -33,7 +33,7 @@ async function pruneAll(open: OpenStore<object>, nowMs: number): Promise<void> {
   while ((await open.prune(nowMs)) > 0);
 }
 
-async function handOver(open: OpenStore<object>, nowMs: number): Promise<void> {
+async function runAll(open: OpenStore<object>, nowMs: number): Promise<void> {
   for (let claims = await claim(open, { nowMs }); claims.length > 0; claims = await claim(open, { nowMs }))
     await open.settle(claims.map(done), nowMs)
 }
@@ -45,7 +45,7 @@ describePostgres('pruning', () => {
     async () => {
       const { open, rows } = await fresh()
       await open.admit([eventOf('m', 1), eventOf('m', 2), eventOf('other', 1)], START_MS)
-      await handOver(open, START_MS)
+      await runAll(open, START_MS)
       await pruneAll(open, START_MS + 7 * DAY_MS)
       expect(await rows()).toEqual({ records: 2, payloads: 3 })
       await pruneAll(open, START_MS + 8 * DAY_MS)

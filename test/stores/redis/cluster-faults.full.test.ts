@@ -26,10 +26,10 @@ async function stopOne(servers: readonly RedisServer[], prefix: string) {
     const keys = await keysOn(server, prefix)
     if (keys.length === 0) continue
     const isReachable = ({ messageKey }: NewEvent) => !keys.some((key) => key.startsWith(of(messageKey).base))
-    let isAway = true
+    let isUnavailable = true
     async function start(): Promise<void> {
-      if (!isAway) return
-      isAway = false
+      if (!isUnavailable) return
+      isUnavailable = false
       await server.start()
     }
     await server.stop()
@@ -142,17 +142,17 @@ describeRedis('faults of a cluster', () => {
       })
       const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
       await expect.poll(async () => new Set(await open.admit(events, START_MS)), POLL).toEqual(new Set(['duplicate']))
-      const handed = new Set<string>()
+      const claimed = new Set<string>()
       const claimMore = async (): Promise<number> => {
         const { claims } = await claim(open, { limit: MANY })
-        for (const { id } of claims) handed.add(id)
-        return handed.size
+        for (const { id } of claims) claimed.add(id)
+        return claimed.size
       }
       const { isReachable, start } = await stopOne(nodes(), prefix)
       await expect.poll(async () => claimMore().catch(() => 0), POLL).toBe(events.filter(isReachable).length)
-      expect(handed.size).toBeLessThan(MANY)
+      expect(claimed.size).toBeLessThan(MANY)
       await start()
-      await expect.poll(async () => claimMore().catch(() => handed.size), POLL).toBe(MANY)
+      await expect.poll(async () => claimMore().catch(() => claimed.size), POLL).toBe(MANY)
     },
   )
 

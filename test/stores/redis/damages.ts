@@ -26,13 +26,13 @@ const set = (key: string, value: string): string => `redis.call('SET', ${key}, $
 const changed = (key: string, value: string): string => `
   local old = redis.call('GET', ${key})
   if old then ${set(key, value)} end`
-const asList = (key: string): string => `redis.call('DEL', ${key}) redis.call('RPUSH', ${key}, 'somebody else')`
+const asList = (key: string): string => `redis.call('DEL', ${key}) redis.call('RPUSH', ${key}, 'another value')`
 
 const UNSETTLED: Pick<Damage, 'at'> = { at: ['while it waits', 'before a restart', 'while leased'] }
 const WAITS: Pick<Damage, 'at'> = { at: ['while it waits', 'before a restart'] }
 
 const DAMAGES: readonly RedisDamage[] = [
-  record('a text', set('KEYS[1]', `'somebody else'`)),
+  record('a text', set('KEYS[1]', `'another value'`)),
   record('truncated', changed('KEYS[1]', `string.sub(old, 1, 40)`)),
   record('no version', changed('KEYS[1]', `string.sub(old, 13)`)),
   record('not JSON', changed('KEYS[1]', `string.sub(old, 1, 12) .. 'no'`)),

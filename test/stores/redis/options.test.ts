@@ -30,8 +30,8 @@ test('rejects clients that would be misunderstood', () => {
 })
 
 test('closing a store does not wait for an unavailable server', { timeout: 120_000 }, async () => {
-  const away = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
-  const store = redisStore({ client: away, commandTimeoutMs: 200 })
+  const unavailable = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
+  const store = redisStore({ client: unavailable, commandTimeoutMs: 200 })
   const opening = async (): Promise<string> =>
     Promise.resolve(store.open({ onWork() {} })).then(
       () => 'opened',
@@ -39,5 +39,5 @@ test('closing a store does not wait for an unavailable server', { timeout: 120_0
     )
   // A busy machine may take longer than that to refuse a connection.
   await expect.poll(opening, { timeout: 60_000 }).toMatch(/could not be reached[^]*ECONNREFUSED/)
-  expect(away.isOpen).toBe(false)
+  expect(unavailable.isOpen).toBe(false)
 })

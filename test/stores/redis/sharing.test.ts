@@ -69,11 +69,11 @@ describeRedis('several stores on one server', () => {
 
   test.each(CLIENTS)('notifies a listening client of %s of work at once', PATIENT, async (name) => {
     const prefix = freshPrefix()
-    let heard = 0
-    await open(prefix, { name, listens: true, host: { onWork: () => (heard += 1) } })
+    let received = 0
+    await open(prefix, { name, listens: true, host: { onWork: () => (received += 1) } })
     const other = await open(prefix)
     await other.admit([sample()], Date.now())
-    await expect.poll(() => heard, POLL).toBeGreaterThan(0)
+    await expect.poll(() => received, POLL).toBeGreaterThan(0)
   })
 
   test('without a listening client, polling finds work; a store that claims nothing does not poll', PATIENT, async () => {

@@ -33,7 +33,7 @@ function withFile<T>(path: string, work: (db: DatabaseSync) => T): T {
   }
 }
 
-function handedOver(receiver: Receiver): readonly string[] {
+function dispatchedTo(receiver: Receiver): readonly string[] {
   const seen: string[] = []
   receiver.on('message.*', ({ messageId }) => void seen.push(messageId))
   return seen
@@ -68,7 +68,7 @@ test(
     const folder = ownFolder()
     const path = join(folder, 'inbox.db')
     const first = await receiving({ store: sqliteStore(path) })
-    const seen = handedOver(first.receiver)
+    const seen = dispatchedTo(first.receiver)
     let { url } = first
     const { answered, deliver } = service(() => url)
     await first.receiver.start()
@@ -90,7 +90,7 @@ test(
     for (const name of ['-wal', '-shm']) rmSync(`${path}${name}`, { force: true })
 
     const second = await receiving({ store: sqliteStore(path) })
-    const seenAfter = handedOver(second.receiver)
+    const seenAfter = dispatchedTo(second.receiver)
     url = second.url
     await second.receiver.start()
     await deliver()
@@ -123,7 +123,7 @@ test.each(Object.entries(OVERWRITES))(
     let aheadMs = 0
     const first = await receiving({ store: sqliteStore(path), spool, clock: () => Date.now() + aheadMs })
     const { receiver, errors } = first
-    const seen = handedOver(receiver)
+    const seen = dispatchedTo(receiver)
     let { url } = first
     const { answered, deliver } = service(() => url)
     await receiver.start()
@@ -152,7 +152,7 @@ test.each(Object.entries(OVERWRITES))(
     for (const name of ['', '-wal', '-shm']) rmSync(`${path}${name}`, { force: true })
     copyFileSync(`${path}.copy`, path)
     const second = await receiving({ store: sqliteStore(path), spool })
-    const seenAfter = handedOver(second.receiver)
+    const seenAfter = dispatchedTo(second.receiver)
     url = second.url
     await second.receiver.start()
     await expect.poll(() => seenAfter.toSorted(), POLL).toEqual(answered.slice(noticedAt).toSorted())
@@ -211,7 +211,7 @@ test(
     await unprivileged(async () => {
       const served = await receiving({ store: sqliteStore(path), spool: join(folder, 'spool') })
       const { receiver, url, errors } = served
-      const seen = handedOver(receiver)
+      const seen = dispatchedTo(receiver)
       await receiver.start()
       const { answered, deliver } = service(() => url)
       for (let count = 0; count < 10; count += 1) await deliver()

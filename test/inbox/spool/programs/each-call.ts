@@ -49,7 +49,7 @@ async function append(spool: Spool, bytes: number, records = 1): Promise<void> {
 function takeInto(batches: number): (events: readonly NewEvent[]) => Promise<void> {
   let left = batches
   return async (events) => {
-    if (left === 0) throw new Error('The store is away.')
+    if (left === 0) throw new Error('The store is unavailable.')
     left -= 1
     say('taken', ...events.map(({ record }) => record.report?.status ?? ''))
   }
