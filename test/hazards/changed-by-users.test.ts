@@ -1,4 +1,4 @@
-/** Whoever is shown something may change it: what is kept of a callback, and what others are shown, stays as it was. */
+/** User code may change the objects that it gets: stored callbacks, and what other code gets, stay unchanged. */
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { unheard, untilHeard } from '../support/hostile.ts'
@@ -7,7 +7,7 @@ import { onEachStore } from '../support/each-store.ts'
 
 const failedReport = callback.smsDelivery({ messageId: 'm-1', status: 'failed', network: 'carrier-b' })
 
-/** Empties whatever it is given, bytes and lists and all that is inside. */
+/** Empties the value with everything inside it, bytes and lists included. */
 function corrupt(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   if (value instanceof Uint8Array) {
@@ -26,7 +26,7 @@ function corrupt(value: unknown): void {
 }
 
 describe.each(onEachStore)('with %s', (_name, makeStore) => {
-  test('a handler that corrupts its event corrupts neither the next attempt nor what errors and others are told', async () => {
+  test('a handler that corrupts its event corrupts neither the next attempt nor what errors and other handlers receive', async () => {
     const nobodyHeard = unheard()
     const { receiver, url, errors } = await receiving({
       store: makeStore(),
@@ -63,7 +63,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
     expect(nobodyHeard).toEqual([])
   })
 
-  test('dedupeKey may corrupt what it is shown, then and later', async () => {
+  test('dedupeKey may corrupt its argument, then and later', async () => {
     const seen: { readonly raw: Buffer }[] = []
     const { receiver, url } = await receiving({
       store: makeStore(),
@@ -86,7 +86,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
   })
 })
 
-test('what quarantine shows of a request may be corrupted, and the right key still proves it', async () => {
+test('what quarantine lists of a request may be corrupted, and the right key still proves it', async () => {
   let known = false
   const { receiver, url } = await receiving({
     credentials: () => (known ? { signingSecret: 'signing-secret-of-the-tests' } : undefined),
@@ -103,7 +103,7 @@ test('what quarantine shows of a request may be corrupted, and the right key sti
   expect(dispatched).toEqual([failedReport])
 })
 
-test('a handler of onError may corrupt the error, and the others of the same event are told apart', async () => {
+test('a handler of onError may corrupt the error, and other errors of the same event are unaffected', async () => {
   const nobodyHeard = unheard()
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })
   const codes: unknown[] = []

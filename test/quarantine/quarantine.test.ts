@@ -559,7 +559,7 @@ describe('list', () => {
     expect(pages).toBe(3)
   })
 
-  const KEY = 'THE-KEY-THAT-NOBODY-HERE-KNOWS-YET'
+  const KEY = 'THE-KEY-THAT-IS-NOT-CONFIGURED-HERE'
   const HIDDEN: readonly (readonly [where: string, body: string])[] = [
     ['at the top', `{"project":"p","authKey":"${KEY}"}`],
     ['spelled with escapes', `{"project":"p","\\u0061uthKey":"${KEY}"}`],
