@@ -1,6 +1,6 @@
 /**
  * Bodies that databases stumble over, among forty-nine good ones, through HTTP into each store, and through the spool into
- * SQLite: the good ones are handed over, and the bad one as what it is, its bytes exact.
+ * SQLite: the good ones are dispatched, and the bad one with its problem and exact bytes.
  */
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'messaging-webhooks'
@@ -18,10 +18,10 @@ const UNREADABLE = 'unrecognized'
 
 const good = (messageId: string): string => JSON.stringify(callback.smsDelivery({ messageId, timestamp: NOW }))
 
-/** A good body whose id is written as this piece of JSON. */
+/** A good body whose id is this piece of JSON. */
 const withId = (json: string): string => good('ID').replace('"ID"', () => json)
 let members = 0
-/** A good body of a message of its own, with one more member. */
+/** A good body of its own message, with one more member. */
 const withMember = (json: string): string => `${good(`member ${(members += 1)}`).slice(0, -1)},${json}}`
 
 const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becomes: string])[] = [
@@ -35,7 +35,7 @@ const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becom
   ['an id named constructor', withId('"constructor"'), DELIVERED],
   ['an id that is an unsafe integer', withId('12345678901234567890'), DELIVERED],
   ['an unsafe integer that reads as the same number', withId('12345678901234567891'), DELIVERED],
-  ['an id that is no scalar', withId('{}'), UNREADABLE],
+  ['an id that is not a scalar', withId('{}'), UNREADABLE],
   ['bad UTF-8 in the id', Buffer.from(withId('"\xff"'), 'latin1'), DELIVERED],
   ['other bad UTF-8 in the id', Buffer.from(withId('"\xfe"'), 'latin1'), DELIVERED],
   ['bad UTF-8 in another member', Buffer.from(withMember('"note":"\xc3\x28"'), 'latin1'), DELIVERED],

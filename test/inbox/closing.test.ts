@@ -2,7 +2,7 @@ import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { receiving } from '../support/receiving.ts'
 
-test('a store that cannot be closed is reported, and the receiver is closed all the same', async () => {
+test('reports a store that fails to close, and closes the receiver anyway', async () => {
   const inner = memoryStore()
   const { receiver, errors } = await receiving({
     store: {

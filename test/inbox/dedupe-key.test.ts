@@ -21,13 +21,13 @@ test('two callbacks with the same key are one event', async () => {
   expect(errors).toEqual([])
 })
 
-test('two callbacks with two keys are two, though all else is equal', async () => {
+test('two callbacks with two keys are two events, even if all else is equal', async () => {
   let calls = 0
   const { ids } = await dispatched(() => String((calls += 1)), [one, one])
   expect(new Set(ids).size).toBe(2)
 })
 
-test('of two messages the same identity is two events', async () => {
+test('the same key in two messages is two events', async () => {
   const { ids } = await dispatched(() => 'the same', [one, callback.smsDelivery({ messageId: 'two' })])
   expect(ids).toHaveLength(2)
 })
@@ -46,13 +46,13 @@ test.each([
   ],
   ['returns a number', () => 7 as unknown as string],
   ['returns null', () => null as unknown as string],
-])('where it %s the default identity is used, and onError is notified of it', async (_what, dedupeKey) => {
+])('uses the default key and notifies onError when dedupeKey %s', async (_what, dedupeKey) => {
   const { ids, errors } = await dispatched(dedupeKey, [one, one, again])
   expect(ids).toHaveLength(2)
   expect(errors.map(({ code }) => code)).toEqual(['dedupe_key_failed', 'dedupe_key_failed', 'dedupe_key_failed'])
 })
 
-test('it is shown what is known of the callback, the authKey masked', async () => {
+test('receives the known fields of the callback, with the authKey masked', async () => {
   const shown: DedupeKeyInput[] = []
   await dispatched((input) => void shown.push(input), [one, callback.payment({ timestamp: 1_700_000_000 })])
   expect(shown).toMatchObject([

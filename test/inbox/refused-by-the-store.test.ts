@@ -1,4 +1,4 @@
-/** Why a callback was refused is always said by a code of refusals, whatever a store throws. */
+/** The reason for a refused callback is always a refusal code, whatever a store throws. */
 import { ERRORS, memoryStore, MessagingWebhooksError, OptionsError, RefusedError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** `traceContext`: what it says is kept with the event, and handed to those who follow its attempts. */
+/** The result of `traceContext` is kept with the event, and passed to the observers of its attempts. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import http from 'node:http'
@@ -12,7 +12,7 @@ import { AUTH_KEY, listen, post, receiving, withCredentials } from '../support/r
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-/** What a follower hears of the traces of attempts. */
+/** The traces of attempts that an observer receives. */
 function tracesOf(receiver: () => object) {
   const received: AttemptMessage['trace'][] = []
   const receive = (message: unknown): void => {
@@ -47,7 +47,7 @@ function recording(): { readonly store: Store; readonly records: EventRecord[] }
   return { store, records }
 }
 
-test.each(onEachStore)('it comes with the attempts, from a store %s', async (_, make) => {
+test.each(onEachStore)('attempts have it, from a store %s', async (_, make) => {
   const told = { traceparent: TRACEPARENT, tracestate: 'vendor=value' }
   const { receiver, url } = await receiving(
     { store: make(), spool: false, traceContext: () => told, retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 } },
@@ -62,7 +62,7 @@ test.each(onEachStore)('it comes with the attempts, from a store %s', async (_, 
   expect(received).toEqual([told, told])
 })
 
-test('a function that throws, or returns junk, is reported once; what is valid of it is kept', async () => {
+test('reports a function that throws or returns junk once, and keeps the valid part', async () => {
   const { store, records } = recording()
   const told: (() => unknown)[] = [
     () => ({ traceparent: TRACEPARENT }),
@@ -96,7 +96,7 @@ test('a function that throws, or returns junk, is reported once; what is valid o
     { store, traceContext: () => rest.shift()?.() },
     { kind: 'status' },
   )
-  // What comes before the store is open is admitted by another verb.
+  // Another method admits what arrives before the store is open.
   await receiver.start()
   for (const _ of told) expect((await post(url, callback.smsDelivery())).status).toBe(204)
   await receiver.drain()
@@ -111,7 +111,7 @@ test('a function that throws, or returns junk, is reported once; what is valid o
   expect(errors.map(({ code }) => code)).toEqual(['trace_context_failed'])
 })
 
-test('it is asked once a request, and leaves nothing in the record where it says nothing', async () => {
+test('asks once a request, and leaves nothing in the record for an empty result', async () => {
   const { store, records } = recording()
   let asked = 0
   const { receiver, url } = await receiving(
@@ -134,7 +134,7 @@ test('it is asked once a request, and leaves nothing in the record where it says
   ])
 })
 
-test('a record that says something else there is none the worse, and its event has no trace', async () => {
+test('a record with another value there stays valid, and its event has no trace', async () => {
   const { capabilities, open } = memoryStore()
   const store: Store = {
     capabilities,
@@ -162,7 +162,7 @@ test('a record that says something else there is none the worse, and its event h
   expect(received).toEqual([undefined])
 })
 
-test('it is asked as the request begins, while the span of a middleware before it is active', async () => {
+test('asks as the request begins, while the span of an earlier middleware is active', async () => {
   const spans = new AsyncLocalStorage<string>()
   const options = withCredentials({
     logger: false,
@@ -187,7 +187,7 @@ test('it is asked as the request begins, while the span of a middleware before i
   socket.write(
     `POST / HTTP/1.1\r\nhost: app\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`,
   )
-  // The body comes by itself, in no span.
+  // The body arrives on its own, in no span.
   await new Promise((resolve) => server.once('request', resolve))
   socket.end(body)
   await new Promise((resolve) => socket.resume().once('close', resolve))

@@ -1,4 +1,4 @@
-/** Forgetting what is in a spool: its bytes are gone from the files, its identity and all others come out as they went in. */
+/** Erasing spooled events removes their bytes from the files; their keys and all other events drain unchanged. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { isForgotten } from '../../../src/inbox/forgotten.ts'
 import { crashed, emptyAll, event, events, nameOf, spooling } from './spooling.ts'
 import { gate } from '../../support/gate.ts'
 
-/** All that stands in the files. */
+/** The content of all files. */
 function contents(folder: string): string {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
@@ -21,9 +21,9 @@ const isNamed =
   (each: NewEvent): boolean =>
     names.includes(nameOf(each))
 
-test('only identities are left of what is meant, in its place; nothing is damaged, also after a crash', async () => {
+test('leaves only the keys of the erased events, in their place, and damages nothing, also after a crash', async () => {
   const { spool, folder, errors } = await spooling()
-  // A tiny body has the least room for what takes its place.
+  // A tiny body has the least room for its replacement.
   const tiny = event('tiny', Buffer.from('x'))
   const given = [...events('a', 3), tiny, event('large', Buffer.from('secret '.repeat(10_000))), ...events('b', 3)]
   await spool.append(given)
@@ -48,7 +48,7 @@ test('only identities are left of what is meant, in its place; nothing is damage
   }
 })
 
-test('what is being dispatched is waited for, and what was read ahead is not dispatched with its bytes', async () => {
+test('waits for events being dispatched, and does not dispatch the bytes of what was read ahead', async () => {
   const { spool, folder } = await spooling()
   const given = events('e', 600)
   await spool.append(given)
@@ -67,7 +67,7 @@ test('what is being dispatched is waited for, and what was read ahead is not dis
   expect(forgotten).toBeUndefined()
   release()
   await forgetting
-  // The first was handed over, and yet it stood in the file.
+  // The first was dispatched although it was still in the file.
   expect(forgotten).toBe(1)
   await emptying
   expect(taken.map(({ id }) => id)).toEqual([...given, ...events('later', 1)].map(({ id }) => id))

@@ -1,4 +1,4 @@
-/** Any sequence of appends, drains, crashes and damage against a plain list. */
+/** Compares any sequence of appends, drains, crashes and corruption with a plain list. */
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -8,10 +8,10 @@ type Step =
   | { readonly kind: 'append'; readonly sizes: readonly number[] }
   | { readonly kind: 'appendTogether'; readonly sizes: readonly number[] }
   | { readonly kind: 'drain' }
-  /** The store goes away after so many batches. */
+  /** The store becomes unavailable after this many batches. */
   | { readonly kind: 'drainInPart'; readonly batches: number }
   | { readonly kind: 'restart' }
-  /** So many bytes of a record that was being written are at the end of the last file. */
+  /** The last file ends with this many bytes of a record that was being written. */
   | { readonly kind: 'crash'; readonly torn: number }
   | { readonly kind: 'damage'; readonly file: number; readonly at: number }
 
@@ -33,7 +33,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 14 },
 )
 
-test('what was appended comes out in its order, but for one record a damage', { timeout: 120_000 }, async () => {
+test('appended records come out in order, except for one record for each corruption', { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(steps, fc.constantFrom(2_000, 20_000, 16_000_000), async (sequence, segmentBytes) => {
       await play(sequence, segmentBytes)
@@ -52,11 +52,11 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
   let open = await spooling({ segmentBytes })
   const folders = [open.folder]
   const appended: string[] = []
-  /** Taken by the store, in the order in which they came first. */
+  /** Accepted by the store, in the order of their first arrival. */
   const taken: string[] = []
   const reports: string[] = []
   let damages = 0
-  /** So many were appended before the process that is open now. */
+  /** This many were appended before the process that is open now. */
   let before = 0
 
   function take(batch: readonly { readonly name: string; readonly raw: Buffer }[]): void {
@@ -110,8 +110,8 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
       const copy = await crashed(folder)
       await spool.close()
       const last = segmentFiles(copy).at(-1)
-      // The start of a record that is there already stands for the one that was being written. Nobody writes to what was
-      // adopted.
+      // The start of an existing record stands for the one that was being written. No process writes to an adopted
+      // file.
       if (last !== undefined && appended.length > before)
         appendFileSync(last, readFileSync(last).subarray(0, step.torn))
       await reopen(copy)
