@@ -70,7 +70,7 @@ hazards([
     also: ({ handed: [event] }) => expect(event?.raw.includes(utf32(AUTH_KEY))).toBe(false),
   }),
   signed(
-    '#35 bytes that are no UTF-8 in a free field',
+    '#35 bytes that are not UTF-8 in a free field',
     withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0),
     taken({ type: 'message.delivered', payload: { note: 'a\uFFFD\uFFFDb' } }),
     {

@@ -1,4 +1,4 @@
-/** The quarantine outlives its receiver: what is on the disk, when it goes from there, and what a disk may do to it. */
+/** The quarantine outlives its receiver: what is on the disk, when it is removed, and which disk faults it survives. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryStore, type CredentialPair, type WebhookEvent } from 'messaging-webhooks'
@@ -37,7 +37,7 @@ async function keeping(folder: string, options: OtherOptions & Partial<OptionsOf
     const isDone = closed.then(() => true)
     if (isFakeClock(options.clock)) {
       const { clock } = options
-      // Slower than the disk, which knows nothing of this clock.
+      // Slower than the disk, which does not use this clock.
       const tick = (): Promise<false> =>
         new Promise((resolve) => setTimeout(() => void clock.advance(1).then(() => resolve(false)), 2))
       while (!(await Promise.race([isDone, tick()]))) continue
@@ -63,7 +63,7 @@ function textIn(folder: string): string {
 
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 30_000, interval: 10 })
 
-test('what could not be looked up is verified again by the next process, by itself', async () => {
+test('the next process verifies again, by itself, what could not be looked up', async () => {
   const folder = emptyFolder()
   const failing = await keeping(folder, {
     credentials: () => {
@@ -81,7 +81,7 @@ test('what could not be looked up is verified again by the next process, by itse
   expect(events).toMatchObject([{ messageId: 'm' }])
 })
 
-test('only this user can read it, and nothing is made where nothing is refused', async () => {
+test('only this user can read it, and creates nothing while nothing is refused', async () => {
   const folder = emptyFolder()
   const { url, correctPair, close } = await keeping(folder)
   correctPair()
@@ -118,7 +118,7 @@ test('keys leave the disk with their request: admitted, cleared, too old or move
   await until(() => expect(filesIn(folder)).toEqual([]))
 })
 
-test('what is too old by the time of the next start is not loaded, and is removed', async () => {
+test('requests that are too old at the next start are not loaded, and are removed', async () => {
   const folder = emptyFolder()
   const first = await keeping(folder, { clock: fakeClock(1_700_000_000_000) })
   await send(first.url, A)
@@ -146,7 +146,7 @@ test('two receivers have a file each, and neither takes the other’s while it l
   expect(await third.quarantine.reverify()).toMatchObject({ admitted: 2 })
 })
 
-test('what comes while the files are being loaded is kept, and the same body once', async () => {
+test('keeps what arrives while the files are being loaded, and the same body once', async () => {
   const folder = emptyFolder()
   const first = await keeping(folder)
   const bodies = Array.from({ length: 200 }, (_, nth) => JSON.stringify(callback.smsDelivery({ messageId: `m${nth}` })))
@@ -160,7 +160,7 @@ test('what comes while the files are being loaded is kept, and the same body onc
   expect(await second.quarantine.reverify()).toMatchObject({ examined: 200, admitted: 200 })
 })
 
-test('where it cannot be written it is in memory, said once, and at the end what is lost', async () => {
+test('a disk that cannot be written is reported once, requests stay in memory, and the loss is reported at the end', async () => {
   const folder = emptyFolder()
   writeFileSync(folder, 'a file where the folder should be')
   const { url, quarantine, errors, correctPair, close, warned } = await keeping(folder)
@@ -175,7 +175,7 @@ test('where it cannot be written it is in memory, said once, and at the end what
   expect(warned).toContainEqual({ code: 'quarantine_lost' })
 })
 
-test('a folder that is fixed or removed meanwhile is written to again', async () => {
+test('writes again to a folder that was fixed or removed', async () => {
   const folder = emptyFolder()
   writeFileSync(folder, 'in the way')
   const clock = fakeClock()
@@ -195,7 +195,7 @@ test('a folder that is fixed or removed meanwhile is written to again', async ()
   })
 })
 
-test('without a folder, what looks like a callback and is lost at the end is warned of', async () => {
+test('without a folder, warns of possible callbacks that are lost at the end', async () => {
   const folder = emptyFolder()
   const junk = await keeping(folder, { quarantine: { folder: false } })
   await send(junk.url, {})
@@ -208,7 +208,7 @@ test('without a folder, what looks like a callback and is lost at the end is war
   expect(existsSync(folder)).toBe(false)
 })
 
-test('it lies in the folder of the spool, where there is one', async () => {
+test('is in the folder of the spool, if there is one', async () => {
   const folder = emptyFolder()
   const service = await receiving({ credentials: B, spool: folder, store: memoryStore() })
   await send(service.url, A)
