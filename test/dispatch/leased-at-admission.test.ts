@@ -35,11 +35,11 @@ test('an event admitted while its message runs is next, at once and in order', a
 test('events of the same batch, or before it, run next too', async () => {
   const { receiver, server, url, report, leasing, send } = await leasingReceiver()
   const { open, opened } = gate()
-  const { open: letGo, opened: letGone } = gate()
+  const { open: release, opened: released } = gate()
   const handled: string[] = []
   receiver.on('message.*', async ({ messageId, status }) => {
     if (messageId === 'a') handled.push(String(status))
-    if (messageId === 'a') await letGone
+    if (messageId === 'a') await released
   })
   let arrived = 0
   server.on('request', () => (arrived += 1))
@@ -58,7 +58,7 @@ test('events of the same batch, or before it, run next too', async () => {
   open()
   await Promise.all(answers)
   await expect.poll(() => handled).toEqual(['queued'])
-  letGo()
+  release()
   // The clock stands still: nothing here depends on a timer.
   await expect.poll(() => handled).toEqual(['queued', 'success'])
 })

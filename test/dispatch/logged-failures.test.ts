@@ -90,18 +90,15 @@ const ODD: readonly (readonly [what: string, thrown: () => unknown])[] = [
   ['a long text of half addresses', () => '://a:'.repeat(100_000)],
 ]
 
-test.each(ODD)(
-  '%s, thrown or rejected with, costs no event, and is logged within bounds',
-  async (_, thrown) => {
-    for (const isRejected of [false, true]) {
-      const { line, errors, letter } = await logged(thrown(), undefined, isRejected)
-      expect(line.text.length).toBeLessThan(10 * 1024)
-      expect(line.fields['cause']).toMatch(/^.{1,510}$/)
-      expect(letter?.error.length).toBeLessThan(8 * 1024 + 10)
-      expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
-    }
-  },
-)
+test.each(ODD)('%s, thrown or rejected with, costs no event, and is logged within bounds', async (_, thrown) => {
+  for (const isRejected of [false, true]) {
+    const { line, errors, letter } = await logged(thrown(), undefined, isRejected)
+    expect(line.text.length).toBeLessThan(10 * 1024)
+    expect(line.fields['cause']).toMatch(/^.{1,510}$/)
+    expect(letter?.error.length).toBeLessThan(8 * 1024 + 10)
+    expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
+  }
+})
 
 test('no key, secret or password that an error quotes is in the log', async () => {
   const quoted = `${AUTH_KEY} and ${SIGNING_SECRET} at postgres://app:hunter2@db.example/app, or ?password=hunter2`

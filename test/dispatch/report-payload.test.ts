@@ -81,10 +81,13 @@ function damagingStore(raw: Buffer): Store {
   }
 }
 
-test.each(['{', '[1]', '"text"', 'null', ''])('with damaged bytes (%s) the payload is an empty object', async (left) => {
-  const { reportsOf } = await reporting({ store: damagingStore(Buffer.from(left)) })
-  const [event] = await reportsOf(callback.smsDelivery({ messageId: 'm-1' }))
-  expect(event).toMatchObject({ type: 'message.delivered', messageId: 'm-1', payload: {} })
-  expect(event?.payload).toEqual({})
-  expect(event && tellingField(event)).toBeUndefined()
-})
+test.each(['{', '[1]', '"text"', 'null', ''])(
+  'with damaged bytes (%s) the payload is an empty object',
+  async (left) => {
+    const { reportsOf } = await reporting({ store: damagingStore(Buffer.from(left)) })
+    const [event] = await reportsOf(callback.smsDelivery({ messageId: 'm-1' }))
+    expect(event).toMatchObject({ type: 'message.delivered', messageId: 'm-1', payload: {} })
+    expect(event?.payload).toEqual({})
+    expect(event && tellingField(event)).toBeUndefined()
+  },
+)

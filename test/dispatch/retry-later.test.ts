@@ -63,11 +63,11 @@ test('attempt observers are notified of the postponement', async () => {
   const { receiver, url } = await receiving({ clock })
   const outcomes: unknown[] = []
   const attempts = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
-  const told = (message: unknown): void => {
+  const observe = (message: unknown): void => {
     const { receiver: of, outcome, error } = message as AttemptMessage
     if (of === receiver) outcomes.push([outcome, error])
   }
-  const subscribers = { start() {}, end: told, asyncStart() {}, asyncEnd() {}, error() {} }
+  const subscribers = { start() {}, end: observe, asyncStart() {}, asyncEnd() {}, error() {} }
   attempts.subscribe(subscribers)
   onTestFinished(() => attempts.unsubscribe(subscribers))
   let calls = 0

@@ -188,7 +188,11 @@ hazards([
     signed(`body that is ${what}`, [reading((incoming) => void (incoming.body = body))], PARSED),
   ),
   signed('something read the body and left nothing', [reading(() => {})], READ),
-  signed('#77 setEncoding() before the receiver', [(incoming, _, next) => next(void incoming.setEncoding('utf8'))], READ),
+  signed(
+    '#77 setEncoding() before the receiver',
+    [(incoming, _, next) => next(void incoming.setEncoding('utf8'))],
+    READ,
+  ),
   signed(
     '#77 setEncoding() before something read it',
     [(incoming, _, next) => next(void incoming.setEncoding('utf8')), reading(() => {})],

@@ -12,7 +12,11 @@ const first = (): object => callback.smsDelivery({ messageId: 'first' })
 const second = (): object => callback.smsDelivery({ messageId: 'second' })
 
 /** What a handler calls on its receiver, and the result it receives. */
-const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: string) => unknown, receives: unknown])[] = [
+const CALLS: readonly (readonly [
+  what: string,
+  call: (receiver: Receiver, id: string) => unknown,
+  receives: unknown,
+])[] = [
   [
     'latest() of its own message',
     (receiver) => receiver.messageState('first'),

@@ -74,7 +74,12 @@ hazards([
   at(undefined, 'a payment at a URL without a kind', callback.payment(), unreadable('unknown_shape')),
   at(undefined, 'a list at a URL without a kind', '[]', unreadable('not_an_object')),
   at('payment', 'a list at the URL of payments', '[1]', unreadable('not_an_object', { kind: 'payment', data: [1] })),
-  at('payment', 'not JSON at the URL of payments', '<a/>', unreadable('not_json', { kind: 'payment', data: undefined })),
+  at(
+    'payment',
+    'not JSON at the URL of payments',
+    '<a/>',
+    unreadable('not_json', { kind: 'payment', data: undefined }),
+  ),
   at('payment', 'an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })),
   at('payment', 'an empty object at the URL of payments', '{}', taken({ type: 'payment', data: {} })),
   ...['activate', 'deactivate', 'consent', 'delivery', 'billing'].map((word) =>

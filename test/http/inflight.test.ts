@@ -62,26 +62,22 @@ test('small bodies do not wait for large ones that have stalled', { timeout: LON
   expect(errors).toEqual([])
 })
 
-test(
-  'a large body gets the capacity of stalled ones, which are answered 408',
-  { timeout: LONG_MS },
-  async () => {
-    const { url, errors, passTimeUntil } = await nearTheBound()
-    const wires = await strangers(url, BODY_BYTES - 1)
-    let answered: number | undefined
-    void postUnsigned(url, largeText()).then((status) => (answered = status))
-    await passTimeUntil(() => answered === 204 && errors.length > 0)
-    expect(errors.length).toBeLessThan(MANY)
-    for (const error of errors) {
-      expect(error).toMatchObject({ code: 'body_too_slow', status: 408 })
-      expect(error.message).toContain('maxInflightBytes')
-    }
-    const closed: string[] = []
-    for (const wire of wires) void wire.closed.then((text) => closed.push(text))
-    await expect.poll(() => closed.length, POLL).toBe(errors.length)
-    for (const text of closed) expect(text).toMatch(/^HTTP\/1.1 408 [^]*connection: close/i)
-  },
-)
+test('a large body gets the capacity of stalled ones, which are answered 408', { timeout: LONG_MS }, async () => {
+  const { url, errors, passTimeUntil } = await nearTheBound()
+  const wires = await strangers(url, BODY_BYTES - 1)
+  let answered: number | undefined
+  void postUnsigned(url, largeText()).then((status) => (answered = status))
+  await passTimeUntil(() => answered === 204 && errors.length > 0)
+  expect(errors.length).toBeLessThan(MANY)
+  for (const error of errors) {
+    expect(error).toMatchObject({ code: 'body_too_slow', status: 408 })
+    expect(error.message).toContain('maxInflightBytes')
+  }
+  const closed: string[] = []
+  for (const wire of wires) void wire.closed.then((text) => closed.push(text))
+  await expect.poll(() => closed.length, POLL).toBe(errors.length)
+  for (const text of closed) expect(text).toMatch(/^HTTP\/1.1 408 [^]*connection: close/i)
+})
 
 test('a body that sends a byte now and then loses its capacity like a stalled one', { timeout: LONG_MS }, async () => {
   const { url, errors, clock, begun } = await nearTheBound()

@@ -60,8 +60,8 @@ const parsing: Adapter['parser'] = {
 }
 
 const CANNOT: NonNullable<Adapter['cannot']> = {
-  'a client that sends for ever': 'the platform reads the request, within its own limit of bytes',
-  'a body that stands still': 'the platform reads the request, within its own limit of time',
+  'a client that never stops sending': 'the platform reads the request, within its own limit of bytes',
+  'a stalled body': 'the platform reads the request, within its own limit of time',
   'a client that leaves': 'the platform invokes nothing before the request is whole',
 }
 const NO_UTF_8 = 'the platform hands a JSON body over as text, in which other bytes than UTF-8 are lost'
@@ -115,20 +115,20 @@ const TAKEN = { statusCode: 204, body: '', isBase64Encoded: false, headers: {} }
 describe.each(['stored', 'handled'] as const)('a receiver that answers once it has %s', (answer) => {
   test('the answer waits for the first attempt, whatever its result', async () => {
     const receiver = receiverOf({ answer })
-    const told: string[] = []
+    const steps: string[] = []
     let fail = (): void => {}
     receiver.onAny(() => new Promise<void>((_, reject) => (fail = () => reject(new Error('Not yet.')))))
-    receiver.onError(({ code }) => void told.push(code))
+    receiver.onError(({ code }) => void steps.push(code))
     const answered = lambdaHandler(receiver, 'status')(signed(), left(60_000)).then((result) => {
-      told.push('answered')
+      steps.push('answered')
       return result
     })
     await expect.poll(async () => (await receiver.stats()).running).toBe(1)
     await new Promise(setImmediate)
-    expect(told).toEqual([])
+    expect(steps).toEqual([])
     fail()
     expect(await answered).toEqual(TAKEN)
-    expect(told).toEqual(['handler_failed', 'answered'])
+    expect(steps).toEqual(['handler_failed', 'answered'])
   })
 
   test("the answer waits no longer than the function's remaining time", async () => {

@@ -194,19 +194,19 @@ describe('waitUntil', () => {
     const { receiver, receive } = unmounted()
     let finish = (): void => {}
     receiver.onAny(() => new Promise<void>((_, reject) => (finish = () => reject(new Error('not yet')))))
-    const told: Promise<void>[] = []
-    const waitUntil = (attempted: Promise<void>): void => void told.push(attempted)
+    const attempts: Promise<void>[] = []
+    const waitUntil = (attempted: Promise<void>): void => void attempts.push(attempted)
     expect(await receive({ waitUntil })).toMatchObject({ status: 204 })
     let isOver = false
-    const attempted = Promise.all(told).then(() => (isOver = true))
+    const attempted = Promise.all(attempts).then(() => (isOver = true))
     await expect.poll(async () => (await receiver.stats()).running).toBe(1)
-    expect({ count: told.length, isOver }).toEqual({ count: 1, isOver: false })
+    expect({ count: attempts.length, isOver }).toEqual({ count: 1, isOver: false })
     finish()
     await attempted
     // Neither a duplicate nor a refused request adds anything.
     expect(await receive({ waitUntil })).toMatchObject({ status: 204 })
     expect(await receive({ waitUntil, headers: {} })).toMatchObject({ status: 401 })
-    expect(told).toHaveLength(1)
+    expect(attempts).toHaveLength(1)
   })
 
   test('that throws does not undo the acceptance', async () => {

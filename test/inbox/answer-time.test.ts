@@ -67,17 +67,14 @@ test('answers more than one batch too, each after its own time', async () => {
   expect(asked.length).toBeLessThan(10)
 })
 
-test.each([1_000, 3_000, 4_000])(
-  'retries a store whose every try fails after %s ms within the time',
-  async (ms) => {
-    const { wall, asked, answers, admit } = await failing({ afterMs: ms })
-    for (let at = 0; at < 20; at += 1) admit(at)
-    await wall.advance(60_000)
-    expect(answers).toHaveLength(20)
-    expect(Math.max(...answers.map(({ atMs }) => atMs))).toBe(STORE_TIMEOUT_MS)
-    expect(asked.length).toBeGreaterThan(1)
-  },
-)
+test.each([1_000, 3_000, 4_000])('retries a store whose every try fails after %s ms within the time', async (ms) => {
+  const { wall, asked, answers, admit } = await failing({ afterMs: ms })
+  for (let at = 0; at < 20; at += 1) admit(at)
+  await wall.advance(60_000)
+  expect(answers).toHaveLength(20)
+  expect(Math.max(...answers.map(({ atMs }) => atMs))).toBe(STORE_TIMEOUT_MS)
+  expect(asked.length).toBeGreaterThan(1)
+})
 
 test('the time includes opening the store', async () => {
   const { wall, answers, admit } = await failing({ openMs: 4_000 })

@@ -79,10 +79,10 @@ async function player() {
     for (const { state, delayMs } of arrivals) {
       await clock.advance(delayMs)
       const body = { ...state.body(messageId, start), authKey: AUTH_KEY }
-      const taken = signed
+      const response = signed
         ? await post(url, body, { timestamp: start + state.at })
         : await fetch(url, { method: 'POST', body: JSON.stringify(body) })
-      expect(taken.status).toBe(204)
+      expect(response.status).toBe(204)
     }
     await clock.advance(startMs + RUN_MS - clock.now())
     expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })

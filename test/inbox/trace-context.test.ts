@@ -48,9 +48,14 @@ function recording(): { readonly store: Store; readonly records: EventRecord[] }
 }
 
 test.each(onEachStore)('attempts have it, from a store %s', async (_, make) => {
-  const told = { traceparent: TRACEPARENT, tracestate: 'vendor=value' }
+  const given = { traceparent: TRACEPARENT, tracestate: 'vendor=value' }
   const { receiver, url } = await receiving(
-    { store: make(), spool: false, traceContext: () => told, retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 } },
+    {
+      store: make(),
+      spool: false,
+      traceContext: () => given,
+      retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 },
+    },
     { kind: 'status' },
   )
   const received = tracesOf(() => receiver)
@@ -59,12 +64,12 @@ test.each(onEachStore)('attempts have it, from a store %s', async (_, make) => {
   })
   await post(url, callback.smsDelivery())
   await receiver.drain()
-  expect(received).toEqual([told, told])
+  expect(received).toEqual([given, given])
 })
 
 test('reports a function that throws or returns junk once, and keeps the valid part', async () => {
   const { store, records } = recording()
-  const told: (() => unknown)[] = [
+  const given: (() => unknown)[] = [
     () => ({ traceparent: TRACEPARENT }),
     () => undefined,
     () => ({ traceparent: TRACEPARENT, tracestate: 'x'.repeat(512) }),
@@ -90,7 +95,7 @@ test('reports a function that throws or returns junk once, and keeps the valid p
         },
       ),
   ]
-  const rest = [...told]
+  const rest = [...given]
   const { receiver, url, errors } = await receiving(
     // @ts-expect-error: JavaScript has no types.
     { store, traceContext: () => rest.shift()?.() },
@@ -98,7 +103,7 @@ test('reports a function that throws or returns junk once, and keeps the valid p
   )
   // Another method admits what arrives before the store is open.
   await receiver.start()
-  for (const _ of told) expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  for (const _ of given) expect((await post(url, callback.smsDelivery())).status).toBe(204)
   await receiver.drain()
   expect(records.map(({ traceparent, tracestate }) => [traceparent, tracestate])).toEqual([
     [TRACEPARENT, undefined],

@@ -291,16 +291,16 @@ describe('a stale signature', () => {
 
   test('five times in a row off by the same means this clock is wrong, and is reported once', async () => {
     const { url, errors, clock } = await rotating()
-    const told = () => errors.filter(({ code }) => code === 'clock_wrong')
+    const clockErrors = () => errors.filter(({ code }) => code === 'clock_wrong')
     for (let second = 0; second < 9; second += 1) {
       await send(url, B, {}, START + second - 3_600)
-      expect(told()).toHaveLength(second < 4 ? 0 : 1)
+      expect(clockErrors()).toHaveLength(second < 4 ? 0 : 1)
       await clock.advance(1_000)
     }
-    expect(told()[0]?.message).toMatch(/3600 s ahead of theirs.*clockOffsetSeconds` is 3600/)
+    expect(clockErrors()[0]?.message).toMatch(/3600 s ahead of theirs.*clockOffsetSeconds` is 3600/)
     await send(url, B, {}, START + 9)
     for (let second = 10; second < 20; second += 1) await send(url, B, {}, START + 2 * second)
-    expect(told()).toHaveLength(1)
+    expect(clockErrors()).toHaveLength(1)
   })
 
   test('one recorded callback sent again and again is a replay, and so are several at once', async () => {

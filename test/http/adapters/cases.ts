@@ -93,7 +93,7 @@ const CASES = {
     const before = await errorsOf(app)
     expect(await send(app.url, tooLarge())).toMatchObject({ status: 413 })
     expect(await errorsOf(app)).toEqual([...before, 'body_too_large'])
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
   async 'a body that is too large, in chunks'({ app }: Given) {
@@ -101,10 +101,10 @@ const CASES = {
     const sent = { ...tooLarge(), headers: { 'transfer-encoding': 'chunked' } }
     expect(await send(app.url, sent)).toMatchObject({ status: 413 })
     expect(await errorsOf(app)).toEqual([...before, 'body_too_large'])
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
-  async 'a client that sends for ever'({ app }: Given) {
+  async 'a client that never stops sending'({ app }: Given) {
     const { hostname, port } = new URL(app.url)
     const socket = net.connect(Number(port), hostname)
     onTestFinished(() => void socket.destroy())
@@ -117,16 +117,16 @@ const CASES = {
     }
     write()
     await closed
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
-  async 'a body that stands still'({ startSlow }: Given) {
+  async 'a stalled body'({ startSlow }: Given) {
     const app = await startSlow()
     const wire = await connect(app.url)
     wire.write(head(app.url, 'Content-Length: 100'), '{')
     expect(await wire.answers()).toEqual([408])
     expect(await errorsOf(app)).toEqual(['body_too_slow'])
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
   async 'a client that leaves'({ app }: Given) {
@@ -137,7 +137,7 @@ const CASES = {
     wire.socket.end()
     await expect.poll(() => errorsOf(app)).toEqual([...errors.map(({ code }) => code), 'body_incomplete'])
     expect((await app.told()).handed).toEqual(handed)
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
   async 'a signature header sent twice'({ app }: Given) {
@@ -202,7 +202,7 @@ const CASES = {
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
       onTestFinished(() => agent.destroy())
       expect(await send(app.url, refused, agent)).toMatchObject({ status })
-      await expectTaken(app, agent)
+      await expectAccepted(app, agent)
     }
   },
 
@@ -224,12 +224,12 @@ const CASES = {
     const handled = async (): Promise<number> =>
       (await app.told()).handed.filter(({ messageId }) => messageId === 'handled').length
     await expect.poll(handled).toBe(1)
-    await expectTaken(app)
+    await expectAccepted(app)
     expect(await handled()).toBe(1)
   },
 }
 
-const PARSED = 'a body that a parser has taken'
+const PARSED = 'a body that a parser has read'
 
 type CaseName = keyof typeof CASES | typeof PARSED
 
@@ -292,7 +292,7 @@ function exactCases(): Record<`${keyof typeof EXACT}, to the byte`, (given: Give
     }
   return {
     'a BOM, to the byte': one(EXACT['a BOM']),
-    'bytes that are not UTF-8, to the byte': one(EXACT['bytes that are no UTF-8']),
+    'bytes that are not UTF-8, to the byte': one(EXACT['bytes that are not UTF-8']),
     'an emoji, to the byte': one(EXACT['an emoji']),
     'a byte of zero, to the byte': one(EXACT['a byte of zero']),
     'white space, to the byte': one(EXACT['white space']),
@@ -333,7 +333,7 @@ function send(
 let good = 0
 
 /** Sends a good callback, which must be accepted and dispatched. */
-async function expectTaken(app: StartedAdapter, agent?: http.Agent): Promise<void> {
+async function expectAccepted(app: StartedAdapter, agent?: http.Agent): Promise<void> {
   const body = Buffer.from(reportText({ messageId: `good-${(good += 1)}` }))
   const headers = { 'x-service-signature': signatureOf(body) }
   expect(await send(app.url, { body, headers }, agent)).toMatchObject({ status: 204 })

@@ -24,7 +24,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'Deno'), () => {
     start: starting('/status'),
     parser: { start: starting('/behind-parser'), code: 'body_already_read', says: 'request.clone()' },
     cannot: {
-      'a client that sends for ever': 'Deno reads and discards what a client sends after its answer',
+      'a client that never stops sending': 'Deno reads and discards what a client sends after its answer',
     },
   })
 })

@@ -100,14 +100,14 @@ test('keeps what a disk cannot read for a while: the next process finds it', asy
   }))
   const { spool, errors } = await spooling({ folder, fs })
   await spool.append(events('f', 2))
-  const taken: string[] = []
+  const drained: string[] = []
   await spool.empty(async (batch) => {
-    taken.push(...batch.map(nameOf))
+    drained.push(...batch.map(nameOf))
     failing = true
   })
   await spool.close()
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
-  expect(taken).toEqual(Array.from({ length: 10 }, (_, at) => `e${at + 1}`))
+  expect(drained).toEqual(Array.from({ length: 10 }, (_, at) => `e${at + 1}`))
   const next = await spooling({ folder })
   expect(await emptiedNames(next.spool)).toEqual(['f1', 'f2'])
   expect(next.errors).toEqual([])

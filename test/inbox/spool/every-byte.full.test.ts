@@ -44,8 +44,8 @@ async function outcomeOf(files: Files): Promise<Outcome> {
   const errors: MessagingWebhooksError[] = []
   const open = () => openSpool({ folder, reserveBytes: 0, report: (error) => void errors.push(error) })
   const spool = await open()
-  const taken = await emptyAll(spool)
-  for (const one of taken) expect(one).toEqual(SENT.find((sent) => sent.id === one.id))
+  const drained = await emptyAll(spool)
+  for (const one of drained) expect(one).toEqual(SENT.find((sent) => sent.id === one.id))
   expect(spool.size).toBe(0)
   expect(segmentFiles(folder)).toEqual([])
   expect(errors.map((error) => `${error.message} ${String(error.cause)}`).join()).not.toContain(MARKER)
@@ -57,7 +57,7 @@ async function outcomeOf(files: Files): Promise<Outcome> {
   await next.close()
   expect(errors.length).toBe(codes.length)
   rmSync(folder, { recursive: true })
-  return { names: taken.map(nameOf), codes }
+  return { names: drained.map(nameOf), codes }
 }
 
 function without(...records: readonly number[]): readonly string[] {

@@ -39,10 +39,10 @@ test('leaves only the keys of the erased events, in their place, and damages not
 
   const later = await spooling({ folder: await crashed(folder) })
   for (const { spool: either, errors: reported } of [{ spool, errors }, later]) {
-    const taken = await emptyAll(either)
-    expect(taken.map(({ id }) => id)).toEqual(given.map(({ id }) => id))
-    expect(taken.map(({ messageKey }) => messageKey)).toEqual(given.map(({ messageKey }) => messageKey))
-    expect(taken.filter((each) => !isForgotten(each))).toEqual(given.filter((each) => !isMeant(each)))
+    const drained = await emptyAll(either)
+    expect(drained.map(({ id }) => id)).toEqual(given.map(({ id }) => id))
+    expect(drained.map(({ messageKey }) => messageKey)).toEqual(given.map(({ messageKey }) => messageKey))
+    expect(drained.filter((each) => !isForgotten(each))).toEqual(given.filter((each) => !isMeant(each)))
     expect(reported).toEqual([])
     expect(either.size).toBe(0)
   }
@@ -53,13 +53,13 @@ test('waits for events being dispatched, and does not dispatch the bytes of what
   const given = events('e', 600)
   await spool.append(given)
   const { open: release, opened: held } = gate()
-  const taken: NewEvent[] = []
+  const drained: NewEvent[] = []
   const emptying = spool.empty(async (batch) => {
-    taken.push(...batch)
+    drained.push(...batch)
     await held
   })
-  await expect.poll(() => taken.length).toBeGreaterThan(0)
-  const inFlight = taken.length
+  await expect.poll(() => drained.length).toBeGreaterThan(0)
+  const inFlight = drained.length
   expect(inFlight).toBeLessThan(600)
   let forgotten: number | undefined
   const forgetting = spool.forget(isNamed('e1', 'e600'), false).then((count) => (forgotten = count))
@@ -70,7 +70,7 @@ test('waits for events being dispatched, and does not dispatch the bytes of what
   // The first was dispatched although it was still in the file.
   expect(forgotten).toBe(1)
   await emptying
-  expect(taken.map(({ id }) => id)).toEqual([...given, ...events('later', 1)].map(({ id }) => id))
-  expect(taken.filter(isForgotten).map(({ id }) => id)).toEqual([given.at(-1)?.id])
+  expect(drained.map(({ id }) => id)).toEqual([...given, ...events('later', 1)].map(({ id }) => id))
+  expect(drained.filter(isForgotten).map(({ id }) => id)).toEqual([given.at(-1)?.id])
   expect(contents(folder)).not.toContain('"e600"')
 })

@@ -44,9 +44,9 @@ export function nameOf({ record }: NewEvent): string {
 }
 
 export async function emptyAll(spool: Spool): Promise<readonly NewEvent[]> {
-  const taken: NewEvent[] = []
-  await spool.empty(async (batch) => void taken.push(...batch))
-  return taken
+  const drained: NewEvent[] = []
+  await spool.empty(async (batch) => void drained.push(...batch))
+  return drained
 }
 
 export async function emptiedNames(spool: Spool): Promise<readonly string[]> {

@@ -148,21 +148,17 @@ describePostgres('connection', () => {
     expect((await pool.query('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'off' }])
   })
 
-  test(
-    'waits for a locked table no longer than lockTimeoutMs, and blames no event',
-    PATIENT,
-    async () => {
-      const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
-      await onServer(async (client) => {
-        await client.query(`BEGIN; LOCK TABLE "${schema}".records IN ACCESS EXCLUSIVE MODE`)
-        await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject({
-          code: 'store_failed',
-          cause: { message: expect.stringContaining('55P03') as string },
-        })
+  test('waits for a locked table no longer than lockTimeoutMs, and blames no event', PATIENT, async () => {
+    const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
+    await onServer(async (client) => {
+      await client.query(`BEGIN; LOCK TABLE "${schema}".records IN ACCESS EXCLUSIVE MODE`)
+      await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject({
+        code: 'store_failed',
+        cause: { message: expect.stringContaining('55P03') as string },
       })
-      expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
-    },
-  )
+    })
+    expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+  })
 
   test('an event that the database refuses for its data does not affect its neighbours', PATIENT, async () => {
     const schema = freshSchema()
@@ -187,42 +183,46 @@ describePostgres('connection', () => {
 })
 
 describePostgres('encryption', () => {
-  test('the sslmode of an address decides how the connection is encrypted and which servers it trusts', PATIENT, async () => {
-    const place = folder()
-    const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
-    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-    const files = ['-keyout', key, '-out', certificate]
-    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files], {
-      stdio: 'pipe',
-    })
-    const tls = { key: readFileSync(key, 'utf8'), certificate: readFileSync(certificate, 'utf8') }
-    const server = await startPostgres({ tls })
-    onTestFinished(() => server.remove())
-    const encrypted = async (query: string): Promise<unknown> => {
-      const open = await postgresStore({ connectionString: server.url({ query }) }).open({ onWork() {} })
-      try {
-        return await onServer(
-          async (client) =>
-            (
-              await client.query<{
-                ssl: boolean
-              }>(`SELECT bool_and(s.ssl) AS ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
+  test(
+    'the sslmode of an address decides how the connection is encrypted and which servers it trusts',
+    PATIENT,
+    async () => {
+      const place = folder()
+      const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
+      const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
+      const files = ['-keyout', key, '-out', certificate]
+      execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files], {
+        stdio: 'pipe',
+      })
+      const tls = { key: readFileSync(key, 'utf8'), certificate: readFileSync(certificate, 'utf8') }
+      const server = await startPostgres({ tls })
+      onTestFinished(() => server.remove())
+      const encrypted = async (query: string): Promise<unknown> => {
+        const open = await postgresStore({ connectionString: server.url({ query }) }).open({ onWork() {} })
+        try {
+          return await onServer(
+            async (client) =>
+              (
+                await client.query<{
+                  ssl: boolean
+                }>(`SELECT bool_and(s.ssl) AS ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
               WHERE a.application_name = 'messaging-webhooks'`)
-            ).rows,
-          server.url({ query: '?sslmode=no-verify' }),
-        )
-      } finally {
-        await open.close()
+              ).rows,
+            server.url({ query: '?sslmode=no-verify' }),
+          )
+        } finally {
+          await open.close()
+        }
       }
-    }
-    for (const query of ['?sslmode=no-verify', '?uselibpqcompat=true&sslmode=require'])
-      expect(await encrypted(query)).toEqual([{ ssl: true }])
-    expect(await encrypted(`?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`)).toEqual([
-      { ssl: true },
-    ])
-    await expect(encrypted('?sslmode=verify-full')).rejects.toMatchObject({ code: 'store_failed' })
-    await expect(encrypted('?sslmode=disable')).rejects.toMatchObject({ code: 'store_failed' })
-  })
+      for (const query of ['?sslmode=no-verify', '?uselibpqcompat=true&sslmode=require'])
+        expect(await encrypted(query)).toEqual([{ ssl: true }])
+      expect(await encrypted(`?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`)).toEqual([
+        { ssl: true },
+      ])
+      await expect(encrypted('?sslmode=verify-full')).rejects.toMatchObject({ code: 'store_failed' })
+      await expect(encrypted('?sslmode=disable')).rejects.toMatchObject({ code: 'store_failed' })
+    },
+  )
 })
 
 test('without pg the error names the command that installs it', PATIENT, async () => {

@@ -29,28 +29,24 @@ async function claimFor(open: OpenStore<object>) {
 }
 
 describePostgres('holders on Postgres', () => {
-  test(
-    'a lease under an unknown name is due again, and a living worker keeps its own',
-    PATIENT,
-    async () => {
-      const schema = freshSchema()
-      const first = await openAt(schema)
-      await first.admit([eventOf('a'), eventOf('b')], Date.now())
-      const nowMs = Date.now()
-      const [own] = (await first.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
-      await claimFor(first)
-      const another = `record <> (SELECT record FROM "${schema}".payloads WHERE encode(id, 'hex') = '${own?.id ?? ''}')`
-      await rowsOf(`
+  test('a lease under an unknown name is due again, and a living worker keeps its own', PATIENT, async () => {
+    const schema = freshSchema()
+    const first = await openAt(schema)
+    await first.admit([eventOf('a'), eventOf('b')], Date.now())
+    const nowMs = Date.now()
+    const [own] = (await first.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
+    await claimFor(first)
+    const another = `record <> (SELECT record FROM "${schema}".payloads WHERE encode(id, 'hex') = '${own?.id ?? ''}')`
+    await rowsOf(`
         UPDATE "${schema}".records r
           SET state = convert_to(replace(convert_from(state, 'UTF8'), d.worker::text, '12345'), 'UTF8'), version = version + 1
           FROM "${schema}".due d WHERE d.record = r.number AND d.${another};
         UPDATE "${schema}".due SET worker = 12345 WHERE ${another}`)
-      // A worker that is not listed has as long as any other to send a heartbeat; then its leases expire.
-      const second = await openAt(schema)
-      let taken: Awaited<ReturnType<typeof claim>> = []
-      await expect.poll(async () => (taken = [...(await claimFor(second))]).length, POLL).toBe(1)
-      expect(namesOf(taken)).toEqual(['b'])
-      expect(await first.settle(own === undefined ? [] : [done(own)], Date.now())).toEqual([true])
-    },
-  )
+    // A worker that is not listed has as long as any other to send a heartbeat; then its leases expire.
+    const second = await openAt(schema)
+    let claims: Awaited<ReturnType<typeof claim>> = []
+    await expect.poll(async () => (claims = [...(await claimFor(second))]).length, POLL).toBe(1)
+    expect(namesOf(claims)).toEqual(['b'])
+    expect(await first.settle(own === undefined ? [] : [done(own)], Date.now())).toEqual([true])
+  })
 })

@@ -97,36 +97,40 @@ describePostgres('a role that lacks a privilege', () => {
     await works(connectionString, schema)
   })
 
-  test('a missing privilege on one table stops a dispatching store from opening, and is reported to one that only accepts', PATIENT, async () => {
-    const schema = freshSchema()
-    await migratePostgres({ connectionString: POSTGRES_URL, schema })
-    const { role, connectionString } = await bareRole()
-    await rowsOf(`
+  test(
+    'a missing privilege on one table stops a dispatching store from opening, and is reported to one that only accepts',
+    PATIENT,
+    async () => {
+      const schema = freshSchema()
+      await migratePostgres({ connectionString: POSTGRES_URL, schema })
+      const { role, connectionString } = await bareRole()
+      await rowsOf(`
       GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}";
       REVOKE INSERT ON "${schema}".payloads FROM "${role}"`)
-    const error = await failureOf(open(connectionString, schema))
-    expect(error.code).toBe('store_forbidden')
-    expect(error.message).toContain(`The role "${role}" lacks INSERT on payloads.`)
+      const error = await failureOf(open(connectionString, schema))
+      expect(error.code).toBe('store_forbidden')
+      expect(error.message).toContain(`The role "${role}" lacks INSERT on payloads.`)
 
-    const reports: MessagingWebhooksError[] = []
-    const taking = await open(connectionString, schema, {
-      onWork() {},
-      report: (reported) => void reports.push(reported),
-      claims: false,
-    })
-    onTestFinished(async () => taking.close())
-    expect(reports.map(({ message }) => message)).toEqual([error.message])
-    // Reading still works.
-    expect(await taking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-    const refused = await failureOf((async () => taking.admit([eventOf('m')], Date.now()))())
-    expect(refused).toMatchObject({
-      code: 'store_forbidden',
-      cause: { message: expect.stringContaining('payloads') as string },
-    })
-    await rowsOf(grantsIn(error).join(''))
-    await works(connectionString, schema)
-  })
+      const reports: MessagingWebhooksError[] = []
+      const taking = await open(connectionString, schema, {
+        onWork() {},
+        report: (reported) => void reports.push(reported),
+        claims: false,
+      })
+      onTestFinished(async () => taking.close())
+      expect(reports.map(({ message }) => message)).toEqual([error.message])
+      // Reading still works.
+      expect(await taking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+      const refused = await failureOf((async () => taking.admit([eventOf('m')], Date.now()))())
+      expect(refused).toMatchObject({
+        code: 'store_forbidden',
+        cause: { message: expect.stringContaining('payloads') as string },
+      })
+      await rowsOf(grantsIn(error).join(''))
+      await works(connectionString, schema)
+    },
+  )
 
   test('a role needs exactly the statements of the guide', PATIENT, async () => {
     const schema = freshSchema()

@@ -105,22 +105,18 @@ describePostgres('transactional', () => {
     expect(`${errors[0]?.message} ${String(errors[0]?.cause)}`).not.toContain('(same)')
   })
 
-  test(
-    'rolls back and retries when the connection is cut while a handler writes',
-    PATIENT,
-    async () => {
-      const { receiver, insert, written, admit, counts } = await writing()
-      receiver.on('message.*', async (event, { transaction, attempt }) => {
-        await transaction.query(insert, [`attempt ${attempt}`])
-        if (attempt > 1) return
-        const { rows } = await transaction.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-        await rowsOf(`SELECT pg_terminate_backend(${rows[0]?.pid ?? 0})`)
-      })
-      await admit()
-      await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
-      expect(await written()).toEqual(['attempt 2'])
-    },
-  )
+  test('rolls back and retries when the connection is cut while a handler writes', PATIENT, async () => {
+    const { receiver, insert, written, admit, counts } = await writing()
+    receiver.on('message.*', async (event, { transaction, attempt }) => {
+      await transaction.query(insert, [`attempt ${attempt}`])
+      if (attempt > 1) return
+      const { rows } = await transaction.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      await rowsOf(`SELECT pg_terminate_backend(${rows[0]?.pid ?? 0})`)
+    })
+    await admit()
+    await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
+    expect(await written()).toEqual(['attempt 2'])
+  })
 
   test('commits nothing when the lease is lost while a handler writes', PATIENT, async () => {
     const schema = freshSchema()

@@ -105,30 +105,26 @@ describeRedis('faults of a cluster', () => {
     },
   )
 
-  test.each(CLIENTS)(
-    'reports an emptied server with the number of partitions it had (%s)',
-    PATIENT,
-    async (name) => {
-      const errors: MessagingWebhooksError[] = []
-      const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
-      const prefix = freshPrefix()
-      await opened(clusterClientFor(name, nodes()), { partitions: 24, prefix }, host)
-      const [first] = nodes()
-      const admin = new Redis(first?.url() ?? '')
-      onTestFinished(() => admin.disconnect())
-      // Each partition has one mark.
-      const marks = (await admin.keys(`${prefix}:*:mark`)).length
-      expect(marks).toBeGreaterThan(0)
-      expect(marks).toBeLessThan(24)
+  test.each(CLIENTS)('reports an emptied server with the number of partitions it had (%s)', PATIENT, async (name) => {
+    const errors: MessagingWebhooksError[] = []
+    const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
+    const prefix = freshPrefix()
+    await opened(clusterClientFor(name, nodes()), { partitions: 24, prefix }, host)
+    const [first] = nodes()
+    const admin = new Redis(first?.url() ?? '')
+    onTestFinished(() => admin.disconnect())
+    // Each partition has one mark.
+    const marks = (await admin.keys(`${prefix}:*:mark`)).length
+    expect(marks).toBeGreaterThan(0)
+    expect(marks).toBeLessThan(24)
 
-      await admin.flushall()
-      await expect.poll(() => errors.map(({ code }) => code), POLL).toContain('store_emptied')
-      const reported = (): number =>
-        errors.reduce((sum, { message }) => sum + Number(/(\d+) of 24 partitions/.exec(message)?.[1] ?? 0), 0)
-      await expect.poll(reported, POLL).toBe(marks)
-      expect((await admin.keys(`${prefix}:*:mark`)).length).toBe(marks)
-    },
-  )
+    await admin.flushall()
+    await expect.poll(() => errors.map(({ code }) => code), POLL).toContain('store_emptied')
+    const reported = (): number =>
+      errors.reduce((sum, { message }) => sum + Number(/(\d+) of 24 partitions/.exec(message)?.[1] ?? 0), 0)
+    await expect.poll(reported, POLL).toBe(marks)
+    expect((await admin.keys(`${prefix}:*:mark`)).length).toBe(marks)
+  })
 
   test.each(CLIENTS)(
     'while one server is unavailable, the others continue, and its own events follow when it is back (%s)',

@@ -76,16 +76,20 @@ describeRedis('several stores on one server', () => {
     await expect.poll(() => received, POLL).toBeGreaterThan(0)
   })
 
-  test('without a listening client, polling finds work; a store that claims nothing does not poll', PATIENT, async () => {
-    const prefix = freshPrefix()
-    let found = 0
-    let foundByTaker = 0
-    await open(prefix, { host: { onWork: () => (found += 1) } })
-    const taker = await open(prefix, { host: { onWork: () => (foundByTaker += 1), claims: false } })
-    await taker.admit([sample()], Date.now())
-    await expect.poll(() => found, POLL).toBeGreaterThan(1)
-    expect(foundByTaker).toBe(0)
-  })
+  test(
+    'without a listening client, polling finds work; a store that claims nothing does not poll',
+    PATIENT,
+    async () => {
+      const prefix = freshPrefix()
+      let found = 0
+      let foundByTaker = 0
+      await open(prefix, { host: { onWork: () => (found += 1) } })
+      const taker = await open(prefix, { host: { onWork: () => (foundByTaker += 1), claims: false } })
+      await taker.admit([sample()], Date.now())
+      await expect.poll(() => found, POLL).toBeGreaterThan(1)
+      expect(foundByTaker).toBe(0)
+    },
+  )
 
   test('many stores that open an empty prefix at once agree on the layout', PATIENT, async () => {
     const prefix = freshPrefix()

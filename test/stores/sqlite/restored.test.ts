@@ -197,30 +197,26 @@ test('only the owner can access the file and its companions, whatever the umask'
   expect(open.map(({ name }) => name)).toEqual([])
 })
 
-test(
-  'a read-only file costs nothing while there is a spool, and is used once it is writable',
-  PATIENT,
-  async () => {
-    const folder = ownFolder()
-    const path = join(folder, 'inbox.db')
-    const store = await sqliteStore(path).open({ onWork() {} })
-    await store.close()
-    chmodSync(path, 0o444)
-    // Others may read it, and create files beside it.
-    chmodSync(folder, 0o777)
-    await unprivileged(async () => {
-      const served = await receiving({ store: sqliteStore(path), spool: join(folder, 'spool') })
-      const { receiver, url, errors } = served
-      const seen = dispatchedTo(receiver)
-      await receiver.start()
-      const { answered, deliver } = service(() => url)
-      for (let count = 0; count < 10; count += 1) await deliver()
-      expect(seen).toEqual([])
-      expect(errors.map(({ code }) => code)).toContain('store_outage')
-      // SQLite created these two with the mode that the file had.
-      for (const name of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(name)) mayBeWritten(name)
-      await expect.poll(() => seen.toSorted(), POLL).toEqual(answered.toSorted())
-      await end(served)
-    })
-  },
-)
+test('a read-only file costs nothing while there is a spool, and is used once it is writable', PATIENT, async () => {
+  const folder = ownFolder()
+  const path = join(folder, 'inbox.db')
+  const store = await sqliteStore(path).open({ onWork() {} })
+  await store.close()
+  chmodSync(path, 0o444)
+  // Others may read it, and create files beside it.
+  chmodSync(folder, 0o777)
+  await unprivileged(async () => {
+    const served = await receiving({ store: sqliteStore(path), spool: join(folder, 'spool') })
+    const { receiver, url, errors } = served
+    const seen = dispatchedTo(receiver)
+    await receiver.start()
+    const { answered, deliver } = service(() => url)
+    for (let count = 0; count < 10; count += 1) await deliver()
+    expect(seen).toEqual([])
+    expect(errors.map(({ code }) => code)).toContain('store_outage')
+    // SQLite created these two with the mode that the file had.
+    for (const name of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(name)) mayBeWritten(name)
+    await expect.poll(() => seen.toSorted(), POLL).toEqual(answered.toSorted())
+    await end(served)
+  })
+})

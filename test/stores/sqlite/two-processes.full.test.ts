@@ -50,21 +50,17 @@ test('where SQLite is too old to share, refuses the second process until the fir
   await expect.poll(() => begun(second), POLL).toBe('2')
 })
 
-test(
-  'creates a missing file once, however many processes open it at that moment',
-  PATIENT,
-  async () => {
-    const openers = Array.from({ length: 4 }, startOpener)
-    await Promise.all(openers.map(({ answer }) => answer()))
-    for (let round = 0; round < 40; round += 1) {
-      const path = ownFile()
-      const answers = openers.map(({ answer }) => answer())
-      for (const { open } of openers) open(path)
-      expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))
-      if (round === 0) expect(integrity(path)).toEqual([{ integrity_check: 'ok' }])
-    }
-  },
-)
+test('creates a missing file once, however many processes open it at that moment', PATIENT, async () => {
+  const openers = Array.from({ length: 4 }, startOpener)
+  await Promise.all(openers.map(({ answer }) => answer()))
+  for (let round = 0; round < 40; round += 1) {
+    const path = ownFile()
+    const answers = openers.map(({ answer }) => answer())
+    for (const { open } of openers) open(path)
+    expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))
+    if (round === 0) expect(integrity(path)).toEqual([{ integrity_check: 'ok' }])
+  }
+})
 
 /** A process that opens the files it is asked to. It reports that it runs, and then the result for each file. */
 function startOpener() {
