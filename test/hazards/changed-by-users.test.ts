@@ -27,7 +27,7 @@ function corrupt(value: unknown): void {
 
 describe.each(onEachStore)('with %s', (_name, makeStore) => {
   test('a handler that corrupts its event corrupts neither the next attempt nor what errors and other handlers receive', async () => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     const { receiver, url, errors } = await receiving({
       store: makeStore(),
       retry: { attempts: 3, initialDelayMs: 0 },
@@ -60,7 +60,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
     await expect.poll(() => shown.length, { timeout: 30_000 }).toBe(6)
     expect(new Set(shown).size).toBe(1)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
   test('dedupeKey may corrupt its argument, then and later', async () => {
@@ -104,7 +104,7 @@ test('what quarantine lists of a request may be corrupted, and the right key sti
 })
 
 test('a handler of onError may corrupt the error, and other errors of the same event are unaffected', async () => {
-  const nobodyHeard = unheard()
+  const unhandled = unheard()
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })
   const codes: unknown[] = []
   receiver.onError((error) => {
@@ -121,5 +121,5 @@ test('a handler of onError may corrupt the error, and other errors of the same e
     { error: expect.any(String) as string, attempts: 1 },
   ])
   await untilHeard()
-  expect(nobodyHeard).toEqual([])
+  expect(unhandled).toEqual([])
 })

@@ -95,7 +95,7 @@ const hostile = callback.subscription({ event: 'consent', project: 'Hostile' })
 describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
   describe.each(['throws', 'rejects with'])('%s', (how) => {
     test.each(THROWN)('%s', async (_what, thrown) => {
-      const nobodyHeard = unheard()
+      const unhandled = unheard()
       const act = (): unknown => {
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what is rejected with is the test
         if (how === 'rejects with') return Promise.reject(thrown())
@@ -109,7 +109,7 @@ describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
       expect((await post(url, callback.subscription({ event: 'consent', project: 'Good' }))).status).toBe(204)
       expect(await receiver.drain()).toBe(true)
       await untilHeard()
-      expect(nobodyHeard).toEqual([])
+      expect(unhandled).toEqual([])
       expect([...new Set(errors.map(({ code }) => code))]).toEqual(codes)
       const good = { type: 'subscription.consent', project: 'Good' }
       expect(given).toMatchObject(type === undefined ? [good] : [{ type, project: 'Hostile' }, good])

@@ -91,7 +91,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
           },
         ),
         async (readings) => {
-          const nobodyHeard = unheard()
+          const unhandled = unheard()
           const { receiver, url } = await receiving({
             clock: FORMS[form](reading(readings)),
             store: makeStore(),
@@ -110,7 +110,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
           expect(await receiver.stats()).toMatchObject({ taken: sent.length, duplicates: 0, deadLetters: 0 })
           await receiver.close({ deadlineMs: 200 })
           await untilHeard()
-          expect(nobodyHeard).toEqual([])
+          expect(unhandled).toEqual([])
         },
       )
       await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
@@ -119,7 +119,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
 })
 
 test.each(READINGS.slice(6))(
-  'that tells %s makes no old signature fresh, and is reported once',
+  'a clock that returns %s makes no old signature valid, and is reported once',
   async (_what, read) => {
     const { url, errors } = await receiving({ clock: () => read(Date.now()) as number })
     const timestamp = Math.floor(Date.now() / 1_000)
@@ -129,7 +129,7 @@ test.each(READINGS.slice(6))(
   },
 )
 
-test('that is a year ahead when a callback arrives does not extend its reorder wait by a year', async () => {
+test('a clock that is a year ahead when a callback arrives does not extend its reorder wait by a year', async () => {
   let isAhead = false
   const clock = (): number => {
     const nowMs = Date.now() + (isAhead ? YEAR_MS : 0)
@@ -146,7 +146,7 @@ test('that is a year ahead when a callback arrives does not extend its reorder w
   await expect.poll(() => given, { timeout: 30_000 }).toEqual(['message.read'])
 })
 
-test('that was ahead when a project was still unknown does not keep it unknown', async () => {
+test('a clock that was ahead when a project was still unknown does not keep it unknown', async () => {
   let aheadMs = HOUR_MS
   let known = false
   const { url } = await receiving({
@@ -160,7 +160,7 @@ test('that was ahead when a project was still unknown does not keep it unknown',
   await expect.poll(send, { timeout: 30_000 }).toBe(204)
 })
 
-test('that jumps a year ahead erases nothing', async () => {
+test('a clock that jumps a year ahead erases nothing', async () => {
   const clock = fakeClock()
   let aheadMs = 0
   const store = sqliteStore({ path: ownFile(), retentionDays: 1, dedupeDays: 1, deadLetterDays: 1 })
@@ -188,8 +188,8 @@ test('that jumps a year ahead erases nothing', async () => {
   expect(await receiver.stats()).toMatchObject({ deadLetters: 1, duplicates: 1 })
 })
 
-test('whose timers fire at once, twice or not at all harms no request', async () => {
-  const nobodyHeard = unheard()
+test('a clock whose timers fire at once, twice or not at all harms no request', async () => {
+  const unhandled = unheard()
   const setTimers: (((callback: () => void, delayMs: number) => () => void) | undefined)[] = [
     (callback) => {
       callback()
@@ -226,5 +226,5 @@ test('whose timers fire at once, twice or not at all harms no request', async ()
     await receiver.close({ deadlineMs: 100 })
   }
   await untilHeard()
-  expect(nobodyHeard).toEqual([])
+  expect(unhandled).toEqual([])
 })

@@ -189,7 +189,7 @@ test(
   `of ${REQUESTS} bent requests none that is forged is accepted (SEED=${SEED})`,
   { timeout: 1_800_000 },
   async () => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     const random = randomFrom(SEED)
     const {
       receiver,
@@ -257,7 +257,7 @@ test(
     expect((await receiver.stats()).taken).toBeGreaterThanOrEqual(answeredTaken + 1)
     for (const error of errors) expect(error.message + String(error.cause)).not.toContain(SIGNING_SECRET)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
     // Proves that the changes matter: most kinds of answer occurred.
     for (const status of [204, 400, 401]) expect(statuses.get(status) ?? 0).toBeGreaterThan(0)
   },

@@ -40,7 +40,7 @@ const CALLS: readonly (readonly [
 
 describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
   test.each(CALLS)('waits for %s', async (_what, call, receives) => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     const { receiver, url } = await receiving({ store: makeStore() })
     const received: unknown[] = []
     const given: string[] = []
@@ -55,14 +55,14 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect(given).toEqual(['first', 'second'])
     expect(received).toEqual([receives])
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
   test.each([
     ['with a deadline', { deadlineMs: 200 }],
     ['with none', { deadlineMs: 0 }],
   ])('waits for close() %s: its signal aborts, and what waits is not lost silently', async (_what, options) => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     const store = makeStore()
     const { receiver, url } = await receiving({ store, concurrency: 1 })
     let isClosed = false
@@ -82,7 +82,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect((await post(url, second())).status).toBe(503)
     await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
   test('attaches and detaches handlers while one event is dispatched: the changes apply from the next event on', async () => {
@@ -190,7 +190,7 @@ describe('a handler of onError', () => {
   })
 
   test('closes the receiver, and waits for it', async () => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     const { receiver, url } = await receiving({ retry: { attempts: 1 } })
     let isClosed = false
     receiver.onError(async () => {
@@ -203,7 +203,7 @@ describe('a handler of onError', () => {
     expect((await post(url, first())).status).toBe(204)
     await expect.poll(() => isClosed, POLL).toBe(true)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 })
 
@@ -215,7 +215,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
   ['latest()', (receiver) => receiver.messageState('first', { project: 'My Shop' })],
 ])('%s', (_what, call) => {
   test('that a credentials function waits for delays the request no longer than a look-up may take', async () => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     let asked = 0
     const { receiver, url } = await receiving({
       lookupTimeoutMs: 500,
@@ -227,11 +227,11 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
     })
     expect([204, 503]).toContain((await post(url, first())).status)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
   test('that a logger, a clock, dedupeKey and a schema call does no harm', async () => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     let isBusy = false
     /** Not from within itself: that would be the user's own loop. */
     const once = (): void => {
@@ -255,7 +255,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
     )
     expect([204, 503]).toContain((await post(url, callback.payment())).status)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 })
 

@@ -64,7 +64,7 @@ export async function checkCorruptOverflow(store: Store<object>, corrupt: Corrup
     await admit(open, REPORTS)
     await corrupt(OVERFLOWING)
     const claimed = (await claim(open)).claims.find(({ id }) => id === OVERFLOWING)
-    if (claimed === undefined) throw new Error('It is due again.')
+    if (claimed === undefined) throw new Error('Expected the event to be due again.')
     expect(await open.latest(OVERFLOWING), 'it has no order of its own').toBeUndefined()
     await settleAll(open, [claimed])
     const listed = await allOf((after) => list(open, { messageKey, after }))

@@ -35,7 +35,7 @@ function claimNow(store: OpenStore) {
 }
 
 /** Kills a process and waits until an open store has noticed; by then the store has also checked all earlier workers. */
-async function somebodyDies(path: string): Promise<void> {
+async function killAnotherHolder(path: string): Promise<void> {
   const before = holderNames(path).length
   const dying = await holder(path)
   expect(dying.claims).toEqual([])
@@ -62,7 +62,7 @@ test('a living process keeps what it holds, against another process and this one
   const [mine] = (await claimNow(first)).claims
   if (mine === undefined) throw new Error('There was nothing to claim.')
   expect(namesOf([mine])).toEqual(['here-1'])
-  await somebodyDies(path)
+  await killAnotherHolder(path)
   expect((await claimNow(second)).claims).toEqual([])
   expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
 })
@@ -90,7 +90,7 @@ test.each(['living', 'killed'] as const)(
     if (state === 'killed') await first.kill()
     rmSync(`${path}-holders`, { recursive: true })
     const second = await open(path)
-    await somebodyDies(path)
+    await killAnotherHolder(path)
     expect((await claimNow(second)).claims).toEqual([])
     const laterMs = Date.now() + LONG_LEASE_MS
     expect((await claim(second, { nowMs: laterMs })).claims).toMatchObject([{ attempt: 2 }])
@@ -111,7 +111,7 @@ test('removes the folder of a process that was killed before it entered its name
 test('leaves a folder alone while it is being created, whatever its lock says', PATIENT, async () => {
   const path = await freshFile()
   const [fresh, old] = ['v1-000000000001.new', 'v1-000000000002.new'].map((name) => join(`${path}-holders`, name))
-  if (fresh === undefined || old === undefined) throw new Error('There are two.')
+  if (fresh === undefined || old === undefined) throw new Error('Expected two names.')
   for (const folder of [fresh, old]) {
     mkdirSync(folder, { recursive: true })
     // No process listens there yet, as between the two steps of creating it.
@@ -134,6 +134,6 @@ test('where heartbeats are impossible, others wait for the lease', PATIENT, asyn
   await first.kill()
   rmSync(`${path}-holders`)
   const second = await open(path)
-  await somebodyDies(path)
+  await killAnotherHolder(path)
   expect((await claimNow(second)).claims).toEqual([])
 })

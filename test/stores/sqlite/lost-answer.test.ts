@@ -38,7 +38,7 @@ test('claims an event again at once, in its first attempt, when the answer to it
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
   onTestFinished(() => open.close())
   const [inFlight] = (await admitAndClaim(open, [sample({ message: 'a' })])).claims
-  if (inFlight === undefined) throw new Error('It was to be leased.')
+  if (inFlight === undefined) throw new Error('No event was leased.')
   toggle()
   const event = sample({ message: 'b' })
   await expect(admitAndClaim(open, [event])).rejects.toMatchObject({ code: 'store_failed' })
@@ -58,7 +58,7 @@ test('claims events again at once, in their first attempt, when the answer to a 
   onTestFinished(() => open.close())
   await admit(open, [sample({ message: 'a', at: 1 }), sample({ message: 'b', at: 2 }), sample({ message: 'c', at: 3 })])
   const [inFlight] = (await claim(open, { limit: 1 })).claims
-  if (inFlight === undefined) throw new Error('It was to be leased.')
+  if (inFlight === undefined) throw new Error('No event was leased.')
   const exclude = new Set([inFlight.messageKey])
   toggle()
   await expect(claim(open, { exclude })).rejects.toMatchObject({ code: 'store_failed' })

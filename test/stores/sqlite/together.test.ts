@@ -68,7 +68,7 @@ test('a deferrable settlement shares the next request, and goes alone without on
   const { path, open } = await opened()
   await admit(open, [sample({ message: 'a' }), sample({ message: 'b' })])
   const [a, b] = (await claim(open)).claims.map((claimed) => settlementOf(claimed, { outcome: 'done' }))
-  if (a === undefined || b === undefined) throw new Error('Two were to be claimed.')
+  if (a === undefined || b === undefined) throw new Error('Expected two claims.')
   const before = commitsIn(path)
   const settled = open.settle([a], START_MS, true)
   expect(await admit(open, [sample({ message: 'c' })])).toEqual(['new'])
@@ -83,7 +83,7 @@ test('closing the store writes deferred settlements first', async () => {
   const { path, open } = await opened()
   await admit(open, [sample({ message: 'a' })])
   const [claimed] = (await claim(open)).claims
-  if (claimed === undefined) throw new Error('One was to be claimed.')
+  if (claimed === undefined) throw new Error('Expected one claim.')
   const settled = open.settle([settlementOf(claimed, { outcome: 'done' })], START_MS, true)
   await open.close()
   expect(await settled).toEqual([true])
