@@ -12,7 +12,7 @@ const chain = (messageId: string, timestamp: number): readonly Record<string, un
 ]
 
 test.each(['memory', 'slow'])(
-  'one event of a message at a time, messages in parallel up to concurrency (%s)',
+  'runs one event of a message at a time, and messages in parallel up to concurrency (%s)',
   async (kind) => {
     const store = kind === 'slow' ? { store: slowStore() } : {}
     const { receiver, url } = await receiving({ concurrency: 3, ...store })
@@ -60,7 +60,7 @@ describe('a handler that hangs', () => {
     return { ...all, clock, signals, releases, handled, timestamp: Math.floor(clock.now() / 1_000) }
   }
 
-  test('is told by its signal and stops no one else', async () => {
+  test('is aborted by its signal and delays no other message', async () => {
     const { receiver, url, clock, signals, handled, errors, timestamp } = await hanging(2)
     for (const messageId of ['hung-1', 'hung-2', 'hung-3'])
       await post(url, callback.smsDelivery({ messageId, status: 'queued', timestamp }))
@@ -77,7 +77,7 @@ describe('a handler that hangs', () => {
     expect(await receiver.stats()).toMatchObject({ running: 1, unsettled: 3 })
   })
 
-  test('blocks its message until it settles, even past its lease, and is not run twice meanwhile', async () => {
+  test('blocks its message until it settles, even past its lease, and does not run twice meanwhile', async () => {
     const { receiver, url, clock, releases, handled, signals, timestamp } = await hanging(16)
     await post(url, callback.smsDelivery({ messageId: 'hung-1', status: 'queued', timestamp }))
     await clock.advance(0)
@@ -85,7 +85,7 @@ describe('a handler that hangs', () => {
     await clock.advance(3_600_000)
     expect(handled).toEqual([])
     expect(signals).toHaveLength(1)
-    // Others come and go, and the message stays blocked.
+    // Other messages come and go, and this message stays blocked.
     await post(url, callback.smsDelivery({ messageId: 'other' }), { timestamp: Math.floor(clock.now() / 1_000) })
     await clock.advance(0)
     expect(handled).toEqual(['other success'])
@@ -95,7 +95,7 @@ describe('a handler that hangs', () => {
     expect(await receiver.stats()).toMatchObject({ running: 0, unsettled: 0 })
   })
 
-  test('and then fails is tried again', async () => {
+  test('and then fails is retried', async () => {
     const { receiver, url, clock, releases, timestamp } = await hanging(16)
     await post(url, callback.smsDelivery({ messageId: 'hung-1', status: 'queued', timestamp }))
     await clock.advance(5_000)
@@ -107,7 +107,7 @@ describe('a handler that hangs', () => {
     expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
   })
 
-  test('leaves the handlers behind it to the next attempt, which does not run it again', async () => {
+  test('leaves the handlers after it to the next attempt, which does not run it again', async () => {
     const { receiver, url, clock, releases, timestamp, signals } = await hanging(16)
     const attempts: number[] = []
     receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
@@ -122,7 +122,7 @@ describe('a handler that hangs', () => {
   })
 })
 
-test('an event with several slow handlers is not run a second time meanwhile', async () => {
+test('an event with several slow handlers does not run a second time meanwhile', async () => {
   const clock = fakeClock()
   const { receiver, url, errors } = await receiving({ clock, handlerTimeoutMs: 60_000 })
   const calls: string[] = []

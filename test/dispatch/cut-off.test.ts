@@ -1,10 +1,10 @@
-/** What the log says of a handler that still runs when the receiver's time to close is over. */
+/** The log entry for a handler that still runs when the receiver's close deadline is over. */
 import { HandlerError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
 
-test('each handler that is cut off is reported, with its event and for how long it ran', async () => {
+test('reports each handler that is cut off, with its event and its running time', async () => {
   const { receiver, url, server } = await receiving()
   const errors: Error[] = []
   receiver.onError((error) => void errors.push(error))

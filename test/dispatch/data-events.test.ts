@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { post, receiving } from '../support/receiving.ts'
 
-/** The events that one callback to a URL of this kind becomes. */
+/** The events that one callback to a URL of this kind produces. */
 async function eventsOf(
   kind: 'received' | 'payment' | 'subscription',
   body: object,
@@ -28,7 +28,7 @@ describe('a schema', () => {
   }
 
   test.each(Object.entries(schemas))(
-    'of %s gives `data` its own form and leaves the payload as it came',
+    'of %s gives `data` its own form and leaves the payload unchanged',
     async (_, payment) => {
       expect(await eventsOf('payment', body, { schemas: { payment } })).toMatchObject([
         { type: 'payment', data: { amount: 100 }, payload: body },
@@ -43,7 +43,7 @@ describe('a schema', () => {
     const types: string[] = []
     receiver.onAny(({ type }) => {
       types.push(type)
-      if (type === 'unrecognized') throw new Error('mend the schema first')
+      if (type === 'unrecognized') throw new Error('fix the schema first')
     })
     await post(url, body)
     await receiver.drain()
@@ -57,7 +57,7 @@ describe('a schema', () => {
 })
 
 describe('a premium callback', () => {
-  test('is what subscriptionType says, and else what it says itself', async () => {
+  test('has the type that subscriptionType returns, else the type in its body', async () => {
     const subscriptionType: ReceiverOptions['subscriptionType'] = ({ code }) =>
       code === 7 ? 'consent' : code === 8 ? 'other' : undefined
     expect(await eventsOf('subscription', { code: 7, event: 'activate' }, { subscriptionType })).toMatchObject([
@@ -71,7 +71,7 @@ describe('a premium callback', () => {
     ])
   })
 
-  test('has a schema of its own type, else that of all', async () => {
+  test('uses the schema of its own type, else the schema of all types', async () => {
     const schemas = {
       'subscription.consent': z.object({ event: z.string(), own: z.literal(1) }),
       subscription: z.object({ event: z.string(), all: z.literal(1) }),

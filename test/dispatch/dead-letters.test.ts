@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 
-/** A receiver whose handlers fail until `mend` is called; nothing is tried twice. */
+/** A receiver whose handlers fail until `repair` is called; every event has one attempt. */
 async function failing() {
   const clock = fakeClock()
   const receiving_ = await receiving({ clock, retry: { attempts: 1 } })
@@ -16,11 +16,11 @@ async function failing() {
     const status = 'status' in event ? event.status : type === 'late' ? event.report.status : undefined
     handled.push({ type, status, attempt, replay })
   })
-  const mend = (): void => void (broken = false)
-  return { ...receiving_, clock, handled, mend }
+  const repair = (): void => void (broken = false)
+  return { ...receiving_, clock, handled, repair }
 }
 
-test('an event that failed in every attempt is kept with its error, and told to onError', async () => {
+test('keeps an event that failed in every attempt with its error, and notifies onError', async () => {
   const { receiver, url, clock, errors } = await failing()
   await post(url, callback.smsDelivery({ messageId: 'one' }))
   await clock.advance(0)
@@ -44,7 +44,7 @@ test('an event that failed in every attempt is kept with its error, and told to 
   ])
 })
 
-test('one is found by its id, whatever page it would be on, and nothing is for an id that is none', async () => {
+test('finds a dead letter by its id, whatever page it is on, and nothing for an invalid id', async () => {
   const { receiver, url, clock } = await failing()
   for (let n = 0; n < 103; n += 1) await post(url, callback.smsDelivery({ messageId: `m-${n}` }))
   await clock.advance(0)
@@ -55,12 +55,12 @@ test('one is found by its id, whatever page it would be on, and nothing is for a
 })
 
 describe('replay', () => {
-  test('waits for what runs of its message', async () => {
-    const { receiver, url, clock, handled, mend } = await failing()
+  test('waits for the running event of its message', async () => {
+    const { receiver, url, clock, handled, repair } = await failing()
     const timestamp = Math.floor(clock.now() / 1_000)
     await post(url, callback.smsDelivery({ messageId: 'one', status: 'queued', timestamp }))
     await clock.advance(0)
-    mend()
+    repair()
     let finish = (): void => {}
     receiver.on('message.delivered', () => new Promise<void>((resolve) => (finish = resolve)))
     await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp }))
@@ -75,13 +75,13 @@ describe('replay', () => {
   })
 })
 
-test('a discarded dead letter is listed no more, and never runs again', async () => {
-  const { receiver, url, clock, handled, mend } = await failing()
+test('a discarded dead letter is no longer listed, and never runs again', async () => {
+  const { receiver, url, clock, handled, repair } = await failing()
   const report = callback.smsDelivery({ messageId: 'one' })
   await post(url, report)
   await clock.advance(0)
   const [letter] = (await receiver.deadLetters.list()).items
-  mend()
+  repair()
   expect(await receiver.deadLetters.discard(letter?.id ?? '')).toBe(true)
   expect(await receiver.deadLetters.list()).toEqual({ items: [] })
   expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(false)

@@ -1,4 +1,4 @@
-/** Settlements that a store may put off: those that nobody waits for, and no others. */
+/** Settlements that a store may defer: only those that no caller waits for. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { holdFirst, leasingReceiver } from '../support/leasing.ts'
@@ -6,7 +6,7 @@ import { atRest, letTimePass } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { leasingStore, newLeasing } from '../support/stores.ts'
 
-test('no one waits for the settlement of an event that came alone', async () => {
+test('nothing waits for the settlement of an event that came alone', async () => {
   const { receiver, leasing, send } = await leasingReceiver()
   receiver.on('message.*', () => {})
   await send('a')
@@ -32,7 +32,7 @@ test('the next event of its message waits for it', async () => {
   await expect.poll(() => handled).toHaveLength(2)
 })
 
-test('who drains waits for it', async () => {
+test('drain() waits for it', async () => {
   const leasing = newLeasing()
   const { receiver, url } = await receiving({ store: leasingStore(leasing) })
   const { handled, letGo } = holdFirst(receiver)
@@ -44,7 +44,7 @@ test('who drains waits for it', async () => {
   expect(await drained).toBe(true)
 })
 
-test('what the store gave to the handlers is in use until it is settled', async () => {
+test('a value that the store gives to handlers is in use until the settlement', async () => {
   const leasing = newLeasing()
   const { receiver, url } = await receiving({ store: leasingStore(leasing, { gives: true }) })
   receiver.on('message.*', () => {})
@@ -61,7 +61,7 @@ async function holding({ durable = false } = {}) {
   return { ...all, leasing }
 }
 
-test('what no one waits for is held back, and settled together', async () => {
+test('holds back settlements that nothing waits for, and writes them together', async () => {
   const { receiver, clock, leasing, send } = await holding()
   receiver.on('message.*', () => {})
   await send('a')
@@ -73,14 +73,14 @@ test('what no one waits for is held back, and settled together', async () => {
   expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
 })
 
-test('no more is held than there are slots', async () => {
+test('holds back no more than there are slots', async () => {
   const { receiver, leasing, send } = await holding()
   receiver.on('message.*', () => {})
   for (const name of ['a', 'b', 'c', 'd']) await send(name)
   await expect.poll(() => leasing.together).toEqual([4])
 })
 
-test('the next report of a message does not wait for what is held', async () => {
+test('the next report of a message does not wait for held settlements', async () => {
   const { receiver, url, report, leasing } = await holding()
   const handled: unknown[] = []
   receiver.on('message.*', ({ status }) => void handled.push(status))
@@ -92,7 +92,7 @@ test('the next report of a message does not wait for what is held', async () => 
   await expect.poll(() => handled).toEqual(['queued', 'success'])
 })
 
-test('who drains does not wait for what is held', async () => {
+test('drain() does not wait for held settlements', async () => {
   const { receiver, leasing, send } = await holding()
   const handled: unknown[] = []
   receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
@@ -104,7 +104,7 @@ test('who drains does not wait for what is held', async () => {
   expect(leasing.together).toEqual([1])
 })
 
-test('who closes settles what is held, and leaves none of it to others', async () => {
+test('close() writes held settlements, and leaves none of them to other workers', async () => {
   const { receiver, clock, leasing, send } = await holding({ durable: true })
   const handled: unknown[] = []
   receiver.on('message.*', ({ messageId }) => void handled.push(messageId))

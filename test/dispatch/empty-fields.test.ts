@@ -1,4 +1,4 @@
-/** What a callback leaves empty is absent from its event: nobody has to tell an empty text from none. */
+/** Empty fields of a callback are absent from its event, so handlers need not compare with an empty text. */
 import { createHash } from 'node:crypto'
 import type { ReportEvent } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
@@ -30,7 +30,7 @@ test.each([
   expect(asked).toEqual([undefined])
 })
 
-test('the identity is what it was: an empty word and none are the same event', async () => {
+test('the idempotency key is unchanged: an empty word and a missing one are the same event', async () => {
   const { receiver, url } = await receiving({}, { kind: 'status' })
   const ids: string[] = []
   receiver.on('message.*', ({ id }) => void ids.push(id))
@@ -38,7 +38,7 @@ test('the identity is what it was: an empty word and none are the same event', a
   await post(url, { ...CODE_ALONE, ...EMPTY })
   await receiver.drain()
   expect((await receiver.stats()).duplicates).toBe(1)
-  // Each field with its length before it: the word is there, and empty.
+  // Each field with its length before it: the word is included, and empty.
   const fields = `6:report7:My Shop3:m-10:2:18${`${TIMESTAMP}`.length}:${TIMESTAMP}-`
   const digest = createHash('sha256').update(fields).digest('hex')
   expect(ids).toEqual([digest.slice(0, 32)])

@@ -1,4 +1,4 @@
-/** When an event happened: by its payload, else by its signature; and nobody makes up what neither tells. */
+/** The time of an event comes from its payload, else from its signature; without both it stays unknown. */
 import type { WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -16,7 +16,7 @@ async function timing(kind: 'status' | 'payment') {
     url,
     events,
     later: (seconds: number) => void (nowMs += seconds * 1_000),
-    /** Proved by its authKey alone, which tells no time. */
+    /** Proved by its authKey alone, which has no time. */
     async unsigned(body: object): Promise<void> {
       const text = JSON.stringify({ ...body, authKey: AUTH_KEY })
       expect((await fetch(url, { method: 'POST', body: text })).status).toBe(204)
@@ -26,7 +26,7 @@ async function timing(kind: 'status' | 'payment') {
 
 const UNKNOWN = { occurredAt: undefined, timestamp: undefined, timestampSource: 'arrival' }
 
-test('where neither payload nor signature tells, only the arrival is known', async () => {
+test('without a time in payload or signature, only the arrival time is known', async () => {
   const { receiver, events, unsigned } = await timing('payment')
   await unsigned({ amount: 5 })
   await receiver.drain()
@@ -34,7 +34,7 @@ test('where neither payload nor signature tells, only the arrival is known', asy
   expect(JSON.parse(JSON.stringify(events[0]))).not.toHaveProperty('occurredAt')
 })
 
-test('the state of a message says so too, and the arrival decides over it all the same', async () => {
+test('the state of a message has no time either, and the arrival decides its order', async () => {
   const { receiver, later, unsigned } = await timing('status')
   const report = (status: string) => callback.smsDelivery({ messageId: 'm-1', status, timestamp: undefined })
   await unsigned(report('success'))

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 
-test('handlers of one event run in the order in which they were attached, each after the one before', async () => {
+test('handlers of one event run in the order of attachment, one after another', async () => {
   const { receiver, url } = await receiving()
   const calls: string[] = []
   receiver.onAny(async () => {
@@ -20,7 +20,7 @@ test('handlers of one event run in the order in which they were attached, each a
   expect(calls).toEqual(['any', 'type', 'list', 'family'])
 })
 
-test('a retry runs only those that have not succeeded', async () => {
+test('a retry runs only the handlers that have not succeeded', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock })
   const calls: string[] = []
@@ -36,7 +36,7 @@ test('a retry runs only those that have not succeeded', async () => {
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('what `on` returns takes this handler off, even between two attempts, and leaves its twin', async () => {
+test('the return value of `on` detaches this handler, even between two attempts, and leaves an identical one', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock })
   let calls = 0
@@ -59,7 +59,7 @@ test('what `on` returns takes this handler off, even between two attempts, and l
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('the context tells the attempt, carries a signal, and says that this is no replay', async () => {
+test('the context has the attempt and a signal, and says whether it is a replay', async () => {
   const { receiver, url } = await receiving()
   const contexts: unknown[] = []
   receiver.onAny((_event, context) => void contexts.push(context))
@@ -68,7 +68,7 @@ test('the context tells the attempt, carries a signal, and says that this is no 
   expect(contexts).toEqual([{ attempt: 1, replay: false, signal: expect.any(AbortSignal) as unknown }])
 })
 
-test('a family stands for all of its kinds', async () => {
+test('a family matches all of its types', async () => {
   const { receiver, url } = await receiving({}, { kind: 'subscription' })
   const types: string[] = []
   receiver.on('subscription.*', ({ type }) => void types.push(type))
@@ -87,7 +87,7 @@ test.each([
   ['payment.*', 'Did you mean "payment"?'],
   ['*.failed', 'subscription.*'],
   ['constructor', 'subscription.*'],
-])('on(%j) throws and says %s', (pattern, hint) => {
+])('on(%j) throws and suggests %s', (pattern, hint) => {
   const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
   const attach = (): unknown => Reflect.apply(receiver.on, undefined, [pattern, () => {}])
   expect(attach).toThrow(MessagingWebhooksError)
@@ -95,7 +95,7 @@ test.each([
   expect(() => void Reflect.apply(receiver.on, undefined, [['message.sent', pattern], () => {}])).toThrow(hint)
 })
 
-test('a handler that is no function is refused at once', () => {
+test('rejects a handler that is not a function at once', () => {
   const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
   expect(() => void Reflect.apply(receiver.on, undefined, ['message.sent'])).toThrow('not a function')
   expect(() => void Reflect.apply(receiver.onAny, undefined, [{}])).toThrow('not a function')

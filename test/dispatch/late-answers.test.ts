@@ -1,4 +1,4 @@
-/** A store that answers later than somebody expected it to. */
+/** A store that answers later than the receiver expects. */
 import { createReceiver, memoryStore } from 'messaging-webhooks'
 import type { OpenStore, Store } from 'messaging-webhooks/store'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 
 const AUTH_KEY = 'a-key-of-this-test'
 
-/** A store in memory that says it is durable and shared, with verbs of a test's own. */
+/** A memory store that claims to be durable and shared, with methods that a test replaces. */
 function storeWith(changed: (inner: OpenStore) => Partial<OpenStore>, durable: boolean): Store {
   const { capabilities, open } = memoryStore()
   return {
@@ -23,7 +23,7 @@ function send(receiver: ReturnType<typeof createReceiver>, messageId: string) {
   return receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
 }
 
-test('what a claim brings after close() has given it up is run by no one', async () => {
+test('does not run what a claim returns after close() abandoned it', async () => {
   let answer = (): void => {}
   let isSlow = false
   const store = storeWith(
@@ -50,7 +50,7 @@ test('what a claim brings after close() has given it up is run by no one', async
   expect(handled).toEqual([])
 })
 
-test('an attempt that is over before its admission has answered is not waited for again', async () => {
+test('does not wait again for an attempt that ended before its admission was answered', async () => {
   const store = storeWith(
     (inner) => ({
       async admit(events, nowMs) {
@@ -69,7 +69,7 @@ test('an attempt that is over before its admission has answered is not waited fo
     spool: false,
     logger: false,
     answer: 'handled',
-    // Longer than the test may take: whoever waited for it would be seen.
+    // Longer than the test may take, so waiting for it would fail the test.
     handlerTimeoutMs: 600_000,
   })
   const handled: (string | undefined)[] = []
@@ -80,14 +80,14 @@ test('an attempt that is over before its admission has answered is not waited fo
   await receiver.start()
   const first = send(receiver, 'first')
   await sleep(20)
-  // The end of the first one's attempt claims it.
+  // The end of the first attempt claims it.
   expect((await send(receiver, 'slow')).status).toBe(204)
   expect((await first).status).toBe(204)
   expect(handled).toEqual(['first', 'slow'])
   await receiver.close()
 })
 
-test('two repetitions at once are both answered when the attempt is over', async () => {
+test('answers two simultaneous repetitions when the attempt is over', async () => {
   const receiver = createReceiver({
     credentials: { authKey: AUTH_KEY },
     logger: false,

@@ -1,4 +1,4 @@
-/** More events than there are slots: quick handlers have them leased with their admission, and they wait for a slot. */
+/** More events than slots: with quick handlers, an admission leases events that then wait for a slot. */
 import { describe, expect, test } from 'vitest'
 import { atRest } from '../support/fake-clock.ts'
 import { gate } from '../support/gate.ts'
@@ -12,7 +12,7 @@ interface Given {
   readonly gives?: boolean
 }
 
-/** A receiver with a handler that a test makes slow, and that counts how many of it run. */
+/** A receiver with a handler whose duration the test sets, and that counts its concurrent runs. */
 async function burstReceiver({ durable = false, gives = false, ...options }: Given) {
   const leasing = newLeasing()
   const all = await leasingReceiver({ ...options, store: leasingStore(leasing, { durable, gives }) })
@@ -29,7 +29,7 @@ async function burstReceiver({ durable = false, gives = false, ...options }: Giv
     running.delete(messageId)
   })
 
-  /** An event alone, whose handlers take so long: what is known of their pace from then on. */
+  /** Runs one event whose handlers take this long, which sets the known pace from then on. */
   async function paced(messageId: string, ms: number): Promise<void> {
     const { handling } = runs
     runs.handling = () => new Promise((resolve) => clock.setTimer(resolve, ms))
@@ -40,7 +40,7 @@ async function burstReceiver({ durable = false, gives = false, ...options }: Giv
     runs.handling = handling
   }
 
-  /** Callbacks that arrive while one is admitted, and so are admitted together; counts begin anew. All are answered. */
+  /** Callbacks that arrive during an admission, and so are admitted together. Resets the counts; resolves when all are answered. */
   async function burst(count: number, name = 'burst'): Promise<readonly string[]> {
     const { open, opened } = gate()
     let arrived = 0
@@ -58,7 +58,7 @@ async function burstReceiver({ durable = false, gives = false, ...options }: Giv
     return ids
   }
 
-  /** Handlers stand still until the gate is opened. */
+  /** Handlers wait until the gate is opened. */
   function hold(): () => void {
     const { open, opened } = gate()
     runs.handling = () => opened
@@ -69,7 +69,7 @@ async function burstReceiver({ durable = false, gives = false, ...options }: Giv
   return { ...all, leasing, begun, running, runs, paced, burst, hold, handled }
 }
 
-test('quick handlers have all of a burst under the leases of its admission, and keep to the limit', async () => {
+test('with quick handlers, an admission leases a whole burst, and the concurrency limit holds', async () => {
   const { receiver, leasing, runs, paced, burst, handled } = await burstReceiver({ concurrency: 4 })
   await paced('first', 0)
   const ids = await burst(16)
@@ -79,7 +79,7 @@ test('quick handlers have all of a burst under the leases of its admission, and 
   expect(runs).toMatchObject({ most: 4, twice: 0 })
 })
 
-describe('how many are leased with their admission, of a burst of forty and with four slots', () => {
+describe('events leased with their admission, of a burst of forty with four slots', () => {
   test.each([
     { ms: 0, leased: 32 },
     { ms: 7, leased: 32 },
@@ -88,7 +88,7 @@ describe('how many are leased with their admission, of a burst of forty and with
     { ms: 50, leased: 8 },
     { ms: 51, leased: 4 },
     { ms: 5_000, leased: 4 },
-  ])('$leased where handlers take $ms ms', async ({ ms, leased }) => {
+  ])('$leased when handlers take $ms ms', async ({ ms, leased }) => {
     const { receiver, leasing, running, runs, paced, burst, hold, handled } = await burstReceiver({ concurrency: 4 })
     await paced('first', ms)
     const open = hold()
@@ -103,7 +103,7 @@ describe('how many are leased with their admission, of a burst of forty and with
     expect(runs).toMatchObject({ most: 4, twice: 0 })
   })
 
-  test('no more than there are slots as long as nothing is known of the handlers', async () => {
+  test('no more than there are slots while the pace of the handlers is unknown', async () => {
     const { leasing, running, burst, hold } = await burstReceiver({ concurrency: 4 })
     hold()
     await burst(40)
@@ -127,7 +127,7 @@ describe('how many are leased with their admission, of a burst of forty and with
     expect(leasing.leased).toBe(32)
   })
 
-  test('no more than there are slots where the store gives something to handlers, quick as they are', async () => {
+  test('no more than there are slots when the store gives handlers a value, however quick they are', async () => {
     const { receiver, leasing, running, paced, burst, hold, handled } = await burstReceiver({
       concurrency: 4,
       gives: true,
@@ -145,10 +145,10 @@ describe('how many are leased with their admission, of a burst of forty and with
   })
 })
 
-describe('handlers that become slow all at once', () => {
+describe('handlers that suddenly become slow', () => {
   const HANDLING_MS = 9_000
 
-  /** Two slots, eight events leased, of which four can begin early enough to end within their leases. */
+  /** Two slots and eight leased events, of which four can begin early enough to end within their leases. */
   async function turnedSlow() {
     const all = await burstReceiver({ concurrency: 2, handlerTimeoutMs: 10_000 })
     const { clock, leasing, runs, paced, burst } = all
@@ -160,7 +160,7 @@ describe('handlers that become slow all at once', () => {
     return { ...all, ids }
   }
 
-  test('are not begun for what could outlast its lease, which comes again under a new one, as the first attempt', async () => {
+  test('do not begin events that could outlast their lease; those run under a new lease, as the first attempt', async () => {
     const { receiver, clock, runs, begun, handled, ids, errors } = await turnedSlow()
     expect(begun).toHaveLength(2)
     await clock.advance(2 * HANDLING_MS)
@@ -187,7 +187,7 @@ describe('with events that wait for a slot', () => {
     return { ...all, open, ids }
   }
 
-  /** Whether a promise is still under way when everything has come to rest. */
+  /** Whether a promise is still pending when everything else is idle. */
   async function isPending(work: Promise<unknown>): Promise<boolean> {
     await atRest()
     return Promise.race([work.then(() => false), Promise.resolve(true)])
@@ -202,7 +202,7 @@ describe('with events that wait for a slot', () => {
     expect(handled()).toEqual(ids.toSorted())
   })
 
-  test.each([true, false])('close() hands them over first (durable: %s)', async (durable) => {
+  test.each([true, false])('close() dispatches them first (durable: %s)', async (durable) => {
     const { receiver, server, open, ids, handled, runs, leasing } = await waiting({ durable })
     server.close()
     server.closeIdleConnections()
@@ -215,7 +215,7 @@ describe('with events that wait for a slot', () => {
     expect(await leasing.elsewhere?.counts()).toMatchObject({ unsettled: 0 })
   })
 
-  test('close() begins none of them after its deadline, and gives them back to whoever comes next', async () => {
+  test('close() begins none of them after its deadline, and releases them', async () => {
     const { receiver, server, clock, open, begun, handled, ids, leasing } = await waiting({ durable: true })
     server.close()
     server.closeIdleConnections()
@@ -231,7 +231,7 @@ describe('with events that wait for a slot', () => {
       const found = await leasing.elsewhere?.claim(request)
       return found?.claims.map(({ record, attempt }) => `${record.report?.messageId} ${attempt}`).toSorted() ?? []
     }
-    const unbegun = ids.filter((id) => !handled().includes(id)).toSorted()
-    expect(await claimAt(clock.now())).toEqual(unbegun.map((id) => `${id} 1`))
+    const released = ids.filter((id) => !handled().includes(id)).toSorted()
+    expect(await claimAt(clock.now())).toEqual(released.map((id) => `${id} 1`))
   })
 })

@@ -1,4 +1,4 @@
-/** Events that are leased as they are admitted: order, fairness, the limit, and that nothing is left behind. */
+/** Events leased at their admission: order, fairness, the limit, and no forgotten events. */
 import { describe, expect, test } from 'vitest'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { atRest } from '../support/fake-clock.ts'
@@ -6,7 +6,7 @@ import { gate } from '../support/gate.ts'
 import { holdFirst, leasingReceiver } from '../support/leasing.ts'
 import { post } from '../support/receiving.ts'
 
-test('an event runs after its answer, under the lease of its admission, and is not claimed', async () => {
+test('an event runs after its answer, under the lease of its admission, without a claim', async () => {
   const { receiver, leasing, send } = await leasingReceiver()
   const claims = leasing.calls.claim
   const handled: string[] = []
@@ -17,7 +17,7 @@ test('an event runs after its answer, under the lease of its admission, and is n
   await expect.poll(() => receiver.stats()).toMatchObject({ taken: 1, running: 0, unsettled: 0 })
 })
 
-test('what is admitted while its message runs comes next, at once and in order', async () => {
+test('an event admitted while its message runs is next, at once and in order', async () => {
   const { receiver, url, report, leasing } = await leasingReceiver()
   const { handled, letGo } = holdFirst(receiver)
   await post(url, report('a', 'queued'))
@@ -26,25 +26,25 @@ test('what is admitted while its message runs comes next, at once and in order',
   await post(url, report('a', 'success'))
   expect(handled).toEqual(['queued'])
   letGo()
-  // The clock stands still: nothing of this waits for a timer.
+  // The clock stands still: nothing here depends on a timer.
   await expect.poll(() => handled).toEqual(['queued', 'network_failure', 'success'])
   await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
   expect(leasing.leased).toBe(1)
 })
 
-test('so does what stands in one batch with it, and before it', async () => {
+test('events of the same batch, or before it, run next too', async () => {
   const { receiver, server, url, report, leasing, send } = await leasingReceiver()
   const { open, opened } = gate()
-  const { open: letGo, opened: letGone } = gate()
+  const { open: release, opened: released } = gate()
   const handled: string[] = []
   receiver.on('message.*', async ({ messageId, status }) => {
     if (messageId === 'a') handled.push(String(status))
-    if (messageId === 'a') await letGone
+    if (messageId === 'a') await released
   })
   let arrived = 0
   server.on('request', () => (arrived += 1))
   leasing.before = () => opened
-  // One is under way, so that the next two go together.
+  // One admission is in flight, so the next two share a batch.
   const answers: Promise<unknown>[] = []
   for (const begin of [
     () => send('b'),
@@ -58,12 +58,12 @@ test('so does what stands in one batch with it, and before it', async () => {
   open()
   await Promise.all(answers)
   await expect.poll(() => handled).toEqual(['queued'])
-  letGo()
-  // The clock stands still: nothing of this waits for a timer.
+  release()
+  // The clock stands still: nothing here depends on a timer.
   await expect.poll(() => handled).toEqual(['queued', 'success'])
 })
 
-test('while a backlog waits, older events go first', async () => {
+test('older events go first while there is a backlog', async () => {
   const { receiver, leasing, send } = await leasingReceiver({ concurrency: 1 })
   const { open, opened } = gate()
   const handled: string[] = []
@@ -80,15 +80,15 @@ test('while a backlog waits, older events go first', async () => {
   expect(await receiver.drain()).toBe(true)
   expect(handled.slice(0, ids.length)).toEqual(ids)
   expect(handled.toSorted()).toEqual([...ids, ...later].toSorted())
-  // And with the backlog gone, what comes is leased again.
+  // Without the backlog, new events are leased at admission again.
   const { leased } = leasing
   await send('c')
   await expect.poll(() => handled.at(-1)).toBe('c')
   expect(leasing.leased).toBe(leased + 1)
 })
 
-describe('attempts that end well', () => {
-  test('share one look for what they left, and it is never left out', async () => {
+describe('successful attempts', () => {
+  test('share one search for remaining events, and never skip it', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver()
     receiver.on('message.*', () => {})
     const { claim } = leasing.calls
@@ -101,12 +101,12 @@ describe('attempts that end well', () => {
     expect(leasing.calls.claim).toBe(claim + 1)
   })
 
-  test('leave nothing behind that someone else put there meanwhile', async () => {
+  test('leave no event behind that another process admitted meanwhile', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver()
     const { handled, letGo } = holdFirst(receiver)
     await send('a')
     await expect.poll(() => handled).toHaveLength(1)
-    // Another process admits it, and nobody is told.
+    // Another process admits it, without a notification.
     const [first] = leasing.seen
     const nowMs = clock.now()
     if (first !== undefined)
@@ -119,13 +119,13 @@ describe('attempts that end well', () => {
   })
 })
 
-describe('an admission under way', () => {
-  test('that fails gives its room back', async () => {
+describe('an admission in flight', () => {
+  test('releases its capacity when it fails', async () => {
     const { receiver, leasing, send } = await leasingReceiver({ concurrency: 1 })
     const handled: string[] = []
     receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
-    leasing.before = () => Promise.reject(new Error('The store is away.'))
-    // Admitted plainly at the second try, since it may be the event that is to blame.
+    leasing.before = () => Promise.reject(new Error('The store is unavailable.'))
+    // Admitted without a lease at the second try, because the event may be the cause.
     await send('a')
     await expect.poll(() => handled).toEqual(['a'])
     leasing.before = undefined
@@ -134,7 +134,7 @@ describe('an admission under way', () => {
     expect(await receiver.drain()).toBe(true)
   })
 
-  test('that answers too late is answered 503 in time, and what it leased runs all the same, once', async () => {
+  test('that answers too late is answered 503 in time, and what it leased still runs, once', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver({ concurrency: 1, storeTimeoutMs: 500 })
     const handled: string[] = []
     receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
@@ -150,7 +150,7 @@ describe('an admission under way', () => {
     expect(await receiver.drain()).toBe(true)
   })
 
-  test('whose answer is lost leaves an event that comes when its lease has run out', async () => {
+  test('whose answer is lost leaves an event that runs when its lease has expired', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver({ handlerTimeoutMs: 1_000 })
     const handled: string[] = []
     receiver.on('message.*', ({ messageId }, { attempt }) => void handled.push(`${messageId} ${attempt}`))
@@ -162,7 +162,7 @@ describe('an admission under way', () => {
     expect(handled).toEqual(['a 2'])
   })
 
-  test('is waited for by close(), and what it leased is dispatched', async () => {
+  test('delays close(), and what it leased is dispatched', async () => {
     const { receiver, leasing, server, send } = await leasingReceiver({ clock: () => Date.now() })
     const handled: string[] = []
     receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
@@ -181,7 +181,7 @@ describe('an admission under way', () => {
   })
 })
 
-test('who drains does not look for what is due where nothing is left', async () => {
+test('drain() does not search for due events when nothing is left', async () => {
   const { receiver, leasing, clock, send } = await leasingReceiver()
   receiver.on('message.*', () => {})
   await send('a')
@@ -191,12 +191,12 @@ test('who drains does not look for what is due where nothing is left', async () 
   expect(leasing.calls.claim).toBe(claim)
 })
 
-test('who drains looks at once where something is left', async () => {
+test('drain() searches at once when something is left', async () => {
   const { receiver, leasing, clock, send } = await leasingReceiver()
   const handled: unknown[] = []
   receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
   await send('a')
-  // By another process, which nobody was told of.
+  // By another process, without a notification.
   await leasing.elsewhere?.admit([sample({ message: 'b' })], clock.now())
   expect(await receiver.drain()).toBe(true)
   expect(handled).toHaveLength(2)

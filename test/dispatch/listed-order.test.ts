@@ -1,4 +1,4 @@
-/** The order in which a message's reports are listed, where the store keeps none of settled ones. */
+/** The order in which a message's reports are listed when the store keeps no order of settled ones. */
 import type { ReportShape, ReportType } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { inOrder } from '../../src/dispatch/listed-events.ts'
@@ -17,7 +17,7 @@ const SETTLED = {
   raw: undefined,
 } as const
 
-/** Told by the signature's time alone. */
+/** The time comes from the signature alone. */
 function report(shape: ReportShape, type: ReportType, timestamp: number): StoredEvent {
   const said = { type, shape, messageId: 'm-1', channel: 'any', status: 'any' }
   const kept = { project: undefined, kind: 'status', receivedAtMs: 0, proof: 'both' } as const

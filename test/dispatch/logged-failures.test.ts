@@ -1,4 +1,4 @@
-/** What a handler threw stands in the log, without keys, whatever it was. */
+/** The log shows whatever a handler threw, without keys. */
 import { HandlerError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -10,7 +10,7 @@ afterEach(() => void vi.restoreAllMocks())
 
 class DatabaseError extends Error {}
 
-/** A handler throws it once; what the log then says of `handler_failed`. */
+/** Makes a handler throw it once; returns the log entry of `handler_failed`. */
 async function logged(thrown: unknown, body = callback.smsDelivery({ messageId: 'm-1' }), isRejected = false) {
   const { logger, of } = logging()
   const { receiver, url, errors } = await receiving({ logger, retry: { attempts: 1 } })
@@ -28,7 +28,7 @@ async function logged(thrown: unknown, body = callback.smsDelivery({ messageId: 
   return { line, death, errors, letter: items[0] }
 }
 
-test('the log says what was thrown, where, and about which event', async () => {
+test('the log shows the error, its place, and the event', async () => {
   const { line, death, errors, letter } = await logged(new DatabaseError('the table is gone'))
   const eventId = letter?.id ?? ''
   expect(line).toMatchObject({
@@ -50,7 +50,7 @@ test('the log says what was thrown, where, and about which event', async () => {
   expect(errors.map((error) => error instanceof HandlerError && error.messageId)).toEqual(['m-1', 'm-1'])
 })
 
-test('an event that is about no message has no messageId', async () => {
+test('an event without a message has no messageId', async () => {
   const { line, errors } = await logged(new Error('down'), callback.received())
   expect(line.fields).not.toHaveProperty('messageId')
   expect(errors[0]).toHaveProperty('messageId', undefined)
@@ -73,7 +73,7 @@ test.each<readonly [what: string, thrown: () => unknown, says: string]>([
   expect(letter?.error).toContain(says)
 })
 
-test('an error that is its own cause comes to an end', async () => {
+test('an error that is its own cause ends the chain', async () => {
   const error = new Error('round and round')
   error.cause = error
   expect((await logged(error)).line.fields['cause']).toMatch(/^Error: round and round( Caused by: \S+: [a-z ]+){3}$/)
@@ -90,18 +90,15 @@ const ODD: readonly (readonly [what: string, thrown: () => unknown])[] = [
   ['a long text of half addresses', () => '://a:'.repeat(100_000)],
 ]
 
-test.each(ODD)(
-  '%s, thrown or rejected with, costs no event, and is logged and kept within bounds',
-  async (_, thrown) => {
-    for (const isRejected of [false, true]) {
-      const { line, errors, letter } = await logged(thrown(), undefined, isRejected)
-      expect(line.text.length).toBeLessThan(10 * 1024)
-      expect(line.fields['cause']).toMatch(/^.{1,510}$/)
-      expect(letter?.error.length).toBeLessThan(8 * 1024 + 10)
-      expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
-    }
-  },
-)
+test.each(ODD)('%s, thrown or rejected with, costs no event, and is logged within bounds', async (_, thrown) => {
+  for (const isRejected of [false, true]) {
+    const { line, errors, letter } = await logged(thrown(), undefined, isRejected)
+    expect(line.text.length).toBeLessThan(10 * 1024)
+    expect(line.fields['cause']).toMatch(/^.{1,510}$/)
+    expect(letter?.error.length).toBeLessThan(8 * 1024 + 10)
+    expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
+  }
+})
 
 test('no key, secret or password that an error quotes is in the log', async () => {
   const quoted = `${AUTH_KEY} and ${SIGNING_SECRET} at postgres://app:hunter2@db.example/app, or ?password=hunter2`
@@ -113,7 +110,7 @@ test('no key, secret or password that an error quotes is in the log', async () =
     }
 })
 
-test('the message for onError has the text of what was thrown, and no secret of it', async () => {
+test('the message for onError has the text of the error, and no secret from it', async () => {
   const { errors, line } = await logged(new DatabaseError(`no row for ${SIGNING_SECRET}`))
   expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
   for (const { message } of errors)
@@ -121,17 +118,17 @@ test('the message for onError has the text of what was thrown, and no secret of 
   expect(line.text).toContain('Cause: DatabaseError: no row for [redacted].')
 })
 
-test('an address that only has an @ further on is left as it is', async () => {
+test('an address with an @ only further on stays unchanged', async () => {
   const text = 'GET http://localhost:8080/mail?to=someone@example.org failed'
   expect((await logged(new Error(text))).line.fields['cause']).toContain(text)
 })
 
-test('a message id is shown as a text, and not at every length', async () => {
+test('a message id is shown as text, and its length is limited', async () => {
   const { line } = await logged(new Error('down'), callback.smsDelivery({ messageId: `a"\n${'b'.repeat(10_000)}` }))
   expect(line.text).toContain(String.raw`of message "a\"\n${'b'.repeat(97)}…" (event`)
 })
 
-test('on the console it is one line for us and its own lines behind it, which no terminal obeys', async () => {
+test('on the console it takes one line plus its own lines, which contain no terminal codes', async () => {
   const error = vi.spyOn(console, 'error').mockImplementation(() => {})
   vi.spyOn(console, 'warn').mockImplementation(() => {})
   const { receiver, url } = await receiving({ logger: undefined, retry: { attempts: 1 } })

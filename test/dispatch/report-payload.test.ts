@@ -1,4 +1,4 @@
-/** The shape of a report and its payload: what `shape` says of the payload's fields is so, also of what was damaged. */
+/** The shape of a report matches its payload's fields, also after corruption. */
 import { memoryStore, type LateEvent, type ReportEvent, type ReportShape, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -24,7 +24,7 @@ function tellingField(event: ReportEvent): unknown {
   return event.shape === 'sms' ? event.payload.network : event.payload.statuses?.recipient
 }
 
-test('each of the two delivery callbacks says which one it is', async () => {
+test('each of the two delivery callbacks has its own shape', async () => {
   const { receiver, reportsOf } = await reporting()
   const events = await reportsOf(
     callback.smsDelivery({ messageId: 'm-1', network: 'carrier-a' }),
@@ -37,7 +37,7 @@ test('each of the two delivery callbacks says which one it is', async () => {
   expect(await receiver.messageState('m-2')).toMatchObject({ shape: 'chat-app' })
 })
 
-test('a report that a user reads has the shape of its fields, unless the user says another', async () => {
+test("a report read by the user's code has the shape of its fields, unless the user's code sets another", async () => {
   const shapes: (ReportShape | undefined)[] = [undefined, undefined, 'chat-app']
   const { reportsOf } = await reporting({
     readReport: ({ id }) => ({ messageId: String(id), status: 'delivered', shape: shapes.shift() }),
@@ -47,7 +47,7 @@ test('a report that a user reads has the shape of its fields, unless the user sa
   expect(events.map(({ shape }) => shape)).toEqual(['sms', 'chat-app', 'chat-app'])
 })
 
-test('a late event says which message it is about, over what, and has the report', async () => {
+test('a late event names its message and the newer report, and contains the late report', async () => {
   const { receiver, url } = await receiving({}, { kind: 'status' })
   const late: LateEvent[] = []
   receiver.on('late', (event) => void late.push(event))
@@ -63,7 +63,7 @@ test('a late event says which message it is about, over what, and has the report
   expect(event?.payload).toEqual(event?.report.payload)
 })
 
-/** What is kept of an event reads as something else by the time it is handed over. */
+/** The stored event is unreadable by the time it is dispatched. */
 function damagingStore(raw: Buffer): Store {
   const { capabilities, open } = memoryStore()
   return {
@@ -81,10 +81,13 @@ function damagingStore(raw: Buffer): Store {
   }
 }
 
-test.each(['{', '[1]', '"text"', 'null', ''])('of damaged bytes (%s) the payload is an empty object', async (left) => {
-  const { reportsOf } = await reporting({ store: damagingStore(Buffer.from(left)) })
-  const [event] = await reportsOf(callback.smsDelivery({ messageId: 'm-1' }))
-  expect(event).toMatchObject({ type: 'message.delivered', messageId: 'm-1', payload: {} })
-  expect(event?.payload).toEqual({})
-  expect(event && tellingField(event)).toBeUndefined()
-})
+test.each(['{', '[1]', '"text"', 'null', ''])(
+  'with damaged bytes (%s) the payload is an empty object',
+  async (left) => {
+    const { reportsOf } = await reporting({ store: damagingStore(Buffer.from(left)) })
+    const [event] = await reportsOf(callback.smsDelivery({ messageId: 'm-1' }))
+    expect(event).toMatchObject({ type: 'message.delivered', messageId: 'm-1', payload: {} })
+    expect(event?.payload).toEqual({})
+    expect(event && tellingField(event)).toBeUndefined()
+  },
+)

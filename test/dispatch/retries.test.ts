@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 
-test('the delays stay below a ceiling that doubles up to maxDelayMs, and are spread below it', async () => {
+test('delays stay below a ceiling that doubles up to maxDelayMs, and are spread below it', async () => {
   const clock = fakeClock()
   const retry = { attempts: 8, initialDelayMs: 1_000, maxDelayMs: 10_000 }
   const { receiver, url } = await receiving({ clock, retry, concurrency: 100 })
@@ -32,7 +32,7 @@ test('the delays stay below a ceiling that doubles up to maxDelayMs, and are spr
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 30 })
 })
 
-test('with the defaults an event is tried fifteen times, for about an hour and a half at most', async () => {
+test('with the defaults an event has fifteen attempts within about an hour and a half at most', async () => {
   const clock = fakeClock()
   const { receiver, url, errors } = await receiving({ clock })
   let calls = 0

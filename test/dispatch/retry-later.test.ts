@@ -1,4 +1,4 @@
-/** A handler that is to be called later has not failed: its event waits in the store, and nothing else waits with it. */
+/** A handler that asks to be called later has not failed: its event waits in the store and holds no concurrency slot. */
 import { tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, HandlerError, RetryLater, type AttemptMessage } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
@@ -8,7 +8,7 @@ import { fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 
 describe.each(onEachStore)('%s', (_, makeStore) => {
-  test('it is called again at its time, and that is no attempt, no error and no dead letter', async () => {
+  test('the handler runs again at its time, without an attempt, an error or a dead letter', async () => {
     const clock = fakeClock()
     const options = { store: makeStore(), clock, concurrency: 1, retry: { attempts: 1 } }
     const { receiver, url, errors } = await receiving(options)
@@ -38,14 +38,14 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const [first = 0, second = 0, third = 0] = calls.map(([atMs]) => atMs)
     expect(second - first).toBeGreaterThanOrEqual(60_000)
     expect(third - second).toBeGreaterThanOrEqual(60_000)
-    // Whoever has succeeded is not called again.
+    // A handler that succeeded does not run again.
     expect(others).toEqual(['m', 'other'])
-    // The clock leaps, so that a store with a thread may be slow by it.
+    // The clock leaps, so a store with a thread may look slow.
     expect(errors.filter((error) => error instanceof HandlerError)).toEqual([])
     expect(await receiver.stats()).toMatchObject({ deadLetters: 0, unsettled: 0 })
   })
 
-  test('where another handler of the event fails, that counts', async () => {
+  test('a failure of another handler of the event counts', async () => {
     const clock = fakeClock()
     const { receiver, url, errors } = await receiving({ store: makeStore(), clock, retry: { attempts: 1 } })
     receiver.onAny(() => Promise.reject(new RetryLater(1_000)))
@@ -58,16 +58,16 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   })
 })
 
-test('whoever follows attempts is told that it was put off', async () => {
+test('attempt observers are notified of the postponement', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock })
   const outcomes: unknown[] = []
   const attempts = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
-  const told = (message: unknown): void => {
+  const observe = (message: unknown): void => {
     const { receiver: of, outcome, error } = message as AttemptMessage
     if (of === receiver) outcomes.push([outcome, error])
   }
-  const subscribers = { start() {}, end: told, asyncStart() {}, asyncEnd() {}, error() {} }
+  const subscribers = { start() {}, end: observe, asyncStart() {}, asyncEnd() {}, error() {} }
   attempts.subscribe(subscribers)
   onTestFinished(() => attempts.unsubscribe(subscribers))
   let calls = 0
@@ -85,7 +85,7 @@ test('whoever follows attempts is told that it was put off', async () => {
     ])
 })
 
-test('refuses a delay that is none', () => {
+test('rejects an invalid delay', () => {
   for (const delayMs of [0, -1, Number.NaN, Infinity, 2 ** 31])
     expect(() => new RetryLater(delayMs)).toThrow(/RetryLater/)
 })

@@ -1,11 +1,11 @@
-/** Roles: a receiver that only takes, and one that only hands over, on one store. */
+/** Roles: a receiver that only accepts, and one that only dispatches, on one store. */
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
 
-test('a receiver that only takes opens its store with the first request, and asks it for nothing to dispatch', async () => {
+test('a receiver that only accepts opens its store with the first request, and claims nothing', async () => {
   const lasting = await lastingStore()
   const hosts: (boolean | undefined)[] = []
   let claims = 0
@@ -34,7 +34,7 @@ test('a receiver that only takes opens its store with the first request, and ask
   expect(claims).toBe(0)
 })
 
-test('dispatch: false is refused where no one could dispatch anything, or an answer would wait for it', async () => {
+test('rejects dispatch: false when no other process could dispatch, or an answer would wait for it', async () => {
   const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   expect(() => createReceiver({ credentials, dispatch: false })).toThrow(/dispatch: false needs a store .* memory/)
   const store = await lastingStore()
@@ -43,7 +43,7 @@ test('dispatch: false is refused where no one could dispatch anything, or an ans
   )
 })
 
-test('a store that is elsewhere and has no spool is warned of once, and not where that was said to be wanted', async () => {
+test('warns once of a remote store without a spool, and not if that was configured explicitly', async () => {
   const store = await lastingStore()
   const warned = async (spool: false | undefined): Promise<readonly unknown[]> => {
     const codes: unknown[] = []

@@ -1,4 +1,4 @@
-/** A process stood still for longer than its leases: it finds out before it does anything else. */
+/** A process that was suspended for longer than its leases detects that before it does anything else. */
 import { memoryStore, type Clock, type Store } from 'messaging-webhooks'
 import type { Claim, OpenStore, Settlement } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
@@ -12,7 +12,7 @@ const LEASE_MS = 13_000
 const BEAT_MS = 250
 const CONCURRENCY = 4
 
-/** A clock that goes on while the process stands still: nothing is run meanwhile, and then what is due. */
+/** A clock that advances while the process is suspended: nothing runs meanwhile, and then what is due. */
 function stoppable() {
   const inner = fakeClock()
   let stoodMs = 0
@@ -26,7 +26,7 @@ function stoppable() {
   }
 }
 
-/** A store in memory as if others shared it, and what one of them does with it. */
+/** A memory store that other workers seem to share, and what one of them does with it. */
 function sharedStore({ shared = true, gives = false } = {}) {
   const { capabilities, open } = memoryStore()
   const seen = {
@@ -83,7 +83,7 @@ async function standing(options: { readonly shared?: boolean; readonly gives?: b
   await expect.poll(() => first.length).toBe(CONCURRENCY)
   const codes = (): readonly string[] => all.errors.map(({ code }) => code)
 
-  /** Another process takes what is due. */
+  /** Another process claims what is due. */
   async function takenElsewhere(): Promise<number> {
     const nowMs = time.clock.now()
     const request = { limit: 10, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
@@ -93,7 +93,7 @@ async function standing(options: { readonly shared?: boolean; readonly gives?: b
   return { ...all, ...time, open, first, second, seen, codes, takenElsewhere }
 }
 
-test('handlers whose leases are over are aborted at once, said once each, and nothing is settled under those leases', async () => {
+test('aborts handlers with expired leases at once, reports each once, and settles nothing under those leases', async () => {
   const { standStill, advance, open, first, second, seen, codes, takenElsewhere, receiver } = await standing()
   standStill(LEASE_MS)
   expect(await takenElsewhere()).toBe(CONCURRENCY)
@@ -101,7 +101,7 @@ test('handlers whose leases are over are aborted at once, said once each, and no
   expect(first.map(({ signal }) => signal.aborted)).toEqual(first.map(() => true))
   expect(first.map(({ signal }) => signal.reason as unknown)).toMatchObject(first.map(() => ({ code: 'lease_lost' })))
   expect(codes()).toEqual(first.map(() => 'lease_lost'))
-  // They have no slots any more, and run into their time as well.
+  // They hold no slots any more, and reach their timeout as well.
   expect(await receiver.stats()).toMatchObject({ running: 0 })
   await advance(5_000)
   open()
@@ -111,7 +111,7 @@ test('handlers whose leases are over are aborted at once, said once each, and no
   expect(codes()).toEqual(first.map(() => 'lease_lost'))
 })
 
-test('work is asked for anew: what no one has taken meanwhile runs again when its handlers have ended', async () => {
+test('claims again: what no other process claimed meanwhile runs again when its handlers have ended', async () => {
   const { standStill, advance, open, first, second, codes, receiver } = await standing()
   standStill(LEASE_MS)
   await advance(BEAT_MS)
@@ -125,7 +125,7 @@ test('work is asked for anew: what no one has taken meanwhile runs again when it
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('a handler that goes on before that was noticed does not lead to the next one', async () => {
+test('a handler that continues before the detection is not followed by the next one', async () => {
   const { standStill, advance, open, second, seen, codes, takenElsewhere } = await standing()
   standStill(LEASE_MS)
   expect(await takenElsewhere()).toBe(CONCURRENCY)
@@ -136,7 +136,7 @@ test('a handler that goes on before that was noticed does not lead to the next o
   await advance(0)
 })
 
-test('one that throws because of it is not tried again as if it had failed', async () => {
+test('a handler that throws because of it is not retried as a failure', async () => {
   const time = stoppable()
   const { store, seen } = sharedStore()
   const { receiver, url, errors } = await receiving({
@@ -159,7 +159,7 @@ test('one that throws because of it is not tried again as if it had failed', asy
   expect(await receiver.stats()).toMatchObject({ deadLetters: 0, unsettled: 1 })
 })
 
-test('what the store gave to a handler is given back', async () => {
+test('releases the value that the store gave to a handler', async () => {
   const { standStill, advance, open, seen, codes, takenElsewhere } = await standing({ gives: true })
   expect(seen.given.size).toBe(CONCURRENCY)
   standStill(LEASE_MS)
@@ -172,7 +172,7 @@ test('what the store gave to a handler is given back', async () => {
   expect(codes()).toHaveLength(CONCURRENCY)
 })
 
-test('with a store that no one shares it is nothing', async () => {
+test('a suspension has no effect with a store that is not shared', async () => {
   const { standStill, advance, open, first, second, codes, receiver } = await standing({ shared: false })
   standStill(LEASE_MS)
   await advance(BEAT_MS)
@@ -184,7 +184,7 @@ test('with a store that no one shares it is nothing', async () => {
   expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
 })
 
-test('shorter than the lease it is nothing, either', async () => {
+test('a suspension shorter than the lease has no effect either', async () => {
   const { standStill, advance, open, first, second, codes, receiver } = await standing()
   standStill(LEASE_MS - 2 * BEAT_MS)
   await advance(BEAT_MS)
@@ -196,7 +196,7 @@ test('shorter than the lease it is nothing, either', async () => {
   expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
 })
 
-test('no handler is begun where a schema took longer than the lease', async () => {
+test('begins no handler when a schema took longer than the lease', async () => {
   const time = stoppable()
   const { store, seen } = sharedStore()
   const { open, opened } = gate()
@@ -220,7 +220,7 @@ test('no handler is begun where a schema took longer than the lease', async () =
   open()
   await expect.poll(() => errors.map(({ code }) => code)).toEqual(['lease_lost'])
   await time.advance(1_000)
-  // Under a lease of its own.
+  // Under its own lease.
   expect(begun).toEqual([2])
   expect(seen.settlements.map(({ outcome }) => outcome)).toEqual(['done'])
 })

@@ -1,4 +1,4 @@
-/** A store that goes while handlers are at work: whoever listens is told once, until it has answered again. */
+/** A store that fails while handlers run: one report for each outage, until the store has answered again. */
 import type { OpenStore } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -10,10 +10,10 @@ import { gate } from '../support/gate.ts'
 const MESSAGES = 8
 
 function down(): never {
-  throw new Error('The store is away.')
+  throw new Error('The store is unavailable.')
 }
 
-test('an outage is reported once, however often it is asked for work and told of settlements, and the next one again', async () => {
+test('reports an outage once, whatever the number of claims and settlements, and the next outage again', async () => {
   const clock = fakeClock()
   const broken: Partial<Pick<OpenStore, 'claim' | 'settle'>> = {}
   const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
@@ -34,7 +34,7 @@ test('an outage is reported once, however often it is asked for work and told of
   }
 })
 
-test('a settlement that was sent before the store failed does not end the outage', async () => {
+test('a settlement sent before the store failed does not end the outage', async () => {
   const clock = fakeClock()
   let answer = (): void => {}
   const broken: Partial<Pick<OpenStore, 'claim' | 'settle'>> = {
@@ -52,7 +52,7 @@ test('a settlement that was sent before the store failed does not end the outage
   await clock.advance(0)
   expect(codes()).toEqual(['store_failed'])
   answer()
-  // The claims of this time fail, too, and are the same outage.
+  // The claims of this time fail too, and belong to the same outage.
   await clock.advance(4_000)
   expect(codes()).toEqual(['store_failed'])
 })

@@ -1,9 +1,9 @@
-/** Handlers throw anything. What they throw costs no event, no process, and is kept as a text of at most 8 KiB. */
+/** Handlers throw anything. It costs no event and no process, and is kept as a text of at most 8 KiB. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
-test('a handler that returns what only looks like a promise is waited for, or failed', async () => {
+test('awaits a return value that looks like a promise, or counts it as a failure', async () => {
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })
   const thenables: readonly unknown[] = [
     { then: (resolve: () => void) => resolve() },
@@ -32,7 +32,7 @@ test.each([
     (secret: string) =>
       `${(secret + ' ').repeat(300)}${'x'.repeat(16 * 1024 - 15 - 300 * (secret.length + 1))}${secret}`,
   ],
-])('a key or secret that an error quotes %s is not kept, nor a part of it', async (_where, quote) => {
+])('neither a key or secret that an error quotes %s is kept, nor a part of it', async (_where, quote) => {
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })
   let secret = AUTH_KEY
   receiver.onAny(() => {
@@ -49,7 +49,7 @@ test.each([
     for (const known of [AUTH_KEY, SIGNING_SECRET]) expect(error).not.toContain(known.slice(0, 8))
 })
 
-test('of two secrets of which one begins as the other, nothing is left', async () => {
+test('removes two secrets completely when one begins with the other', async () => {
   const credentials = [{ authKey: 'the-key' }, { authKey: 'the-key-and-more' }]
   const { receiver, url } = await receiving({ credentials, retry: { attempts: 1 } })
   receiver.onAny(() => {

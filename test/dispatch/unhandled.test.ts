@@ -1,4 +1,4 @@
-/** An event that nobody listens to is settled; it is counted, and the log says so, and why it probably came. */
+/** An event without a handler is settled and counted; the log reports it with the likely cause. */
 import { EVENT_TYPES, type CallbackKind, type EventType, type Receiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -30,7 +30,7 @@ async function listening(
   }
 }
 
-test('the first event of a type without a handler is logged, and no other of that type', async () => {
+test('logs the first event of a type without a handler, and no other of that type', async () => {
   const { receiver, send, unhandled } = await listening('status', {}, ({ on }) => on('message.failed', () => {}))
   await send(...[1, 2, 3].map(() => callback.smsDelivery()), callback.smsDelivery({ status: 'absent_subscriber' }))
   expect(unhandled()).toMatchObject([
@@ -42,7 +42,7 @@ test('the first event of a type without a handler is logged, and no other of tha
   expect(await receiver.stats()).toMatchObject({ taken: 5, unhandled: 4 })
 })
 
-test('every unrecognized event without a handler is logged, with its problem and id', async () => {
+test('logs every unrecognized event without a handler, with its problem and id', async () => {
   const { receiver, send, unhandled } = await listening('status')
   await send('[]', '<a/>')
   expect(unhandled()).toMatchObject([
@@ -57,7 +57,7 @@ test('every unrecognized event without a handler is logged, with its problem and
   expect(await receiver.stats()).toMatchObject({ taken: 2, unhandled: 2 })
 })
 
-test('what a handler listens to is neither logged nor counted as unhandled', async () => {
+test('an event with a handler is neither logged nor counted as unhandled', async () => {
   const { receiver, send, unhandled } = await listening('status', {}, ({ onAny }) => onAny(() => {}))
   await send('[]', callback.smsDelivery())
   expect(unhandled()).toEqual([])
@@ -156,7 +156,7 @@ describe('the likely cause', () => {
     ['a key', AUTH_KEY],
     ['a number', 12_345_678_901],
     ['an object', { a: 1 }],
-  ])('%s in place of a status word or network is not quoted', async (_what, word) => {
+  ])('does not quote %s in place of a status word or network', async (_what, word) => {
     const { send, unhandled } = await listening('status')
     await send(
       { ...callback.smsDelivery(), status: word, network: word },
@@ -170,7 +170,7 @@ describe('the likely cause', () => {
   })
 })
 
-test('a late report without a handler says what late is', async () => {
+test('a late report without a handler explains "late"', async () => {
   const { receiver, send, unhandled } = await listening('status', {}, ({ on }) => on('message.*', () => {}))
   const timestamp = Math.floor(Date.now() / 1_000)
   await send(callback.smsDelivery({ messageId: 'm', timestamp }))
@@ -181,7 +181,7 @@ test('a late report without a handler says what late is', async () => {
 })
 
 describe('stats().byType', () => {
-  test('has every type, and counts what is accepted, without duplicates', async () => {
+  test('has every type, and counts accepted events without duplicates', async () => {
     const { receiver, url } = await listening(NO_KIND, { dispatch: true })
     const report = callback.smsDelivery()
     for (const body of [report, report, callback.smsDelivery({ status: 'network_failure' }), '[]'])

@@ -1,4 +1,4 @@
-/** The authKey: of another type, in another place, in another spelling. The numbers are those of the hazard list. */
+/** The authKey with another type, in another place, in another spelling. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { hazards, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
@@ -14,7 +14,7 @@ function unsigned(name: string, fields: object, outcome: Outcome, more: Partial<
   return { name, send: ({ url }) => postUnsigned(url, reportText(fields)), outcome, ...more }
 }
 
-/** An unsigned report with this JSON text put in behind its opening brace. */
+/** An unsigned report with this JSON text inserted after its opening brace. */
 function inserted(name: string, text: string, outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
   return { name, send: ({ url }) => postUnsigned(url, reportText().replace('{', `{${text},`)), outcome, ...more }
 }
@@ -75,7 +75,7 @@ hazards([
   inserted('white space round the colon', `"authKey"\t:\r\n ${key}`, BY_KEY),
   inserted('a name that ends in it', `"no\\"authKey":${key}`, MISSING),
   {
-    name: 'a signed body shows no authKey, not even one that is no longer ours',
+    name: 'a signed body shows no authKey, not even one that is no longer configured',
     send: ({ url }) =>
       postSigned(url, reportText({ authKey: 'an-older-key', more: { authKey: ['older', 1, 'still'] } })),
     outcome: taken({ type: 'message.delivered', proof: 'signature' }),

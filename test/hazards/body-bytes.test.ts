@@ -1,4 +1,4 @@
-/** Bodies whose bytes are no plain JSON object. The numbers are those of the project's list of hazards. */
+/** Bodies whose bytes are not a plain JSON object. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { hazards, refused, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { AUTH_KEY } from '../support/receiving.ts'
@@ -9,7 +9,7 @@ const MARK = Buffer.of(0xef, 0xbb, 0xbf)
 const MIB = 1024 * 1024
 const timestamp = 1_760_000_000
 
-/** A body with a right signature. */
+/** A body with a valid signature. */
 function signed(name: string, body: string | Uint8Array, outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
   return { name, send: ({ url }) => postSigned(url, body), outcome, ...more }
 }
@@ -70,7 +70,7 @@ hazards([
     also: ({ handed: [event] }) => expect(event?.raw.includes(utf32(AUTH_KEY))).toBe(false),
   }),
   signed(
-    '#35 bytes that are no UTF-8 in a free field',
+    '#35 bytes that are not UTF-8 in a free field',
     withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0),
     taken({ type: 'message.delivered', payload: { note: 'a\uFFFD\uFFFDb' } }),
     {
@@ -120,7 +120,7 @@ hazards([
   ]),
   signed('an empty object', '{}', unreadable('no_message_id')),
   ...['undefined', 'NaN', "{'a':1}", '{a:1}', '{"a":1,}', '{"a":01}', '{"a":+1}', '/**/{}', '{"a":.5}', '\v{}'].map(
-    (body) => signed(`JavaScript that is no JSON: ${JSON.stringify(body)}`, body, unreadable('not_json')),
+    (body) => signed(`JavaScript that is not JSON: ${JSON.stringify(body)}`, body, unreadable('not_json')),
   ),
   signed(
     '#43 messageId twice, the last one wins',

@@ -1,4 +1,4 @@
-/** Bodies that are too large, or nearly. The numbers are those of the project's list of hazards. */
+/** Bodies that are too large, or nearly. Numbers refer to the hazard list. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { hazards, refused, serve, taken } from '../support/hazard.ts'
@@ -10,7 +10,7 @@ const TOO_LARGE = refused(413, 'body_too_large')
 const MOST = 2_000
 const small = { maxBodyBytes: MOST }
 
-/** A signed report of exactly so many bytes. */
+/** A signed report of exactly this many bytes. */
 function sized(bytes: number): string {
   const text = reportText({ filler: '' })
   return reportText({ filler: 'x'.repeat(bytes - text.length) })
@@ -71,7 +71,7 @@ hazards([
     outcome: TOO_LARGE,
   },
   {
-    name: 'a good one behind one that is too large on one connection is taken, though nobody can be told',
+    name: 'accepts a good callback behind one that is too large on the same connection, though it gets no response',
     options: small,
     async send({ url }) {
       const wire = await connect(url)

@@ -1,4 +1,4 @@
-/** Whoever is shown something may change it: what is kept of a callback, and what others are shown, stays as it was. */
+/** User code may change the objects that it gets: stored callbacks, and what other code gets, stay unchanged. */
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { unheard, untilHeard } from '../support/hostile.ts'
@@ -7,27 +7,27 @@ import { onEachStore } from '../support/each-store.ts'
 
 const failedReport = callback.smsDelivery({ messageId: 'm-1', status: 'failed', network: 'carrier-b' })
 
-/** Empties whatever it is given, bytes and lists and all that is inside. */
-function spoil(value: unknown): void {
+/** Empties the value with everything inside it, bytes and lists included. */
+function corrupt(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   if (value instanceof Uint8Array) {
     value.fill(0)
     return
   }
   if (Array.isArray(value)) {
-    for (const item of value.splice(0)) spoil(item)
+    for (const item of value.splice(0)) corrupt(item)
     return
   }
   for (const name of Object.getOwnPropertyNames(value)) {
-    spoil(Reflect.get(value, name))
-    if (Reflect.set(value, name, Symbol('spoilt'))) Reflect.deleteProperty(value, name)
+    corrupt(Reflect.get(value, name))
+    if (Reflect.set(value, name, Symbol('corrupted'))) Reflect.deleteProperty(value, name)
   }
   if (value instanceof Date) value.setTime(Number.NaN)
 }
 
 describe.each(onEachStore)('with %s', (_name, makeStore) => {
-  test('a handler that corrupts its event corrupts neither the next attempt nor what errors and others are told', async () => {
-    const nobodyHeard = unheard()
+  test('a handler that corrupts its event corrupts neither the next attempt nor what errors and other handlers receive', async () => {
+    const unhandled = unheard()
     const { receiver, url, errors } = await receiving({
       store: makeStore(),
       retry: { attempts: 3, initialDelayMs: 0 },
@@ -35,7 +35,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
     const shown: string[] = []
     receiver.onAny((event) => {
       shown.push(JSON.stringify(event) + event.raw.toString())
-      spoil(event)
+      corrupt(event)
       throw new Error('again')
     })
     expect((await post(url, failedReport)).status).toBe(204)
@@ -50,20 +50,20 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
 
     const [letter] = (await receiver.deadLetters.list()).items
     const before = JSON.stringify(letter?.event)
-    spoil(letter?.event)
+    corrupt(letter?.event)
     expect(JSON.stringify((await receiver.deadLetters.list()).items[0]?.event)).toBe(before)
     const latest = await receiver.messageState('m-1')
     expect(latest).toMatchObject({ type: 'message.failed', failure: { resend: false } })
-    spoil(latest)
+    corrupt(latest)
     expect(await receiver.messageState('m-1')).toMatchObject({ type: 'message.failed', failure: { resend: false } })
     expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(true)
     await expect.poll(() => shown.length, { timeout: 30_000 }).toBe(6)
     expect(new Set(shown).size).toBe(1)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
-  test('dedupeKey may corrupt what it is shown, then and later', async () => {
+  test('dedupeKey may corrupt its argument, then and later', async () => {
     const seen: { readonly raw: Buffer }[] = []
     const { receiver, url } = await receiving({
       store: makeStore(),
@@ -86,30 +86,30 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
   })
 })
 
-test('what quarantine shows of a request may be corrupted, and the right key still proves it', async () => {
+test('what quarantine lists of a request may be corrupted, and the right key still proves it', async () => {
   let known = false
   const { receiver, url } = await receiving({
     credentials: () => (known ? { signingSecret: 'signing-secret-of-the-tests' } : undefined),
   })
-  const handed: unknown[] = []
-  receiver.onAny(({ payload }) => void handed.push(payload))
+  const dispatched: unknown[] = []
+  receiver.onAny(({ payload }) => void dispatched.push(payload))
   expect((await post(url, failedReport)).status).toBe(401)
   const { items } = await receiver.quarantine.list({ reveal: true })
   expect(items).toHaveLength(1)
-  spoil(items)
+  corrupt(items)
   known = true
   await expect.poll(() => receiver.quarantine.reverify(), { timeout: 30_000 }).toMatchObject({ admitted: 1 })
   await receiver.drain()
-  expect(handed).toEqual([failedReport])
+  expect(dispatched).toEqual([failedReport])
 })
 
-test('a handler of onError may corrupt the error, and the others of the same event are told apart', async () => {
-  const nobodyHeard = unheard()
+test('a handler of onError may corrupt the error, and other errors of the same event are unaffected', async () => {
+  const unhandled = unheard()
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })
   const codes: unknown[] = []
   receiver.onError((error) => {
     codes.push(error.code)
-    spoil(error)
+    corrupt(error)
   })
   receiver.onAny(() => {
     throw new Error('once')
@@ -121,5 +121,5 @@ test('a handler of onError may corrupt the error, and the others of the same eve
     { error: expect.any(String) as string, attempts: 1 },
   ])
   await untilHeard()
-  expect(nobodyHeard).toEqual([])
+  expect(unhandled).toEqual([])
 })

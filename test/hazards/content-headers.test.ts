@@ -1,4 +1,4 @@
-/** Headers that say what the body is, rightly or wrongly. The numbers are those of the project's list of hazards. */
+/** Headers that describe the body, rightly or wrongly. Numbers refer to the hazard list. */
 import { brotliCompressSync, zstdCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'vitest'
 import { hazards, refused, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
@@ -45,12 +45,12 @@ hazards([
     send: ({ url }) => postUnsigned(url, gzipSync(Buffer.alloc(100_000_000)), { 'content-encoding': 'gzip' }),
     outcome: COMPRESSED,
   },
-  encoded('#59 gzip that is announced and not there', 'gzip', reportText(), unreadable('content_encoding')),
+  encoded('#59 gzip in the header but not in the body', 'gzip', reportText(), unreadable('content_encoding')),
   encoded('#59 gzip in capitals and blanks', ' GZIP ', gzipSync(reportText()), unreadable('content_encoding')),
   encoded('#59 gzip twice', 'gzip, gzip', gzipSync(gzipSync(reportText())), unreadable('content_encoding')),
-  encoded('#59 an encoding that nobody knows', 'rot13', reportText(), unreadable('content_encoding')),
+  encoded('#59 an unknown encoding', 'rot13', reportText(), unreadable('content_encoding')),
   {
-    name: '#59 gzip that nobody announced',
+    name: '#59 gzip without a Content-Encoding header',
     send: ({ url }) => postSigned(url, gzipSync(reportText())),
     outcome: unreadable('not_json'),
   },

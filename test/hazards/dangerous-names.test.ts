@@ -1,4 +1,4 @@
-/** Names that mean something to JavaScript. The numbers are those of the project's list of hazards. */
+/** Names that have a meaning in JavaScript. Numbers refer to the hazard list. */
 import { expect, test } from 'vitest'
 import { hazards, serve, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { postSigned, reportText } from '../support/wire.ts'
@@ -15,7 +15,7 @@ const NAMES = [
 ] as const
 const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
 
-/** A signed body: a report with this JSON text in it, behind its opening brace. */
+/** A signed report with this JSON text inserted after its opening brace. */
 function inserted(name: string, text: string, outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
   const body = reportText().replace('{', `{${text},`)
   return { name, send: ({ url }) => postSigned(url, body), outcome, ...more }
@@ -30,10 +30,10 @@ hazards([
       also: async ({ receiver }) => expect(await receiver.messageState(name)).toMatchObject({ messageId: name }),
     }),
   ]),
-  inserted('#46 a report that stands in __proto__ only is none', '', unreadable('no_message_id'), {
+  inserted('#46 a report only in __proto__ is ignored', '', unreadable('no_message_id'), {
     send: ({ url }) => postSigned(url, '{"__proto__":{"messageId":"m-1","status":"success"}}'),
   }),
-  inserted('#46 statuses that stand in __proto__ only are none', '', unreadable('no_message_id'), {
+  inserted('#46 statuses only in __proto__ are ignored', '', unreadable('no_message_id'), {
     send: ({ url }) => postSigned(url, '{"__proto__":{"statuses":{"message_id":"m","status":"sent"}}}'),
   }),
   inserted('#46 constructor.prototype', '"constructor":{"prototype":{"polluted":true}}', DELIVERED),
@@ -48,13 +48,13 @@ hazards([
     name: '#46 a subscription of type constructor',
     mount: { kind: 'subscription' },
     send: ({ url }) => postSigned(url, '{"event":"constructor","constructor":"x","__proto__":"consent"}'),
-    // The own `__proto__` is a text of the four words like any other.
+    // The body's own `__proto__` is ordinary text like the other three names.
     outcome: taken({ type: 'subscription.consent' }),
-    // The good callback of the end is no subscription either, and is handed over all the same.
+    // The good callback at the end is not a subscription either, and is still dispatched.
   },
 ])
 
-test('#46 nothing of a body reaches the prototype of anything', async () => {
+test('#46 nothing in a body reaches any prototype', async () => {
   const { url, handed, receiver } = await serve()
   const before = Object.getOwnPropertyNames(Object.prototype)
   for (const name of NAMES)
@@ -66,7 +66,7 @@ test('#46 nothing of a body reaches the prototype of anything', async () => {
   for (const event of handed) {
     expect(Object.getPrototypeOf(event)).toBe(Object.prototype)
     expect(event).not.toHaveProperty('polluted')
-    // An event that looks like a promise would be waited for.
+    // A dispatcher would await an event that looks like a promise.
     expect(event).not.toHaveProperty('then')
   }
 })

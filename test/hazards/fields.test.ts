@@ -1,4 +1,4 @@
-/** Fields of another type, out of range, or missing. The numbers are those of the project's list of hazards. */
+/** Fields of another type, out of range, or missing. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { callback } from 'messaging-webhooks/testing'
 import { hazards, several, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
@@ -37,7 +37,7 @@ function written(name: string, field: string, json: string, outcome: Outcome): H
   return { name, send: ({ url }) => postSigned(url, body), outcome }
 }
 
-/** The same message id as text that JSON writes as it stands. */
+/** The same message id as JSON text. */
 function withId(json: string, more = ''): string {
   return `{"messageId":${json},"status":"success","timestamp":1760000000${more}}`
 }
@@ -104,7 +104,7 @@ hazards([
     const chatApp = { messageId: undefined, status: undefined, statuses: { message_id: 'm-1', status } }
     return [
       report(`#86 status ${shown} on carrier B`, { status, network: 'b' }, ownWord(status, 'carrierB'), ON_CARRIER_B),
-      report(`#86 status ${shown} of a network that nobody named`, { status }, ownWord(status)),
+      report(`#86 status ${shown} of an unnamed network`, { status }, ownWord(status)),
       report(`#86 status ${shown} on carrier A`, { status, network: 'a' }, unreadable('unknown_status'), ON_CARRIER_A),
       report(`#86 status ${shown} of a chat-app`, chatApp, unreadable('unknown_status')),
     ]
@@ -116,7 +116,7 @@ hazards([
   ),
   ...[27, '27'].flatMap((status) => [
     report(`status ${JSON.stringify(status)} on carrier A`, { status, network: 'a' }, ABSENT, ON_CARRIER_A),
-    report(`status ${JSON.stringify(status)} of a network that nobody named`, { status }, ABSENT),
+    report(`status ${JSON.stringify(status)} of an unnamed network`, { status }, ABSENT),
   ]),
   report('#86 status that is a number, on carrier B', { status: 7, network: 'b' }, FAILED_FOR_GOOD, ON_CARRIER_B),
   report('#86 status that is a number, elsewhere', { status: 7 }, taken({ failure: UNMAPPED })),
@@ -134,7 +134,7 @@ hazards([
     taken({}, {}),
     ON_CARRIER_B,
   ),
-  report('#87 network nobody named', { network: 'carrier-z' }, taken({ network: 'carrier-z', carrier: 'carrierA' })),
+  report('#87 an unnamed network', { network: 'carrier-z' }, taken({ network: 'carrier-z', carrier: 'carrierA' })),
   report('#87 no network, a word of carrier B', { status: 'delivered' }, taken({ carrier: 'carrierB' })),
   report('#87 network that is a list', { network: ['carrier-a'] }, DELIVERED, {
     also: ({ handed: [event] }) => expect(event).not.toHaveProperty('network'),
@@ -144,7 +144,7 @@ hazards([
   report('#88 code 20 and no word', { status: '', statusCode: 20 }, unreadable('unknown_status')),
   report('#88 code 20 beside an unknown word', { status: 'x', statusCode: 20 }, ownWord('x')),
   report('#88 code as text', { status: '', statusCode: '15' }, taken({ type: 'message.delivered', statusCode: 15 })),
-  report('#88 code as text with a nought before it', { status: '', statusCode: '015' }, taken({ statusCode: 15 })),
+  report('#88 code as text with a leading zero', { status: '', statusCode: '015' }, taken({ statusCode: 15 })),
   ...[15.5, '15.5', '١٥', '0x0f', ' 15', true, [15], {}, null].map((statusCode) =>
     report(`#88 code ${JSON.stringify(statusCode)} and no word`, { status: '', statusCode }, unreadable('no_status')),
   ),
@@ -196,7 +196,7 @@ hazards([
       ...unreadable('unknown_status'),
     },
   ),
-  report('fields that nobody knows', { weather: 'fine', more: { of: ['it'] } }, DELIVERED),
+  report('unknown fields', { weather: 'fine', more: { of: ['it'] } }, DELIVERED),
   report('no project, no channel, no network', { project: undefined, channel: undefined }, DELIVERED),
   report('channel that is a number', { channel: 1 }, DELIVERED),
 ])

@@ -1,4 +1,4 @@
-/** Requests that anyone can forge, made to cost much. The numbers are those of the project's list of hazards. */
+/** Requests that anyone can forge, made as expensive as possible. Numbers refer to the hazard list. */
 import { expect, test } from 'vitest'
 import { hazards, refused, serve, unreadable, type HazardCase } from '../support/hazard.ts'
 import { AUTH_KEY } from '../support/receiving.ts'
@@ -11,7 +11,7 @@ function nested(depth: number, open = '[', close = ']'): string {
   return `{"messageId":"m-1","status":"success","deep":${open.repeat(depth)}${close.repeat(depth)}}`
 }
 
-/** Both ways: signed, it is authentic and kept; unsigned, it is nobody's. */
+/** Both cases: signed, it is authentic and kept; unsigned, it is not authentic. */
 function both(name: string, body: string, problem: Parameters<typeof unreadable>[0]): readonly HazardCase[] {
   return [
     { name: `${name}, signed`, send: ({ url }) => postSigned(url, body), outcome: unreadable(problem) },
@@ -41,7 +41,7 @@ hazards([
   ...both('#52 87,000 empty lists', `{"a":[${'[],'.repeat(87_000)}[]]}`, 'too_many_values'),
 ])
 
-/** Bodies of the largest size that is read, which nobody proved. */
+/** Bodies of the largest accepted size, without any proof. */
 const COSTLY: readonly (readonly [what: string, body: string])[] = [
   ['authKey inside authKey, many times', filled('{"authKey":')],
   ['authKey inside lists, many times', filled('{"authKey":[')],
@@ -61,7 +61,7 @@ function filled(part: string): string {
 
 test.each(COSTLY)('%s costs no more than reading it', async (_, body) => {
   const { url, handed } = await serve()
-  // Warm, so that it is the body that is measured.
+  // Warms up first, to measure the body alone.
   await postUnsigned(url, reportText())
   const before = process.cpuUsage()
   expect(await postUnsigned(url, body)).toBe(401)

@@ -1,4 +1,4 @@
-/** Requests that are framed wrongly or oddly. The numbers are those of the project's list of hazards. */
+/** Requests that are framed wrongly or unusually. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { hazards, neverReachesUs, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { chunked, connect, head, reportText, signatureOf, signedBytes, writeRaw } from '../support/wire.ts'
@@ -6,7 +6,7 @@ import { chunked, connect, head, reportText, signatureOf, signedBytes, writeRaw 
 const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
 const BODY = reportText()
 
-/** A signed request, in raw bytes, that is all right but for these header lines and this body. */
+/** A signed request, in raw bytes, that is valid except for these header lines and this body. */
 function raw(
   name: string,
   lines: readonly string[],
@@ -22,7 +22,7 @@ function raw(
   }
 }
 
-/** A refusal of Node's own: the body never reaches anybody whole. */
+/** A refusal by Node itself: the whole body reaches no handler. */
 const BROKEN = neverReachesUs(400)
 
 hazards([
@@ -45,7 +45,7 @@ hazards([
     },
   ),
   raw('#56 more bytes than announced', ['Content-Length: 5'], BODY, {
-    // Node has answered for the rest before we answer for the beginning.
+    // Node has answered the rest before the receiver answers the beginning.
     ...neverReachesUs(400),
     codes: ['signature_mismatch'],
   }),
@@ -72,8 +72,8 @@ hazards([
   ...['-1', '+5', '0x10', '1e2', '5, 5', '1 0', 'five', '99999999999999999999999'].map((length) =>
     raw(`#57 Content-Length: ${length}`, [`Content-Length: ${length}`], BODY, BROKEN),
   ),
-  raw('#57 a chunk size that is no number', ['Transfer-Encoding: chunked'], `xyz\r\n${BODY}\r\n0\r\n\r\n`, BROKEN, {
-    // Node answers, and tells the receiver that the body broke off.
+  raw('#57 a chunk size that is not a number', ['Transfer-Encoding: chunked'], `xyz\r\n${BODY}\r\n0\r\n\r\n`, BROKEN, {
+    // Node answers, and tells the receiver that the body ended early.
     outcome: { status: 400, events: [], codes: ['body_incomplete'] },
   }),
   raw('#57 a chunk longer than its size', ['Transfer-Encoding: chunked'], `5\r\n${BODY}\r\n0\r\n\r\n`, BROKEN, {

@@ -1,4 +1,4 @@
-/** Functions that users hand in throw and reject with anything: no callback is lost, and no other one hears of it. */
+/** User functions throw and reject with anything: no callback is lost, and no other callback is affected. */
 import { inspect } from 'node:util'
 import type { ErrorCode, MessagingWebhooksError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
@@ -8,13 +8,13 @@ import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.
 
 type ReceiverOptions = Parameters<typeof receiving>[0] & object
 
-/** A function of the user's, which does what `act` does where the callback is a hostile one. */
+/** A user function that runs `act` for a hostile callback. */
 interface Hook {
   readonly name: string
   readonly options: (act: () => unknown) => ReceiverOptions
   readonly status: number
   readonly codes: readonly ErrorCode[]
-  /** What the callback comes to handlers as. */
+  /** The event type that handlers receive. */
   readonly type: string | undefined
 }
 
@@ -72,7 +72,7 @@ const HOOKS: readonly Hook[] = [
   },
   {
     name: 'logger',
-    // Whatever the reason to log: here a signature that does not hold beside an authKey that does.
+    // Any reason to log works: here an invalid signature beside a valid authKey.
     options: (act) => ({ logger: logging(act), dedupeKey: () => 7 as unknown as string }),
     status: 204,
     codes: ['dedupe_key_failed'],
@@ -95,7 +95,7 @@ const hostile = callback.subscription({ event: 'consent', project: 'Hostile' })
 describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
   describe.each(['throws', 'rejects with'])('%s', (how) => {
     test.each(THROWN)('%s', async (_what, thrown) => {
-      const nobodyHeard = unheard()
+      const unhandled = unheard()
       const act = (): unknown => {
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what is rejected with is the test
         if (how === 'rejects with') return Promise.reject(thrown())
@@ -109,7 +109,7 @@ describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
       expect((await post(url, callback.subscription({ event: 'consent', project: 'Good' }))).status).toBe(204)
       expect(await receiver.drain()).toBe(true)
       await untilHeard()
-      expect(nobodyHeard).toEqual([])
+      expect(unhandled).toEqual([])
       expect([...new Set(errors.map(({ code }) => code))]).toEqual(codes)
       const good = { type: 'subscription.consent', project: 'Good' }
       expect(given).toMatchObject(type === undefined ? [good] : [{ type, project: 'Hostile' }, good])
@@ -119,7 +119,7 @@ describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
   })
 })
 
-/** All that is ours of an error. */
+/** Everything in the error that comes from the receiver. */
 function ours({ message, stack, detail }: MessagingWebhooksError): string {
   return [message, stack, detail].join('\n')
 }

@@ -1,4 +1,4 @@
-/** Options that are no plain values: they work, or are refused in our own words, and nothing they throw is quoted. */
+/** Options that are not plain values work or are rejected in the receiver's own words; no error quotes what they throw. */
 import { createReceiver, memoryStore, OptionsError } from 'messaging-webhooks'
 import { receiverOptions } from '../../src/receiver/options.ts'
 import { callback } from 'messaging-webhooks/testing'
@@ -27,7 +27,7 @@ function refusal(options: () => object): unknown {
   try {
     createReceiver(options() as Given)
   } catch (error) {
-    // What is not ours may be a proxy that no runner can print.
+    // A foreign value may be a proxy that no test runner can print.
     if (!isOurs(error)) return 'something of theirs'
     expect(`${error.message} ${String(error.cause)}`).not.toContain(SIGNING_SECRET)
     return error.code
@@ -56,16 +56,16 @@ describe.each(NAMES)('%s', (name) => {
     ],
     ['is a symbol', () => ({ ...others, [name]: Symbol(SIGNING_SECRET) })],
     ['is not a number', () => ({ ...others, [name]: Number.NaN })],
-    // Of whose fields all may be left out, a promise looks like none.
+    // All fields of these options are optional, so a promise looks like empty options.
     ...(['ordering', 'retry', 'schemas'].includes(name)
       ? []
       : ([['is a promise', () => ({ ...others, [name]: Promise.resolve(pair) })]] as const)),
-  ])('that %s is refused', (_what, options) => {
+  ])('rejects options where it %s', (_what, options) => {
     expect(refusal(options)).toBe('options_invalid')
   })
 })
 
-test('options that are a proxy whose every trap throws are refused', () => {
+test('rejects options that are a proxy whose every trap throws', () => {
   expect(refusal(() => hostileProxy())).toBe('options_invalid')
 })
 
@@ -94,7 +94,7 @@ test.each<readonly [string, () => Given]>([
   expect(types).toEqual(['message.delivered'])
 })
 
-test('networks and projects are what they were when the receiver was made', async () => {
+test('networks and projects keep their values from when the receiver was created', async () => {
   const networks: Record<string, 'carrierA' | 'carrierB'> = { 'carrier-b': 'carrierB' }
   const projects: Record<string, typeof pair> = { 'My Shop': pair }
   const { receiver, url } = await receiving({ projects, networks })

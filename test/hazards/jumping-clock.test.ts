@@ -1,4 +1,4 @@
-/** A clock that is set between any two readings, or tells no time: signatures are judged by it, and nothing is lost. */
+/** A clock that jumps between any two readings, or returns no time: it decides about signatures, and nothing is lost. */
 import { fakeClock } from 'messaging-webhooks/testing'
 import { callback } from 'messaging-webhooks/testing'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
@@ -12,11 +12,11 @@ import { ownFile } from '../support/own-folder.ts'
 
 const HOUR_MS = 3_600_000
 const YEAR_MS = 365 * 24 * HOUR_MS
-/** More for a longer hunt. */
+/** Set higher for a longer run. */
 const RUNS = Number(process.env['RUNS'] ?? 3)
 const POLL = { timeout: 30_000 }
 
-/** What a reading is, by the right time. */
+/** What a reading returns, given the right time. */
 type Reading = readonly [what: string, read: (nowMs: number) => unknown]
 
 const RIGHT: Reading = ['right', (nowMs) => nowMs]
@@ -44,10 +44,10 @@ const READINGS: readonly Reading[] = [
   ],
 ]
 
-/** As long as a clock leaps by a year every few readings, no lease is seen to last, and work waits for it to end. */
+/** While a clock leaps by a year every few readings, no lease appears to last, and work waits for the lease to end. */
 const MAD_READINGS = 400
 
-/** Reads one after another, from the first again after the last; the right time once it has come to its senses. */
+/** Returns the readings one after another, cyclically; the right time once the clock is correct again. */
 function reading(readings: readonly Reading[]): () => number {
   let reads = 0
   return () => {
@@ -91,7 +91,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
           },
         ),
         async (readings) => {
-          const nobodyHeard = unheard()
+          const unhandled = unheard()
           const { receiver, url } = await receiving({
             clock: FORMS[form](reading(readings)),
             store: makeStore(),
@@ -110,7 +110,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
           expect(await receiver.stats()).toMatchObject({ taken: sent.length, duplicates: 0, deadLetters: 0 })
           await receiver.close({ deadlineMs: 200 })
           await untilHeard()
-          expect(nobodyHeard).toEqual([])
+          expect(unhandled).toEqual([])
         },
       )
       await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
@@ -119,7 +119,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
 })
 
 test.each(READINGS.slice(6))(
-  'that tells %s makes no old signature fresh, and is reported once',
+  'a clock that returns %s makes no old signature valid, and is reported once',
   async (_what, read) => {
     const { url, errors } = await receiving({ clock: () => read(Date.now()) as number })
     const timestamp = Math.floor(Date.now() / 1_000)
@@ -129,7 +129,7 @@ test.each(READINGS.slice(6))(
   },
 )
 
-test('that is a year ahead as a callback arrives does not make its gap a year long', async () => {
+test('a clock that is a year ahead when a callback arrives does not extend its reorder wait by a year', async () => {
   let isAhead = false
   const clock = (): number => {
     const nowMs = Date.now() + (isAhead ? YEAR_MS : 0)
@@ -146,7 +146,7 @@ test('that is a year ahead as a callback arrives does not make its gap a year lo
   await expect.poll(() => given, { timeout: 30_000 }).toEqual(['message.read'])
 })
 
-test('that was ahead when a project was not known yet does not keep it unknown', async () => {
+test('a clock that was ahead when a project was still unknown does not keep it unknown', async () => {
   let aheadMs = HOUR_MS
   let known = false
   const { url } = await receiving({
@@ -160,7 +160,7 @@ test('that was ahead when a project was not known yet does not keep it unknown',
   await expect.poll(send, { timeout: 30_000 }).toBe(204)
 })
 
-test('that jumps a year ahead makes nothing old enough to be forgotten', async () => {
+test('a clock that jumps a year ahead erases nothing', async () => {
   const clock = fakeClock()
   let aheadMs = 0
   const store = sqliteStore({ path: ownFile(), retentionDays: 1, dedupeDays: 1, deadLetterDays: 1 })
@@ -188,8 +188,8 @@ test('that jumps a year ahead makes nothing old enough to be forgotten', async (
   expect(await receiver.stats()).toMatchObject({ deadLetters: 1, duplicates: 1 })
 })
 
-test('whose timers fire at once, twice, or not at all by their own doing harms no request', async () => {
-  const nobodyHeard = unheard()
+test('a clock whose timers fire at once, twice or not at all harms no request', async () => {
+  const unhandled = unheard()
   const setTimers: (((callback: () => void, delayMs: number) => () => void) | undefined)[] = [
     (callback) => {
       callback()
@@ -220,11 +220,11 @@ test('whose timers fire at once, twice, or not at all by their own doing harms n
     const given: string[] = []
     receiver.onAny(({ type }) => void given.push(type))
     const { status } = await post(url, callback.smsDelivery())
-    // Where the time for a body is over at once, the answer is that it came too late.
+    // When the body timeout fires at once, the answer is a timeout.
     expect([204, 408]).toContain(status)
     await expect.poll(() => given.length, POLL).toBe(status === 204 ? 1 : 0)
     await receiver.close({ deadlineMs: 100 })
   }
   await untilHeard()
-  expect(nobodyHeard).toEqual([])
+  expect(unhandled).toEqual([])
 })

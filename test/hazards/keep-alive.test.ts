@@ -8,7 +8,7 @@ import { connect, head, keyedText, reportText, signatureOf } from '../support/wi
 
 const ROUNDS = 200
 
-/** Good and bad requests whose bodies are read to their ends, so that the connection stays. */
+/** Good and bad requests whose bodies are read to the end, so that the connection stays open. */
 const REQUESTS: readonly (readonly [
   what: string,
   status: number,
@@ -40,7 +40,7 @@ test.each(REQUESTS)(
   },
 )
 
-test('no request warns of too many listeners', async () => {
+test('no request causes a warning about too many listeners', async () => {
   const warnings: Error[] = []
   const add = (warning: Error): void => void warnings.push(warning)
   process.on('warning', add)
@@ -54,7 +54,7 @@ test('no request warns of too many listeners', async () => {
   expect(warnings).toEqual([])
 })
 
-test('bodies that were given up do not count as being read', async () => {
+test('abandoned bodies do not count as being read', async () => {
   const { url, errors, handed, receiver } = await serve({ maxInflightBytes: 1_000, bodyTimeoutMs: 200 })
   const half = 'x'.repeat(900)
   const wires = await Promise.all(Array.from({ length: 5 }, () => connect(url)))

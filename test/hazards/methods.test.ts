@@ -1,4 +1,4 @@
-/** Requests with a method that is not POST, or not really. The numbers are those of the project's list of hazards. */
+/** Requests with a method that is not POST, or not really. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { hazards, neverReachesUs, taken, type HazardCase } from '../support/hazard.ts'
 import { head, postSigned, reportText, request, writeRaw } from '../support/wire.ts'
@@ -6,7 +6,7 @@ import { head, postSigned, reportText, request, writeRaw } from '../support/wire
 const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
 const BODY = reportText()
 
-/** Refused before anything is looked at: nobody can have meant a callback. */
+/** Rejected before anything is read: such a request cannot be a callback. */
 const NOT_ALLOWED = neverReachesUs(405)
 
 hazards([
@@ -20,17 +20,17 @@ hazards([
     outcome: NOT_ALLOWED,
   })),
   {
-    name: '#71 PUT with a right signature and a body that is never sent whole',
+    name: '#71 PUT with a valid signature and a body that is never complete',
     send: ({ url }) => writeRaw(url, `PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n{`),
     outcome: NOT_ALLOWED,
   },
   {
-    name: 'post in small letters',
+    name: 'post in lower case',
     send: ({ url }) => writeRaw(url, head().replace('POST', 'post')),
     outcome: neverReachesUs(400),
   },
   {
-    name: '#72 a method that was overridden before us',
+    name: '#72 a method that was overridden before the receiver',
     mount: {
       within: (middleware) => (incoming, response) => {
         if (incoming.headers['x-http-method-override'] !== undefined) incoming.method = 'DELETE'
@@ -41,7 +41,7 @@ hazards([
     outcome: NOT_ALLOWED,
   },
   {
-    name: '#72 the same header with nobody to heed it',
+    name: '#72 the same header without a method-override middleware',
     send: ({ url }) => postSigned(url, BODY, { 'x-http-method-override': 'DELETE' }),
     outcome: DELIVERED,
   },

@@ -1,4 +1,4 @@
-/** Applications in which something else reads or bends the request first. The numbers are those of the hazard list. */
+/** Applications that read or change the request before the receiver. Numbers refer to the hazard list. */
 import { gzipSync } from 'node:zlib'
 import type http from 'node:http'
 import connect from 'connect'
@@ -20,7 +20,7 @@ const BY_KEY = taken({ type: 'message.delivered', messageId: 'm-1', proof: 'auth
 const PARSED = refused(401, 'body_already_parsed')
 const READ = refused(401, 'body_already_read')
 
-/** The steps stand before the receiver for callbacks that ask for it; the good one of the end comes without them. */
+/** The steps run before the receiver for requests that ask for them; the good callback at the end skips them. */
 function after(...steps: readonly Step[]): Application {
   return (middleware) => {
     const application = connect()
@@ -68,7 +68,7 @@ hazards([
   signed('#73 express.json() of Express 4, signed', [express4.json()], PARSED),
   keyed('#74 express.json(), right authKey', [express.json()], reporting(BY_KEY, 'body_already_parsed')),
   keyed('#74 express.json() of Express 4, right authKey', [express4.json()], reporting(BY_KEY, 'body_already_parsed')),
-  keyed('#74 it is said once', [express.json()], reporting(BY_KEY, 'body_already_parsed'), {
+  keyed('#74 reports it once', [express.json()], reporting(BY_KEY, 'body_already_parsed'), {
     async send({ url }) {
       for (let count = 0; count < 3; count += 1) await postUnsigned(url, keyedText({ timestamp: 1_760_000_000 }), BENT)
       return 204
@@ -92,7 +92,7 @@ hazards([
     send: ({ url }) => postUnsigned(url, '', BENT),
   }),
   signed('express.text()', [express.text({ type: () => true })], DELIVERED),
-  signed('express.text(), bytes that are no UTF-8', [express.text({ type: () => true })], PARSED, {
+  signed('express.text(), bytes that are not UTF-8', [express.text({ type: () => true })], PARSED, {
     send({ url }) {
       const body = Buffer.concat([
         Buffer.from(reportText({ note: '' }).slice(0, -2)),
@@ -135,7 +135,7 @@ hazards([
       send: ({ url }) => postUnsigned(url, gzipSync(keyedText()), { ...BENT, 'content-encoding': 'gzip' }),
     },
   ),
-  signed('express.json() refuses what is no JSON before we see it', [express.json()], neverReachesUs(400), {
+  signed('express.json() rejects what is not JSON before the receiver', [express.json()], neverReachesUs(400), {
     send: ({ url }) => postSigned(url, '{', BENT),
   }),
   signed(
@@ -187,8 +187,12 @@ hazards([
   ...unwritableBodies().map(([what, body]) =>
     signed(`body that is ${what}`, [reading((incoming) => void (incoming.body = body))], PARSED),
   ),
-  signed('something read it and left nothing', [reading(() => {})], READ),
-  signed('#77 setEncoding() before us', [(incoming, _, next) => next(void incoming.setEncoding('utf8'))], READ),
+  signed('something read the body and left nothing', [reading(() => {})], READ),
+  signed(
+    '#77 setEncoding() before the receiver',
+    [(incoming, _, next) => next(void incoming.setEncoding('utf8'))],
+    READ,
+  ),
   signed(
     '#77 setEncoding() before something read it',
     [(incoming, _, next) => next(void incoming.setEncoding('utf8')), reading(() => {})],
@@ -228,7 +232,7 @@ function noBigint(_: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }
 
-/** Values that cannot be written out as JSON, or not without harm. */
+/** Values that cannot be written as JSON, or not safely. */
 function unwritableBodies(): readonly (readonly [what: string, body: object])[] {
   const circle: Record<string, unknown> = {}
   circle['circle'] = circle

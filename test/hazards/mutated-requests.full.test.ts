@@ -1,6 +1,6 @@
 /**
- * Signed requests, bent at random in head, framing and body, and written to a socket as they are. What is taken must bear
- * a digest that is right for the bytes that arrived, by a reckoning that shares nothing with the receiver's.
+ * Signed requests with random changes to head, framing and body, written to a socket byte for byte. Every accepted
+ * request must have a valid digest for the bytes that arrived, by a calculation that shares no code with the receiver.
  */
 import http from 'node:http'
 import net from 'node:net'
@@ -9,12 +9,12 @@ import { unheard, untilHeard } from '../support/hostile.ts'
 import { listen, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 import { chunked, digestOf, nowSeconds, reportText } from '../support/wire.ts'
 
-/** 100,000 for a long hunt; the seed that a failure names plays it again. */
+/** 100,000 for a long run; the seed that a failure prints repeats it. */
 const REQUESTS = Number(process.env['REQUESTS'] ?? 1_500)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const AT_ONCE = 32
 
-/** Ours, and Node's own for what never reaches anybody whole. 503 is not among them: nothing is away. */
+/** The receiver's statuses, and Node's own for requests that never arrive whole. No 503: nothing is unavailable. */
 const ANSWERS: ReadonlySet<number> = new Set([100, 204, 400, 401, 405, 408, 413, 415, 417, 431])
 
 const GOOD = { project: 'My Shop', messageId: 'good', channel: 'sms', status: 'success' }
@@ -40,7 +40,7 @@ function oneOf<T>(random: Random, items: readonly T[]): T {
   return item
 }
 
-/** What a request is made of, before it is bytes. */
+/** The parts of a request before it becomes bytes. */
 interface Draft {
   readonly lines: string[]
   readonly signature: { t: string; v1: string }
@@ -121,7 +121,7 @@ const BYTE_BENDS: readonly ((bytes: Buffer, place: number, random: Random) => Bu
   (bytes) => Buffer.concat([bytes, bytes]),
 ]
 
-/** A signed request, bent in none to three places. */
+/** A signed request with zero to three changes. */
 function draw(nth: number, random: Random): Buffer {
   const body = reportText({ messageId: `m-${nth}`, note: 'x'.repeat(below(random, 200)) })
   const t = String(nowSeconds())
@@ -155,7 +155,7 @@ function draw(nth: number, random: Random): Buffer {
   return bytes
 }
 
-/** Writes the bytes, in pieces, and ends; all that comes back until the other side has closed. */
+/** Writes the bytes in pieces and ends; returns everything received until the other side has closed. */
 function exchange(port: number, bytes: Buffer, cut: number): Promise<string> {
   return new Promise((resolve) => {
     let text = ''
@@ -171,7 +171,7 @@ function exchange(port: number, bytes: Buffer, cut: number): Promise<string> {
   })
 }
 
-/** Whether a digest of the header is right for the bytes, reckoned apart from the receiver. */
+/** Whether a digest in the header is valid for the bytes, calculated apart from the receiver. */
 function isSigned(rawHeaders: readonly string[], body: Buffer): boolean {
   const values = rawHeaders.filter(
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'x-service-signature',
@@ -189,7 +189,7 @@ test(
   `of ${REQUESTS} bent requests none that is forged is accepted (SEED=${SEED})`,
   { timeout: 1_800_000 },
   async () => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     const random = randomFrom(SEED)
     const {
       receiver,
@@ -199,10 +199,10 @@ test(
       { credentials: { signingSecret: SIGNING_SECRET }, ordering: { gapTimeoutMs: 0 } },
       { kind: 'status' },
     )
-    const handed = new Set<string>()
-    receiver.onAny((event) => void handed.add(event.raw.toString('latin1')))
+    const dispatched = new Set<string>()
+    receiver.onAny((event) => void dispatched.add(event.raw.toString('latin1')))
 
-    /** Bodies that arrived under a digest that is right for them, and those whose answer was 204. */
+    /** Bodies that arrived with a valid digest, and those answered with 204. */
     const signed = new Set<string>()
     const taken = new Set<string>()
     let answeredTaken = 0
@@ -210,7 +210,7 @@ test(
     const server = http.createServer((request, response) => {
       const chunks: Buffer[] = []
       request.on('data', (chunk: Buffer) => chunks.push(chunk))
-      // Also where the client was answered by Node, for what came behind, and is gone.
+      // Also when Node answered the client because of later bytes, and the client has gone.
       response.on('close', () => {
         const body = Buffer.concat(chunks)
         if (isSigned(request.rawHeaders, body)) signed.add(body.toString('latin1'))
@@ -246,19 +246,19 @@ test(
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
     expect(odd).toEqual([])
 
-    // The next one is taken as if nothing had been.
+    // The next request is accepted normally.
     expect((await post(plainUrl, GOOD)).status).toBe(204)
     expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
-    const good = [...handed].filter((body) => body.includes(`"${GOOD.messageId}"`))
-    expect(good.map((body) => handed.delete(body))).toEqual([true])
-    // What was answered 204 was handed over, and nothing without its digest was.
-    expect([...handed].filter((body) => !signed.has(body))).toEqual([])
-    expect([...taken].filter((body) => !handed.has(body))).toEqual([])
+    const good = [...dispatched].filter((body) => body.includes(`"${GOOD.messageId}"`))
+    expect(good.map((body) => dispatched.delete(body))).toEqual([true])
+    // Everything answered 204 was dispatched, and nothing without a valid digest was.
+    expect([...dispatched].filter((body) => !signed.has(body))).toEqual([])
+    expect([...taken].filter((body) => !dispatched.has(body))).toEqual([])
     expect((await receiver.stats()).taken).toBeGreaterThanOrEqual(answeredTaken + 1)
     for (const error of errors) expect(error.message + String(error.cause)).not.toContain(SIGNING_SECRET)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
-    // That it hunts at all: most kinds of answer came.
+    expect(unhandled).toEqual([])
+    // Proves that the changes matter: most kinds of answer occurred.
     for (const status of [204, 400, 401]) expect(statuses.get(status) ?? 0).toBeGreaterThan(0)
   },
 )

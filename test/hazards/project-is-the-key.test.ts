@@ -1,11 +1,11 @@
-/** A callback whose `project` is the authKey itself, as somebody may have pasted it into the wrong field. */
+/** A callback whose `project` is the authKey itself, as if pasted into the wrong field. */
 import { inspect } from 'node:util'
 import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, receiving } from '../support/receiving.ts'
 import { postUnsigned, reportText } from '../support/wire.ts'
 
-test('the key is neither in the event nor in the store, and a repetition is known', async () => {
+test('the key is neither in the event nor in the store, and a repetition is a duplicate', async () => {
   const store = memoryStore()
   const { receiver, url } = await receiving({ store })
   const events: WebhookEvent[] = []

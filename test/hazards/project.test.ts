@@ -1,4 +1,4 @@
-/** The project that a body names. The numbers are those of the project's list of hazards. */
+/** The project that a body names. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { hazards, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
@@ -35,7 +35,7 @@ hazards([
   keyed('its own project, by its key', {}, taken({ project: 'My Shop', proof: 'authKey' })),
   signed('#81 signed by My Shop, names the other', { project: 'Other' }, MISMATCH),
   keyed('#81 the key of My Shop, names the other', { project: 'Other' }, KEY_MISMATCH),
-  keyed('a stranger', { project: 'Nobody' }, UNKNOWN),
+  keyed('a stranger', { project: 'Unknown' }, UNKNOWN),
   {
     name: '#81 signed by My Shop, the key of the other, names the other',
     options: TWO,
@@ -101,7 +101,7 @@ hazards([
     also: () => expect(asked.filter((name) => name === 'again')).toHaveLength(1),
   },
   signed(
-    'a long name under one pair is no reason to lose it',
+    'a long name under one pair does not lose the callback',
     { project: 'x'.repeat(300) },
     taken({ project: 'x'.repeat(300) }),
     {},

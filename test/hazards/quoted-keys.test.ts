@@ -1,4 +1,4 @@
-/** A key that another field quotes, in whatever spelling of JSON, reaches no handler. */
+/** A key that another field quotes, in any JSON spelling, reaches no handler. */
 import { createReceiver, type WebhookEvent } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
 
@@ -29,7 +29,7 @@ test.each([
   expect(event?.payload).toMatchObject({ messageId: 'm', status: 'success', note: 'a\tb' })
 })
 
-test('a text without an end is looked through in linear time', async () => {
+test('searches an unterminated text in linear time', async () => {
   const receiver = createReceiver({
     credentials: { signingSecret: 'a secret of this test', authKey: KEY },
     logger: false,

@@ -1,4 +1,4 @@
-/** Handlers call back into their own receiver while they run, and wait for what it says: nothing waits for ever. */
+/** Handlers call their own receiver while they run, and await the result: no call waits for ever. */
 import { callback, fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
@@ -11,8 +11,12 @@ const POLL = { timeout: 30_000 }
 const first = (): object => callback.smsDelivery({ messageId: 'first' })
 const second = (): object => callback.smsDelivery({ messageId: 'second' })
 
-/** What a handler does to its receiver, and what it hears of it. */
-const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: string) => unknown, hears: unknown])[] = [
+/** What a handler calls on its receiver, and the result it receives. */
+const CALLS: readonly (readonly [
+  what: string,
+  call: (receiver: Receiver, id: string) => unknown,
+  receives: unknown,
+])[] = [
   [
     'latest() of its own message',
     (receiver) => receiver.messageState('first'),
@@ -35,13 +39,13 @@ const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: st
 ]
 
 describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
-  test.each(CALLS)('waits for %s', async (_what, call, hears) => {
-    const nobodyHeard = unheard()
+  test.each(CALLS)('waits for %s', async (_what, call, receives) => {
+    const unhandled = unheard()
     const { receiver, url } = await receiving({ store: makeStore() })
-    const heard: unknown[] = []
+    const received: unknown[] = []
     const given: string[] = []
     receiver.on('message.delivered', async ({ id, messageId }) => {
-      if (messageId === 'first') heard.push(await call(receiver, id))
+      if (messageId === 'first') received.push(await call(receiver, id))
       given.push(messageId)
     })
     expect((await post(url, first())).status).toBe(204)
@@ -49,16 +53,16 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect((await post(url, second())).status).toBe(204)
     expect(await receiver.drain()).toBe(true)
     expect(given).toEqual(['first', 'second'])
-    expect(heard).toEqual([hears])
+    expect(received).toEqual([receives])
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
   test.each([
     ['with a deadline', { deadlineMs: 200 }],
     ['with none', { deadlineMs: 0 }],
-  ])('waits for close() %s: it is told to stop, and what waits is not lost in silence', async (_what, options) => {
-    const nobodyHeard = unheard()
+  ])('waits for close() %s: its signal aborts, and what waits is not lost silently', async (_what, options) => {
+    const unhandled = unheard()
     const store = makeStore()
     const { receiver, url } = await receiving({ store, concurrency: 1 })
     let isClosed = false
@@ -74,14 +78,14 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect((await post(url, first())).status).toBe(204)
     await expect.poll(() => isClosed, POLL).toBe(true)
     expect(reason).toMatchObject({ code: 'receiver_closed' })
-    // A callback that comes now cannot be kept, and its answer says so.
+    // A callback that arrives now cannot be kept, and its answer says so.
     expect((await post(url, second())).status).toBe(503)
     await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
-  test('attaches and takes off handlers while one event is dispatched: they count from the next event on', async () => {
+  test('attaches and detaches handlers while one event is dispatched: the changes apply from the next event on', async () => {
     const { receiver, url } = await receiving({ store: makeStore() })
     const given: string[] = []
     let others: (() => void)[] = []
@@ -94,11 +98,11 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
       expect((await post(url, body)).status).toBe(204)
       expect(await receiver.drain()).toBe(true)
     }
-    // The one that was attached by the first is taken off while the second is dispatched, which has begun.
+    // The handler attached by the first one is detached while the second event is dispatched, which has begun.
     expect(given).toEqual(['always first', 'always second', 'attached by first'])
   })
 
-  test('takes itself off and throws: the event is tried again, and settled by those that are left', async () => {
+  test('detaches itself and throws: the event is retried, and settled by the remaining handlers', async () => {
     const { receiver, url } = await receiving({ store: makeStore(), retry: { attempts: 5, initialDelayMs: 0 } })
     let runs = 0
     const off = receiver.onAny(() => {
@@ -112,7 +116,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
   })
 
-  test('replays and gives up dead letters, its own among them', async () => {
+  test('replays and discards dead letters, its own among them', async () => {
     const { receiver, url } = await receiving({ store: makeStore(), retry: { attempts: 1 } })
     const given: string[] = []
     let cured = false
@@ -160,7 +164,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     },
   )
 
-  test("POSTs another with answer: 'handled', and there is no slot for it: the answer waits as long as a handler may run", async () => {
+  test("POSTs another with answer: 'handled' and no free slot: the answer waits as long as a handler may run", async () => {
     const { given, errors } = await postingAnother({ answer: 'handled', concurrency: 1, handlerTimeoutMs: 300 })
     expect([...given].sort()).toEqual(['first', 'second'])
     expect(errors.map(({ code }) => code)).toEqual(['handler_timeout'])
@@ -168,7 +172,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
 })
 
 describe('a handler of onError', () => {
-  test('attaches itself again while it is told: it is told once by each that was there', async () => {
+  test('attaches itself again while it is notified: each handler attached before is notified once', async () => {
     const { receiver, url } = await receiving({ retry: { attempts: 1 } })
     let told = 0
     const tell = (): void => {
@@ -186,7 +190,7 @@ describe('a handler of onError', () => {
   })
 
   test('closes the receiver, and waits for it', async () => {
-    const nobodyHeard = unheard()
+    const unhandled = unheard()
     const { receiver, url } = await receiving({ retry: { attempts: 1 } })
     let isClosed = false
     receiver.onError(async () => {
@@ -199,7 +203,7 @@ describe('a handler of onError', () => {
     expect((await post(url, first())).status).toBe(204)
     await expect.poll(() => isClosed, POLL).toBe(true)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 })
 
@@ -210,8 +214,8 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
   ['stats()', (receiver) => receiver.stats()],
   ['latest()', (receiver) => receiver.messageState('first', { project: 'My Shop' })],
 ])('%s', (_what, call) => {
-  test('that a credentials function waits for holds the request up, no longer than a look-up may take', async () => {
-    const nobodyHeard = unheard()
+  test('that a credentials function waits for delays the request no longer than a look-up may take', async () => {
+    const unhandled = unheard()
     let asked = 0
     const { receiver, url } = await receiving({
       lookupTimeoutMs: 500,
@@ -223,13 +227,13 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
     })
     expect([204, 503]).toContain((await post(url, first())).status)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
-  test('that a logger, a clock, dedupeKey and a schema call harms no one', async () => {
-    const nobodyHeard = unheard()
+  test('that a logger, a clock, dedupeKey and a schema call does no harm', async () => {
+    const unhandled = unheard()
     let isBusy = false
-    /** Not from within itself: that would be the user's own circle. */
+    /** Not from within itself: that would be the user's own loop. */
     const once = (): void => {
       if (isBusy) return
       isBusy = true
@@ -251,7 +255,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
     )
     expect([204, 503]).toContain((await post(url, callback.payment())).status)
     await untilHeard()
-    expect(nobodyHeard).toEqual([])
+    expect(unhandled).toEqual([])
   })
 })
 

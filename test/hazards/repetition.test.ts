@@ -1,4 +1,4 @@
-/** The same callback again, at once, later, and long after. The numbers are those of the project's list of hazards. */
+/** The same callback again, at once, later, and long after. Numbers refer to the hazard list. */
 import { memoryStore } from 'messaging-webhooks'
 import { expect } from 'vitest'
 import { hazards, several, taken, type HazardCase } from '../support/hazard.ts'
@@ -16,7 +16,7 @@ import {
 const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
 const AT = { timestamp: 1_760_000_000 }
 
-/** Bodies that mean the same event as one another, or do not. */
+/** Pairs of bodies that are the same event, or are not. */
 function pair(name: string, first: string, second: string, events: number, more: Partial<HazardCase> = {}): HazardCase {
   return several(name, [first, second], taken(...Array.from({ length: events }, () => ({}))), more)
 }
@@ -112,8 +112,8 @@ hazards([
   pair('a payment pending and then completed', '{"id":1,"s":"pending"}', '{"id":1,"s":"done"}', 2, {
     mount: { kind: 'payment' },
   }),
-  pair('the same bytes that nobody can read', '{"', '{"', 1),
-  pair('other bytes that nobody can read', '{"', '{"a', 2),
+  pair('the same unreadable bytes', '{"', '{"', 1),
+  pair('different unreadable bytes', '{"', '{"a', 2),
 ])
 
 /** Of a flat object of texts and numbers. */

@@ -1,4 +1,4 @@
-/** The signature header, bent in every way. The numbers are those of the project's list of hazards. */
+/** The signature header in every variation. Numbers refer to the hazard list. */
 import { expect, test } from 'vitest'
 import {
   hazards,
@@ -31,13 +31,13 @@ const STALE = refused(401, 'signature_stale')
 
 const BODY = reportText()
 
-/** What a header value is made of: this second, and the right digest for it. */
+/** The parts of a header value: the current second, and the valid digest for it. */
 interface Right {
   readonly t: number
   readonly v1: string
 }
 
-/** A case whose request is a right one but for its header. */
+/** A case whose request is valid except for its header. */
 function header(name: string, value: (right: Right) => string | readonly string[], outcome: Outcome): HazardCase {
   return {
     name,
@@ -62,7 +62,7 @@ function keyed(name: string, value: (right: Right) => string | readonly string[]
   }
 }
 
-/** The digest is right over whatever text `t` has. */
+/** The digest is valid for any text as `t`. */
 function rightOver(t: string): string {
   return `t=${t},v1=${digestOf(t, BODY)}`
 }
@@ -143,7 +143,7 @@ hazards([
     ({ t, v1 }) => `t=${t}000,v1=${v1}`,
     reporting(BY_KEY, 'signature_ignored'),
   ),
-  header('t of 12 nines is a time, and far off', () => rightOver('9'.repeat(12)), STALE),
+  header('t of 12 nines is a time far in the future', () => rightOver('9'.repeat(12)), STALE),
   // A client can only send them as bytes, and Node reads header bytes as latin1.
   header('#21 Arabic-Indic digits', () => Buffer.from('t=١٧٣٢,v1=').toString('latin1') + '0'.repeat(64), MALFORMED),
   keyed('#24 stale t, wrong digest, right authKey', ({ t, v1 }) => `t=${t - 400},v1=${v1}`, STALE),
@@ -215,7 +215,7 @@ const LINE_END_SECRET = `${SIGNING_SECRET}\n`
 
 hazards([
   {
-    name: '#30 a secret with a line end is warned of at the start',
+    name: '#30 warns at the start of a secret with a line end',
     options: {
       credentials: [{ signingSecret: LINE_END_SECRET }, { authKey: AUTH_KEY }],
       logger: listening,
@@ -225,14 +225,14 @@ hazards([
     also: () => expect(warnings[0]).toContain('white space'),
   },
   {
-    name: '#30 and it is used as it stands',
+    name: '#30 and uses it as it is',
     options: { credentials: [{ signingSecret: LINE_END_SECRET }, { authKey: AUTH_KEY }] },
     send: ({ url }) => postSigned(url, BODY, { 'x-service-signature': signatureOf(BODY, { secret: LINE_END_SECRET }) }),
     outcome: DELIVERED,
   },
 ])
 
-test('#27 2,100 headers before ours are not followed by a callback that is accepted on half of its headers', async () => {
+test('#27 after 2,100 headers before the signature, no callback is accepted on half of its headers', async () => {
   const { url, handed } = await serve()
   const many = Array.from({ length: 2_100 }, (_, index) => `a${index}:`)
   const lines = head(...many, `X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`)

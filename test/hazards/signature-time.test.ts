@@ -1,4 +1,4 @@
-/** The age of a signature, second by second. The numbers are those of the project's list of hazards. */
+/** The age of a signature, second by second. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { hazards, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { keyedText, postSigned, reportText, signatureOf } from '../support/wire.ts'
@@ -9,7 +9,7 @@ const BODY = reportText()
 
 const NOW = 1_760_000_000
 
-/** A receiver whose clock stands at a moment, and a header that is `age` seconds older. */
+/** A receiver with a fixed clock, and a header that is `age` seconds older. */
 function aged(name: string, nowMs: number, age: number, outcome: Outcome, body = BODY): HazardCase {
   return {
     name,

@@ -1,4 +1,4 @@
-/** Clients that are slow, or leave too early. The numbers are those of the project's list of hazards. */
+/** Clients that are slow, or leave too early. Numbers refer to the hazard list. */
 import { once } from 'node:events'
 import type http from 'node:http'
 import type { Middleware } from 'messaging-webhooks'
@@ -74,7 +74,7 @@ hazards([
     outcome: refused(408, 'body_too_slow'),
   },
   {
-    name: '#65 a byte now and then: the time is for all of them',
+    name: '#65 a byte now and then: the timeout covers the whole body',
     options: { bodyTimeoutMs: 200 },
     async send({ url }) {
       const wire = await connect(url)
@@ -116,7 +116,7 @@ hazards([
     outcome: refused(408, 'body_too_slow'),
   },
   {
-    name: 'a body in a thousand tiny chunks is taken',
+    name: 'a body in a thousand tiny chunks is accepted',
     async send({ url }) {
       const wire = await connect(url)
       const body = reportText({ note: 'x'.repeat(1_000 - BODY.length) })
@@ -127,7 +127,7 @@ hazards([
     outcome: DELIVERED,
   },
   {
-    name: '#66 the client goes with its last byte',
+    name: '#66 the client leaves with its last byte',
     async send({ url }) {
       const wire = await connect(url)
       const bytes = head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`) + BODY
@@ -138,7 +138,7 @@ hazards([
     outcome: { ...DELIVERED, status: undefined },
   },
   {
-    name: '#66 the client goes with its last chunk',
+    name: '#66 the client leaves with its last chunk',
     async send({ url }) {
       const wire = await connect(url)
       const bytes = head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Transfer-Encoding: chunked') + chunked(BODY, 10)
@@ -149,7 +149,7 @@ hazards([
     outcome: { ...DELIVERED, status: undefined },
   },
   {
-    name: '#66 the client goes before a slow application has called us',
+    name: '#66 the client leaves before a slow application calls the receiver',
     mount: { within: calledWhenGone },
     async send({ url, server, handed }) {
       const seen = once(server, 'request')
@@ -164,7 +164,7 @@ hazards([
     outcome: { ...DELIVERED, status: undefined },
   },
   {
-    name: '#66 the client goes with half a body before a slow application has called us',
+    name: '#66 the client leaves with half a body before a slow application calls the receiver',
     mount: { within: calledWhenGone },
     async send({ url, server, errors }) {
       const seen = once(server, 'request')

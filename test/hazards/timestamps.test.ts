@@ -1,4 +1,4 @@
-/** The `timestamp` of a payload, in every type and far out of range. The numbers are those of the project's list of hazards. */
+/** The `timestamp` of a payload, in every type and far out of range. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { hazards, several, taken, type HazardCase } from '../support/hazard.ts'
 import { digestOf, nowSeconds, postSigned, reportText } from '../support/wire.ts'

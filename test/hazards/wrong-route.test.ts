@@ -1,4 +1,4 @@
-/** Callbacks at the wrong URL, and schemas that refuse them. The numbers are those of the project's list of hazards. */
+/** Callbacks at the wrong URL, and schemas that refuse them. Numbers refer to the hazard list. */
 import { callback } from 'messaging-webhooks/testing'
 import type { CallbackSchemas } from 'messaging-webhooks'
 import { expect } from 'vitest'
@@ -37,7 +37,7 @@ function thrower(thrown: unknown): Validate {
   }
 }
 
-/** What a schema written without types may give. */
+/** What an untyped schema may return. */
 const NOTHING: never = JSON.parse('null') as never
 
 const FAILED = unreadable('schema_failed', { kind: 'payment', data: { note: 'from the body' } })
@@ -74,7 +74,12 @@ hazards([
   at(undefined, 'a payment at a URL without a kind', callback.payment(), unreadable('unknown_shape')),
   at(undefined, 'a list at a URL without a kind', '[]', unreadable('not_an_object')),
   at('payment', 'a list at the URL of payments', '[1]', unreadable('not_an_object', { kind: 'payment', data: [1] })),
-  at('payment', 'no JSON at the URL of payments', '<a/>', unreadable('not_json', { kind: 'payment', data: undefined })),
+  at(
+    'payment',
+    'not JSON at the URL of payments',
+    '<a/>',
+    unreadable('not_json', { kind: 'payment', data: undefined }),
+  ),
   at('payment', 'an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })),
   at('payment', 'an empty object at the URL of payments', '{}', taken({ type: 'payment', data: {} })),
   ...['activate', 'deactivate', 'consent', 'delivery', 'billing'].map((word) =>

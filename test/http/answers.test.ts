@@ -1,4 +1,4 @@
-/** When an answer is given: after the store, and with `answer: 'handled'` after the first attempt of the handlers. */
+/** When an answer is sent: after the store, and with `answer: 'handled'` after the first attempt of the handlers. */
 import { createServer } from 'node:http'
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
@@ -7,7 +7,7 @@ import { fakeClock } from '../support/fake-clock.ts'
 import { listen, post, receiving, withCredentials } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
 
-test('an answer has left before a handler of its event begins', async () => {
+test('sends the answer before a handler of its event begins', async () => {
   const receiver = createReceiver(withCredentials({ logger: false }))
   const seen: string[] = []
   receiver.on('message.*', ({ messageId }) => void seen.push(`handled ${messageId}`))
@@ -30,7 +30,7 @@ test('an answer has left before a handler of its event begins', async () => {
   expect(seen).toEqual(ids.flatMap((messageId) => ['answered', `handled ${messageId}`]))
 })
 
-test('with answer: handled it does, for the first attempt, and a failure is still 204', async () => {
+test('with answer: handled it waits for the first attempt, and a failure is still 204', async () => {
   const { receiver, url } = await receiving({ answer: 'handled' })
   const attempts: number[] = []
   receiver.onAny(async (_event, { attempt }) => {
@@ -51,7 +51,7 @@ test('with answer: handled a duplicate is answered at once', async () => {
   expect(calls).toBe(1)
 })
 
-test('with answer: handled a chat-app state is answered when its gap has run out', async () => {
+test('with answer: handled a chat-app state is answered after its reorder wait', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock, answer: 'handled' })
   const statuses: (string | undefined)[] = []
@@ -64,7 +64,7 @@ test('with answer: handled a chat-app state is answered when its gap has run out
   expect(statuses).toEqual(['delivered'])
 })
 
-test('with answer: handled a hung handler holds the answer up for handlerTimeoutMs at most', async () => {
+test('with answer: handled a hung handler delays the answer for handlerTimeoutMs at most', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock, answer: 'handled', handlerTimeoutMs: 5_000 })
   receiver.onAny(() => new Promise(() => {}))
@@ -74,11 +74,11 @@ test('with answer: handled a hung handler holds the answer up for handlerTimeout
   expect((await answer).status).toBe(204)
 })
 
-test('with answer: handled nothing that waits or comes while the receiver closes is held up', async () => {
+test('with answer: handled closing delays nothing that waits or arrives meanwhile', async () => {
   const ordering = { gapTimeoutMs: 60_000 }
   const { receiver, server, url } = await receiving({ answer: 'handled', ordering, store: await lastingStore() })
   await post(url, callback.smsDelivery())
-  // It waits for a gap of its message, and then for nobody.
+  // It waits out the reorder wait of its message, and then only for the close.
   const waiting = post(url, callback.chatApp({ statuses: { status: 'read' } }))
   await expect.poll(async () => (await receiver.stats()).unsettled).toBe(1)
   const closed = receiver.close()

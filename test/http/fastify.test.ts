@@ -1,4 +1,4 @@
-/** The plugin for Fastify: every adapter's cases, and what an app may do around it. */
+/** The plugin for Fastify: the cases of every adapter, and what an app may do around it. */
 import connect, { type HandleFunction } from 'connect'
 import express from 'express'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
@@ -13,7 +13,7 @@ import { gate } from '../support/gate.ts'
 
 type Prepare = (app: FastifyInstance) => void
 
-/** An app that has one path of ours, and of its own whatever `prepare` gives it. */
+/** An app with one path of the plugin, and whatever `prepare` adds. */
 function starting(prepare: Prepare = () => {}, server: FastifyServerOptions = {}) {
   return async (options: AdapterOptions): Promise<StartedAdapter> => {
     const receiver = createReceiver(options)
@@ -37,7 +37,7 @@ adapterCases('Fastify', {
   parser: { start: starting(parseAsExpressDoes), code: 'body_already_parsed', says: 'keep the bytes in `req.rawBody`' },
 })
 
-/** Parsers that would fail, the least of limits and time, and hooks that fail at every stage after the first. */
+/** Parsers that would fail, minimal limits and timeouts, and hooks that fail at every stage after the first. */
 const hostile: Prepare = (app) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(new Error('No parser.')))
@@ -113,7 +113,7 @@ describe('an app', () => {
     await expect.poll(() => told().handed.map(({ messageId }) => messageId)).toEqual(['m-1', undefined, 'any-1'])
   })
 
-  test('answers every method of its own, and no content type stands in the way', async () => {
+  test('answers every method itself, whatever the content type', async () => {
     const { url } = await serving()
     for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
       expect(await request(`${url}/status`, { method })).toMatchObject({ status: 405, headers: { allow: 'POST' } })
@@ -123,7 +123,7 @@ describe('an app', () => {
       ).toMatchObject({ status: 204 })
   })
 
-  test('is tried without a network', async () => {
+  test('works with inject, without a network', async () => {
     const { app, told } = await serving()
     expect(await app.inject({ method: 'POST', url: '/status', payload: keyedText() })).toMatchObject({
       statusCode: 204,
@@ -132,7 +132,7 @@ describe('an app', () => {
     await expect.poll(() => told().handed).toHaveLength(1)
   })
 
-  test('lends the receiver its logger', async () => {
+  test('passes its logger to the receiver', async () => {
     const lines: string[] = []
     const app = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => void lines.push(line) } } })
     const receiver = createReceiver({ ...withCredentials({}), logger: app.log })
@@ -146,7 +146,7 @@ describe('an app', () => {
 })
 
 describe('app.close()', () => {
-  test('takes what is on its way, dispatches what was taken, and closes the receiver', async () => {
+  test('accepts pending requests, dispatches what was accepted, and closes the receiver', async () => {
     const { app, receiver, url } = await serving()
     const handled: (string | undefined)[] = []
     const { open: release, opened: held } = gate()
@@ -168,21 +168,21 @@ describe('app.close()', () => {
     expect(await receiver.stats()).toMatchObject({ store: 'closed' })
   })
 
-  test('leaves the receiver open where it was told to', async () => {
+  test('leaves the receiver open if configured', async () => {
     const { app, receiver } = await serving({}, () => {}, { close: false })
     await app.close()
     expect(await receiver.stats()).toMatchObject({ store: 'up' })
   })
 })
 
-describe('refused as it is registered:', () => {
+describe('rejects at registration:', () => {
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })
   test.each<[string, object, string]>([
     ['no receiver', { status: '/status' }, 'webhooks: receiver is undefined; expected what createReceiver() returned'],
     ['no path', { receiver }, "webhooks: no path is given; expected one, such as status: '/status'."],
     ['a misspelt kind', { receiver, statuses: '/' }, 'Invalid option for webhooks: statuses. Did you mean status?'],
     [
-      'a path that is none',
+      'an invalid path',
       { receiver, status: 1 },
       "status is a number; expected a path such as '/status', or { url, proof }.",
     ],

@@ -1,4 +1,4 @@
-/** `receiverHandler` by itself: what it makes of a `Request`, and of what a platform hands over beside it. */
+/** `receiverHandler` by itself: how it reads a `Request` and the other arguments of a platform. */
 import { createReceiver, type MessagingWebhooksError } from 'messaging-webhooks'
 import { receiverHandler } from 'messaging-webhooks/fetch'
 import { callback, signCallback } from 'messaging-webhooks/testing'
@@ -24,7 +24,7 @@ function signed(body: string | ReadableStream<Uint8Array> = BODY): Request {
 test.each<[string, (request: Request) => unknown]>([
   ['was read', (request) => request.text()],
   ['is being read', (request) => request.body?.getReader()],
-])('a body that %s is refused, with the way to mend it', async (_, take) => {
+])('rejects a body that %s, and explains the fix', async (_, take) => {
   const { handle, errors } = handling()
   const request = signed()
   await take(request)
@@ -41,7 +41,7 @@ test('a clone may be read before', async () => {
   expect((await handle(request)).status).toBe(204)
 })
 
-test('a stream that stands still is let go when its time is over', async () => {
+test('stops reading a stalled stream when its timeout is over', async () => {
   const clock = fakeClock()
   const { handle } = handling({ clock, bodyTimeoutMs: 1_000 })
   let isCancelled = false
@@ -54,11 +54,11 @@ test('a stream that stands still is let go when its time is over', async () => {
   await new Promise(setImmediate)
   await clock.advance(1_000)
   expect((await answer).status).toBe(408)
-  // To cancel it would end some servers' connections before they have answered.
+  // Cancelling it would end some servers' connections before they have answered.
   expect({ isLocked: request.body?.locked, isCancelled }).toEqual({ isLocked: false, isCancelled: false })
 })
 
-test('waitUntil is called on its own object, with what ends when the handlers have been tried', async () => {
+test('calls waitUntil on its own object, with a promise that ends after the first attempt of the handlers', async () => {
   const { receiver, handle } = handling()
   const order: string[] = []
   receiver.onAny(async () => {
@@ -77,13 +77,13 @@ test('waitUntil is called on its own object, with what ends when the handlers ha
   expect({ order, count: platform.works.length }).toEqual({ order: ['answered', 'handled'], count: 1 })
 })
 
-test('whatever else a framework passes is left alone', async () => {
+test('ignores everything else that a framework passes', async () => {
   const { handle } = handling()
   for (const context of [{ params: Promise.resolve({}) }, { waitUntil: 'no function', remoteAddress: 7 }])
     expect((await handle(signed(), context)).status).toBe(204)
 })
 
-test('the address that a platform passes is the receiver’s to know', async () => {
+test('the receiver gets the address that a platform passes', async () => {
   const { receiver } = handling()
   const addresses: unknown[] = []
   const handle = receiverHandler({
@@ -96,7 +96,7 @@ test('the address that a platform passes is the receiver’s to know', async () 
   expect(addresses).toEqual(['192.0.2.7', undefined])
 })
 
-test('a policy of its own goes before the option, and a misspelt one mounts nothing', async () => {
+test("a mount's own policy overrides the option, and a misspelt one is rejected", async () => {
   expect((await handling({}, { proof: 'authKey' }).handle(signed())).status).toBe(401)
   const { receiver } = handling()
   const misspelt: object = { prof: 'signature' }

@@ -1,4 +1,4 @@
-/** Node's HTTP/2 server in its plain form: its requests look like those of HTTP/1, and lack a few things. */
+/** Node's plain HTTP/2 server: its requests look like HTTP/1 requests, and lack a few parts. */
 import { once } from 'node:events'
 import { connect, createServer } from 'node:http2'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -9,12 +9,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { withCredentials, type SomeOptions } from '../support/receiving.ts'
 
-/** Sends one request to a receiver of its own; resolves to the headers of the answer once that has ended. */
+/** Sends one request to a new receiver; resolves to the headers of the answer once that has ended. */
 async function ask(method: string, body?: string, options: SomeOptions = {}) {
   const receiver = createReceiver({ logger: false, ...withCredentials(options) })
   onTestFinished(() => receiver.close())
   const listener = receiver.middleware('status')
-  // Its types are others than those of HTTP/1; what they have in common is what is used.
+  // The types differ from those of HTTP/1; the test uses the common part.
   const server = createServer((request, response) =>
     listener(request as unknown as IncomingMessage, response as unknown as ServerResponse),
   )
@@ -33,18 +33,18 @@ async function ask(method: string, body?: string, options: SomeOptions = {}) {
   return answer
 }
 
-test('a refusal has no header of HTTP/1, of which Node would warn', async () => {
+test('a refusal has no HTTP/1 header, which would make Node warn', async () => {
   const warnings: Error[] = []
-  const heard = (warning: Error): void => void warnings.push(warning)
-  process.on('warning', heard)
-  onTestFinished(() => void process.off('warning', heard))
+  const onWarning = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
   expect(await ask('GET')).toMatchObject({ ':status': 405 })
   expect(await ask('POST', JSON.stringify(callback.smsDelivery({})))).toMatchObject({ ':status': 401 })
   await new Promise((resolve) => void setImmediate(resolve))
   expect(warnings).toEqual([])
 })
 
-test('the answer to a body that is too large ends with it, and not when its time is over', async () => {
+test('the answer to a body that is too large ends with it, not when its timeout is over', async () => {
   // No time passes.
   const options = { clock: fakeClock(), maxBodyBytes: 1_024 }
   expect(await ask('POST', 'x'.repeat(1_025), options)).toMatchObject({ ':status': 413 })

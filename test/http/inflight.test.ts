@@ -1,4 +1,4 @@
-/** Near `maxInflightBytes`: small bodies never wait, large ones wait for their turn, and who only holds room has to go. */
+/** Near `maxInflightBytes`: small bodies never wait, large ones wait for capacity, and stalled ones lose theirs. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
@@ -11,12 +11,12 @@ type Wire = Awaited<ReturnType<typeof connect>>
 const POLL = { timeout: 100_000, interval: 10 }
 const LONG_MS = 120_000
 const BODY_BYTES = 100_000
-/** Room for ten such bodies. */
+/** Capacity for ten such bodies. */
 const MAX_INFLIGHT_BYTES = 1_000_000
-/** Far more than there is room for. */
+/** Far more than the capacity. */
 const MANY = 50
 
-/** Sends so much of a large body and then nothing. */
+/** Sends this much of a large body and then nothing. */
 async function stranger(url: string, bytes: number): Promise<Wire> {
   const wire = await connect(url)
   wire.write(head(`Content-Length: ${BODY_BYTES}`), 'x'.repeat(bytes))
@@ -32,13 +32,13 @@ function largeText(messageId = 'm-1'): string {
   return keyedText({ messageId, filler: 'x'.repeat(BODY_BYTES - empty.length) })
 }
 
-/** The time stands still but where a test lets it pass, so that what happens without is no matter of luck. */
+/** The clock advances only when a test advances it, so that results do not depend on luck. */
 async function nearTheBound(options: { readonly bodyTimeoutMs?: number } = {}) {
   const clock = fakeClock()
   const service = await receiving({ clock, maxInflightBytes: MAX_INFLIGHT_BYTES, ...options })
   let requests = 0
   service.server.on('request', () => (requests += 1))
-  /** Until so many requests have begun, and what came with them was read. */
+  /** Resolves when this many requests have begun, and their data was read. */
   async function begun(count: number): Promise<void> {
     await expect.poll(() => requests, POLL).toBe(count)
     await atRest()
@@ -54,7 +54,7 @@ async function nearTheBound(options: { readonly bodyTimeoutMs?: number } = {}) {
   return { ...service, clock, begun, passTimeUntil }
 }
 
-test('small bodies do not wait for large ones that have come to a stand', { timeout: LONG_MS }, async () => {
+test('small bodies do not wait for large ones that have stalled', { timeout: LONG_MS }, async () => {
   const { url, errors } = await nearTheBound()
   await strangers(url, BODY_BYTES - 1)
   const answers = Array.from({ length: 20 }, (_, index) => postUnsigned(url, keyedText({ messageId: `m-${index}` })))
@@ -62,28 +62,24 @@ test('small bodies do not wait for large ones that have come to a stand', { time
   expect(errors).toEqual([])
 })
 
-test(
-  'a large body gets the room of those that send no more, which are answered 408',
-  { timeout: LONG_MS },
-  async () => {
-    const { url, errors, passTimeUntil } = await nearTheBound()
-    const wires = await strangers(url, BODY_BYTES - 1)
-    let answered: number | undefined
-    void postUnsigned(url, largeText()).then((status) => (answered = status))
-    await passTimeUntil(() => answered === 204 && errors.length > 0)
-    expect(errors.length).toBeLessThan(MANY)
-    for (const error of errors) {
-      expect(error).toMatchObject({ code: 'body_too_slow', status: 408 })
-      expect(error.message).toContain('maxInflightBytes')
-    }
-    const closed: string[] = []
-    for (const wire of wires) void wire.closed.then((text) => closed.push(text))
-    await expect.poll(() => closed.length, POLL).toBe(errors.length)
-    for (const text of closed) expect(text).toMatch(/^HTTP\/1.1 408 [^]*connection: close/i)
-  },
-)
+test('a large body gets the capacity of stalled ones, which are answered 408', { timeout: LONG_MS }, async () => {
+  const { url, errors, passTimeUntil } = await nearTheBound()
+  const wires = await strangers(url, BODY_BYTES - 1)
+  let answered: number | undefined
+  void postUnsigned(url, largeText()).then((status) => (answered = status))
+  await passTimeUntil(() => answered === 204 && errors.length > 0)
+  expect(errors.length).toBeLessThan(MANY)
+  for (const error of errors) {
+    expect(error).toMatchObject({ code: 'body_too_slow', status: 408 })
+    expect(error.message).toContain('maxInflightBytes')
+  }
+  const closed: string[] = []
+  for (const wire of wires) void wire.closed.then((text) => closed.push(text))
+  await expect.poll(() => closed.length, POLL).toBe(errors.length)
+  for (const text of closed) expect(text).toMatch(/^HTTP\/1.1 408 [^]*connection: close/i)
+})
 
-test('one that sends a byte now and then goes like one that sends none', { timeout: LONG_MS }, async () => {
+test('a body that sends a byte now and then loses its capacity like a stalled one', { timeout: LONG_MS }, async () => {
   const { url, errors, clock, begun } = await nearTheBound()
   const wires = await strangers(url, BODY_BYTES - 1_000)
   await begun(MANY)
@@ -98,7 +94,7 @@ test('one that sends a byte now and then goes like one that sends none', { timeo
     .toBe(true)
 })
 
-test('large bodies far beyond the bound are all taken, however they come', { timeout: LONG_MS }, async () => {
+test('accepts large bodies far beyond the limit, in whatever order they arrive', { timeout: LONG_MS }, async () => {
   const { url, errors, receiver } = await nearTheBound()
   const wires = await Promise.all(Array.from({ length: MANY }, () => connect(url)))
   const bodies = wires.map((_, index) => largeText(`m-${index}`))
@@ -107,7 +103,7 @@ test('large bodies far beyond the bound are all taken, however they come', { tim
     const body = bodies[index] ?? ''
     const sent = index % 2 === 0 ? body : `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
     wire.write(head(length), sent.slice(0, 60_000))
-    // The rest comes when the bound has been met, from the last one first.
+    // The rest arrives when the limit was reached, from the last body first.
     bodies[index] = sent.slice(60_000)
   }
   for (const [index, wire] of [...wires.entries()].reverse()) {
@@ -119,14 +115,14 @@ test('large bodies far beyond the bound are all taken, however they come', { tim
   expect(await receiver.stats()).toMatchObject({ taken: MANY, duplicates: 0 })
 })
 
-test('the time for which a body had to wait does not count', { timeout: LONG_MS }, async () => {
+test('the time that a body waits for capacity does not count', { timeout: LONG_MS }, async () => {
   const { url, clock, errors, begun, passTimeUntil } = await nearTheBound({ bodyTimeoutMs: 800 })
   await strangers(url, BODY_BYTES - 1)
   const wire = await connect(url)
   const body = largeText()
   wire.write(head(`Content-Length: ${BODY_BYTES}`), body.slice(0, 90_000))
   await begun(MANY + 1)
-  // The strangers that were read go for their time; this one's own was not to begin yet.
+  // The unproved requests being read time out; the waiting request's own time must not have begun yet.
   await clock.advance(800)
   await expect.poll(() => errors.length, POLL).toBeGreaterThan(0)
   wire.write(body.slice(90_000))
@@ -136,7 +132,7 @@ test('the time for which a body had to wait does not count', { timeout: LONG_MS 
   expect(statuses).toEqual([204])
 })
 
-test('where room is not short, a slow body has its bodyTimeoutMs', async () => {
+test('with enough capacity, a slow body has its bodyTimeoutMs', async () => {
   const { url, clock, errors, begun } = await nearTheBound()
   const wires = await strangers(url, BODY_BYTES - 1, 8)
   await begun(8)
@@ -147,7 +143,7 @@ test('where room is not short, a slow body has its bodyTimeoutMs', async () => {
   for (const { message } of errors) expect(message).not.toContain('maxInflightBytes).')
 })
 
-test('who goes away while it waits leaves its room to others', { timeout: LONG_MS }, async () => {
+test('a client that leaves while it waits frees its capacity for others', { timeout: LONG_MS }, async () => {
   const { url, begun } = await nearTheBound()
   const wires = await strangers(url, BODY_BYTES - 1)
   const answer = postUnsigned(url, largeText())

@@ -1,4 +1,4 @@
-/** The handler for AWS Lambda: every adapter's cases behind each trigger, and what is Lambda's own. */
+/** The handler for AWS Lambda: the cases of every adapter behind each trigger, and the parts specific to Lambda. */
 import { gzipSync } from 'node:zlib'
 import { createReceiver, OptionsError, type Receiver } from 'messaging-webhooks'
 import { lambdaHandler, type LambdaEvent } from 'messaging-webhooks/lambda'
@@ -18,7 +18,7 @@ import { watched } from './adapters/watched.ts'
 
 /** `*∕*` among the binary media types of a REST API. */
 const always: Encoding = () => true
-/** What a load balancer does by itself. */
+/** The default of a load balancer. */
 const unlessText: Encoding = ({ 'content-type': type = '', 'content-encoding': encoding }) =>
   encoding !== undefined || !/^(text\/|application\/(json|javascript|xml))/.test(type)
 const never: Encoding = () => false
@@ -60,8 +60,8 @@ const parsing: Adapter['parser'] = {
 }
 
 const CANNOT: NonNullable<Adapter['cannot']> = {
-  'a client that sends for ever': 'the platform reads the request, within its own limit of bytes',
-  'a body that stands still': 'the platform reads the request, within its own limit of time',
+  'a client that never stops sending': 'the platform reads the request, within its own limit of bytes',
+  'a stalled body': 'the platform reads the request, within its own limit of time',
   'a client that leaves': 'the platform invokes nothing before the request is whole',
 }
 const NO_UTF_8 = 'the platform hands a JSON body over as text, in which other bytes than UTF-8 are lost'
@@ -75,7 +75,7 @@ adapterCases('API Gateway, REST, with every type binary', {
 adapterCases('API Gateway, HTTP, and function URLs', {
   start: starting(httpApi, never),
   parser: parsing,
-  cannot: { ...CANNOT, 'bytes that are no UTF-8, to the byte': NO_UTF_8, 'a compressed body': NO_UTF_8 },
+  cannot: { ...CANNOT, 'bytes that are not UTF-8, to the byte': NO_UTF_8, 'a compressed body': NO_UTF_8 },
 })
 
 adapterCases('a load balancer', {
@@ -83,15 +83,15 @@ adapterCases('a load balancer', {
   parser: parsing,
   cannot: {
     ...CANNOT,
-    'bytes that are no UTF-8, to the byte': NO_UTF_8,
-    'a signature header sent twice': 'without multi-value headers the last value is all that is handed over',
+    'bytes that are not UTF-8, to the byte': NO_UTF_8,
+    'a signature header sent twice': 'without multi-value headers the load balancer passes only the last value',
   },
 })
 
 adapterCases('a load balancer with multi-value headers', {
   start: starting(loadBalancerWithLists, unlessText),
   parser: parsing,
-  cannot: { ...CANNOT, 'bytes that are no UTF-8, to the byte': NO_UTF_8 },
+  cannot: { ...CANNOT, 'bytes that are not UTF-8, to the byte': NO_UTF_8 },
 })
 
 function receiverOf(options: SomeOptions = {}): Receiver {
@@ -100,7 +100,7 @@ function receiverOf(options: SomeOptions = {}): Receiver {
   return receiver
 }
 
-/** An event of an HTTP API, and a minute for it. */
+/** An event of an HTTP API, with a minute to handle it. */
 function signed(body = reportText()): LambdaEvent {
   return {
     requestContext: { http: { method: 'POST', sourceIp: '192.0.2.1' } },
@@ -112,26 +112,26 @@ function signed(body = reportText()): LambdaEvent {
 const left = (ms: number) => ({ getRemainingTimeInMillis: () => ms })
 const TAKEN = { statusCode: 204, body: '', isBase64Encoded: false, headers: {} }
 
-describe.each(['stored', 'handled'] as const)('where the receiver answers once it has %s', (answer) => {
-  test('the answer waits for the first attempt, whatever comes of it', async () => {
+describe.each(['stored', 'handled'] as const)('a receiver that answers once it has %s', (answer) => {
+  test('the answer waits for the first attempt, whatever its result', async () => {
     const receiver = receiverOf({ answer })
-    const told: string[] = []
+    const steps: string[] = []
     let fail = (): void => {}
     receiver.onAny(() => new Promise<void>((_, reject) => (fail = () => reject(new Error('Not yet.')))))
-    receiver.onError(({ code }) => void told.push(code))
+    receiver.onError(({ code }) => void steps.push(code))
     const answered = lambdaHandler(receiver, 'status')(signed(), left(60_000)).then((result) => {
-      told.push('answered')
+      steps.push('answered')
       return result
     })
     await expect.poll(async () => (await receiver.stats()).running).toBe(1)
     await new Promise(setImmediate)
-    expect(told).toEqual([])
+    expect(steps).toEqual([])
     fail()
     expect(await answered).toEqual(TAKEN)
-    expect(told).toEqual(['handler_failed', 'answered'])
+    expect(steps).toEqual(['handler_failed', 'answered'])
   })
 
-  test('it does not wait longer than the function has', async () => {
+  test("the answer waits no longer than the function's remaining time", async () => {
     const receiver = receiverOf({ answer })
     receiver.onAny(() => new Promise(() => {}))
     expect(await lambdaHandler(receiver, 'status')(signed(), left(1_001))).toEqual(TAKEN)
@@ -139,7 +139,7 @@ describe.each(['stored', 'handled'] as const)('where the receiver answers once i
     expect(await receiver.stats()).toMatchObject({ running: 2, taken: 2 })
   })
 
-  test('what comes again, or is refused, waits for nothing', async () => {
+  test('a duplicate or a refusal does not wait', async () => {
     const receiver = receiverOf({ answer })
     receiver.onAny(() => new Promise(() => {}))
     const handler = lambdaHandler(receiver, 'status')
@@ -149,7 +149,7 @@ describe.each(['stored', 'handled'] as const)('where the receiver answers once i
   })
 })
 
-test('without a context, as in a test of an app, the answer waits for the first attempt alone', async () => {
+test("without a context, as in an app's test, the answer waits only for the first attempt", async () => {
   const receiver = receiverOf()
   let isHandled = false
   receiver.onAny(async () => {
@@ -168,7 +168,7 @@ test.each([
   await expect(handler(event)).rejects.toBeInstanceOf(OptionsError)
 })
 
-test('a URL has a kind, and proofs of its own', async () => {
+test('a URL has its own kind and proofs', async () => {
   const receiver = receiverOf()
   const types: string[] = []
   receiver.onAny(({ type }) => void types.push(type))
@@ -178,7 +178,7 @@ test('a URL has a kind, and proofs of its own', async () => {
   expect(types).toEqual(['payment'])
 })
 
-test('an answer has headers of the form that the event has', async () => {
+test('an answer has headers in the format of the event', async () => {
   const handler = lambdaHandler(receiverOf(), 'status')
   const refused = { statusCode: 405, isBase64Encoded: false }
   const headers = { 'content-type': 'application/json; charset=utf-8', allow: 'POST' }
@@ -195,7 +195,7 @@ test('an answer has headers of the form that the event has', async () => {
   expect(result).not.toHaveProperty('headers')
 })
 
-test('an exact body comes as base64, whatever is in it', async () => {
+test('an exact body comes as base64, whatever its content', async () => {
   const receiver = receiverOf()
   const bytes = gzipSync(reportText())
   const event = { ...signed(), body: bytes.toString('base64'), isBase64Encoded: true }
@@ -209,13 +209,13 @@ test('an exact body comes as base64, whatever is in it', async () => {
 test.each<[string, object]>([
   ['of a queue', { Records: [] }],
   ['of the console', { key1: 'value1' }],
-])('an event %s is no callback, and fails the invocation', async (_, event) => {
+])('an event %s is not a callback, and fails the invocation', async (_, event) => {
   const invoked = lambdaHandler(receiverOf(), 'status')({ ...event }, left(9_000))
   await expect(invoked).rejects.toThrow('lambdaHandler: the event is not an HTTP request; expected one of API Gateway')
   await expect(invoked).rejects.toBeInstanceOf(OptionsError)
 })
 
-test('a kind and a policy that do not exist are refused as the handler is made', () => {
+test('rejects an unknown kind and an unknown policy when the handler is created', () => {
   const make = lambdaHandler as (receiver: Receiver, kind: string, mount?: object) => unknown
   expect(() => make(receiverOf(), 'state')).toThrow('lambdaHandler: unknown kind of callback.')
   expect(() => make(receiverOf(), 'status', { prof: 'both' })).toThrow('Invalid option for lambdaHandler: prof')

@@ -20,7 +20,7 @@ const MOUNTS: Readonly<Record<string, (middleware: Middleware) => http.RequestLi
 }
 
 describe.each(Object.entries(MOUNTS))('mounted by %s', (_name, mount) => {
-  test('a callback with odd white space is proved over its exact bytes and dispatched', async () => {
+  test('proves a callback with odd white space over its exact bytes and dispatches it', async () => {
     const { receiver } = await receiving()
     const delivered: string[] = []
     receiver.on('message.delivered', ({ messageId }) => void delivered.push(messageId))
@@ -36,7 +36,7 @@ describe.each(Object.entries(MOUNTS))('mounted by %s', (_name, mount) => {
     expect(delivered).toEqual(['one'])
   })
 
-  test('what is not authentic is answered 401 as JSON, without going on to the next handler', async () => {
+  test('answers an unauthentic request 401 as JSON, without calling the next handler', async () => {
     const { receiver } = await receiving()
     const response = await supertest(mount(receiver.middleware('status')))
       .post('/status')

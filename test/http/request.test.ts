@@ -1,4 +1,4 @@
-/** `receiver.receive`: the same receiver for a framework of any kind. What it answers is what the middleware answers. */
+/** `receiver.receive`: the same receiver for a framework of any kind. Its answers are those of the middleware. */
 import { Readable } from 'node:stream'
 import {
   createReceiver,
@@ -13,7 +13,7 @@ import { AUTH_KEY, SIGNING_SECRET, withCredentials, type SomeOptions } from '../
 const BYTES = Buffer.from(JSON.stringify(callback.smsDelivery({ messageId: 'm-1' })))
 const KEYED = { ...callback.smsDelivery({ messageId: 'm-1' }), authKey: AUTH_KEY }
 
-/** A receiver that is mounted nowhere. */
+/** A receiver that is not mounted. */
 function unmounted(options: SomeOptions = {}) {
   const receiver = createReceiver({ logger: false, ...withCredentials(options) })
   const errors: MessagingWebhooksError[] = []
@@ -54,14 +54,14 @@ describe('a body is accepted', () => {
     expect(ids).toEqual(['m-1'])
   })
 
-  test('as a parser left it, by its authKey alone, and onError is notified of the parser', async () => {
+  test('parsed, by its authKey alone, and onError is notified of the parser', async () => {
     const { receive, codes } = unmounted()
     expect(await receive({ body: { parsed: KEYED } })).toMatchObject({ status: 204 })
     expect(await receive({ body: { parsed: callback.smsDelivery() } })).toMatchObject({ status: 401 })
     expect(codes()).toEqual(['body_already_parsed', 'body_already_parsed'])
   })
 
-  test('as a parser left it, with how to mend that in this framework', async () => {
+  test('parsed, with the fix for this framework', async () => {
     const { receive, errors } = unmounted()
     const fix = 'In this framework, mount it before the others.'
     for (const parsed of [KEYED, callback.smsDelivery(), 'no JSON', undefined]) await receive({ body: { parsed, fix } })
@@ -73,7 +73,7 @@ describe('a body is accepted', () => {
     ])
   })
 
-  test('as none, which no proof can be about', async () => {
+  test('missing, which no proof can cover', async () => {
     const { receive } = unmounted()
     for (const body of [undefined, null]) expect(await receive({ body, headers: {} })).toMatchObject({ status: 401 })
   })
@@ -115,7 +115,7 @@ describe('headers are accepted', () => {
     expect(codes()).toEqual(['signature_malformed'])
   })
 
-  test('and a compressed body is told from one that is not', async () => {
+  test('and compression is recognized', async () => {
     const { receive } = unmounted()
     expect(await receive({ headers: { 'Content-Encoding': 'GZIP' }, body: Buffer.from('1f8b', 'hex') })).toMatchObject({
       status: 415,
@@ -124,7 +124,7 @@ describe('headers are accepted', () => {
 })
 
 describe('refusals', () => {
-  test('their headers are a copy: who changes one changes no other answer', async () => {
+  test('their headers are a copy: changing one changes no other answer', async () => {
     const { receive } = unmounted()
     const first = await receive({ method: 'GET' })
     Object.assign(first.headers, { allow: 'everything' })
@@ -137,7 +137,7 @@ describe('refusals', () => {
     expect(codes()).toEqual(['body_too_large'])
   })
 
-  test('let go of whoever still sends', async () => {
+  test('stop a client that is still sending', async () => {
     const { receive } = unmounted({ maxBodyBytes: 100 })
     let isLetGo = false
     async function* endless(): AsyncGenerator<Uint8Array> {
@@ -151,14 +151,14 @@ describe('refusals', () => {
     await expect.poll(() => isLetGo).toBe(true)
   })
 
-  test('of a body that comes as text, which is not what was sent', async () => {
+  test('of a body as text, which is not the sent bytes', async () => {
     const { receive, codes } = unmounted()
     const body: AsyncIterable<unknown> = Readable.from([BYTES], { encoding: 'utf8' })
     expect(await receive({ body: body as AsyncIterable<Uint8Array> })).toMatchObject({ status: 401 })
     expect(codes()).toEqual(['body_already_read'])
   })
 
-  test('of a stream that someone else is reading', async () => {
+  test('of a stream that other code is reading', async () => {
     const { receive, codes } = unmounted()
     const { body } = new Response(BYTES)
     body?.getReader()
@@ -167,7 +167,7 @@ describe('refusals', () => {
   })
 })
 
-test('close() waits for one that is being read', async () => {
+test('close() waits for a request that is being read', async () => {
   const { receiver, receive } = unmounted()
   await receiver.start()
   let send = (_: Uint8Array): void => {}
@@ -190,26 +190,26 @@ test('close() waits for one that is being read', async () => {
 })
 
 describe('waitUntil', () => {
-  test('is given the first attempt at what a callback brought, which the answer does not wait for', async () => {
+  test('gets the first attempt for a callback, which the answer does not wait for', async () => {
     const { receiver, receive } = unmounted()
     let finish = (): void => {}
     receiver.onAny(() => new Promise<void>((_, reject) => (finish = () => reject(new Error('not yet')))))
-    const told: Promise<void>[] = []
-    const waitUntil = (attempted: Promise<void>): void => void told.push(attempted)
+    const attempts: Promise<void>[] = []
+    const waitUntil = (attempted: Promise<void>): void => void attempts.push(attempted)
     expect(await receive({ waitUntil })).toMatchObject({ status: 204 })
     let isOver = false
-    const attempted = Promise.all(told).then(() => (isOver = true))
+    const attempted = Promise.all(attempts).then(() => (isOver = true))
     await expect.poll(async () => (await receiver.stats()).running).toBe(1)
-    expect({ count: told.length, isOver }).toEqual({ count: 1, isOver: false })
+    expect({ count: attempts.length, isOver }).toEqual({ count: 1, isOver: false })
     finish()
     await attempted
-    // Neither what comes again nor what is refused brings anything.
+    // Neither a duplicate nor a refused request adds anything.
     expect(await receive({ waitUntil })).toMatchObject({ status: 204 })
     expect(await receive({ waitUntil, headers: {} })).toMatchObject({ status: 401 })
-    expect(told).toHaveLength(1)
+    expect(attempts).toHaveLength(1)
   })
 
-  test('that throws takes nothing back', async () => {
+  test('that throws does not undo the acceptance', async () => {
     const { receiver, receive, ids, codes } = unmounted()
     const waitUntil = (): never => {
       throw new Error('frozen')
@@ -230,7 +230,7 @@ test.each<[string, object, string]>([
   ['a body as text', { body: 'the body' }, 'body is a string; expected its bytes'],
   ['a body as its object', { body: { messageId: 'm-1' } }, 'body is an object; expected its bytes'],
   ['a body as an ArrayBuffer', { body: new ArrayBuffer(8) }, 'body is an object; expected its bytes'],
-])('%s is refused, and taken for no callback', async (_, wrong, says) => {
+])('%s throws, and does not count as a callback', async (_, wrong, says) => {
   const { receive, receiver } = unmounted()
   const refused = receive(wrong)
   await expect(refused).rejects.toThrow(says)

@@ -11,7 +11,7 @@ import { logging } from '../support/logging.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
 import { gate } from '../support/gate.ts'
 
-/** As one that keeps what it holds when the process ends. */
+/** Like a store that keeps its events when the process ends. */
 function lasting(store: Store): Store {
   return { ...store, capabilities: { ...store.capabilities, durable: true } }
 }
@@ -31,21 +31,21 @@ async function serving(keepAliveTimeout: number, options: { readonly clock?: Clo
   return { receiver, server, url, lines }
 }
 
-test('a short keepAliveTimeout is warned of once', async () => {
+test('warns of a short keepAliveTimeout once', async () => {
   const { url, lines } = await serving(5_000)
   for (let time = 0; time < 3; time += 1) await post(url, callback.smsDelivery())
   expect(lines()).toEqual([{ code: 'keep_alive_short', text: expect.stringContaining('5000 ms') as unknown }])
   expect(lines()[0]?.text).toContain('server.keepAliveTimeout = 75_000')
 })
 
-test.each([75_000, 0])('a keepAliveTimeout of %s is not', async (keepAliveTimeout) => {
+test.each([75_000, 0])('does not warn of a keepAliveTimeout of %s', async (keepAliveTimeout) => {
   const { url, lines } = await serving(keepAliveTimeout)
   await post(url, callback.smsDelivery())
   expect(lines()).toEqual([])
 })
 
-test('close() goes on taking callbacks until the server has closed, and no answer is 503', async () => {
-  // It stands still, so that nobody is ever quiet for half a second.
+test('close() keeps accepting callbacks until the server has closed, and no answer is 503', async () => {
+  // The clock stands still, so no client is ever quiet for half a second.
   const clock = fakeClock()
   const { receiver, server, url } = await serving(75_000, { clock })
   let begun = 0
@@ -81,7 +81,7 @@ describe.each<readonly [string, () => Store]>([
   ['a store in memory', () => memoryStore()],
   ['a durable store', () => lasting(memoryStore())],
 ])('close() before server.close(), with %s', (_what, newStore) => {
-  test('says so at once, takes what comes, and ends when nothing has come for half a second', async () => {
+  test('warns at once, accepts what arrives, and ends when nothing has arrived for half a second', async () => {
     const clock = fakeClock()
     const { receiver, server, url, lines } = await serving(75_000, { clock, store: newStore() })
     expect((await post(url, callback.smsDelivery())).status).toBe(204)
@@ -89,7 +89,7 @@ describe.each<readonly [string, () => Store]>([
     const closed = receiver.close().then(() => (isClosed = true))
     await expect.poll(() => lines().map(({ code }) => code)).toEqual(['server_still_open'])
     expect(lines()[0]?.text).toContain('Call server.close() first')
-    // Ten times as long as it would wait for nobody, and as long as its deadline.
+    // Ten times as long as it would wait without a client, and as long as its deadline.
     for (let time = 0; time < 25; time += 1) {
       await clock.advance(400)
       expect(isClosed).toBe(false)
@@ -105,7 +105,7 @@ describe.each<readonly [string, () => Store]>([
     expect(lines().map(({ code }) => code)).toEqual(['server_still_open', 'receiver_closed'])
   })
 
-  test('waits for a request whose body is on its way', async () => {
+  test('waits for a request whose body is in flight', async () => {
     const clock = fakeClock()
     const { receiver, url } = await serving(75_000, { clock, store: newStore() })
     const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY })))
@@ -118,7 +118,7 @@ describe.each<readonly [string, () => Store]>([
     await clock.advance(2_000)
     expect(isClosed).toBe(false)
     request.end(body.subarray(5))
-    // What `once` resolves with is the event's one argument.
+    // `once` resolves with the event's one argument.
     const [{ statusCode }] = (await response) as [http.IncomingMessage]
     expect(statusCode).toBe(204)
     await letTimePass(clock, closed)
@@ -132,12 +132,12 @@ describe.each<readonly [string, () => Store]>([
     await clock.advance(100)
     server.close()
     server.closeAllConnections()
-    // Without a moment passing.
+    // Without any time passing.
     await closed
   })
 })
 
-test('a server that is closed in the same breath is no mistake', async () => {
+test('does not warn of a server that is closed at the same moment', async () => {
   const { receiver, server, url, lines } = await serving(75_000)
   await post(url, callback.smsDelivery())
   const closed = receiver.close()
@@ -146,7 +146,7 @@ test('a server that is closed in the same breath is no mistake', async () => {
   expect(lines()).toEqual([])
 })
 
-test('a server that stops for closeOnSignal is waited for, however quiet it is', async () => {
+test('waits for a server that stops because of closeOnSignal, however quiet it is', async () => {
   const clock = fakeClock()
   const servers = createServers({ clock, logger: silentLogger })
   const server = http.createServer(() => {})
@@ -164,7 +164,7 @@ test('a server that stops for closeOnSignal is waited for, however quiet it is',
   expect(await over).toBe(true)
 })
 
-test('connections that stay open behind a server that has stopped listening are waited for until the deadline', async () => {
+test('waits until the deadline for connections that stay open behind a server that has stopped listening', async () => {
   const clock = fakeClock()
   const { receiver, server, url, lines } = await serving(75_000, { clock })
   const agent = new http.Agent({ keepAlive: true })
@@ -172,11 +172,11 @@ test('connections that stay open behind a server that has stopped listening are 
   const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
   const request = http.request(url, { method: 'POST', agent })
   request.end(body)
-  // What `once` resolves with is the event's one argument.
+  // `once` resolves with the event's one argument.
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
   response.resume()
   await once(response, 'end')
-  // That of http.Server closes idle connections, too.
+  // The close() of http.Server closes idle connections too.
   Server.prototype.close.call(server)
   let isClosed = false
   const closed = receiver.close({ deadlineMs: 3_000 }).then(() => (isClosed = true))

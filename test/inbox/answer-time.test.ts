@@ -1,4 +1,4 @@
-/** How long an answer waits for the store: `storeTimeoutMs` in all, however it fails and whoever was asked before. */
+/** The time that an answer waits for the store: `storeTimeoutMs` in total, however the store fails. */
 import { memoryStore, type Store } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { inboxOver } from '../support/inbox.ts'
 
 const STORE_TIMEOUT_MS = 5_000
 
-/** A store whose every admission takes so long and then fails, if it ends at all; and one that takes so long to open. */
+/** A store whose every admission takes this long and then fails, if it ends at all; and one that takes this long to open. */
 async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: number; readonly openMs?: number }) {
   const wall = fakeClock()
   const inner = memoryStore()
@@ -53,7 +53,7 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
   return { wall, asked, answers, admit: (at: number) => void admit(sample({ message: `m${at}`, at })) }
 }
 
-test('so are more than one batch of them, each after its own time', async () => {
+test('answers more than one batch too, each after its own time', async () => {
   const { wall, asked, answers, admit } = await failing({})
   for (let at = 0; at < 1_200; at += 1) admit(at)
   await wall.advance(4_000)
@@ -63,23 +63,20 @@ test('so are more than one batch of them, each after its own time', async () => 
   const times = answers.map(({ atMs }) => atMs)
   expect(Math.min(...times)).toBe(STORE_TIMEOUT_MS)
   expect(Math.max(...times)).toBeLessThanOrEqual(4_000 + STORE_TIMEOUT_MS)
-  // Nobody waited behind the first batch only to be asked for after its own time.
+  // No event waited behind the first batch and was offered only after its own timeout.
   expect(asked.length).toBeLessThan(10)
 })
 
-test.each([1_000, 3_000, 4_000])(
-  'a store whose every try fails after %s ms is tried again within the time',
-  async (ms) => {
-    const { wall, asked, answers, admit } = await failing({ afterMs: ms })
-    for (let at = 0; at < 20; at += 1) admit(at)
-    await wall.advance(60_000)
-    expect(answers).toHaveLength(20)
-    expect(Math.max(...answers.map(({ atMs }) => atMs))).toBe(STORE_TIMEOUT_MS)
-    expect(asked.length).toBeGreaterThan(1)
-  },
-)
+test.each([1_000, 3_000, 4_000])('retries a store whose every try fails after %s ms within the time', async (ms) => {
+  const { wall, asked, answers, admit } = await failing({ afterMs: ms })
+  for (let at = 0; at < 20; at += 1) admit(at)
+  await wall.advance(60_000)
+  expect(answers).toHaveLength(20)
+  expect(Math.max(...answers.map(({ atMs }) => atMs))).toBe(STORE_TIMEOUT_MS)
+  expect(asked.length).toBeGreaterThan(1)
+})
 
-test('the time of opening the store is part of it', async () => {
+test('the time includes opening the store', async () => {
   const { wall, answers, admit } = await failing({ openMs: 4_000 })
   for (let at = 0; at < 3; at += 1) admit(at)
   await wall.advance(60_000)

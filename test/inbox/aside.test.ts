@@ -1,4 +1,4 @@
-/** What the store refused comes back at a start; where there is no room for it then, it stays and stops nothing. */
+/** Events that the store refused are retried at the next start; without room for them, they stay and block nothing. */
 import { join } from 'node:path'
 import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
@@ -17,7 +17,7 @@ async function spoolsIn(options: { readonly maxBytes?: number } = {}) {
   return { errors, report, aside, outage }
 }
 
-test('a spool without room for what was set aside is reported, and the inbox opens and takes', async () => {
+test('reports a spool without room for refused events, and the inbox opens and accepts', async () => {
   const { errors, report, aside, outage } = await spoolsIn({ maxBytes: 10 })
   await aside.append([sample({ message: 'refused' })])
   let opened = 0
@@ -37,7 +37,7 @@ test('a spool without room for what was set aside is reported, and the inbox ope
   expect(aside.size).toBe(1)
 })
 
-test('an event of a message that a later version has written is kept for the next start, and stops no other', async () => {
+test('an event of a message written by a later version waits for the next start, and blocks no other', async () => {
   const { errors, report, aside, outage } = await spoolsIn()
   const newer = sample({ message: 'newer' })
   const memory = memoryStore()

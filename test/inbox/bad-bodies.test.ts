@@ -1,6 +1,6 @@
 /**
  * Bodies that databases stumble over, among forty-nine good ones, through HTTP into each store, and through the spool into
- * SQLite: the good ones are handed over, and the bad one as what it is, its bytes exact.
+ * SQLite: the good ones are dispatched, and the bad one with its problem and exact bytes.
  */
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'messaging-webhooks'
@@ -18,10 +18,10 @@ const UNREADABLE = 'unrecognized'
 
 const good = (messageId: string): string => JSON.stringify(callback.smsDelivery({ messageId, timestamp: NOW }))
 
-/** A good body whose id is written as this piece of JSON. */
+/** A good body whose id is this piece of JSON. */
 const withId = (json: string): string => good('ID').replace('"ID"', () => json)
 let members = 0
-/** A good body of a message of its own, with one more member. */
+/** A good body of its own message, with one more member. */
 const withMember = (json: string): string => `${good(`member ${(members += 1)}`).slice(0, -1)},${json}}`
 
 const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becomes: string])[] = [
@@ -35,7 +35,7 @@ const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becom
   ['an id named constructor', withId('"constructor"'), DELIVERED],
   ['an id that is an unsafe integer', withId('12345678901234567890'), DELIVERED],
   ['an unsafe integer that reads as the same number', withId('12345678901234567891'), DELIVERED],
-  ['an id that is no scalar', withId('{}'), UNREADABLE],
+  ['an id that is not a scalar', withId('{}'), UNREADABLE],
   ['bad UTF-8 in the id', Buffer.from(withId('"\xff"'), 'latin1'), DELIVERED],
   ['other bad UTF-8 in the id', Buffer.from(withId('"\xfe"'), 'latin1'), DELIVERED],
   ['bad UTF-8 in another member', Buffer.from(withMember('"note":"\xc3\x28"'), 'latin1'), DELIVERED],
@@ -57,7 +57,7 @@ const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becom
 interface Way {
   readonly store: Store
   /** Before the callbacks, and after them. */
-  readonly away?: () => void
+  readonly fail?: () => void
   readonly back?: () => void
 }
 
@@ -66,12 +66,12 @@ const WAYS: Readonly<Record<string, () => Way>> = {
   SQLite: () => ({ store: sqliteStore(join(ownFolder(), 'inbox.db')) }),
   'the spool into SQLite': () => {
     const store = faultyStore(sqliteStore(join(ownFolder(), 'inbox.db')))
-    return { store, away: () => void (store.fault = 'throws'), back: () => void (store.fault = 'none') }
+    return { store, fail: () => void (store.fault = 'throws'), back: () => void (store.fault = 'none') }
   },
 }
 
 test.each(Object.entries(WAYS))('through %s', { timeout: 60_000 }, async (_name, way) => {
-  const { store, away, back } = way()
+  const { store, fail, back } = way()
   const { receiver, url, errors } = await receiving({ store }, { kind: 'status' })
   const seen = new Map<string, string>()
   let times = 0
@@ -80,7 +80,7 @@ test.each(Object.entries(WAYS))('through %s', { timeout: 60_000 }, async (_name,
     times += 1
   })
   await receiver.start()
-  away?.()
+  fail?.()
   const expected = new Map<string, string>()
   for (const [index, [, body, becomes]] of BAD_BODIES.entries()) {
     const neighbours = Array.from({ length: NEIGHBOURS }, (_, at) => good(`good ${index} ${at}`))
@@ -96,6 +96,6 @@ test.each(Object.entries(WAYS))('through %s', { timeout: 60_000 }, async (_name,
     expect(seen.get(Buffer.from(body).toString('latin1')), name).toBe(becomes)
   expect(seen).toEqual(expected)
   expect(times).toBe(expected.size)
-  expect(errors.map(({ code }) => code)).toEqual(away === undefined ? [] : expect.arrayContaining(['store_outage']))
-  if (away !== undefined) expect(errors.map(({ code }) => code)).not.toContain('event_refused')
+  expect(errors.map(({ code }) => code)).toEqual(fail === undefined ? [] : expect.arrayContaining(['store_outage']))
+  if (fail !== undefined) expect(errors.map(({ code }) => code)).not.toContain('event_refused')
 })

@@ -3,7 +3,7 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
-async function handedOver(dedupeKey: NonNullable<ReceiverOptions['dedupeKey']>, bodies: readonly object[]) {
+async function dispatched(dedupeKey: NonNullable<ReceiverOptions['dedupeKey']>, bodies: readonly object[]) {
   const { receiver, url, errors } = await receiving({ dedupeKey })
   const ids: string[] = []
   receiver.onAny(({ id }) => void ids.push(id))
@@ -16,24 +16,24 @@ const one = callback.smsDelivery({ messageId: 'one', type: 'first', timestamp: 1
 const again = callback.smsDelivery({ messageId: 'one', type: 'second', timestamp: 1_700_000_001 })
 
 test('two callbacks with the same key are one event', async () => {
-  const { ids, errors } = await handedOver(() => 'the same', [one, again])
+  const { ids, errors } = await dispatched(() => 'the same', [one, again])
   expect(ids).toHaveLength(1)
   expect(errors).toEqual([])
 })
 
-test('two callbacks with two keys are two, though all else is equal', async () => {
+test('two callbacks with two keys are two events, even if all else is equal', async () => {
   let calls = 0
-  const { ids } = await handedOver(() => String((calls += 1)), [one, one])
+  const { ids } = await dispatched(() => String((calls += 1)), [one, one])
   expect(new Set(ids).size).toBe(2)
 })
 
-test('of two messages the same identity is two events', async () => {
-  const { ids } = await handedOver(() => 'the same', [one, callback.smsDelivery({ messageId: 'two' })])
+test('the same key in two messages is two events', async () => {
+  const { ids } = await dispatched(() => 'the same', [one, callback.smsDelivery({ messageId: 'two' })])
   expect(ids).toHaveLength(2)
 })
 
 test('undefined keeps the default: equal word and time are the same event', async () => {
-  const { ids } = await handedOver(() => undefined, [one, { ...one, type: 'another' }, again])
+  const { ids } = await dispatched(() => undefined, [one, { ...one, type: 'another' }, again])
   expect(ids).toHaveLength(2)
 })
 
@@ -46,15 +46,15 @@ test.each([
   ],
   ['returns a number', () => 7 as unknown as string],
   ['returns null', () => null as unknown as string],
-])('where it %s the default identity is used, and onError is notified of it', async (_what, dedupeKey) => {
-  const { ids, errors } = await handedOver(dedupeKey, [one, one, again])
+])('uses the default key and notifies onError when dedupeKey %s', async (_what, dedupeKey) => {
+  const { ids, errors } = await dispatched(dedupeKey, [one, one, again])
   expect(ids).toHaveLength(2)
   expect(errors.map(({ code }) => code)).toEqual(['dedupe_key_failed', 'dedupe_key_failed', 'dedupe_key_failed'])
 })
 
-test('it is shown what is known of the callback, the authKey masked', async () => {
+test('receives the known fields of the callback, with the authKey masked', async () => {
   const shown: DedupeKeyInput[] = []
-  await handedOver((input) => void shown.push(input), [one, callback.payment({ timestamp: 1_700_000_000 })])
+  await dispatched((input) => void shown.push(input), [one, callback.payment({ timestamp: 1_700_000_000 })])
   expect(shown).toMatchObject([
     { kind: undefined, project: 'My Shop', messageId: 'one', status: 'success', timestamp: 1_700_000_000 },
     { kind: undefined, project: 'My Shop', messageId: undefined, status: undefined, timestamp: 1_700_000_000 },

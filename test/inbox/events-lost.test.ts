@@ -1,4 +1,4 @@
-/** What a store in memory still holds when the receiver has closed is lost: how many, in the log and for `onError`. */
+/** Events that a memory store still holds when the receiver closes are lost; the log and `onError` report the count. */
 import { memoryStore, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { logging } from '../support/logging.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { brokenStore } from '../support/stores.ts'
 
-/** Takes `count` callbacks whose handlers do not end, or fail, and closes. */
+/** Accepts `count` callbacks whose handlers do not end, or fail, and closes. */
 async function closed(
   count: number,
   { store = memoryStore(), how = 'hang' }: { store?: Store; how?: 'hang' | 'fail' } = {},
@@ -29,28 +29,28 @@ async function closed(
 test.each([
   [5, '5 events were lost'],
   [1, '1 event was lost'],
-])('%s of them are counted, in the text and in a field', async (count, says) => {
+])('counts %s of them, in the text and in a field', async (count, says) => {
   const { lines, errors } = await closed(count)
   expect(lines).toMatchObject([{ level: 'error', fields: { code: 'events_lost', lost: count } }])
   expect(lines[0]?.text).toContain(`${says}, including those with running handlers.`)
   expect(errors).toMatchObject([{ code: 'events_lost', message: expect.stringContaining(says) as unknown }])
 })
 
-test('what waits for its next attempt is lost, too', async () => {
+test('an event that waits for its next attempt is lost too', async () => {
   expect((await closed(3, { how: 'fail' })).lines).toMatchObject([{ fields: { lost: 3 } }])
 })
 
-test('nothing is said where nothing was left', async () => {
+test('reports nothing when nothing was left', async () => {
   expect((await closed(0)).lines).toEqual([])
 })
 
-test('nor of a store that keeps what it has', async () => {
+test('reports nothing for a durable store', async () => {
   const inner = memoryStore()
   const store = { ...inner, capabilities: { ...inner.capabilities, durable: true } }
   expect((await closed(3, { store })).lines).toEqual([])
 })
 
-test('a store that does not say how many loses no one knows how many', async () => {
+test('reports an unknown count for a store without counts', async () => {
   const counts = (): never => {
     throw new Error('gone')
   }

@@ -21,7 +21,7 @@ const reports = (times: readonly number[]) =>
 const mergeAll = (merged: readonly ReturnType<typeof reports>[number][]): MessageLatest | undefined =>
   merged.reduce<MessageLatest | undefined>(mergeLatest, undefined)
 
-test('the merge is the same for every order and repetition, beyond its bound, too', () => {
+test('the merge is the same for every order and repetition, also beyond its bound', () => {
   const times = fc.uniqueArray(fc.nat({ max: 400 }), { minLength: 1, maxLength: 200 })
   const shuffled = times.chain((all) =>
     fc.tuple(
@@ -41,7 +41,7 @@ test('the merge is the same for every order and repetition, beyond its bound, to
   )
 })
 
-test('a success hides no failure of another part, and a part that was never known has no state', async () => {
+test('a success hides no failure of another part, and an unknown part has no state', async () => {
   const { receiver, url } = await receiving()
   const timestamp = Math.floor(Date.now() / 1_000)
   await post(url, callback.smsDelivery({ messageId: 'long', status: 'delivery_impossible', timestamp }))

@@ -6,7 +6,7 @@ import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 import { quietAvailability } from '../support/inbox.ts'
 
-/** A spool in memory whose append can be made to fail. */
+/** A memory spool whose append can be made to fail. */
 function memorySpool(held: NewEvent[] = []) {
   const spool = {
     fails: false,
@@ -28,7 +28,7 @@ function memorySpool(held: NewEvent[] = []) {
 function outageOver(held: NewEvent[]) {
   const clock = fakeClock()
   const spool = memorySpool(held)
-  const state = { away: true, looks: 0, over: 0 }
+  const state = { isUnavailable: true, looks: 0, over: 0 }
   const errors: MessagingWebhooksError[] = []
   const outage = createOutage({
     clock,
@@ -36,7 +36,7 @@ function outageOver(held: NewEvent[]) {
     waitMs: 1_000,
     async takeFromSpool() {
       state.looks += 1
-      if (state.away) throw new Error('away')
+      if (state.isUnavailable) throw new Error('unavailable')
     },
     admit: () => Promise.resolve('new'),
     availability: quietAvailability((error) => void errors.push(error)),
@@ -45,7 +45,7 @@ function outageOver(held: NewEvent[]) {
   return { clock, spool, state, errors, outage }
 }
 
-test('looks at a store that stays unavailable less and less often, and stops when it is told to', async () => {
+test('polls an unavailable store less and less often, and stops when asked', async () => {
   const { clock, state, outage } = outageOver([sample()])
   expect(outage.active).toBe(true)
   for (let second = 0; second < 60; second += 1) await clock.advance(1_000)
@@ -57,10 +57,10 @@ test('looks at a store that stays unavailable less and less often, and stops whe
   expect(state.looks).toBe(looks)
 })
 
-test('is not over while an event is still being written to the spool', async () => {
+test('does not end while an event is still being written to the spool', async () => {
   const { clock, spool, state, outage } = outageOver([])
-  outage.begin(new Error('away'))
-  state.away = false
+  outage.begin(new Error('unavailable'))
+  state.isUnavailable = false
   let finish = (): void => {}
   const { append } = spool
   spool.append = async (events) => {

@@ -1,6 +1,6 @@
 /**
- * Callbacks go on arriving while the store comes back, goes again, hangs and is slow: the spool becomes empty under that
- * load and stays so. Time and disk are played, so what happens depends on no machine's speed.
+ * Callbacks keep arriving while the store returns, fails again, hangs and is slow: the spool drains under that load and
+ * stays empty. Time and disk are simulated, so the result does not depend on the machine's speed.
  */
 import fc from 'fast-check'
 import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
@@ -12,7 +12,7 @@ import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { inboxOver } from '../support/inbox.ts'
 
 const STORE_TIMEOUT_MS = 2_000
-/** A write to the disk of the spool takes so long: whenever one ends, something has come that the next one takes. */
+/** A write to the spool's disk takes this long, so something has always arrived for the next write. */
 const APPEND_MS = 15
 const TICK_MS = 10
 const STORE_MS = 5
@@ -22,7 +22,7 @@ type Mood = 'well' | 'throws' | 'hangs' | 'does it later' | 'slow'
 
 const sleeper = (clock: FakeClock) => (ms: number) => new Promise<void>((resolve) => void clock.setTimer(resolve, ms))
 
-/** A spool on a disk that takes its time: what comes while a write is under way goes into the next one. */
+/** A spool on a slow disk: what arrives during a write goes into the next one. */
 function slowSpool(clock: FakeClock): Spool & { readonly appended: number; isFull: boolean } {
   const sleep = sleeper(clock)
   const held: NewEvent[] = []
@@ -43,7 +43,7 @@ function slowSpool(clock: FakeClock): Spool & { readonly appended: number; isFul
       if (this.isFull) throw new Error('no room')
       beingWritten += events.length
       appended += events.length
-      // With all that came while the last write was under way.
+      // With everything that arrived during the last write.
       next ??= writing.then(() => {
         next = undefined
         writing = sleep(APPEND_MS)
@@ -70,7 +70,7 @@ function slowSpool(clock: FakeClock): Spool & { readonly appended: number; isFul
   }
 }
 
-/** What the store has admitted, in its order; each once. */
+/** What the store has admitted, in order, each once. */
 function moodyStore(clock: FakeClock) {
   const sleep = sleeper(clock)
   const inner = memoryStore({ maxEvents: 1_000_000 })
@@ -87,7 +87,7 @@ function moodyStore(clock: FakeClock) {
         ...open,
         async admit(events) {
           const { mood } = state
-          if (mood === 'throws') throw new Error('away')
+          if (mood === 'throws') throw new Error('unavailable')
           if (mood === 'hangs') return new Promise(() => {})
           if (mood === 'does it later') await whenWell()
           await sleep(mood === 'slow' ? state.slowMs : STORE_MS)
@@ -179,7 +179,7 @@ async function expectAllTaken(all: Opened): Promise<void> {
   expect(all.longestMs).toBeLessThanOrEqual(STORE_TIMEOUT_MS + 10 * APPEND_MS)
 }
 
-test('so it does where the store is slow, as long as two batches take less than half of the time', async () => {
+test('drains to a slow store too, as long as two batches take less than half of the time', async () => {
   const all = await opened()
   all.state.mood = 'throws'
   await all.load(100, 1)
@@ -202,7 +202,7 @@ const flaps = fc.array(
 )
 
 test(
-  'however the store flaps, nothing is lost, doubled, overtaken or answered too late',
+  'however often the store fails, nothing is lost, doubled, overtaken or answered too late',
   { timeout: 300_000 },
   async () => {
     await fc.assert(
@@ -232,7 +232,7 @@ async function atTheBarrier() {
   all.state.mood = 'throws'
   await all.load(20)
   all.state.mood = 'slow'
-  // A look, a batch, and the next one is under way.
+  // One poll, one batch, and the next one is in flight.
   for (let tick = 0; tick < 400 && all.state.admitted.length === 0; tick += 1) await all.load(1)
   expect(all.state.admitted.length).toBeGreaterThan(0)
   const { appended } = all.spool
@@ -241,13 +241,13 @@ async function atTheBarrier() {
   return all
 }
 
-test('what waits for the last ones of the spool is counted, and unanswered', async () => {
+test('events that wait for the end of the spool are counted, and unanswered', async () => {
   const all = await atTheBarrier()
   expect(all.unanswered).toBeGreaterThanOrEqual(15)
   expect(await all.inbox.unsettled()).toBe(all.spool.size + all.unanswered)
 })
 
-test('no more wait than there is room for in memory', async () => {
+test('no more events wait than memory has room for', async () => {
   const all = await atTheBarrier()
   all.state.mood = 'hangs'
   const { appended } = all.spool
@@ -259,7 +259,7 @@ test('no more wait than there is room for in memory', async () => {
   await expectAllTaken(all)
 })
 
-test('closing sends what waits into the spool, and it is answered', async () => {
+test('closing spools waiting events, and answers them', async () => {
   const all = await atTheBarrier()
   const waiting = all.unanswered
   const { appended } = all.spool

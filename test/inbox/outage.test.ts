@@ -1,4 +1,4 @@
-/** The store is away, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
+/** The store is unavailable, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryStore, type Receiver, type Store } from 'messaging-webhooks'
@@ -11,8 +11,8 @@ import { ownFolder } from '../support/own-folder.ts'
 
 const NOW = Math.floor(Date.now() / 1_000)
 
-/** What handlers got, as `message status`. */
-function handedOver(receiver: Receiver): string[] {
+/** What handlers received, as `message status`. */
+function dispatchedTo(receiver: Receiver): string[] {
   const seen: string[] = []
   receiver.on('message.*', ({ messageId, status }) => void seen.push(`${messageId} ${status}`))
   receiver.on('late', ({ report: late }) => void seen.push(`${late.messageId} late`))
@@ -22,27 +22,27 @@ function handedOver(receiver: Receiver): string[] {
 const chatApp = (messageId: string, status: string) =>
   callback.chatApp({ statuses: { message_id: messageId, status, conversation_id: 'c' } })
 
-test('what waited behind a batch that failed goes into the spool behind it', async () => {
+test('events that waited behind a failed batch go into the spool after it', async () => {
   const store = faultyStore(memoryStore())
   const { receiver, url, errors } = await receiving({ store, spool: ownFolder(), storeTimeoutMs: 300 })
-  const seen = handedOver(receiver)
+  const seen = dispatchedTo(receiver)
   await receiver.start()
   store.fault = 'hangs'
   const answers = [post(url, chatApp('m', 'sent'), { timestamp: NOW })]
-  // It hangs in the store; the others come while it does.
+  // The batch hangs in the store while the others arrive.
   for (const status of ['delivered', 'read']) answers.push(post(url, chatApp('m', status), { timestamp: NOW }))
   answers.push(...Array.from({ length: 20 }, (_, at) => post(url, chatApp(`other ${at}`, 'sent'), { timestamp: NOW })))
   expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([204]))
   expect(seen).toEqual([])
   store.fault = 'none'
-  // What the spool holds is not settled.
+  // Spooled events are not settled.
   expect(await receiver.drain({ deadlineMs: 15_000 })).toBe(true)
   expect(seen.filter((line) => line.startsWith('m '))).toEqual(['m sent', 'm delivered', 'm read'])
   expect(seen).toHaveLength(23)
   expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
 })
 
-test('a store that goes on refusing to open is reported once, though nothing waits in the spool', async () => {
+test('reports a store that keeps failing to open once, even if nothing waits in the spool', async () => {
   const inner = memoryStore()
   let attempts = 0
   const store: Store = {
@@ -67,12 +67,12 @@ test('a spool that cannot be written is an error of start()', async () => {
 })
 
 test.each([true, false])(
-  'an event that the store refuses harms no other and is kept raw (spool: %s)',
+  'an event that the store refuses affects no other and is kept raw (spool: %s)',
   async (spooled) => {
     const store = faultyStore(memoryStore())
     store.refuses = ({ record }) => record.report?.messageId === 'poison'
     const { receiver, url } = await receiving({ store, ...(spooled ? { spool: ownFolder() } : {}) })
-    const seen = handedOver(receiver)
+    const seen = dispatchedTo(receiver)
     const unrecognized: string[] = []
     receiver.on('unrecognized', ({ problem, raw }) => void unrecognized.push(`${problem} ${raw.includes('poison')}`))
     const bodies = ['a', 'b', 'poison', 'c', 'd'].map((messageId) =>
@@ -88,20 +88,20 @@ test.each([true, false])(
 )
 
 test.each([true, false])(
-  'an event that the store refuses in every form is set aside, or answered 503 (spool: %s)',
+  'spools an event that the store refuses in every form, or answers 503 (spool: %s)',
   async (spooled) => {
     const folder = ownFolder()
     const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
     store.refuses = ({ raw }) => raw.includes('poison')
     const first = await receiving({ store, ...(spooled ? {} : { spool: false }) })
-    const seen = handedOver(first.receiver)
+    const seen = dispatchedTo(first.receiver)
     await first.receiver.start()
     const bodies = ['a', 'poison', 'b'].map((messageId) => callback.smsDelivery({ messageId, timestamp: NOW }))
     const answers = await Promise.all(bodies.map((body) => post(first.url, body)))
     expect(answers.map(({ status }) => status)).toEqual([204, spooled ? 204 : 503, 204])
     await expect.poll(() => seen.toSorted(), { timeout: 30_000 }).toEqual(['a success', 'b success'])
     if (!spooled) return
-    // One alone could be the store's own failure, so it waits for company.
+    // A single refusal could be the store's own failure, so the event waits for others.
     await post(first.url, callback.smsDelivery({ messageId: 'c', timestamp: NOW }))
     await expect.poll(() => first.errors.map(({ code }) => code), { timeout: 30_000 }).toContain('event_refused')
     first.server.close()
@@ -109,13 +109,13 @@ test.each([true, false])(
     await first.receiver.close({ deadlineMs: 50 })
     store.refuses = () => false
     const second = await receiving({ store })
-    const later = handedOver(second.receiver)
+    const later = dispatchedTo(second.receiver)
     await second.receiver.start()
     await expect.poll(() => later, { timeout: 30_000 }).toContain('poison success')
   },
 )
 
-test('only where the spool fails too, a callback is answered 503', async () => {
+test('answers a callback with 503 only if the spool fails too', async () => {
   const store = faultyStore(memoryStore())
   const folder = ownFolder()
   const { receiver, url, errors } = await receiving({ store, spool: folder })

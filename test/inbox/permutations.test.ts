@@ -6,7 +6,7 @@ import { arrivalsOf, isBefore, isOlder, messageStates, type Arrival, type State 
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
 const FINAL = 3
-/** A run of the property takes so long by its clock, whatever its delays: time for every gap and every retry. */
+/** The clock time of one run of the property, whatever its delays: enough for every reorder wait and every retry. */
 const RUN_MS = 120_000
 
 const scenarios = messageStates.chain((states) =>
@@ -42,7 +42,7 @@ test('nothing is lost, repeated or dispatched backwards, whatever the order, rep
   )
 })
 
-/** Plays arrivals against a receiver of its own, checks what its handlers saw, and returns how the message ended. */
+/** Plays arrivals against its own receiver, checks what its handlers saw, and returns how the message ended. */
 async function player() {
   const clock = fakeClock(1_700_000_000_000)
   const runs: Run[] = []
@@ -57,7 +57,7 @@ async function player() {
     const name = nameOf(report)
     const index = scenario?.states.findIndex((state) => state.name === name) ?? -1
     const state = scenario?.states[index]
-    if (state === undefined) throw new Error(`Nobody sent ${name}.`)
+    if (state === undefined) throw new Error(`Unknown event ${name}.`)
     const succeeded = attempt > (scenario?.failures[index] ?? 0)
     runs.push({ state, late, succeeded })
     if (!succeeded) throw new Error('not yet')
@@ -79,10 +79,10 @@ async function player() {
     for (const { state, delayMs } of arrivals) {
       await clock.advance(delayMs)
       const body = { ...state.body(messageId, start), authKey: AUTH_KEY }
-      const taken = signed
+      const response = signed
         ? await post(url, body, { timestamp: start + state.at })
         : await fetch(url, { method: 'POST', body: JSON.stringify(body) })
-      expect(taken.status).toBe(204)
+      expect(response.status).toBe(204)
     }
     await clock.advance(startMs + RUN_MS - clock.now())
     expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
@@ -107,7 +107,7 @@ function wordOf({ status, statusCode }: { readonly status?: string; readonly sta
   return status ?? String(statusCode)
 }
 
-/** Of what came in any order, only when it came may differ. */
+/** Only the arrival time may depend on the order. */
 function withoutArrival(latest: MessageState | undefined): unknown {
   return JSON.parse(JSON.stringify(latest, (name, value: unknown) => (name === 'receivedAt' ? undefined : value)))
 }

@@ -6,7 +6,7 @@ import { sample } from '../../src/store-conformance/samples.ts'
 
 const [first, second, third] = [sample({ at: 1 }), sample({ at: 2 }), sample({ at: 3 })]
 
-/** A store that refuses events by their identity, and says so with whatever it likes. */
+/** A store that refuses events by their key, and throws the given value. */
 function refusing(ids: readonly string[], thrown: unknown = new Error('refused')) {
   return (events: readonly NewEvent[]): readonly Admission[] => {
     if (events.some(({ id }) => ids.includes(id))) throw thrown
@@ -15,35 +15,35 @@ function refusing(ids: readonly string[], thrown: unknown = new Error('refused')
 }
 
 test.each([[new Error('refused')], ['a text'], [undefined]])(
-  'of a refused event the others are accepted (thrown: %s)',
+  'accepts the others of a batch with a refused event (thrown: %s)',
   async (thrown) => {
     const results = await admitAroundPoison(refusing([second.id], thrown), [first, second, third])
     expect(results).toEqual(['new', expect.any(Error), 'new'])
   },
 )
 
-test('where the first two are refused, it is the store that is unavailable, and no third is asked', async () => {
+test('if the store refuses the first two, it counts as unavailable, and no third is offered', async () => {
   const asked: number[] = []
   const admit = (events: readonly NewEvent[]): readonly Admission[] => {
     asked.push(events.length)
-    throw new Error('away')
+    throw new Error('unavailable')
   }
-  await expect(admitAroundPoison(admit, [first, second, third])).rejects.toThrow('away')
-  // The batch, each of the two as it is, and once more in both forms.
+  await expect(admitAroundPoison(admit, [first, second, third])).rejects.toThrow('unavailable')
+  // The batch, each of the two alone, and once more in both forms.
   expect(asked).toEqual([3, 1, 1, 1, 1, 1, 1])
 })
 
-test('where no one waits, no two that are refused at the head keep back what stands behind them', async () => {
+test('if no caller waits, two refused events at the head do not hold back those behind them', async () => {
   const results = await admitAroundPoison(refusing([first.id, second.id]), [first, second, third], 3)
   expect(results).toEqual([expect.any(Error), expect.any(Error), 'new'])
 })
 
-test('what a store refused while it was unavailable keeps its meaning once it takes the next', async () => {
+test('an event refused during an outage keeps its meaning once the store accepts the next', async () => {
   const offered: NewEvent[] = []
   let calls = 0
   const admit = (events: readonly NewEvent[]): readonly Admission[] => {
     calls += 1
-    if (calls <= 2) throw new Error('away for a moment')
+    if (calls <= 2) throw new Error('unavailable for a moment')
     offered.push(...events)
     return events.map(() => 'new')
   }
@@ -51,7 +51,7 @@ test('what a store refused while it was unavailable keeps its meaning once it ta
   expect(offered).toEqual([second, first])
 })
 
-test('what is accepted only without its meaning shows that the store is there for all that follow', async () => {
+test('an event accepted only without its meaning proves that the store is available for the rest', async () => {
   const admit = (events: readonly NewEvent[]): readonly Admission[] => {
     if (events.some(({ record }) => record.problem === undefined)) throw new Error('refused')
     return events.map(() => 'new')
@@ -60,12 +60,12 @@ test('what is accepted only without its meaning shows that the store is there fo
   expect(await admitAroundPoison(admit, [first])).toEqual(['new'])
 })
 
-test('an error of ours says that the store is unavailable, and nothing is tried again', async () => {
+test('one of our own errors means that the store is unavailable, and nothing is retried', async () => {
   const slow = new MessagingWebhooksError('store_slow')
   await expect(admitAroundPoison(refusing([first.id], slow), [first, second])).rejects.toBe(slow)
 })
 
-test('a store that answers for nothing has taken nothing', async () => {
+test('a store that returns no results has accepted nothing', async () => {
   const admit = (events: readonly NewEvent[]): readonly Admission[] => {
     if (events.length > 1) throw new Error('too many')
     return []
@@ -73,7 +73,7 @@ test('a store that answers for nothing has taken nothing', async () => {
   await expect(admitAroundPoison(admit, [first, second])).rejects.toThrow('too many')
 })
 
-test('the store that goes away while events are offered alone costs none of them its meaning', async () => {
+test('a store that fails while events are offered alone costs none of them its meaning', async () => {
   const offered: NewEvent[] = []
   const cut = new MessagingWebhooksError('store_failed')
   const admit = (events: readonly NewEvent[]): readonly Admission[] => {

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { inboxOver } from '../support/inbox.ts'
 
-test('prunes once a minute, again in a second while there is something to forget, and not when closed', async () => {
+test('prunes once a minute, again after a second while there is something to erase, and not when closed', async () => {
   const clock = fakeClock()
-  const answers: (number | Error)[] = [5, 5, 0, new Error('away'), 0]
+  const answers: (number | Error)[] = [5, 5, 0, new Error('unavailable'), 0]
   const asked: number[] = []
   const begunMs = clock.now()
   const inner = memoryStore()

@@ -1,4 +1,4 @@
-/** Why a callback was refused is always said by a code of refusals, whatever a store throws. */
+/** The reason for a refused callback is always a refusal code, whatever a store throws. */
 import { ERRORS, memoryStore, MessagingWebhooksError, OptionsError, RefusedError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { post, receiving } from '../support/receiving.ts'
 test.each([
   ['an error of its options', new OptionsError('partitions is 3; it was 16.'), 'store_failed'],
   ['an error that is about handlers', new MessagingWebhooksError('dead_letter'), 'store_failed'],
-  ['any other error', new Error('The store is away.'), 'store_failed'],
+  ['any other error', new Error('The store is unavailable.'), 'store_failed'],
   ['a missing package', new MessagingWebhooksError('peer_missing', 'pg'), 'peer_missing'],
   ['an error of a store', new MessagingWebhooksError('store_newer'), 'store_newer'],
 ] as const)('%s', async (_, thrown, code) => {

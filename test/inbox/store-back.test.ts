@@ -1,4 +1,4 @@
-/** A store that was away says why it went, and when it is back: for how long it was away, and what the spool held. */
+/** A store outage logs its cause, and at its end its length and the number of spooled events. */
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -23,13 +23,13 @@ async function withSpool(spool: string | false = ownFolder(), fault: Fault = 'no
   const send = async (count: number): Promise<void> => {
     for (let sent = 0; sent < count; sent += 1) await post(serving.url, callback.smsDelivery())
   }
-  /** Files are written in their own time. */
+  /** File writes take real time. */
   const until = (code: string) =>
     expect.poll(() => clock.advance(100).then(() => of(code).length), { ...POLL, interval: 1 }).toBe(1)
   return { ...serving, store, clock, lines, of, send, until }
 }
 
-test('the end of an outage is logged, with its length and the events of the spool', async () => {
+test('logs the end of an outage, with its length and the events of the spool', async () => {
   const { store, clock, of, send, until } = await withSpool()
   store.fault = 'throws'
   await send(3)
@@ -43,7 +43,7 @@ test('the end of an outage is logged, with its length and the events of the spoo
   expect(line?.text).toMatch(/^The store is back after \d+\.\d s\. Moved 3 events from the spool into the store\.$/)
 })
 
-test('so is that of one that only handlers met', async () => {
+test('logs the end of an outage that only handlers met', async () => {
   const { receiver, store, clock, of, send, until } = await withSpool()
   let goOn = (): void => {}
   let isRunning = false
@@ -64,7 +64,7 @@ test('so is that of one that only handlers met', async () => {
   expect(of('store_back')[0]?.text).toMatch(/after [56]\.\d s\. No event was spooled\.$/)
 })
 
-test('without a spool, too', async () => {
+test('logs it without a spool too', async () => {
   const { url, store, clock, of, until } = await withSpool(false)
   store.fault = 'throws'
   expect((await post(url, callback.smsDelivery())).status).toBe(503)
@@ -75,7 +75,7 @@ test('without a spool, too', async () => {
   expect(of('store_back')[0]?.text).toMatch(/after [45]\.\d s\. No event was spooled\.$/)
 })
 
-test('why the store is unavailable stands in the log in one line, without keys and passwords', async () => {
+test('logs the cause of an outage in one line, without keys and passwords', async () => {
   const { store, of, send } = await withSpool()
   store.fault = 'throws'
   store.says = `connect failed\n  at postgres://app:hunter2@db.example/app with ${AUTH_KEY}`
@@ -97,7 +97,7 @@ async function leaveInSpool(folder: string, count: number): Promise<void> {
   await closed
 }
 
-test('what an earlier process left in the spool is reported, and was no outage of this one', async () => {
+test('reports what an earlier process left in the spool, and not as an outage of this one', async () => {
   const folder = ownFolder()
   await leaveInSpool(folder, 2)
   const { of, until } = await withSpool(folder)
@@ -106,7 +106,7 @@ test('what an earlier process left in the spool is reported, and was no outage o
   expect(of('store_back')).toEqual([])
 })
 
-test('a store that is still unavailable after a restart is reported again, though callbacks wait in the spool', async () => {
+test('reports a store that is still unavailable after a restart again, even if callbacks wait in the spool', async () => {
   const folder = ownFolder()
   await leaveInSpool(folder, 2)
   const { store, clock, of, until, errors } = await withSpool(folder, 'will not open')

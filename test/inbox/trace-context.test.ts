@@ -1,4 +1,4 @@
-/** `traceContext`: what it says is kept with the event, and handed to those who follow its attempts. */
+/** The result of `traceContext` is kept with the event, and passed to the observers of its attempts. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import http from 'node:http'
@@ -12,19 +12,19 @@ import { AUTH_KEY, listen, post, receiving, withCredentials } from '../support/r
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-/** What a follower hears of the traces of attempts. */
+/** The traces of attempts that an observer receives. */
 function tracesOf(receiver: () => object) {
-  const heard: AttemptMessage['trace'][] = []
-  const hear = (message: unknown): void => {
+  const received: AttemptMessage['trace'][] = []
+  const receive = (message: unknown): void => {
     const { receiver: whose, trace } = message as AttemptMessage
-    if (whose === receiver()) heard.push(trace)
+    if (whose === receiver()) received.push(trace)
   }
   const { start } = tracingChannel(ATTEMPT_CHANNEL)
-  start.subscribe(hear)
+  start.subscribe(receive)
   onTestFinished(() => {
-    start.unsubscribe(hear)
+    start.unsubscribe(receive)
   })
-  return heard
+  return received
 }
 
 /** What a store is given to keep. */
@@ -47,24 +47,29 @@ function recording(): { readonly store: Store; readonly records: EventRecord[] }
   return { store, records }
 }
 
-test.each(onEachStore)('it comes with the attempts, from a store %s', async (_, make) => {
-  const told = { traceparent: TRACEPARENT, tracestate: 'vendor=value' }
+test.each(onEachStore)('attempts have it, from a store %s', async (_, make) => {
+  const given = { traceparent: TRACEPARENT, tracestate: 'vendor=value' }
   const { receiver, url } = await receiving(
-    { store: make(), spool: false, traceContext: () => told, retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 } },
+    {
+      store: make(),
+      spool: false,
+      traceContext: () => given,
+      retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 },
+    },
     { kind: 'status' },
   )
-  const heard = tracesOf(() => receiver)
+  const received = tracesOf(() => receiver)
   receiver.on('message.*', (_event, { attempt }) => {
     if (attempt === 1) throw new Error('not yet')
   })
   await post(url, callback.smsDelivery())
   await receiver.drain()
-  expect(heard).toEqual([told, told])
+  expect(received).toEqual([given, given])
 })
 
-test('a function that throws, or returns junk, is reported once; what is valid of it is kept', async () => {
+test('reports a function that throws or returns junk once, and keeps the valid part', async () => {
   const { store, records } = recording()
-  const told: (() => unknown)[] = [
+  const given: (() => unknown)[] = [
     () => ({ traceparent: TRACEPARENT }),
     () => undefined,
     () => ({ traceparent: TRACEPARENT, tracestate: 'x'.repeat(512) }),
@@ -90,15 +95,15 @@ test('a function that throws, or returns junk, is reported once; what is valid o
         },
       ),
   ]
-  const rest = [...told]
+  const rest = [...given]
   const { receiver, url, errors } = await receiving(
     // @ts-expect-error: JavaScript has no types.
     { store, traceContext: () => rest.shift()?.() },
     { kind: 'status' },
   )
-  // What comes before the store is open is admitted by another verb.
+  // Another method admits what arrives before the store is open.
   await receiver.start()
-  for (const _ of told) expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  for (const _ of given) expect((await post(url, callback.smsDelivery())).status).toBe(204)
   await receiver.drain()
   expect(records.map(({ traceparent, tracestate }) => [traceparent, tracestate])).toEqual([
     [TRACEPARENT, undefined],
@@ -111,7 +116,7 @@ test('a function that throws, or returns junk, is reported once; what is valid o
   expect(errors.map(({ code }) => code)).toEqual(['trace_context_failed'])
 })
 
-test('it is asked once a request, and leaves nothing in the record where it says nothing', async () => {
+test('asks once a request, and leaves nothing in the record for an empty result', async () => {
   const { store, records } = recording()
   let asked = 0
   const { receiver, url } = await receiving(
@@ -134,7 +139,7 @@ test('it is asked once a request, and leaves nothing in the record where it says
   ])
 })
 
-test('a record that says something else there is none the worse, and its event has no trace', async () => {
+test('a record with another value there stays valid, and its event has no trace', async () => {
   const { capabilities, open } = memoryStore()
   const store: Store = {
     capabilities,
@@ -152,24 +157,24 @@ test('a record that says something else there is none the worse, and its event h
   }
   const receiver = createReceiver({ logger: false, ...withCredentials({ store }) })
   onTestFinished(() => receiver.close({ deadlineMs: 0 }))
-  const heard = tracesOf(() => receiver)
+  const received = tracesOf(() => receiver)
   const types: string[] = []
   receiver.onAny(({ type }) => void types.push(type))
   const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
   await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
   await receiver.drain()
   expect(types).toEqual(['message.delivered'])
-  expect(heard).toEqual([undefined])
+  expect(received).toEqual([undefined])
 })
 
-test('it is asked as the request begins, while the span of a middleware before it is active', async () => {
+test('asks as the request begins, while the span of an earlier middleware is active', async () => {
   const spans = new AsyncLocalStorage<string>()
   const options = withCredentials({
     logger: false,
     traceContext: () => ({ traceparent: spans.getStore() ?? TRACEPARENT.replace('-01', '-00') }),
   })
   const receiver = createReceiver(options)
-  const heard = tracesOf(() => receiver)
+  const received = tracesOf(() => receiver)
   const middleware = receiver.middleware('status')
   const server = http.createServer((request, response) =>
     spans.run(TRACEPARENT, () => {
@@ -187,10 +192,10 @@ test('it is asked as the request begins, while the span of a middleware before i
   socket.write(
     `POST / HTTP/1.1\r\nhost: app\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`,
   )
-  // The body comes by itself, in no span.
+  // The body arrives on its own, in no span.
   await new Promise((resolve) => server.once('request', resolve))
   socket.end(body)
   await new Promise((resolve) => socket.resume().once('close', resolve))
   await receiver.drain()
-  expect(heard).toEqual([{ traceparent: TRACEPARENT }])
+  expect(received).toEqual([{ traceparent: TRACEPARENT }])
 })

@@ -1,5 +1,5 @@
 /**
- * The quarantine's files, spoilt at every byte: what is lost is the request that was touched. A run takes a fixed choice
+ * The quarantine's files, corrupted at every byte: only the touched request is lost. A run takes a fixed selection
  * of the places, `EVERY_BYTE=1` takes them all.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,7 +47,7 @@ function fileName(number: number, salt = SALT): string {
   return `${String(number).padStart(8, '0')}-${salt.toString(16).padStart(8, '0')}.requests`
 }
 
-/** Opens the log of a folder, writes down again what it found, and closes it. */
+/** Opens the log of a folder, writes again what it found, and closes it. */
 async function loaded(folder: string, fs: FileSystem = nodeFs): Promise<Outcome> {
   const clock = fakeClock(ARRIVED_MS + 1_000)
   const errors: MessagingWebhooksError[] = []
@@ -60,7 +60,7 @@ async function loaded(folder: string, fs: FileSystem = nodeFs): Promise<Outcome>
   return { found, codes: errors.map(({ code }) => code) }
 }
 
-/** What a process finds where a dead one left these; the one after it must find the same, and nothing to complain of. */
+/** What a process finds after a dead one; the next one must find the same, and nothing to report. */
 async function outcomeOf(files: Files): Promise<Outcome> {
   const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER))
@@ -75,7 +75,7 @@ function without(...records: readonly number[]): readonly number[] {
   return ALL.filter((index) => !records.includes(index))
 }
 
-// Other bytes, cuts and insertions: inbox/spool/every-byte.full.test.ts, for the reader is the same.
+// Other bytes, cuts and insertions: inbox/spool/every-byte.full.test.ts, which uses the same reader.
 test('any flipped byte costs its request and is reported once', PATIENT, async () => {
   for (const at of places()) {
     const bytes = changed(at, (byte) => byte ^ 0x10)
@@ -84,19 +84,19 @@ test('any flipped byte costs its request and is reported once', PATIENT, async (
   }
 })
 
-test('a file that cannot be opened keeps no one from the others, and is reported', async () => {
+test('reports a file that cannot be opened, and reads the others', async () => {
   const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER, fileName(1)), { recursive: true })
   for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, PROCESS_FOLDER, fileName(index + 2)), frame)
   expect(await loaded(folder)).toEqual({ found: ALL, codes: ['quarantine_unwritten'] })
 })
 
-test('a damaged request whose body a stranger filled with our mark is passed over by reading the file a few times', async () => {
+test('skips a damaged request whose body contains many record marks by reading the file a few times', async () => {
   const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER))
   const large = encodeRecord(REQUEST_LOG, kept(8, Buffer.alloc(250_000, REQUEST_LOG.magic)), SALT)
   large.writeUInt8(0, 1)
-  // Longer than what is read at once.
+  // Longer than one read.
   const bytes = Buffer.concat([large, FILE, Buffer.alloc(500_000)])
   writeFileSync(join(folder, PROCESS_FOLDER, fileName(1)), bytes)
   let read = 0

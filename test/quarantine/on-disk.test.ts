@@ -1,4 +1,4 @@
-/** The quarantine outlives its receiver: what is on the disk, when it goes from there, and what a disk may do to it. */
+/** The quarantine outlives its receiver: what is on the disk, when it is removed, and which disk faults it survives. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryStore, type CredentialPair, type WebhookEvent } from 'messaging-webhooks'
@@ -16,7 +16,7 @@ function emptyFolder(): string {
   return join(ownFolder(), 'kept')
 }
 
-/** A receiver on this folder, with the wrong pair until `mend()`. */
+/** A receiver on this folder, with the wrong pair until `correctPair()`. */
 async function keeping(folder: string, options: OtherOptions & Partial<OptionsOfOneProject> = {}) {
   let pair: CredentialPair = B
   const warned: object[] = []
@@ -37,14 +37,14 @@ async function keeping(folder: string, options: OtherOptions & Partial<OptionsOf
     const isDone = closed.then(() => true)
     if (isFakeClock(options.clock)) {
       const { clock } = options
-      // Slower than the disk, which knows nothing of this clock.
+      // Slower than the disk, which does not use this clock.
       const tick = (): Promise<false> =>
         new Promise((resolve) => setTimeout(() => void clock.advance(1).then(() => resolve(false)), 2))
       while (!(await Promise.race([isDone, tick()]))) continue
     }
     await closed
   }
-  return { ...service, quarantine, events, warned, close, mend: () => void (pair = A) }
+  return { ...service, quarantine, events, warned, close, correctPair: () => void (pair = A) }
 }
 
 /** The files of requests below a folder. */
@@ -63,11 +63,11 @@ function textIn(folder: string): string {
 
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 30_000, interval: 10 })
 
-test('what could not be looked up is verified again by the next process, by itself', async () => {
+test('the next process verifies again, by itself, what could not be looked up', async () => {
   const folder = emptyFolder()
   const failing = await keeping(folder, {
     credentials: () => {
-      throw new Error('away')
+      throw new Error('unavailable')
     },
   })
   expect(await send(failing.url, A, { messageId: 'm' })).toBe(503)
@@ -81,10 +81,10 @@ test('what could not be looked up is verified again by the next process, by itse
   expect(events).toMatchObject([{ messageId: 'm' }])
 })
 
-test('only this user can read it, and nothing is made where nothing is refused', async () => {
+test('only this user can read it, and creates nothing while nothing is refused', async () => {
   const folder = emptyFolder()
-  const { url, mend, close } = await keeping(folder)
-  mend()
+  const { url, correctPair, close } = await keeping(folder)
+  correctPair()
   expect(await send(url, A)).toBe(204)
   expect(existsSync(folder)).toBe(false)
   expect(await send(url, B)).toBe(401)
@@ -99,7 +99,7 @@ test('only this user can read it, and nothing is made where nothing is refused',
 test('keys leave the disk with their request: admitted, cleared, too old or moved', async () => {
   const folder = emptyFolder()
   const clock = fakeClock()
-  const { url, quarantine, mend } = await keeping(folder, { clock, quarantine: { maxAgeHours: 2 } })
+  const { url, quarantine, correctPair } = await keeping(folder, { clock, quarantine: { maxAgeHours: 2 } })
   const key = (name: string) => ({ authKey: `KEY-${name}` })
   expect(await send(url, A)).toBe(401)
   expect(await send(url, key('OLD'))).toBe(401)
@@ -107,7 +107,7 @@ test('keys leave the disk with their request: admitted, cleared, too old or move
   expect(await send(url, key('NEW'))).toBe(401)
   await until(() => expect(textIn(folder)).toMatch(/KEY-OLD.*KEY-NEW/s))
   expect(textIn(folder)).toContain(A.authKey)
-  mend()
+  correctPair()
   expect(await quarantine.reverify()).toMatchObject({ admitted: 1 })
   await until(() => expect(textIn(folder)).not.toContain(A.authKey))
   expect(textIn(folder)).toMatch(/KEY-OLD.*KEY-NEW/s)
@@ -118,7 +118,7 @@ test('keys leave the disk with their request: admitted, cleared, too old or move
   await until(() => expect(filesIn(folder)).toEqual([]))
 })
 
-test('what is too old by the time of the next start is not loaded, and is removed', async () => {
+test('requests that are too old at the next start are not loaded, and are removed', async () => {
   const folder = emptyFolder()
   const first = await keeping(folder, { clock: fakeClock(1_700_000_000_000) })
   await send(first.url, A)
@@ -142,11 +142,11 @@ test('two receivers have a file each, and neither takes the other’s while it l
   await one.close()
   await two.close()
   const third = await keeping(folder)
-  third.mend()
+  third.correctPair()
   expect(await third.quarantine.reverify()).toMatchObject({ admitted: 2 })
 })
 
-test('what comes while the files are being loaded is kept, and the same body once', async () => {
+test('keeps what arrives while the files are being loaded, and the same body once', async () => {
   const folder = emptyFolder()
   const first = await keeping(folder)
   const bodies = Array.from({ length: 200 }, (_, nth) => JSON.stringify(callback.smsDelivery({ messageId: `m${nth}` })))
@@ -156,18 +156,18 @@ test('what comes while the files are being loaded is kept, and the same body onc
   await first.close()
   const second = await keeping(folder)
   for (const body of bodies.slice(100)) await post(second.url, body)
-  second.mend()
+  second.correctPair()
   expect(await second.quarantine.reverify()).toMatchObject({ examined: 200, admitted: 200 })
 })
 
-test('where it cannot be written it is in memory, said once, and at the end what is lost', async () => {
+test('a disk that cannot be written is reported once, requests stay in memory, and the loss is reported at the end', async () => {
   const folder = emptyFolder()
   writeFileSync(folder, 'a file where the folder should be')
-  const { url, quarantine, errors, mend, close, warned } = await keeping(folder)
+  const { url, quarantine, errors, correctPair, close, warned } = await keeping(folder)
   for (let nth = 0; nth < 5; nth += 1) expect(await send(url, A, { messageId: `m${nth}` })).toBe(401)
   const unwritten = () => errors.filter(({ code }) => code === 'quarantine_unwritten')
   await until(() => expect(unwritten()).toHaveLength(1))
-  mend()
+  correctPair()
   expect(await quarantine.reverify()).toMatchObject({ admitted: 5 })
   expect(await send(url, B)).toBe(401)
   await close()
@@ -175,7 +175,7 @@ test('where it cannot be written it is in memory, said once, and at the end what
   expect(warned).toContainEqual({ code: 'quarantine_lost' })
 })
 
-test('a folder that is fixed or removed meanwhile is written to again', async () => {
+test('writes again to a folder that was fixed or removed', async () => {
   const folder = emptyFolder()
   writeFileSync(folder, 'in the way')
   const clock = fakeClock()
@@ -195,7 +195,7 @@ test('a folder that is fixed or removed meanwhile is written to again', async ()
   })
 })
 
-test('without a folder, what looks like a callback and is lost at the end is warned of', async () => {
+test('without a folder, warns of possible callbacks that are lost at the end', async () => {
   const folder = emptyFolder()
   const junk = await keeping(folder, { quarantine: { folder: false } })
   await send(junk.url, {})
@@ -208,7 +208,7 @@ test('without a folder, what looks like a callback and is lost at the end is war
   expect(existsSync(folder)).toBe(false)
 })
 
-test('it lies in the folder of the spool, where there is one', async () => {
+test('is in the folder of the spool, if there is one', async () => {
   const folder = emptyFolder()
   const service = await receiving({ credentials: B, spool: folder, store: memoryStore() })
   await send(service.url, A)

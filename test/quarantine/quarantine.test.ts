@@ -20,7 +20,7 @@ import { listen, receiving } from '../support/receiving.ts'
 const START_MS = 1_700_000_000_000
 const START = START_MS / 1_000
 
-/** A receiver whose pair can be changed while it runs, on a clock that stands still. */
+/** A receiver whose pair can be changed while it runs, with a fixed clock. */
 async function rotating(options: OtherOptions & Partial<OptionsOfOneProject> = {}) {
   const clock = fakeClock(START_MS)
   let pair: CredentialPair = B
@@ -49,7 +49,7 @@ describe('a request without a valid proof', () => {
     expect(await receiver.stats()).toMatchObject({ taken: 1, refused: 1 })
   })
 
-  test('is kept with its content encoding, answered 415', async () => {
+  test('is kept with its content encoding when answered 415', async () => {
     const { url, quarantine, receiver, events, rotateTo } = await rotating()
     const body = gzipSync(JSON.stringify(callback.smsDelivery()))
     const signature = signCallback(body, A.signingSecret, { timestamp: START })
@@ -62,7 +62,7 @@ describe('a request without a valid proof', () => {
     expect(events).toMatchObject([{ type: 'unrecognized', problem: 'content_encoding', proof: 'signature' }])
   })
 
-  test('keeps the kind and the policy that its URL has', async () => {
+  test('keeps the kind and the policy of its URL', async () => {
     const clock = fakeClock(START_MS)
     let pair = B
     const { url, receiver } = await receiving({ clock, credentials: () => pair }, { kind: 'payment', proof: 'both' })
@@ -77,7 +77,7 @@ describe('a request without a valid proof', () => {
     expect((await receiver.quarantine.list()).items).toMatchObject([{ kind: 'payment', policy: 'both' }])
   })
 
-  test('is kept once, however often it comes, and by its best proof', async () => {
+  test('is kept once, however often it arrives, and by its best proof', async () => {
     const { url, quarantine } = await rotating()
     const body = JSON.stringify(callback.smsDelivery())
     const code = async () => (await quarantine.list()).items.map((item) => [item.class, item.code])
@@ -93,7 +93,7 @@ describe('a request without a valid proof', () => {
     expect(quarantine.size).toBe(1)
   })
 
-  test('is put into a class by what it looks like', async () => {
+  test('gets its class from its content', async () => {
     const { url, quarantine } = await rotating()
     const report = callback.smsDelivery()
     const signed = (body: string) => ({
@@ -134,7 +134,7 @@ describe('a request without a valid proof', () => {
     expect((await receiver.quarantine.list()).items.map((item) => item.class)).toEqual(['rest', 'looksLikeOurs'])
   })
 
-  test('with one right half, where both are asked for, comes from no stranger', async () => {
+  test("with one valid proof of two required ones is not treated as a stranger's", async () => {
     const clock = fakeClock(START_MS)
     const { url, receiver } = await receiving({ clock, credentials: () => B }, { kind: 'status', proof: 'both' })
     expect(await send(url, { authKey: B.authKey }, {}, START)).toBe(401)
@@ -142,7 +142,7 @@ describe('a request without a valid proof', () => {
     expect(receiver.quarantine.counts()).toMatchObject({ looksLikeOurs: 2, rest: 0 })
   })
 
-  test('is forgotten after its time, though no one asks', async () => {
+  test('is erased after its retention time, without a call', async () => {
     const timers = new Set<object>()
     const clock = fakeClock(START_MS)
     const counting: Clock = {
@@ -162,7 +162,7 @@ describe('a request without a valid proof', () => {
     }
     const { url, quarantine } = await rotating({ clock: counting, quarantine: { maxAgeHours: 1 } })
     await fetch(url)
-    // Only the store's.
+    // Only the store's own timer.
     await expect.poll(() => timers.size).toBe(1)
     await send(url, A, {}, START)
     await clock.advance(1_800_000)
@@ -177,7 +177,7 @@ describe('a request without a valid proof', () => {
     expect(quarantine.counts()).toMatchObject({ looksLikeOurs: 0, bytes: 0, dropped: 0 })
   })
 
-  test('is not kept where nothing in it could be proved later', async () => {
+  test('is not kept if nothing in it could be proved later', async () => {
     const { url, quarantine, receiver, server } = await rotating({ maxBodyBytes: 1_000 })
     expect((await fetch(url)).status).toBe(405)
     expect(await postRaw(url, '')).toBe(401)
@@ -198,7 +198,7 @@ describe('a request without a valid proof', () => {
     expect(quarantine.size).toBe(0)
   })
 
-  test('is not kept where the quarantine is off', async () => {
+  test('is not kept if the quarantine is off', async () => {
     const { url, quarantine, rotateTo, errors } = await rotating({ quarantine: false })
     expect(await send(url, A, {}, START)).toBe(401)
     rotateTo(A)
@@ -208,7 +208,7 @@ describe('a request without a valid proof', () => {
     expect(errors.map(({ code }) => code)).toEqual(['signature_mismatch'])
   })
 
-  test('can be forgotten by hand', async () => {
+  test('can be cleared by hand', async () => {
     const { url, quarantine } = await rotating()
     await send(url, A, {}, START)
     quarantine.clear()
@@ -226,7 +226,7 @@ describe('a request without a valid proof', () => {
 })
 
 describe('order', () => {
-  test('what came backwards is dispatched forwards, and nothing is late', async () => {
+  test('what arrived in reverse order is dispatched in order, and nothing is late', async () => {
     const { url, quarantine, receiver, events, rotateTo } = await rotating()
     for (const status of ['read', 'sent', 'delivered']) {
       const body = callback.chatApp({ statuses: { message_id: 'chat', status } })
@@ -260,7 +260,7 @@ describe('a stale signature', () => {
     expect(items).toMatchObject([{ class: 'provedButStale', code: 'signature_stale', offsetSeconds: -301 }])
   })
 
-  test('is counted by a dry run as it would be admitted, which changes nothing', async () => {
+  test('counts in a dry run as it would be admitted, without changes', async () => {
     const { url, quarantine, receiver, events, rotateTo } = await rotating()
     expect(await send(url, A, { messageId: 'm' }, START)).toBe(401)
     expect(await send(url, A, { messageId: 'stale' }, START - 1_000)).toBe(401)
@@ -276,7 +276,7 @@ describe('a stale signature', () => {
     expect(await quarantine.reverify()).toEqual({ examined: 2, admitted: 1, stillUnproved: 1 })
   })
 
-  test('with the right digest passes by the offset that was measured', async () => {
+  test('with the right digest passes by the measured offset', async () => {
     const { url, quarantine, receiver, events } = await rotating()
     expect(await send(url, B, { messageId: 'm' }, START - 3_600)).toBe(401)
     const [item] = (await quarantine.list()).items
@@ -289,18 +289,18 @@ describe('a stale signature', () => {
     await expect(quarantine.reverify({ clockOffsetSeconds: NaN })).rejects.toThrow('clockOffsetSeconds')
   })
 
-  test('five times in a row off by the same is this clock, and said once', async () => {
+  test('five times in a row off by the same means this clock is wrong, and is reported once', async () => {
     const { url, errors, clock } = await rotating()
-    const told = () => errors.filter(({ code }) => code === 'clock_wrong')
+    const clockErrors = () => errors.filter(({ code }) => code === 'clock_wrong')
     for (let second = 0; second < 9; second += 1) {
       await send(url, B, {}, START + second - 3_600)
-      expect(told()).toHaveLength(second < 4 ? 0 : 1)
+      expect(clockErrors()).toHaveLength(second < 4 ? 0 : 1)
       await clock.advance(1_000)
     }
-    expect(told()[0]?.message).toMatch(/3600 s ahead of theirs.*clockOffsetSeconds` is 3600/)
+    expect(clockErrors()[0]?.message).toMatch(/3600 s ahead of theirs.*clockOffsetSeconds` is 3600/)
     await send(url, B, {}, START + 9)
     for (let second = 10; second < 20; second += 1) await send(url, B, {}, START + 2 * second)
-    expect(told()).toHaveLength(1)
+    expect(clockErrors()).toHaveLength(1)
   })
 
   test('one recorded callback sent again and again is a replay, and so are several at once', async () => {
@@ -315,7 +315,7 @@ describe('a stale signature', () => {
 })
 
 describe('a look-up of credentials that fails', () => {
-  test('for 10 s loses nothing, and is tried again by itself', async () => {
+  test('for 10 s loses nothing, and is retried by itself', async () => {
     let down = true
     let asked = 0
     const { url, clock, quarantine, receiver, events, errors } = await rotating({
@@ -355,7 +355,7 @@ describe('a look-up of credentials that fails', () => {
     expect(events).toHaveLength(2)
   })
 
-  test('or is slow, is the same', async () => {
+  test('or is slow has the same result', async () => {
     let answer: (pair: typeof A) => void = () => {}
     const { url, clock, quarantine, events } = await rotating({
       lookupTimeoutMs: 50,
@@ -369,7 +369,7 @@ describe('a look-up of credentials that fails', () => {
     await expect.poll(() => clock.advance(0).then(() => events.length)).toBe(1)
   })
 
-  test('is not made to wait by any number of names that fail: what is known, or what most bear, is asked in each run', async () => {
+  test('does not wait for any number of failing names: known names, and the most frequent ones, are looked up in each run', async () => {
     let down = false
     let names = 0
     const asked: (string | undefined)[] = []
@@ -388,7 +388,7 @@ describe('a look-up of credentials that fails', () => {
     await junk(70)
     for (const messageId of ['1', '2']) expect(await send(url, A, { messageId }, START)).toBe(503)
     expect(await send(url, A, { project: 'Known', messageId: '3' }, START)).toBe(503)
-    // Each run fails, and is asked for more new names than it looks up.
+    // Each run fails, and gets more new names than it looks up.
     for (const pauseMs of [1_000, 2_000, 4_000]) {
       asked.length = 0
       await clock.advance(pauseMs)
@@ -403,7 +403,7 @@ describe('a look-up of credentials that fails', () => {
     expect(events).toHaveLength(4)
   })
 
-  test('comes to the turn of a name that a single request bears, though new names that fail never end', async () => {
+  test('reaches a name with a single request, even if new failing names never end', async () => {
     let down = true
     let names = 0
     const { url, clock, receiver, events } = await rotating({
@@ -419,7 +419,7 @@ describe('a look-up of credentials that fails', () => {
     await junk(10)
     await clock.advance(1_000)
     down = false
-    // By now it was asked for, and failed.
+    // By now it was looked up, and failed.
     for (let run = 0; run < 4 && events.length === 0; run += 1) {
       await junk(70)
       await clock.advance(60_000)
@@ -428,7 +428,7 @@ describe('a look-up of credentials that fails', () => {
     expect(events).toHaveLength(1)
   })
 
-  test('and is slow for names that strangers made up, is asked for the others first in the next run', async () => {
+  test('and is slow for invented names looks up the other names first in the next run', async () => {
     let down = true
     const { url, clock, quarantine } = await rotating({
       lookupTimeoutMs: 10,
@@ -450,7 +450,7 @@ describe('a look-up of credentials that fails', () => {
     expect(await run()).toMatchObject({ admitted: 1 })
   })
 
-  test('leaves what the right look-up does not prove where it belongs, and does not ask again', async () => {
+  test('leaves requests that the right look-up does not prove where they belong, and does not ask again', async () => {
     let down = true
     const { url, clock, quarantine } = await rotating({
       credentials: () => {
@@ -485,7 +485,7 @@ describe('a look-up of credentials that fails', () => {
 })
 
 describe('reverify', () => {
-  test('ends with its signal, and what was not admitted is still there', async () => {
+  test('ends with its signal, and keeps what was not admitted', async () => {
     const { url, quarantine, rotateTo } = await rotating()
     for (let nth = 0; nth < 10; nth += 1) await send(url, A, {}, START)
     rotateTo(A)
@@ -498,7 +498,7 @@ describe('reverify', () => {
     expect(await quarantine.reverify()).toMatchObject({ admitted: 10 })
   })
 
-  test('one waits for the other, and neither admits twice', async () => {
+  test('runs one at a time, and no request is admitted twice', async () => {
     const { url, quarantine, receiver, rotateTo } = await rotating()
     for (let nth = 0; nth < 10; nth += 1) await send(url, A, {}, START)
     rotateTo(A)
@@ -507,7 +507,7 @@ describe('reverify', () => {
     expect(await receiver.stats()).toMatchObject({ taken: 10, duplicates: 0 })
   })
 
-  test('rejects when the store is full, and goes on where it was', async () => {
+  test('rejects when the store is full, and continues where it was', async () => {
     const { url, quarantine, receiver, rotateTo } = await rotating({ store: memoryStore({ maxEvents: 4 }) })
     for (let nth = 0; nth < 6; nth += 1) await send(url, A, { messageId: String(nth) }, START)
     rotateTo(A)
@@ -517,7 +517,7 @@ describe('reverify', () => {
     expect(await quarantine.reverify()).toMatchObject({ admitted: 2 })
   })
 
-  test('lets other work go on meanwhile', async () => {
+  test('lets other work run meanwhile', async () => {
     const { url, quarantine, rotateTo } = await rotating()
     for (let nth = 0; nth < 200; nth += 1) await send(url, A, {}, START)
     rotateTo(A)
@@ -543,7 +543,7 @@ describe('reverify', () => {
 })
 
 describe('list', () => {
-  test('pages through what is kept in order of arrival', async () => {
+  test('pages through the requests in order of arrival', async () => {
     const { url, quarantine } = await rotating()
     for (let nth = 0; nth < 7; nth += 1) await postRaw(url, JSON.stringify({ nth, authKey: nth % 2 ? 'x' : 7 }))
     const seen: unknown[] = []
@@ -559,7 +559,7 @@ describe('list', () => {
     expect(pages).toBe(3)
   })
 
-  const KEY = 'THE-KEY-THAT-NOBODY-HERE-KNOWS-YET'
+  const KEY = 'THE-KEY-THAT-IS-NOT-CONFIGURED-HERE'
   const HIDDEN: readonly (readonly [where: string, body: string])[] = [
     ['at the top', `{"project":"p","authKey":"${KEY}"}`],
     ['spelled with escapes', `{"project":"p","\\u0061uthKey":"${KEY}"}`],
@@ -575,7 +575,7 @@ describe('list', () => {
     ['in half a body', `{"project":"p","authKey":"${KEY}"`],
   ]
 
-  test.each(HIDDEN)('a key %s shows nowhere, except to who asks for it', async (_where, body) => {
+  test.each(HIDDEN)('hides a key %s everywhere, except with `reveal`', async (_where, body) => {
     const lines: unknown[] = []
     const log = (...line: unknown[]): void => void lines.push(line)
     const logger: Logger = { debug: log, info: log, warn: log, error: log }
@@ -592,7 +592,7 @@ describe('list', () => {
   })
 })
 
-test('the quarantine’s options are checked', () => {
+test('validates the quarantine’s options', () => {
   const refusal = (quarantine: unknown) => () =>
     void Reflect.apply(createReceiver, undefined, [{ credentials: A, logger: false, quarantine }])
   expect(refusal({ maxByte: 1 })).toThrow('Invalid option: quarantine.maxByte. Did you mean quarantine.maxBytes?')

@@ -1,4 +1,4 @@
-/** The quarantine's log on the disk by itself: disks that fail, hang or are slow, deaths at any moment, and how large it grows. */
+/** The quarantine's log on the disk by itself: disks that fail, hang or are slow, crashes at any moment, and its size. */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import fc from 'fast-check'
@@ -18,14 +18,14 @@ import { ownFolder } from '../support/own-folder.ts'
 const MIB = 1024 * 1024
 const HOUR_MS = 3_600_000
 
-/** The disk, but for what is replaced in the files of requests. */
+/** The disk, except for what is replaced in the files of requests. */
 function faultyRequests(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSystem {
   const ending: (() => Promise<void>)[] = []
   onTestFinished(async () => {
     for (const end of ending) await end().catch(() => {})
   })
   return faultyFs((file, path) => {
-    // A log that waits for a disk to come back closes nothing.
+    // A log that waits for a disk to return closes nothing.
     ending.push(() => file.close())
     return path.endsWith('.requests') ? replace(file) : {}
   })
@@ -70,8 +70,8 @@ function bytesIn(folder: string): number {
 }
 
 /**
- * The folder as a kill at this moment would leave it: without anybody who holds its locks. Not by `cpSync`, which never ends
- * where a file becomes shorter as it is copied.
+ * The folder as a kill at this moment would leave it: without its locks held. Not by `cpSync`, which never ends
+ * if a file becomes shorter while it is copied.
  */
 function killed(folder: string): string {
   const copy = ownFolder()
@@ -85,7 +85,7 @@ function killed(folder: string): string {
 
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 30_000, interval: 5 })
 
-test('a disk that is full for a while takes a part, and later all; nothing is there twice', async () => {
+test('a disk that is full for a while takes a part, and later all, without duplicates', async () => {
   const folder = ownFolder()
   let isFull = false
   const fs = faultyRequests((file) => ({
@@ -116,7 +116,7 @@ test('a disk that is full for a while takes a part, and later all; nothing is th
   expect(next.errors).toEqual([])
 })
 
-test('a disk that takes no more, cuts nothing back and blots nothing out costs what it failed at', async () => {
+test('a disk that accepts no write, truncation or overwrite costs only what it failed at', async () => {
   const folder = ownFolder()
   let failing = false
   const broken = (): Promise<never> => Promise.reject(Object.assign(new Error('broken'), { code: 'EIO' }))
@@ -149,7 +149,7 @@ test('a disk that takes no more, cuts nothing back and blots nothing out costs w
   expect((await keeping(killed(folder))).texts()).toEqual(texts())
 })
 
-test('a page that the disk does not give costs the requests on it', async () => {
+test('a page that the disk cannot read costs the requests on it', async () => {
   const folder = ownFolder()
   const first = await keeping(folder)
   for (let nth = 0; nth < 4; nth += 1) first.keep(`${nth}`, 'looksLikeOurs', 10_000)
@@ -165,7 +165,7 @@ test('a page that the disk does not give costs the requests on it', async () => 
   expect(errors).toMatchObject([{ code: 'quarantine_damaged' }])
 })
 
-test('a disk that hangs holds nothing up, not even the end', async () => {
+test('a disk that hangs delays nothing, not even the end', async () => {
   const folder = ownFolder()
   const fs = faultyRequests(() => ({ write: () => new Promise(() => {}) }))
   const { keep, clock, diskLog, texts } = await keeping(folder, { fs })
@@ -178,7 +178,7 @@ test('a disk that hangs holds nothing up, not even the end', async () => {
   expect(diskLog.unwritten()).toHaveLength(100)
 })
 
-test('no more than 8 MiB a second is written, and the best first', async () => {
+test('writes at most 8 MiB a second, the best requests first', async () => {
   const folder = ownFolder()
   const { keep, clock, diskLog } = await keeping(folder, { maxBytes: 64 * MIB })
   for (let nth = 0; nth < 200; nth += 1) keep(`ours ${nth}`, 'looksLikeOurs', 100_000)
@@ -195,7 +195,7 @@ test('no more than 8 MiB a second is written, and the best first', async () => {
   })
 })
 
-test('what is removed is overwritten at once, and the files stay within their bounds', async () => {
+test('overwrites what is removed at once, and the files stay within their limits', async () => {
   const folder = ownFolder()
   const maxBytes = MIB
   const { keep, keeper, written, clock, texts } = await keeping(folder, { maxBytes })
@@ -207,7 +207,7 @@ test('what is removed is overwritten at once, and the files stay within their bo
       await written()
     })
     largest = Math.max(largest, bytesIn(folder))
-    // Most of them, so that the file must move; in the last round a few, which are blotted out where they are.
+    // Most of them, so that the file must move; in the last round a few, which are overwritten in place.
     const goes = (index: number): boolean => (round === 59 ? index % 4 === 0 : index % 3 !== 0)
     for (const [index, request] of keeper.all().entries()) if (goes(index)) keeper.remove(request)
   }
@@ -220,7 +220,7 @@ test('what is removed is overwritten at once, and the files stay within their bo
   })
 })
 
-test('a process that dies again and again while it moves what it found loses nothing, and does not fill the disk', async () => {
+test('a process that crashes again and again while it moves what it found loses nothing, and does not fill the disk', async () => {
   let folder = ownFolder()
   const first = await keeping(folder)
   for (let nth = 0; nth < 100; nth += 1) first.keep(`${nth}`, 'looksLikeOurs', 20_000)
@@ -271,7 +271,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('restart' as const, 'kill' as const) }) },
 )
 
-test('whatever happens, the next process has what the last one had', { timeout: 60_000 }, async () => {
+test('the next process has whatever the last one had', { timeout: 60_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       let folder = ownFolder()
@@ -297,7 +297,7 @@ test('whatever happens, the next process has what the last one had', { timeout: 
           }
           now = await keeping(folder)
           expect(now.errors).toEqual([])
-          // A kill may come before what was removed, or is known better now, has been overwritten.
+          // A kill may come before removed or replaced requests have been overwritten.
           if (each.do === 'restart') expect(shown(now)).toEqual(before)
           else expect(shown(now).map(({ id }) => id)).toEqual(expect.arrayContaining(before.map(({ id }) => id)))
         }

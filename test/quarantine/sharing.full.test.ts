@@ -1,4 +1,4 @@
-/** How requests share the room of their budget: whoever floods it, what a few, or one of a kind, can take is bounded. */
+/** How requests share the budget: a flood, a few senders, or one kind of sender gets a bounded part of it. */
 import fc from 'fast-check'
 import type { QuarantineClass } from 'messaging-webhooks'
 import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
@@ -8,11 +8,11 @@ import { memoryKeeper } from '../../src/quarantine/keeper.ts'
 import { networkOf } from '../../src/quarantine/request.ts'
 import type { ExactCallback, KeptRequest, Standing } from '../../src/quarantine/request.ts'
 
-/** `npm run test:flood` plays more of each. */
+/** `npm run test:flood` tests more of each. */
 const WHOLE = process.env['FORGERIES'] !== undefined
 const MIB = 1024 * 1024
 const LIMITS = { maxBytes: 16 * MIB, maxAgeMs: 72 * 3_600_000 }
-/** Of what is not proved. */
+/** The budget of unproved requests. */
 const ROOM = LIMITS.maxBytes / 2
 const MINUTE_MS = 60_000
 const SMALL_BYTES = 4 * 1024
@@ -46,12 +46,12 @@ function textOf({ callback }: KeptRequest): string {
   return callback.captured.bytes.toString('latin1', 0, 40).trim()
 }
 
-/** How many of them are kept whose text begins so. */
+/** How many kept requests have a text that begins so. */
 function kept(keeper: Keeper, beginning: string): number {
   return keeper.all().filter((request) => textOf(request).startsWith(beginning)).length
 }
 
-/** What one request is counted as. */
+/** The size that counts for one request. */
 function countedAs(callback: ExactCallback, project: string | undefined): number {
   const keeper = memoryKeeper({ maxBytes: 16 * MIB, maxAgeMs: 1 })
   keeper.keep(callback, standingOf({ project }))
@@ -69,7 +69,7 @@ const ADVERSARIES: readonly (readonly [who: string, as: (nth: number) => Partial
   ['one address and the name of the real project', () => ({})],
   ['a thousand addresses', (nth) => ({ from: `203.0.${nth % 4}.${nth % 250}` })],
   [
-    'a thousand addresses, each with a name of its own',
+    'a thousand addresses, each with its own name',
     (nth) => ({ from: `203.0.${nth % 4}.${nth % 250}`, project: `p${nth}` }),
   ],
   ['the same proxy', () => ({ from: '192.0.2.1' })],
@@ -79,7 +79,7 @@ const ADVERSARIES: readonly (readonly [who: string, as: (nth: number) => Partial
 
 describe.each(['looksLikeOurs', 'unverified'] as const)('1,000 real ones in %s', (name) => {
   describe.each(ADVERSARIES)('amid forgeries of 1 to 255 KB from %s', (_who, as) => {
-    test.each(['before', 'while', 'after'])('that come %s them, are kept', (when) => {
+    test.each(['before', 'while', 'after'])('are kept if the forgeries come %s them', (when) => {
       const keeper = memoryKeeper(LIMITS)
       const flood = (from: number, to: number): void => {
         for (let nth = from; nth < to; nth += 1) keep(keeper, { ...forged(nth, as(nth)), class: name })
@@ -95,8 +95,8 @@ describe.each(['looksLikeOurs', 'unverified'] as const)('1,000 real ones in %s',
   })
 })
 
-describe('forgeries of the very size of the real ones', () => {
-  /** More than there is room for. */
+describe('forgeries of the same size as the real ones', () => {
+  /** More than the budget holds. */
   const MANY = 8_000
   const alike = (nth: number, more: Partial<Sent>): Sent => forged(nth, { bytes: 250 + (nth % 251), ...more })
 
@@ -107,7 +107,7 @@ describe('forgeries of the very size of the real ones', () => {
     return keeper
   }
 
-  test('from one other address, or with one other name: all 1,000 real ones stay, and find room', () => {
+  test('from one other address, or with one other name: all 1,000 real ones are kept', () => {
     for (const as of [() => ({}), () => ({ from: '192.0.2.1', project: 'Other' })]) {
       expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
       const late = flooded(as, 0)
@@ -116,7 +116,7 @@ describe('forgeries of the very size of the real ones', () => {
     }
   })
 
-  test('of the real ones’ address and name: what came first stays, at once nothing finds room, ten minutes later half does', () => {
+  test('of the real ones’ address and name: the first requests stay, no new one is kept at once, ten minutes later half are', () => {
     const as = () => ({ from: '192.0.2.1' })
     expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
     const keeper = flooded(as, 0)
@@ -125,13 +125,13 @@ describe('forgeries of the very size of the real ones', () => {
     expect(keep(keeper, real(0, { atMs: 10 * MINUTE_MS - 1 }))).toBe('dropped')
     for (let nth = 0; nth < room; nth += 1) keep(keeper, real(nth, { atMs: 10 * MINUTE_MS }))
     expect(kept(keeper, 'real') / room).toBeCloseTo(1 / 2, 1)
-    // The half that came first has its place for good.
+    // The half that came first keeps its place.
     const forgeries = kept(keeper, 'forged')
     for (let nth = 0; nth < room; nth += 1) keep(keeper, real(room + nth, { atMs: 60 * MINUTE_MS }))
     expect(kept(keeper, 'forged') / forgeries).toBeGreaterThan(0.99)
   })
 
-  test('from a thousand addresses: one address, or one name, keeps a quarter of the room', () => {
+  test('from a thousand addresses: one address, or one name, keeps a quarter of the budget', () => {
     const as = (nth: number) => ({ from: `203.0.${nth % 4}.${nth % 250}`, project: `p${nth}` })
     const keeper = flooded(as, 4_000)
     const counted = keeper.all().filter((request) => textOf(request).startsWith('real'))
@@ -140,14 +140,14 @@ describe('forgeries of the very size of the real ones', () => {
     expect(counted.length).toBeGreaterThan(1_000)
   })
 
-  test('what a flood may be, at least a thousand real ones of one address and name stay that came before it', () => {
+  test('under any flood, at least a thousand earlier real ones of one address and name stay', () => {
     const addresses = [() => '192.0.2.1', () => '203.0.113.1', (nth: number) => `203.0.${nth % 4}.${nth % 250}`]
     const names = [() => 'My Shop', () => 'Other', (nth: number) => `p${nth}`]
     const sizes = [() => 1, () => 300, (nth: number) => 250 + (nth % 251), (nth: number) => 1 + ((nth * 37) % 8_000)]
     for (const from of addresses)
       for (const [nthName, project] of names.entries())
         for (const [nthSize, size] of sizes.entries()) {
-          // Of the short form each name and each size meet a third of the others.
+          // In the short form each name and each size meets a third of the others.
           if (!WHOLE && (nthName + nthSize) % 3 !== 0) continue
           const as = (nth: number) => ({ from: from(nth), project: project(nth), bytes: Math.max(12, size(nth)) })
           expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
@@ -155,13 +155,13 @@ describe('forgeries of the very size of the real ones', () => {
   })
 })
 
-test('where no one else needs it, one address with one name has all the room', () => {
+test('one address with one name has the whole budget if no other needs it', () => {
   const keeper = memoryKeeper(LIMITS)
   for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
   expect(keeper.bytes / ROOM).toBeGreaterThan(0.999)
 })
 
-test('after a restart the room is shared as before', () => {
+test('after a restart the budget is shared as before', () => {
   const keeper = memoryKeeper(LIMITS)
   for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, forged(nth, { bytes: 300 }))
   const next = memoryKeeper(LIMITS)
@@ -186,7 +186,7 @@ test('an IPv6 network is its first 64 bits, and an IPv4 address is itself', () =
   expect(networkOf(undefined)).toBeUndefined()
 })
 
-describe('whatever comes', () => {
+describe('any sequence of requests', () => {
   const ROOM_OF_ALL = 400_000
   const BUDGET = ROOM_OF_ALL / 2
   const isProved = (name: QuarantineClass): boolean => name === 'provedButStale'
@@ -240,7 +240,7 @@ describe('whatever comes', () => {
     expect(sequences).toEqual(sequences.toSorted((a, b) => a - b))
   }
 
-  /** Of what `come` displaced, which by rights it must not have. */
+  /** Requests that `come` displaced against the rules. */
   function wronged(
     before: readonly KeptRequest[],
     gone: readonly KeptRequest[],
@@ -264,7 +264,7 @@ describe('whatever comes', () => {
     })
   }
 
-  test('the counts are right, and no one is displaced by who must not', () => {
+  test('keeps the counts right, and displaces only what it may', () => {
     let displaced = 0
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
@@ -298,7 +298,7 @@ describe('whatever comes', () => {
                     like,
                   ).map(bytesOf),
                 ).toEqual([])
-                // No more than it needs, but for the rest of the last one.
+                // No more than needed, except for the rest of the last one.
                 const most = Math.max(0, ...gone.map(bytesOf))
                 expect(gone.reduce((sum, request) => sum + bytesOf(request), 0)).toBeLessThan(bytesOf(like) + most + 1)
                 displaced += gone.length

@@ -1,4 +1,4 @@
-/** The suite for stores of your own is told what it can work with: a misspelt capability would skip tests in silence. */
+/** `storeConformance` validates its options: an unknown capability would silently skip tests. */
 import { memoryStore, OptionsError } from 'messaging-webhooks'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { expect, test } from 'vitest'
@@ -38,7 +38,7 @@ test.each<readonly [given: object, says: string]>([
   expect(registered).toEqual([])
 })
 
-test('what is right registers tests, and skips with a reason those that do not apply', () => {
+test('valid options register the tests, and skip with a reason those that do not apply', () => {
   const registered: string[] = []
   const skipped: string[] = []
   storeConformance({ ...options(registered), skip: (name) => void skipped.push(name), damages: undefined })

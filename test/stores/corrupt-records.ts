@@ -1,4 +1,4 @@
-/** What is corrupted behind a store's back costs only itself, is reported once, and is repaired as far as anything tells. */
+/** A corrupt record affects only itself, is reported once, and is repaired as far as the remaining data allows. */
 import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import type { NewExpectation, OpenStore } from 'messaging-webhooks/store'
 import { expect } from 'vitest'
@@ -6,7 +6,7 @@ import { MOST_EVENTS } from '../../src/messages/record.ts'
 import { admit, allOf, claim, list, sample, START_MS } from '../../src/store-conformance/samples.ts'
 import { settleAll } from '../../src/store-conformance/steps.ts'
 
-/** Makes something of this key unreadable. */
+/** Makes part of this record unreadable. */
 type Corrupt = (key: string) => Promise<void> | void
 
 const LATER_MS = START_MS + 120_000
@@ -31,7 +31,7 @@ export async function checkCorruptSends(store: Store<object>, corrupt: Corrupt):
     await open.expect?.(['whole', 'reported', 'silent', 'other'].map(sent), START_MS)
     await corrupt(keyOf('reported'))
     await corrupt(keyOf('silent'))
-    // Looking on reports nothing, and leaves out what cannot be read.
+    // Listing reports nothing and leaves out unreadable records.
     const page = { after: undefined, limit: 10, fromMs: 0, toMs: LATER_MS }
     const listed = await open.expectations?.(page)
     expect(listed?.items.map(({ expectation }) => expectation.messageId).toSorted()).toEqual(['other', 'whole'])
@@ -52,11 +52,11 @@ export async function checkCorruptSends(store: Store<object>, corrupt: Corrupt):
   }
 }
 
-/** The last one found no room. */
+/** The last event did not fit into the record. */
 export const REPORTS = Array.from({ length: MOST_EVENTS + 1 }, (_, at) => sample({ at: at + 1 }))
 export const OVERFLOWING = sample({ at: MOST_EVENTS + 1 }).id
 
-/** A record of one event that found no room in that of its message stays one of that message. `corrupt`: its text. */
+/** An event whose report did not fit into its message's record still belongs to that message. `corrupt`: its text. */
 export async function checkCorruptOverflow(store: Store<object>, corrupt: Corrupt): Promise<void> {
   const open = await store.open({ onWork() {}, report() {} })
   const { messageKey } = sample()
@@ -64,7 +64,7 @@ export async function checkCorruptOverflow(store: Store<object>, corrupt: Corrup
     await admit(open, REPORTS)
     await corrupt(OVERFLOWING)
     const claimed = (await claim(open)).claims.find(({ id }) => id === OVERFLOWING)
-    if (claimed === undefined) throw new Error('It is due again.')
+    if (claimed === undefined) throw new Error('Expected the event to be due again.')
     expect(await open.latest(OVERFLOWING), 'it has no order of its own').toBeUndefined()
     await settleAll(open, [claimed])
     const listed = await allOf((after) => list(open, { messageKey, after }))

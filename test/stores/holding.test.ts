@@ -5,10 +5,10 @@ import { createHolding, type Beat, type Beaten } from '../../src/stores/holding.
 
 const START_MS = 1_000_000
 
-/** A store that says what the test tells it to. */
+/** A store whose results the test sets. */
 function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined = () => ({})) {
   const clock = fakeClock(START_MS)
-  const beats: (Beat & { readonly atMs: number })[] = []
+  const heartbeats: (Beat & { readonly atMs: number })[] = []
   const seen = { lost: 0, work: 0 }
   let blockedMs = 0
   const holding = createHolding({
@@ -17,7 +17,7 @@ function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined =
     onLost: () => void (seen.lost += 1),
     onWork: () => void (seen.work += 1),
     async beat(beat) {
-      beats.push({ ...beat, atMs: clock.now() - START_MS })
+      heartbeats.push({ ...beat, atMs: clock.now() - START_MS })
       const said = answer(beat)
       if (said === undefined) return new Promise(() => {})
       if (said instanceof Error) throw said
@@ -25,95 +25,95 @@ function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined =
     },
   })
   onTestFinished(() => holding.stop())
-  /** The event loop was blocked for so long: the time has gone on, and no timer has fired. */
+  /** Simulates a blocked event loop: the clock advances and no timer fires. */
   const block = (ms: number): void => void (blockedMs += ms)
-  return { clock, holding, beats, seen, block }
+  return { clock, holding, heartbeats, seen, block }
 }
 
 describe('heartbeats', () => {
-  test('every two seconds, and again soon where that failed', async () => {
-    let isAway = false
-    const { clock, holding, beats } = holdingOf(() => (isAway ? new Error('away') : {}))
+  test('run every two seconds, and sooner after a failure', async () => {
+    let isUnavailable = false
+    const { clock, holding, heartbeats } = holdingOf(() => (isUnavailable ? new Error('unavailable') : {}))
     await holding.sure()
     await clock.advance(4_000)
-    isAway = true
+    isUnavailable = true
     await clock.advance(3_000)
-    expect(beats.map(({ atMs }) => atMs)).toEqual([0, 2_000, 4_000, 6_000, 6_500, 7_000])
-    expect(beats.map(({ isFirst }) => isFirst)).toEqual([true, false, false, false, false, false])
+    expect(heartbeats.map(({ atMs }) => atMs)).toEqual([0, 2_000, 4_000, 6_000, 6_500, 7_000])
+    expect(heartbeats.map(({ isFirst }) => isFirst)).toEqual([true, false, false, false, false, false])
   })
 
-  test('sooner where another may be dead sooner', async () => {
-    const { clock, holding, beats } = holdingOf(() => ({ nextDeathInMs: 300 }))
+  test('run more often when another worker may die sooner', async () => {
+    const { clock, holding, heartbeats } = holdingOf(() => ({ nextDeathInMs: 300 }))
     await holding.sure()
     await clock.advance(700)
-    expect(beats.map(({ atMs }) => atMs)).toEqual([0, 300, 600])
+    expect(heartbeats.map(({ atMs }) => atMs)).toEqual([0, 300, 600])
   })
 })
 
-describe('a process that could not show life', () => {
-  test('is not sure before the others may take its work, and gives it up just before', async () => {
-    let isAway = false
-    const { clock, holding, seen } = holdingOf(() => (isAway ? new Error('away') : {}))
+describe('a process whose heartbeats fail', () => {
+  test('is unsure of its leases, and gives them up just before others may take its work', async () => {
+    let isUnavailable = false
+    const { clock, holding, seen } = holdingOf(() => (isUnavailable ? new Error('unavailable') : {}))
     await holding.sure()
-    isAway = true
+    isUnavailable = true
     await clock.advance(6_499)
     expect([holding.isHeld(), seen.lost]).toEqual([true, 0])
     await clock.advance(1)
     expect([holding.isHeld(), seen.lost]).toEqual([undefined, 0])
     await clock.advance(1_000)
     expect([holding.isHeld(), seen.lost]).toEqual([false, 1])
-    await expect(holding.sure()).rejects.toThrow('away')
+    await expect(holding.sure()).rejects.toThrow('unavailable')
     await clock.advance(60_000)
     expect(seen.lost).toBe(1)
   })
 
-  test('goes on under the same id where no one has taken it for dead', async () => {
-    let isAway = false
-    const { clock, holding, seen } = holdingOf(() => (isAway ? new Error('away') : {}))
+  test('keeps its id when no other worker declared it dead', async () => {
+    let isUnavailable = false
+    const { clock, holding, seen } = holdingOf(() => (isUnavailable ? new Error('unavailable') : {}))
     const id = await holding.sure()
-    isAway = true
+    isUnavailable = true
     await clock.advance(30_000)
-    isAway = false
+    isUnavailable = false
     await clock.advance(1_000)
     expect([holding.isHeld(), holding.id, seen]).toEqual([true, id, { lost: 1, work: 1 }])
   })
 
-  test('goes on under another one where someone has', async () => {
+  test('takes a new id when another worker declared it dead', async () => {
     const dead = new Set<string>()
-    const { clock, holding, seen, beats } = holdingOf(({ id }) => ({ isKnown: !dead.has(id) }))
+    const { clock, holding, seen, heartbeats } = holdingOf(({ id }) => ({ isKnown: !dead.has(id) }))
     const id = await holding.sure()
     dead.add(id)
     await clock.advance(2_000)
     expect(seen.lost).toBe(1)
     await clock.advance(1)
     expect(holding.id).not.toBe(id)
-    expect([holding.isHeld(), seen.lost, beats.at(-1)?.isFirst]).toEqual([true, 1, true])
+    expect([holding.isHeld(), seen.lost, heartbeats.at(-1)?.isFirst]).toEqual([true, 1, true])
   })
 
-  test('asks at once where the store refused its id', async () => {
-    const { clock, holding, beats } = holdingOf()
+  test('asks at once when the store refuses its id', async () => {
+    const { clock, holding, heartbeats } = holdingOf()
     const id = await holding.sure()
     await clock.advance(500)
-    holding.refuse('somebody else')
+    holding.refuse('another worker')
     expect(holding.isHeld()).toBe(true)
     holding.refuse(id)
     expect(holding.isHeld()).not.toBe(true)
     expect(await holding.sure()).toBe(id)
-    expect(beats.map(({ atMs }) => atMs)).toEqual([0, 500])
+    expect(heartbeats.map(({ atMs }) => atMs)).toEqual([0, 500])
   })
 
-  test('of which the event loop was blocked asks first, and loses nothing where the store still knows it', async () => {
+  test('asks first after a blocked event loop, and loses nothing if the store still knows it', async () => {
     const { clock, holding, seen, block } = holdingOf(() => ({ isAlone: true }))
     await holding.sure()
     block(60_000)
-    // Nobody else was there to take anything.
+    // No other worker could take anything.
     expect(holding.isHeld()).toBeUndefined()
     await holding.sure()
     await clock.advance(0)
     expect([holding.isHeld(), seen.lost]).toEqual([true, 0])
   })
 
-  test('beside others knows that they have taken its work by then', async () => {
+  test('knows after that time that other workers took its work', async () => {
     const { holding, block } = holdingOf()
     await holding.sure()
     block(7_000)
@@ -122,7 +122,7 @@ describe('a process that could not show life', () => {
     expect(holding.isHeld()).toBe(false)
   })
 
-  test('does not go by an answer that took too long', async () => {
+  test('ignores an answer that took too long', async () => {
     let isSilent = false
     const { clock, holding, seen } = holdingOf(() => (isSilent ? undefined : {}))
     await holding.sure()
@@ -136,10 +136,10 @@ describe('a process that could not show life', () => {
   })
 })
 
-test('one that has stopped sends no heartbeat', async () => {
-  const { clock, holding, beats, seen } = holdingOf()
+test('a stopped worker sends no heartbeat', async () => {
+  const { clock, holding, heartbeats, seen } = holdingOf()
   await holding.sure()
   await holding.stop()
   await clock.advance(20_000)
-  expect([beats.length, seen.lost]).toEqual([1, 0])
+  expect([heartbeats.length, seen.lost]).toEqual([1, 0])
 })

@@ -1,4 +1,4 @@
-/** A record that a later version of this package has written is left alone, and keeps no other from anything. */
+/** A record that a later version of this package wrote stays unchanged and blocks no other record. */
 import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import type { Claim, NewEvent, NewExpectation, OpenStore } from 'messaging-webhooks/store'
 import { expect } from 'vitest'
@@ -19,7 +19,7 @@ export const NEWER_STATE = '[2,0]'
 const LATER_MS = START_MS + 120_000
 const MESSAGES = ['other', 'newer', 'last']
 
-/** Each sent later than the one before. */
+/** Each was sent later than the one before. */
 function sent(message: string, index: number): NewExpectation {
   const { messageKey } = sample({ message })
   const sentAtMs = START_MS + index
@@ -27,13 +27,13 @@ function sent(message: string, index: number): NewExpectation {
   return { messageKey, sentAtMs, overdueAtMs, expectation: { messageId: message, sentAtMs } }
 }
 
-/** A report that ends nothing. */
+/** A report that is not final. */
 function openReport(message: string, at: number): NewEvent {
   const event = sample({ message, at })
   return { ...event, order: `${event.order.slice(0, 12)}1${event.order.slice(13)}` }
 }
 
-/** Of all pages, the smallest there are. */
+/** The smallest page of all pages. */
 async function keysOfAll(
   expectations: NonNullable<OpenStore<object>['expectations']>,
   page: Omit<Parameters<typeof expectations>[0], 'after' | 'limit'>,
@@ -47,7 +47,7 @@ async function keysOfAll(
   return keys.toSorted()
 }
 
-/** `replace`: puts `NEWER_STATE` in the place of the record with this key. `isAtomic`: an erasure is all of it or nothing. */
+/** `replace` writes `NEWER_STATE` over the record with this key. `isAtomic`: an erasure removes everything or nothing. */
 export async function checkNewerRecord(
   store: Store<object>,
   replace: (messageKey: string) => Promise<void> | void,

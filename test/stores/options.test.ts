@@ -1,4 +1,4 @@
-/** The settings of each store are checked like the receiver's: by name, with range and unit, and what was probably meant. */
+/** Store settings are validated like the receiver's: by name, with range, unit and a suggestion. */
 import { memoryStore, OptionsError } from 'messaging-webhooks'
 import {
   migratePostgres,
@@ -71,7 +71,7 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [sqliteStore, { path: 'x.db', retentionDays: 0 }, 'retentionDays'],
 ]
 
-test.each(REFUSED)('%o refuses %o by name', async (make, options, says) => {
+test.each(REFUSED)('rejects option names and values: %o %o', async (make, options, says) => {
   let thrown: unknown
   try {
     await Reflect.apply(make, undefined, [options])
@@ -83,13 +83,13 @@ test.each(REFUSED)('%o refuses %o by name', async (make, options, says) => {
   expect(String(thrown)).not.toContain(PASSWORD)
 })
 
-test('one object with the settings of the store serves the functions that migrate it', () => {
+test('one settings object serves the store and the functions that migrate it', () => {
   const settings = { connectionString, schema: 'of_mine', retentionDays: 3 }
   expect(postgresStore(settings).capabilities.name).toBe('postgres')
   expect(postgresMigrations({ schema: settings.schema })).toContain('of_mine')
 })
 
-test('what is left undefined has its default', () => {
+test('undefined options use their defaults', () => {
   expect(memoryStore({ maxEvents: undefined }).capabilities.name).toBe('memory')
   expect(sqliteStore({ path, synchronous: undefined }).capabilities.name).toBe('sqlite')
   expect(postgresStore({ connectionString, pool: undefined, schema: undefined }).capabilities.name).toBe('postgres')

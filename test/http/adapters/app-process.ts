@@ -1,6 +1,6 @@
 /**
- * An application in a folder and a process of its own, as its users have it: our package is in its `node_modules` as it was
- * built, and each framework by a link. Needs `npm run build`.
+ * An application in its own folder and process, as users have it: the built package is in its `node_modules`, and each
+ * framework is a link. Needs `npm run build`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import type { Told } from './watched.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
-/** None of them is to call home. */
+/** Stops each of them from calling home. */
 const SILENT: NodeJS.ProcessEnv = {
   NEXT_TELEMETRY_DISABLED: '1',
   DO_NOT_TRACK: '1',
@@ -23,7 +23,7 @@ const SILENT: NodeJS.ProcessEnv = {
   NODE_ENV: 'production',
 }
 
-/** A program that came with a package for this machine; undefined where there is none. */
+/** A program that came with a package for this machine, or undefined. */
 export function binary(pattern: string): string | undefined {
   const [found] = globSync(pattern, { cwd: join(ROOT, 'node_modules') })
   return found === undefined ? undefined : join(ROOT, 'node_modules', found)
@@ -45,7 +45,7 @@ export function appFolder(name: string, packages: readonly string[] = []): strin
   return folder
 }
 
-/** What is installed with our package. */
+/** The packages installed with our package. */
 function dependencies(): readonly string[] {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { readonly dependencies: object }
   return Object.keys(manifest.dependencies)
@@ -60,11 +60,11 @@ interface AppProcess {
   readonly args: readonly string[]
   readonly cwd: string
   readonly env?: NodeJS.ProcessEnv
-  /** In what it prints, before its port. */
+  /** The text that it prints before its port. */
   readonly says: RegExp
 }
 
-/** Starts it; resolves once it has said on which port it listens. `path` is where the callbacks go. */
+/** Starts it; resolves once it has printed its port. `path` is where the callbacks go. */
 export async function startApp(
   app: AppProcess,
   options: AdapterOptions | undefined,
@@ -99,7 +99,7 @@ export async function startApp(
   }
 }
 
-/** Runs a build to its end; what it printed is in the error where it fails. */
+/** Runs a build to its end; if it fails, the error contains its output. */
 export async function mustBuild(
   command: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** Bun's own server, by the program that the package `bun` brings. */
+/** Bun's own server, with the program from the package `bun`. */
 import { afterAll, describe } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
 import { appFolder, binary, removeFolder, startApp } from './app-process.ts'

@@ -1,8 +1,8 @@
-/** An application in one file, as whoever deploys it bundles it. */
+/** An application in one file, bundled as for a deployment. */
 import { join } from 'node:path'
 import { build } from 'vite'
 
-/** Bundles `entry` of a folder, with all that it imports but Node's own modules, to a file; returns its path. */
+/** Bundles `entry` of a folder, with all its imports except Node's own modules, into a file; returns its path. */
 export async function bundle(folder: string, entry: string, file: string, isSmall = false): Promise<string> {
   await build({
     root: folder,

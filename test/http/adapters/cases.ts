@@ -1,5 +1,5 @@
 /**
- * The table of what every adapter must do, run by `adapterCases` against a real listening server. In a test file of its own:
+ * The table of cases that every adapter must pass. `adapterCases` runs it against a real listening server, in its own test file:
  *
  *   adapterCases('Express 5', {
  *     start: async (options) => { const receiver = createReceiver(options); …; return { url, told: watched(receiver), close } },
@@ -7,11 +7,11 @@
  *     cannot: { 'a client that leaves': 'the gateway holds the request until all of it is there' },
  *   })
  *
- * `options` are plain data, so that they may go to a process of its own as JSON; that process answers `told` by a way of its own.
+ * `options` are plain data, so that they can go to another process as JSON; that process answers `told` in its own way.
  * `url` is where the receiver's `status` is mounted: any path. `start` is called up to three times, each time before a case
- * that needs it; `close` ends servers and receivers. `says` is a part of the framework's own fix, which the error must hold.
- * `cannot` skips a case by its name with the reason, which is printed: what stands there stands in the adapter's page, too.
- * A platform without a server of its own gets a small one in its test that turns requests into what the platform hands over.
+ * that needs it; `close` ends servers and receivers. `says` is a part of the framework's own fix, which the error must contain.
+ * `cannot` skips a case by its name and prints the reason: the adapter's page has the same text.
+ * A platform without its own server gets a small one in its test that turns requests into the platform's input.
  */
 import http from 'node:http'
 import net from 'node:net'
@@ -23,7 +23,7 @@ import { titleWith } from '../../support/skipping.ts'
 import { chunked, connect, keyedText, reportText, request, signatureOf } from '../../support/wire.ts'
 import type { Told } from './watched.ts'
 
-/** For `createReceiver`, as they are. */
+/** For `createReceiver`, unchanged. */
 export interface AdapterOptions {
   readonly credentials: CredentialPair
   readonly logger: false
@@ -39,7 +39,7 @@ export interface StartedAdapter {
 
 export interface Adapter {
   readonly start: (options: AdapterOptions) => Promise<StartedAdapter>
-  /** Where something took the body before; undefined where nothing can. */
+  /** The path where a parser read the body before; undefined if that is impossible. */
   readonly parser?: {
     readonly start: (options: AdapterOptions) => Promise<StartedAdapter>
     readonly code: 'body_already_parsed' | 'body_already_read'
@@ -53,14 +53,14 @@ const OPTIONS: AdapterOptions = {
   credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
   logger: false,
   maxBodyBytes: MAX_BODY_BYTES,
-  // A busy machine may take its time; what is about this has its own.
+  // A busy machine may be slow; the tests of time limits have their own.
   bodyTimeoutMs: 60_000,
 }
 
-/** Bodies that do not survive being read as text, or written out again. */
+/** Bodies that do not survive being read as text or serialized again. */
 const EXACT = {
   'a BOM': Buffer.concat([Buffer.from('efbbbf', 'hex'), Buffer.from(reportText({ messageId: 'bom' }))]),
-  'bytes that are no UTF-8': Buffer.concat([
+  'bytes that are not UTF-8': Buffer.concat([
     Buffer.from('{"messageId":"'),
     Buffer.from('c328ff80eda080', 'hex'),
     Buffer.from('"}'),
@@ -70,7 +70,7 @@ const EXACT = {
   'white space': Buffer.from(`\r\n${JSON.stringify({ messageId: 'wide', status: 'success' }, undefined, '\t')} \n`),
 } as const
 
-/** What each case is given: the server that all share, or how to start one of its own. */
+/** The input of each case: the shared server, or a function that starts another one. */
 interface Given {
   readonly app: StartedAdapter
   readonly startSlow: () => Promise<StartedAdapter>
@@ -93,7 +93,7 @@ const CASES = {
     const before = await errorsOf(app)
     expect(await send(app.url, tooLarge())).toMatchObject({ status: 413 })
     expect(await errorsOf(app)).toEqual([...before, 'body_too_large'])
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
   async 'a body that is too large, in chunks'({ app }: Given) {
@@ -101,32 +101,32 @@ const CASES = {
     const sent = { ...tooLarge(), headers: { 'transfer-encoding': 'chunked' } }
     expect(await send(app.url, sent)).toMatchObject({ status: 413 })
     expect(await errorsOf(app)).toEqual([...before, 'body_too_large'])
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
-  async 'a client that sends for ever'({ app }: Given) {
+  async 'a client that never stops sending'({ app }: Given) {
     const { hostname, port } = new URL(app.url)
     const socket = net.connect(Number(port), hostname)
     onTestFinished(() => void socket.destroy())
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
     socket.on('error', () => {}).resume()
     socket.write(head(app.url, 'Content-Length: 100000000000'))
-    // Once it is cut off, a write fails; who writes again then does so for ever.
+    // Once the connection is cut off, a write fails; a client that ignores that would write for ever.
     function write(error?: Error | null): void {
       if (!socket.destroyed && !error) socket.write(Buffer.alloc(65_536), write)
     }
     write()
     await closed
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
-  async 'a body that stands still'({ startSlow }: Given) {
+  async 'a stalled body'({ startSlow }: Given) {
     const app = await startSlow()
     const wire = await connect(app.url)
     wire.write(head(app.url, 'Content-Length: 100'), '{')
     expect(await wire.answers()).toEqual([408])
     expect(await errorsOf(app)).toEqual(['body_too_slow'])
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
   async 'a client that leaves'({ app }: Given) {
@@ -137,7 +137,7 @@ const CASES = {
     wire.socket.end()
     await expect.poll(() => errorsOf(app)).toEqual([...errors.map(({ code }) => code), 'body_incomplete'])
     expect((await app.told()).handed).toEqual(handed)
-    await expectTaken(app)
+    await expectAccepted(app)
   },
 
   async 'a signature header sent twice'({ app }: Given) {
@@ -169,7 +169,7 @@ const CASES = {
     const body = gzipSync(reportText())
     const headers = { 'content-encoding': 'gzip' }
     expect(await request(app.url, { body, headers })).toMatchObject({ status: 415 })
-    // The signature holds over the bytes as they were sent.
+    // The signature is valid for the bytes as they were sent.
     const signed = { ...headers, 'x-service-signature': signatureOf(body) }
     expect(await request(app.url, { body, headers: signed })).toMatchObject({ status: 204 })
     await untilHanded(app, body)
@@ -198,11 +198,11 @@ const CASES = {
       { status: 415, body: gzipSync(reportText()), headers: { 'content-encoding': 'gzip' } },
     ]
     for (const { status, ...refused } of refusals) {
-      // It goes on where it may, and connects again where it was told to: a callback that it sends then is not lost.
+      // It continues if it may, and reconnects if it was asked to: a callback that it sends then is not lost.
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
       onTestFinished(() => agent.destroy())
       expect(await send(app.url, refused, agent)).toMatchObject({ status })
-      await expectTaken(app, agent)
+      await expectAccepted(app, agent)
     }
   },
 
@@ -213,9 +213,9 @@ const CASES = {
     )
     expect(answers.filter(({ status }) => status !== 204)).toEqual([])
     const expected = new Set(bodies.map((body) => body.toString('hex')))
-    const handed = async (): Promise<readonly string[]> => (await rawsOf(app)).filter((raw) => expected.has(raw))
-    await expect.poll(async () => (await handed()).length).toBe(300)
-    expect(new Set(await handed())).toEqual(expected)
+    const dispatched = async (): Promise<readonly string[]> => (await rawsOf(app)).filter((raw) => expected.has(raw))
+    await expect.poll(async () => (await dispatched()).length).toBe(300)
+    expect(new Set(await dispatched())).toEqual(expected)
   },
 
   async 'an event that reaches its handler, once'({ app }: Given) {
@@ -224,12 +224,12 @@ const CASES = {
     const handled = async (): Promise<number> =>
       (await app.told()).handed.filter(({ messageId }) => messageId === 'handled').length
     await expect.poll(handled).toBe(1)
-    await expectTaken(app)
+    await expectAccepted(app)
     expect(await handled()).toBe(1)
   },
 }
 
-const PARSED = 'a body that a parser has taken'
+const PARSED = 'a body that a parser has read'
 
 type CaseName = keyof typeof CASES | typeof PARSED
 
@@ -276,7 +276,7 @@ async function refusedBehindParser(app: StartedAdapter, { code, says }: NonNulla
   expect(errors.map((error) => error.code)).toEqual([code])
   expect(errors[0]?.message).toContain(says)
   expect(handed).toEqual([])
-  // What a parser made still has the authKey in it, and what was thrown away has not.
+  // A parsed body still contains the authKey; a discarded one does not.
   const status = code === 'body_already_parsed' ? 204 : 401
   expect(await request(app.url, { body: keyedText() })).toMatchObject({ status })
 }
@@ -292,14 +292,14 @@ function exactCases(): Record<`${keyof typeof EXACT}, to the byte`, (given: Give
     }
   return {
     'a BOM, to the byte': one(EXACT['a BOM']),
-    'bytes that are no UTF-8, to the byte': one(EXACT['bytes that are no UTF-8']),
+    'bytes that are not UTF-8, to the byte': one(EXACT['bytes that are not UTF-8']),
     'an emoji, to the byte': one(EXACT['an emoji']),
     'a byte of zero, to the byte': one(EXACT['a byte of zero']),
     'white space, to the byte': one(EXACT['white space']),
   }
 }
 
-/** As the service sends it; some platforms look at it. */
+/** As the service sends it; some platforms check it. */
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 interface Sent {
@@ -312,7 +312,7 @@ function tooLarge(): Sent {
   return { body: 'x'.repeat(MAX_BODY_BYTES + 1) }
 }
 
-/** The answer is read to its end before anything else is sent. */
+/** Reads the whole answer before anything else is sent. */
 function send(
   url: string,
   { method = 'POST', headers = {}, body }: Sent,
@@ -332,8 +332,8 @@ function send(
 
 let good = 0
 
-/** A good callback is taken, and handed over. */
-async function expectTaken(app: StartedAdapter, agent?: http.Agent): Promise<void> {
+/** Sends a good callback, which must be accepted and dispatched. */
+async function expectAccepted(app: StartedAdapter, agent?: http.Agent): Promise<void> {
   const body = Buffer.from(reportText({ messageId: `good-${(good += 1)}` }))
   const headers = { 'x-service-signature': signatureOf(body) }
   expect(await send(app.url, { body, headers }, agent)).toMatchObject({ status: 204 })

@@ -1,4 +1,4 @@
-/** Deno's own server, by the program that the package `deno` brings. */
+/** Deno's own server, with the program from the package `deno`. */
 import { afterAll, describe } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
 import { appFolder, binary, removeFolder, startApp } from './app-process.ts'
@@ -24,7 +24,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'Deno'), () => {
     start: starting('/status'),
     parser: { start: starting('/behind-parser'), code: 'body_already_read', says: 'request.clone()' },
     cannot: {
-      'a client that sends for ever': 'Deno reads on what a client sends after its answer, and throws it away',
+      'a client that never stops sending': 'Deno reads and discards what a client sends after its answer',
     },
   })
 })

@@ -1,4 +1,4 @@
-/** The middleware on node:http2, and Fastify's HTTP/2: what every adapter is held to holds there too. */
+/** The middleware on node:http2, and Fastify's HTTP/2: both must pass the cases of every adapter. */
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { createReceiver } from 'messaging-webhooks'

@@ -1,4 +1,4 @@
-/** What stands before a function, played by a small server: it reads a request whole, makes an event of it, and sends the answer. */
+/** Simulates a function's trigger: a small server reads a request whole, builds the event, and sends the answer. */
 import http from 'node:http'
 import type { LambdaEvent, LambdaHandler, LambdaResult } from 'messaging-webhooks/lambda'
 import { listen } from '../../support/receiving.ts'
@@ -15,7 +15,7 @@ interface Sent {
 
 type Trigger = (sent: Sent) => object
 
-/** Each value, the last value, or all of them in one: what the triggers make of a header that comes twice. */
+/** Each value, the last value, or all of them in one: how the triggers pass a header that is sent twice. */
 const listsOf = (pairs: readonly Pair[]): Record<string, string[]> => {
   const lists: Record<string, string[]> = {}
   for (const [name, value] of pairs) (lists[name] ??= []).push(value)
@@ -26,7 +26,7 @@ const joined = (pairs: readonly Pair[]): Record<string, string> =>
   Object.fromEntries(Object.entries(listsOf(pairs)).map(([name, values]) => [name, values.join(',')]))
 const lowerCase = (pairs: readonly Pair[]): Pair[] => pairs.map(([name, value]) => [name.toLowerCase(), value])
 
-/** Format 1.0 has the names of the headers as they were sent. */
+/** Format 1.0 keeps the header names as they were sent. */
 export const restApi: Trigger = ({ method, path, pairs, body, isBase64Encoded }) => ({
   resource: '/{proxy+}',
   path,
@@ -62,7 +62,7 @@ const loadBalancerOf =
 export const loadBalancer = loadBalancerOf((pairs) => ({ headers: lastOf(pairs) }))
 export const loadBalancerWithLists = loadBalancerOf((pairs) => ({ multiValueHeaders: listsOf(pairs) }))
 
-/** Whether a body travels as base64; else as text, whatever it is. */
+/** Whether the trigger passes a body as base64; otherwise as text, whatever it contains. */
 export type Encoding = (headers: http.IncomingHttpHeaders) => boolean
 
 /** Serves the handler behind the trigger, with this much time for each invocation. */
@@ -74,7 +74,7 @@ export async function serveBehind(trigger: Trigger, isBase64: Encoding, handler:
     const pairs = rawHeaders.flatMap((name, at): Pair[] => (at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? '']] : []))
     const isBase64Encoded = isBase64(headers)
     const body = Buffer.concat(chunks).toString(isBase64Encoded ? 'base64' : 'utf8')
-    // It goes there as JSON, and so does the answer.
+    // The event travels as JSON, and so does the answer.
     const event = JSON.parse(JSON.stringify(trigger({ method, path, pairs, body, isBase64Encoded }))) as LambdaEvent
     const result = await handler(event, { getRemainingTimeInMillis: () => 30_000 })
     const given = JSON.parse(JSON.stringify(result)) as LambdaResult

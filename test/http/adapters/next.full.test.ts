@@ -7,7 +7,7 @@ import { readFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { appFolder, mustBuild, removeFolder, startApp } from './app-process.ts'
 import { adapterCases, type AdapterOptions } from './cases.ts'
 
-/** As the guide shows it, with the handlers' number on the global object for the test to read. */
+/** As in the guide, with the number of handlers on the global object for the test to read. */
 const RECEIVER = `
 import { createReceiver } from 'messaging-webhooks'
 const shared = globalThis
@@ -29,7 +29,7 @@ export async function GET() {
 }
 `
 
-/** Puts the guide's app into this folder of an app of Next.js. */
+/** Copies the guide's app into this folder of a Next.js app. */
 function writeGuide(folder: string): void {
   for (const name of ['status', 'told']) mkdirSync(join(folder, name), { recursive: true })
   writeFileSync(join(folder, 'receiver.mjs'), RECEIVER)
@@ -41,7 +41,7 @@ describe('Next.js', () => {
   const folder = appFolder('next', ['next', 'react', 'react-dom'])
   const next = join(folder, 'node_modules/next/dist/bin/next')
   beforeAll(() => {
-    // The guide's app reads its key from the environment: a build has none, and must not need it.
+    // The guide's app reads its key from the environment: a build has no key, and must not need one.
     writeGuide(join(folder, 'app/guide'))
     return mustBuild(process.execPath, [next, 'build'], folder, { AUTH_KEY: undefined })
   }, 240_000)
@@ -63,10 +63,10 @@ describe('Next.js', () => {
 
 const PATIENT = { timeout: 120_000 }
 
-test('in development, an edit replaces the handlers and doubles none', PATIENT, async () => {
+test('in development, an edit replaces the handlers without duplicating them', PATIENT, async () => {
   const folder = appFolder('next', ['next', 'react', 'react-dom'])
   onTestFinished(() => removeFolder(folder))
-  // An app without what the built one has: development compiles what is asked for.
+  // An app without the built parts: development compiles on demand.
   rmSync(join(folder, 'app/behind-parser'), { recursive: true })
   writeGuide(join(folder, 'app'))
   const app = await startApp(

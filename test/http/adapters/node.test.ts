@@ -1,4 +1,4 @@
-/** The middleware itself: what every adapter is held to, it does. */
+/** The middleware itself passes the cases of every adapter. */
 import express from 'express'
 import { adapterCases } from './cases.ts'
 import { onNode } from './on-node.ts'

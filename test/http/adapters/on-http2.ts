@@ -1,4 +1,4 @@
-/** An adapter on HTTP/2 in this process: what arrives over HTTP/1 goes on as one stream of a session, as a proxy sends it. */
+/** An adapter on HTTP/2 in this process: an HTTP/1 request goes on as one stream of a session, as a proxy sends it. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2, { type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2'
 import { once } from 'node:events'
@@ -13,10 +13,10 @@ interface Bridge {
   close(): void
 }
 
-/** What concerns one connection of HTTP/1 alone. */
+/** Headers about one HTTP/1 connection. */
 const HOP_BY_HOP = new Set(['connection', 'host', 'keep-alive', 'transfer-encoding'])
 
-/** Every header with all its values, in the order in which they came. */
+/** Every header with all its values, in order of arrival. */
 function fieldsOf({ rawHeaders }: IncomingMessage): OutgoingHttpHeaders {
   const fields: Record<string, string[]> = {}
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -48,7 +48,7 @@ export async function bridgeTo(target: string): Promise<Bridge> {
     const stream = openSession().request({ ...fieldsOf(request), ':method': method, ':path': url }, { endStream })
     stream.on('response', ({ ':status': status = 502, ...headers }) => {
       const fields = Object.entries(headers).filter(([name]) => !name.startsWith(':'))
-      // No more of the request is read, so nothing else can come on this connection.
+      // The rest of the request is not read, so nothing else can arrive on this connection.
       if (!request.complete) response.shouldKeepAlive = false
       response.writeHead(status, Object.fromEntries(fields) as http.OutgoingHttpHeaders)
       stream.pipe(response)
@@ -77,7 +77,7 @@ export async function bridgeTo(target: string): Promise<Bridge> {
   }
 }
 
-/** `mount` makes what answers `/webhooks/status`. */
+/** `mount` returns the handler of `/webhooks/status`. */
 export function onHttp2(
   mount: (receiver: Receiver) => http.RequestListener,
 ): (options: AdapterOptions) => Promise<StartedAdapter> {
@@ -85,7 +85,7 @@ export function onHttp2(
     const receiver = createReceiver(options)
     const told = watched(receiver)
     const listener = mount(receiver)
-    // Its types are others than those of HTTP/1; what they have in common is what is used.
+    // The types differ from those of HTTP/1; the test uses the common part.
     const server = http2.createServer((request, response) =>
       listener(request as unknown as IncomingMessage, response as unknown as ServerResponse),
     )

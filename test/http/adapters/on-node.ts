@@ -5,7 +5,7 @@ import { listen } from '../../support/receiving.ts'
 import type { AdapterOptions, StartedAdapter } from './cases.ts'
 import { watched } from './watched.ts'
 
-/** `mount` makes what answers `/webhooks/status`, and anything else as it likes. */
+/** `mount` returns the handler of `/webhooks/status`, which may answer anything else as it likes. */
 export function onNode(
   mount: (receiver: Receiver) => http.RequestListener,
 ): (options: AdapterOptions) => Promise<StartedAdapter> {

@@ -1,4 +1,4 @@
-/** An endpoint of SvelteKit: its production build by adapter-node, whose handler any server of Node.js takes. */
+/** An endpoint of SvelteKit: its production build by adapter-node, whose handler works in any Node.js server. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { appFolder, mustBuild, removeFolder, startApp } from './app-process.ts'

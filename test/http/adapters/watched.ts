@@ -1,14 +1,14 @@
-/** What a receiver that is served by an adapter has told: plain data, so that it may be in a process of its own. */
+/** The events and errors of a receiver that an adapter serves: plain data, so that it may be in another process. */
 import type { Receiver } from 'messaging-webhooks'
 
-/** In the order in which it was told. */
+/** In order of notification. */
 export interface Told {
   readonly errors: readonly { readonly code: string; readonly message: string }[]
   /** The handlers' events: the message, where there is one, and the body's bytes in hex. */
   readonly handed: readonly { readonly messageId: string | undefined; readonly raw: string }[]
 }
 
-/** Hangs handlers on it that keep what they are told. */
+/** Attaches handlers that keep the events and errors. */
 export function watched(receiver: Pick<Receiver, 'onAny' | 'onError'>): () => Told {
   const errors: { code: string; message: string }[] = []
   const handed: { messageId: string | undefined; raw: string }[] = []

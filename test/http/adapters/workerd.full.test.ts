@@ -1,4 +1,4 @@
-/** The runtime of Cloudflare Workers, with a bundled worker and Node's modules as it has them. */
+/** The runtime of Cloudflare Workers, with a bundled worker and its implementation of Node's modules. */
 import { afterAll, beforeAll, describe } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
 import { appFolder, binary, removeFolder, startApp } from './app-process.ts'

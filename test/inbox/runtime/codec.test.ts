@@ -1,11 +1,11 @@
-/** A record comes back as it was, and what is corrupt is never half read. */
+/** A record decodes to what was encoded, and a corrupt one never decodes in part. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../../src/inbox/runtime/codec.ts'
 import { EMPTY_RECORD } from '../../../src/messages/record.ts'
 import { anyRecord } from '../../messages/records.ts'
 
-test('any record comes back as it was', () => {
+test('any record decodes to what was encoded', () => {
   fc.assert(
     fc.property(anyRecord, (record) => {
       const encoded = encodeRecord(record)
@@ -15,7 +15,7 @@ test('any record comes back as it was', () => {
   )
 })
 
-test('text that was cut anywhere is corrupt, and so is any other JSON', () => {
+test('text cut at any place is corrupt, and so is any other JSON', () => {
   fc.assert(
     fc.property(anyRecord, fc.nat(), (record, at) => {
       const encoded = encodeRecord(record)
@@ -31,7 +31,7 @@ test('text that was cut anywhere is corrupt, and so is any other JSON', () => {
   )
 })
 
-test('a record of a later version is known as such, whatever follows', () => {
+test('recognizes a record of a later version, whatever follows', () => {
   expect(decodeRecord('[2,"anything",{}]')).toBe(NEWER)
   expect(decodeRecord(encodeRecord(EMPTY_RECORD))).toEqual(EMPTY_RECORD)
 })

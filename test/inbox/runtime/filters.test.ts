@@ -1,4 +1,4 @@
-/** What a filter of the list of events means. */
+/** The meaning of a filter of the list of events. */
 import { expect, test } from 'vitest'
 import type { EventFilter, StoredEvent } from '../../../src/inbox/store.ts'
 import { isMeant } from '../../../src/inbox/filters.ts'

@@ -1,4 +1,4 @@
-/** Processes that share a store: whatever order their reads and writes take, and whichever answers are lost. */
+/** Processes that share a store, with any order of reads and writes, and with lost answers. */
 import fc from 'fast-check'
 import { MessagingWebhooksError } from 'messaging-webhooks'
 import type { Claim, NewEvent, OpenStore } from 'messaging-webhooks/store'
@@ -9,12 +9,12 @@ import { MOST_EVENTS } from '../../../src/messages/record.ts'
 
 const WORKERS = 3
 const LEASE_MS = 60_000
-const NOBODY: ReadonlySet<string> = new Set()
+const NO_KEYS: ReadonlySet<string> = new Set()
 
-/** What becomes of a write: `lost`, it takes effect and nobody hears of it; `refused`, it does not. */
-const fates = fc.array(fc.constantFrom('heard', 'heard', 'heard', 'lost', 'refused'), { maxLength: 40 })
+/** The result of a write: `lost` takes effect without an answer; `refused` has no effect. */
+const fates = fc.array(fc.constantFrom('received', 'received', 'received', 'lost', 'refused'), { maxLength: 40 })
 
-/** Two messages with reports of their own each; every worker admits some of them, and some are admitted twice. */
+/** Two messages with their own reports; every worker admits some of them, and some are admitted twice. */
 const EVENTS = ['a', 'b'].flatMap((message) =>
   [1, 2, 3].map((at) => sample({ message, at, final: at === 3, awaits: 0, gapUntilMs: START_MS })),
 )
@@ -35,7 +35,7 @@ function unreliable(database: KeyValues, scheduler: fc.Scheduler, plan: readonly
   }
 }
 
-/** As callers do: again, until there is an answer. */
+/** As callers do: retries until there is an answer. */
 async function untilAnswered<T>(ask: () => T | Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -71,13 +71,13 @@ async function work(
   witness: ReturnType<typeof createWitness>,
   nowMs: number,
 ) {
-  const request = { limit: 2, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: NOBODY }
+  const request = { limit: 2, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: NO_KEYS }
   async function handle(claims: readonly Claim[]): Promise<void> {
     for (const claim of claims) witness.begin(claim)
     for (const claim of claims) {
       const { id, messageKey, token } = claim
       await scheduler.schedule(Promise.resolve('handler'))
-      // The lease ends somewhere in the settlement.
+      // The lease ends somewhere during the settlement.
       witness.end(claim)
       await untilAnswered(() => open.settle([{ id, messageKey, token, outcome: 'done' }], nowMs))
     }
@@ -105,7 +105,7 @@ test('each event runs at least once, one of a message at a time, never backwards
         await work(scheduler, open, index === 0 ? own : own.toReversed(), witness, START_MS)
       })
       await scheduler.waitFor(Promise.all(workers))
-      // Whatever lease is left of an answer that was lost ends by its time.
+      // A lease left from a lost answer expires by its time.
       const last = await keyValueStore(database).open({ onWork() {} })
       await scheduler.waitFor(work(scheduler, last, [], witness, START_MS + 2 * LEASE_MS))
       expect(new Set(witness.handled)).toEqual(new Set(EVENTS.map(({ id }) => id)))
@@ -115,11 +115,11 @@ test('each event runs at least once, one of a message at a time, never backwards
   )
 })
 
-const REQUEST = { limit: 2, nowMs: START_MS, leaseUntilMs: START_MS + LEASE_MS, exclude: NOBODY }
+const REQUEST = { limit: 2, nowMs: START_MS, leaseUntilMs: START_MS + LEASE_MS, exclude: NO_KEYS }
 const nameAndAttempt = ({ id, attempt }: Claim) => ({ id, attempt })
 const fail = () => Promise.reject(new MessagingWebhooksError('store_failed'))
 
-/** A database that fails where `fails` says so, and does something between two writes of the same. */
+/** A database that fails where `fails` says so, and runs code between two writes of the same key. */
 function faulty(database: KeyValues) {
   const faults = {
     fails: (_: string): boolean => false,
@@ -149,7 +149,7 @@ async function openedFaulty() {
   return { database, faults, open, other }
 }
 
-test('a lease whose payload could not be read is taken back by the next claim', async () => {
+test('the next claim takes back a lease whose payload could not be read', async () => {
   const { faults, open } = await openedFaulty()
   const event = sample()
   await open.admit([event], START_MS)
@@ -159,7 +159,7 @@ test('a lease whose payload could not be read is taken back by the next claim', 
   expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
 })
 
-test('what is leased runs, although the look for more failed', async () => {
+test('leased events run, although the search for more failed', async () => {
   const { database, faults, open } = await openedFaulty()
   const [event, gone] = [sample({ message: 'whole' }), sample({ message: 'gone' })]
   await open.admit([event, gone], START_MS)
@@ -173,7 +173,7 @@ test('what is leased runs, although the look for more failed', async () => {
   expect(looks).toBe(2)
 })
 
-test('leases of an admission of which another part failed are taken back by the next claim', async () => {
+test('the next claim takes back leases of an admission of which another part failed', async () => {
   const { faults, open } = await openedFaulty()
   const full = Array.from({ length: MOST_EVENTS }, (_, index) => sample({ message: 'full', at: index + 1 }))
   await open.admit(full, START_MS)
@@ -187,7 +187,7 @@ test('leases of an admission of which another part failed are taken back by the 
   expect((await open.claim(request)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
 })
 
-test('a lease of a write that was sent twice is taken back, where another process wrote in between', async () => {
+test('takes back the lease of a write that was sent twice, where another process wrote in between', async () => {
   const { faults, open, other } = await openedFaulty()
   const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
   faults.writesAgainAfter = async () => {
@@ -197,7 +197,7 @@ test('a lease of a write that was sent twice is taken back, where another proces
   expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
 })
 
-test('a lease that another call of this process was granted meanwhile is not taken back', async () => {
+test('does not take back a lease that another call of this process was granted meanwhile', async () => {
   const { open } = await openedFaulty()
   const event = sample()
   const answers = await Promise.all([open.admitAndClaim?.([event], REQUEST), open.admitAndClaim?.([event], REQUEST)])
@@ -205,19 +205,19 @@ test('a lease that another call of this process was granted meanwhile is not tak
   expect((await open.claim(REQUEST)).claims).toEqual([])
 })
 
-test('of two writes of one message whose answers were lost, the lease of either is taken back', async () => {
+test('takes back either lease of two writes of one message whose answers were lost', async () => {
   const { faults, open } = await openedFaulty()
   const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
   faults.writesAgainAfter = fail
   await expect(async () => open.admitAndClaim?.([event], REQUEST)).rejects.toThrow()
   faults.fails = (key) => key.startsWith('r/')
-  // Decided without the record, which nobody has read since.
+  // Decided without the record, which was not read since.
   await expect(async () => open.admitAndClaim?.([later], { ...REQUEST, leaseUntilMs: START_MS + 1 })).rejects.toThrow()
   faults.fails = () => false
   expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
 })
 
-test('a lost lease that cannot be taken back keeps nothing else from being claimed', async () => {
+test('a lost lease that cannot be taken back does not stop other claims', async () => {
   const { faults, open } = await openedFaulty()
   const [away, event] = [sample({ message: 'away' }), sample({ message: 'other' })]
   faults.writesAgainAfter = fail

@@ -1,11 +1,11 @@
-/** What a process takes the store's clock for: within what each answer proves, however long it took. */
+/** The estimate of the store's clock stays within what each answer proves, however long the answer took. */
 import { expect, test } from 'vitest'
 import { monotonicMs } from '../../../src/runtime/clock.ts'
 import { createStoreClock } from '../../../src/inbox/runtime/store-time.ts'
 
 const HOUR_MS = 3_600_000
 
-test('an answer that waited long before it was asked puts the clock no hour, and not half the wait, ahead', () => {
+test('a request that waited long before it was sent does not put the clock an hour, or half the wait, ahead', () => {
   const clock = createStoreClock()
   const storeMs = 10 * HOUR_MS
   clock.note(storeMs, monotonicMs() - HOUR_MS)
@@ -14,7 +14,7 @@ test('an answer that waited long before it was asked puts the clock no hour, and
   expect(clock.nowMs()).toBeLessThan(storeMs + HOUR_MS / 4)
 })
 
-test('a clock that is set forward or back is followed with the next answer', () => {
+test('the next answer follows a clock that is set forward or back', () => {
   const clock = createStoreClock()
   for (const storeMs of [10 * HOUR_MS, 20 * HOUR_MS, 5 * HOUR_MS]) {
     clock.note(storeMs, monotonicMs())

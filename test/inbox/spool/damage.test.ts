@@ -40,7 +40,7 @@ const withoutFifth = events('e', 10)
   .map(nameOf)
   .filter((name) => name !== 'e5')
 
-test('the way back to the records is found across the borders of what is read at once', async () => {
+test('finds the next record across the borders of read chunks', async () => {
   const sent = [largeEvent('a', 1024 * 1024 - 700), event('b'), largeEvent('c', 3_000_000), event('d'), event('e')]
   const { folder, path, starts } = await tenRecords(sent)
   flip(path, 1)
@@ -55,12 +55,12 @@ test('a batch that is read again is not reported again', async () => {
   flip(path, (starts[4] ?? 0) + 60)
   const { spool, errors } = await spooling({ folder })
   for (let attempt = 0; attempt < 3; attempt += 1)
-    await expect(spool.empty(() => Promise.reject(new Error('away')))).rejects.toThrow('away')
+    await expect(spool.empty(() => Promise.reject(new Error('unavailable')))).rejects.toThrow('unavailable')
   expect(await emptiedNames(spool)).toEqual(withoutFifth)
   expect(errors.length).toBe(1)
 })
 
-test('a file that is gone is reported, and stands in no one’s way', async () => {
+test('reports a missing file, and continues', async () => {
   const { spool, folder, errors } = await spooling({ segmentBytes: 1 })
   for (const one of events('e', 3)) await spool.append([one])
   rmSync(segmentFiles(folder)[1] ?? '')
@@ -69,7 +69,7 @@ test('a file that is gone is reported, and stands in no one’s way', async () =
   expect(spool.size).toBe(0)
 })
 
-test('a file that was cut short behind our back is reported', async () => {
+test('reports a file that another program truncated', async () => {
   const { spool, folder, errors } = await spooling()
   await spool.append(events('e', 10))
   truncateSync(segmentFiles(folder)[0] ?? '', 2_000)
@@ -92,7 +92,7 @@ test('a page that the disk cannot read costs the records on it', async () => {
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
 })
 
-test('what a disk does not give for a while is not thrown away: the next process finds it', async () => {
+test('keeps what a disk cannot read for a while: the next process finds it', async () => {
   const { folder, path } = await tenRecords(Array.from({ length: 10 }, (_, at) => largeEvent(`e${at + 1}`, 10_000)))
   let failing = false
   const fs = faultyFs((real) => ({
@@ -100,21 +100,21 @@ test('what a disk does not give for a while is not thrown away: the next process
   }))
   const { spool, errors } = await spooling({ folder, fs })
   await spool.append(events('f', 2))
-  const taken: string[] = []
+  const drained: string[] = []
   await spool.empty(async (batch) => {
-    taken.push(...batch.map(nameOf))
+    drained.push(...batch.map(nameOf))
     failing = true
   })
   await spool.close()
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
-  expect(taken).toEqual(Array.from({ length: 10 }, (_, at) => `e${at + 1}`))
+  expect(drained).toEqual(Array.from({ length: 10 }, (_, at) => `e${at + 1}`))
   const next = await spooling({ folder })
   expect(await emptiedNames(next.spool)).toEqual(['f1', 'f2'])
   expect(next.errors).toEqual([])
   expect(segmentFiles(folder)).not.toContain(path)
 })
 
-test('what a disk does not give while the spool is opened stays for the next process', async () => {
+test('keeps what a disk cannot read while the spool opens for the next process', async () => {
   const { folder } = await tenRecords()
   let fails = 0
   const fs = faultyFs((real) => ({
@@ -128,7 +128,7 @@ test('what a disk does not give while the spool is opened stays for the next pro
   expect(await emptiedNames(next.spool)).toEqual(events('e', 10).map(nameOf))
 })
 
-test('what a later version wrote, and what is not ours, stays as it is', async () => {
+test('leaves files of a later version, and foreign files, unchanged', async () => {
   const { spool, folder } = await spooling()
   await spool.close()
   const foreign = [join(folder, 'v2-0123456789ab', '00000001-00000000.segment'), join(folder, 'notes.txt')]

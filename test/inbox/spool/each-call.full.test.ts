@@ -1,7 +1,7 @@
 /**
- * Every system call that the spool makes fails in turn, once and from then on, in a process of its own that adopts what
- * a dead one left, appends, drains and closes. What was acknowledged must be found by the next process. A run takes a
- * fixed choice of the calls, `EVERY_CALL=1` takes them all.
+ * Every system call of the spool fails in turn, once and from then on, in its own process that adopts what a dead one
+ * left, appends, drains and closes. The next process must find every acknowledged record. A run takes a fixed
+ * selection of the calls, `EVERY_CALL=1` takes them all.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { titleWith } from '../../support/skipping.ts'
 const WHOLE = process.env['EVERY_CALL'] !== undefined
 const PATIENT = { timeout: WHOLE ? 1_800_000 : 180_000 }
 const PROGRAM = join(import.meta.dirname, 'programs', 'each-call.ts')
-/** Much longer than it takes: a process that is not done by then hangs. */
+/** Much longer than needed: a process that runs longer hangs. */
 const HANGS_MS = 60_000
 const OLD = ['old1', 'old2', 'old3', 'old4', 'old5']
 
@@ -48,7 +48,7 @@ interface Fault {
   readonly call: string
   readonly error: string
   readonly nth: number
-  /** Whether all that come after it fail too. */
+  /** Whether all calls after it fail too. */
   readonly stays: boolean
 }
 
@@ -106,7 +106,7 @@ async function run(folder: string, { call, error, nth, stays }: Fault): Promise<
   return { hit, code: child.exitCode, lines, stderr: await stderr }
 }
 
-/** Runs it with the fault and checks what must hold; says whether there was such a call. */
+/** Runs it with the fault and checks the invariants; returns whether there was such a call. */
 async function holdsUnder(model: string, fault: Fault): Promise<boolean> {
   const folder = await crashed(model)
   const { hit, code, lines, stderr } = await run(folder, fault)
@@ -122,7 +122,7 @@ async function holdsUnder(model: string, fault: Fault): Promise<boolean> {
   const taken = named('taken')
   const { spool, errors } = await spooling({ folder, reserveBytes: 0 })
   const found = (await emptyAll(spool)).map(nameOf)
-  // Taken twice perhaps, but in order, and nothing that was acknowledged is missing.
+  // Perhaps accepted twice, but in order, and nothing that was acknowledged is missing.
   const kept = [...OLD, ...named('kept')]
   expect(
     kept.filter((name) => !taken.includes(name) && !found.includes(name)),
@@ -141,7 +141,7 @@ async function holdsUnder(model: string, fault: Fault): Promise<boolean> {
   return hit
 }
 
-/** What runs with the other tests: a failure at the open, in an append, in the drain or at the close, by each call. */
+/** Part of the normal run: a failure at the open, in an append, in the drain or at the close, for each call. */
 const SAMPLE: readonly Fault[] = [
   { call: 'openat', error: 'EMFILE', nth: 3, stays: false },
   { call: 'openat', error: 'ENOSPC', nth: 15, stays: true },
@@ -164,7 +164,7 @@ const SAMPLE: readonly Fault[] = [
 const missing = process.env['CI'] === 'true' ? undefined : whyNoStrace()
 
 function testSample(): void {
-  test('where one call or another fails', PATIENT, async () => {
+  test('when one call or another fails', PATIENT, async () => {
     const model = await deadFolder()
     for (const fault of SAMPLE) expect(await holdsUnder(model, fault), `${JSON.stringify(fault)} was hit`).toBe(true)
   })
@@ -172,13 +172,13 @@ function testSample(): void {
 
 function testEveryCall(): void {
   test.each(Object.entries({ ...OF_FILES, ...OF_SOCKETS }))(
-    'wherever %s fails, until there is no such call left',
+    'at every failing %s, until there are no more such calls',
     PATIENT,
     async (call, errors) => {
       const model = await deadFolder()
       let runs = 0
       for (const error of errors)
-        // One that stays interrupted is only called again and again.
+        // A call that stays interrupted is only repeated.
         for (const stays of error === 'EINTR' ? [false] : [false, true])
           for (let nth = 1; await holdsUnder(model, { call, error, nth, stays }); nth += 1) runs += 1
       console.log(`${call}: ${runs} failures`)

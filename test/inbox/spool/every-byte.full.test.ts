@@ -1,6 +1,6 @@
 /**
- * A file of records, spoilt at every byte: what is lost is the record that was touched, and whoever reads on is told
- * once. A run takes a fixed choice of the places, `EVERY_BYTE=1` takes them all.
+ * A file of records, corrupted at every byte: only the touched record is lost, and the reader reports it
+ * once. A run takes a fixed selection of the places, `EVERY_BYTE=1` takes them all.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -36,7 +36,7 @@ function fileName(number: number, salt = SALT): string {
   return `${String(number).padStart(8, '0')}-${salt.toString(16).padStart(8, '0')}.segment`
 }
 
-/** What a process finds that opens a folder where a dead one left these; the one after it must find nothing any more. */
+/** What a process finds in a folder where a dead one left these; the next one must find nothing. */
 async function outcomeOf(files: Files): Promise<Outcome> {
   const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER))
@@ -44,8 +44,8 @@ async function outcomeOf(files: Files): Promise<Outcome> {
   const errors: MessagingWebhooksError[] = []
   const open = () => openSpool({ folder, reserveBytes: 0, report: (error) => void errors.push(error) })
   const spool = await open()
-  const taken = await emptyAll(spool)
-  for (const one of taken) expect(one).toEqual(SENT.find((sent) => sent.id === one.id))
+  const drained = await emptyAll(spool)
+  for (const one of drained) expect(one).toEqual(SENT.find((sent) => sent.id === one.id))
   expect(spool.size).toBe(0)
   expect(segmentFiles(folder)).toEqual([])
   expect(errors.map((error) => `${error.message} ${String(error.cause)}`).join()).not.toContain(MARKER)
@@ -57,7 +57,7 @@ async function outcomeOf(files: Files): Promise<Outcome> {
   await next.close()
   expect(errors.length).toBe(codes.length)
   rmSync(folder, { recursive: true })
-  return { names: taken.map(nameOf), codes }
+  return { names: drained.map(nameOf), codes }
 }
 
 function without(...records: readonly number[]): readonly string[] {
@@ -65,7 +65,7 @@ function without(...records: readonly number[]): readonly string[] {
 }
 
 test(
-  'cut off at any byte, all whole records before it come back, and it is taken for a write that was torn',
+  'after truncation at any byte, all whole records before it return, and it counts as a torn write',
   PATIENT,
   async () => {
     for (const at of places())
@@ -84,7 +84,7 @@ test.each([
   for (const at of places()) {
     const bytes = changed(at, to)
     if (bytes.equals(FILE)) continue
-    // A zero there is what a write leaves that stopped before its end.
+    // Here a zero is what a write leaves that stopped before its end.
     const isTorn = at === FILE.length - 1 && bytes[at] === 0
     expect(await outcomeOf({ [fileName(1)]: bytes }), `at ${at}`).toEqual({
       names: without(recordAt(at)),
@@ -110,7 +110,7 @@ test.each([0, 0xff])('a range of bytes set to %d costs the records that it touch
     }
 })
 
-test('bytes that are missing or too many cost the record where they were, and not the next one', PATIENT, async () => {
+test('missing or extra bytes cost the record that they are in, and not the next one', PATIENT, async () => {
   for (const at of places()) {
     const record = recordAt(at)
     for (const length of WHOLE ? [1, 30, 400] : [1, 400]) {
@@ -126,7 +126,7 @@ test('bytes that are missing or too many cost the record where they were, and no
   }
 })
 
-test('what was appended by someone else costs nothing: zeros, a part of another file, the file once more', async () => {
+test('foreign bytes appended cost nothing: zeros, a part of another file, the file once more', async () => {
   const other = encodeRecord(EVENT_LOG, event('other'), OTHER_SALT)
   const cases: readonly (readonly [string, Files, Outcome])[] = [
     ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }, { names: NAMES, codes: [] }],
@@ -143,7 +143,7 @@ test('what was appended by someone else costs nothing: zeros, a part of another 
   for (const [name, files, outcome] of cases) expect(await outcomeOf(files), name).toEqual(outcome)
 })
 
-test('files come in the order of their numbers, whatever lies between', async () => {
+test('reads files in the order of their numbers, whatever lies between', async () => {
   const [a, b, c] = FRAMES
   const files: Files = {
     [fileName(100_000_000)]: c ?? FILE,
@@ -154,7 +154,7 @@ test('files come in the order of their numbers, whatever lies between', async ()
   expect(await outcomeOf(files)).toEqual({ names: ['a', 'b', 'c'], codes: ['spool_damaged'] })
 })
 
-test('what is only nearly named like ours is left alone, and keeps no one from what is ours', async () => {
+test("files with similar names stay unchanged, and do not block the spool's own", async () => {
   const folder = ownFolder()
   const home = join(folder, PROCESS_FOLDER)
   mkdirSync(home)

@@ -1,4 +1,4 @@
-/** Disks that fail, played through the seam; real full disks are in full-disk.test.ts. */
+/** Disks that fail, simulated through the file system interface; full-disk.test.ts uses real full disks. */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ function isSegment(path: string): boolean {
   return path.endsWith('.segment')
 }
 
-/** Fails the calls that a test arms, as often as it says. */
+/** Fails the calls that a test selects, as often as it says. */
 function failures() {
   const armed = new Map<string, string[]>()
   const seen: string[] = []
@@ -34,7 +34,7 @@ async function failing(options: { readonly reserveBytes?: number } = {}) {
       try {
         faults.check('write', path)
       } catch (error) {
-        // A part gets through, as on a disk that fills up.
+        // Writes a part, as on a disk that fills up.
         await real.write(buffer, offset, Math.floor(length / 2), position)
         throw error
       }
@@ -52,7 +52,7 @@ async function failing(options: { readonly reserveBytes?: number } = {}) {
   return { faults, ...(await spooling({ ...options, fs })) }
 }
 
-test('a file that cannot be cut back is left, and what it had is kept', async () => {
+test('leaves a file that cannot be truncated, and keeps its content', async () => {
   const { spool, faults, folder } = await failing()
   await spool.append(events('a', 2))
   faults.arm('write', 'ENOSPC')
@@ -63,7 +63,7 @@ test('a file that cannot be cut back is left, and what it had is kept', async ()
   expect(await emptiedNames(spool)).toEqual(['a1', 'a2', 'c1', 'c2'])
 })
 
-test('the reserve is used when the disk is full, once, and set aside anew when there is room', async () => {
+test('uses the reserve once when the disk is full, and allocates it again when there is room', async () => {
   const { spool, faults, folder, errors } = await failing({ reserveBytes: 100_000 })
   const reserve = () => filesIn(folder).filter((path) => path.endsWith('reserve')).length
   await spool.append(events('a', 2))
@@ -77,7 +77,7 @@ test('the reserve is used when the disk is full, once, and set aside anew when t
   const again = await spooling({ folder: await crashed(folder) })
   expect(await emptiedNames(again.spool)).toEqual(names)
   expect(again.errors).toEqual([])
-  // The disk stays full: cutting back gives the rest of the reserve to file systems that copy on write, then it is over.
+  // The disk stays full: on copy-on-write file systems, truncating frees the rest of the reserve, and then no room is left.
   faults.arm('write', 'ENOSPC', 'ENOSPC')
   await expect(spool.append(events('d', 2))).rejects.toMatchObject({ code: 'spool_full' })
   expect(spool.size).toBe(6)
@@ -85,14 +85,14 @@ test('the reserve is used when the disk is full, once, and set aside anew when t
   expect(reserve()).toBe(1)
 })
 
-test('the end of a write that a crash tore in the reserve is no damage', async () => {
+test('the end of a write that a crash tore in the reserve is not corruption', async () => {
   const { spool, faults, folder } = await failing({ reserveBytes: 100_000 })
   faults.arm('write', 'ENOSPC')
   await spool.append(events('a', 3))
   const copy = await crashed(folder)
   const [path = ''] = segmentFiles(copy)
   const bytes = readFileSync(path)
-  // The last record's second half never came.
+  // The second half of the last record was never written.
   bytes.fill(0, spool.bytes - 300)
   writeFileSync(path, bytes)
   const again = await spooling({ folder: copy })
@@ -100,7 +100,7 @@ test('the end of a write that a crash tore in the reserve is no damage', async (
   expect(again.errors).toEqual([])
 })
 
-test('one that does not fit does not turn away those that came with it', async () => {
+test('a record that does not fit does not reject the others of its batch', async () => {
   const most = 50_000
   const fs = faultyFs((real, path) => ({
     write(buffer, offset, length, position) {
@@ -121,7 +121,7 @@ test('one that does not fit does not turn away those that came with it', async (
   expect(await emptiedNames(spool)).toEqual([...events('a', 5), ...events('b', 5)].map(nameOf))
 })
 
-test('a file that is removed while it is written to takes no record any more', async () => {
+test('a file that is removed while it is written accepts no more records', async () => {
   const { spool, folder } = await spooling()
   await spool.append(events('a', 1))
   rmSync(segmentFiles(folder)[0] ?? '')
@@ -130,7 +130,7 @@ test('a file that is removed while it is written to takes no record any more', a
   expect(await emptiedNames(spool)).toEqual(['b1'])
 })
 
-test('a folder that cannot be used is reported', async () => {
+test('reports a folder that cannot be used', async () => {
   const parent = ownFolder()
   const file = join(parent, 'file')
   writeFileSync(file, '')
@@ -158,7 +158,7 @@ test('on a full disk a thousand appends at once are refused with few tries', asy
   expect(tries).toBeLessThan(50)
 })
 
-test('a file that cannot be opened now stops the drain, and is drained later', async () => {
+test('a file that cannot be opened stops the drain, and is drained later', async () => {
   let broken = true
   const fs = faultyFs(() => ({}))
   const { spool } = await spooling({
@@ -193,7 +193,7 @@ test('a read that fails for another reason than a bad page costs nothing', async
   expect(errors).toEqual([])
 })
 
-test('what is too large for any file is refused, and a file that takes no byte is left', async () => {
+test('refuses what is too large for any file, and leaves a file that accepts no byte', async () => {
   const { spool, faults } = await failing()
   faults.arm('write', 'EFBIG', 'EFBIG')
   await expect(spool.append(events('a', 1))).rejects.toMatchObject({ code: 'spool_full' })
@@ -211,7 +211,7 @@ test('what is too large for any file is refused, and a file that takes no byte i
   expect(await emptiedNames(other.spool)).toEqual(['b1', 'b2'])
 })
 
-test('more than one write can take at once goes into several, in the order of the appends', async () => {
+test('splits more than one write can take into several, in the order of the appends', async () => {
   const { spool, faults } = await failing()
   const names = Array.from({ length: 12 }, (_, at) => `e${at}`)
   await Promise.all(names.map((name) => spool.append([event(name, Buffer.alloc(1_000_000))])))
@@ -219,7 +219,7 @@ test('more than one write can take at once goes into several, in the order of th
   expect(await emptiedNames(spool)).toEqual(names)
 })
 
-test('a reserve that cannot be set aside anew is reported', async () => {
+test('reports a reserve that cannot be allocated again', async () => {
   let [isFull, isBroken] = [false, false]
   const fs = faultyFs((real, path) => ({
     write(...args) {
@@ -237,7 +237,7 @@ test('a reserve that cannot be set aside anew is reported', async () => {
   expect(errors.map(({ code }) => code)).toEqual(['disk_full', 'spool_unusable'])
 })
 
-test('where only the folder for what is refused cannot be used, nothing stays locked, and the next try works', async () => {
+test('if only the folder for refused events cannot be used, nothing stays locked, and the next try works', async () => {
   const folder = ownFolder()
   const blocked = join(folder, 'refused')
   writeFileSync(blocked, '')

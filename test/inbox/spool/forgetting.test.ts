@@ -1,4 +1,4 @@
-/** Forgetting what is in a spool: its bytes are gone from the files, its identity and all others come out as they went in. */
+/** Erasing spooled events removes their bytes from the files; their keys and all other events drain unchanged. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { isForgotten } from '../../../src/inbox/forgotten.ts'
 import { crashed, emptyAll, event, events, nameOf, spooling } from './spooling.ts'
 import { gate } from '../../support/gate.ts'
 
-/** All that stands in the files. */
+/** The content of all files. */
 function contents(folder: string): string {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
@@ -21,9 +21,9 @@ const isNamed =
   (each: NewEvent): boolean =>
     names.includes(nameOf(each))
 
-test('only identities are left of what is meant, in its place; nothing is damaged, also after a crash', async () => {
+test('leaves only the keys of the erased events, in their place, and damages nothing, also after a crash', async () => {
   const { spool, folder, errors } = await spooling()
-  // A tiny body has the least room for what takes its place.
+  // A tiny body has the least room for its replacement.
   const tiny = event('tiny', Buffer.from('x'))
   const given = [...events('a', 3), tiny, event('large', Buffer.from('secret '.repeat(10_000))), ...events('b', 3)]
   await spool.append(given)
@@ -39,38 +39,38 @@ test('only identities are left of what is meant, in its place; nothing is damage
 
   const later = await spooling({ folder: await crashed(folder) })
   for (const { spool: either, errors: reported } of [{ spool, errors }, later]) {
-    const taken = await emptyAll(either)
-    expect(taken.map(({ id }) => id)).toEqual(given.map(({ id }) => id))
-    expect(taken.map(({ messageKey }) => messageKey)).toEqual(given.map(({ messageKey }) => messageKey))
-    expect(taken.filter((each) => !isForgotten(each))).toEqual(given.filter((each) => !isMeant(each)))
+    const drained = await emptyAll(either)
+    expect(drained.map(({ id }) => id)).toEqual(given.map(({ id }) => id))
+    expect(drained.map(({ messageKey }) => messageKey)).toEqual(given.map(({ messageKey }) => messageKey))
+    expect(drained.filter((each) => !isForgotten(each))).toEqual(given.filter((each) => !isMeant(each)))
     expect(reported).toEqual([])
     expect(either.size).toBe(0)
   }
 })
 
-test('what is being dispatched is waited for, and what was read ahead is not dispatched with its bytes', async () => {
+test('waits for events being dispatched, and does not dispatch the bytes of what was read ahead', async () => {
   const { spool, folder } = await spooling()
   const given = events('e', 600)
   await spool.append(given)
   const { open: release, opened: held } = gate()
-  const taken: NewEvent[] = []
+  const drained: NewEvent[] = []
   const emptying = spool.empty(async (batch) => {
-    taken.push(...batch)
+    drained.push(...batch)
     await held
   })
-  await expect.poll(() => taken.length).toBeGreaterThan(0)
-  const inHand = taken.length
-  expect(inHand).toBeLessThan(600)
+  await expect.poll(() => drained.length).toBeGreaterThan(0)
+  const inFlight = drained.length
+  expect(inFlight).toBeLessThan(600)
   let forgotten: number | undefined
   const forgetting = spool.forget(isNamed('e1', 'e600'), false).then((count) => (forgotten = count))
   await spool.append(events('later', 1))
   expect(forgotten).toBeUndefined()
   release()
   await forgetting
-  // The first was handed over, and yet it stood in the file.
+  // The first was dispatched although it was still in the file.
   expect(forgotten).toBe(1)
   await emptying
-  expect(taken.map(({ id }) => id)).toEqual([...given, ...events('later', 1)].map(({ id }) => id))
-  expect(taken.filter(isForgotten).map(({ id }) => id)).toEqual([given.at(-1)?.id])
+  expect(drained.map(({ id }) => id)).toEqual([...given, ...events('later', 1)].map(({ id }) => id))
+  expect(drained.filter(isForgotten).map(({ id }) => id)).toEqual([given.at(-1)?.id])
   expect(contents(folder)).not.toContain('"e600"')
 })

@@ -1,4 +1,4 @@
-/** Disks that are really full: a small tmpfs, or where that may not be mounted, a limit on the size of files. */
+/** Really full disks: a small tmpfs, or a limit on the size of files if mounting is not allowed. */
 import { appendFileSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -13,7 +13,7 @@ const MIB = 1024 * KIB
 const PATIENT_MS = 60_000
 
 onSmallDisk(
-  'on a full disk the reserve takes records, then appends are rejected, and nothing taken is lost',
+  'on a full disk the reserve accepts records, then appends are rejected, and nothing accepted is lost',
   PATIENT_MS,
   async (mountDisk) => {
     const disk = mountDisk(4 * MIB)
@@ -27,7 +27,7 @@ onSmallDisk(
       else expect(result.reason).toMatchObject({ code: 'spool_full' })
     }
     expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
-    // All but what is left of the last page, file names and the like.
+    // Everything except the rest of the last page, file names and the like.
     expect(spool.bytes).toBeGreaterThan(3.7 * MIB)
     expect(statfsSync(disk).bavail * statfsSync(disk).bsize).toBeLessThan(100 * KIB)
     const again = await spooling({ folder: await crashed(folder) })
@@ -57,7 +57,7 @@ onSmallDisk('others that fill the disk do not get the reserve', PATIENT_MS, asyn
 })
 
 onSmallDisk(
-  'on a disk that is full at the start, a reserve that was left is taken over, else that is said',
+  'adopts an existing reserve on a disk that is full at the start, or reports that there is none',
   PATIENT_MS,
   async (mountDisk) => {
     const disk = mountDisk(2 * MIB)

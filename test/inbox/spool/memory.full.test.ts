@@ -7,7 +7,7 @@ import { ownFolder } from '../../support/own-folder.ts'
 const PROGRAM = join(import.meta.dirname, 'programs', 'empty-many.ts')
 const RECORDS = 100_000
 
-test('100,000 records are written, counted and drained in bounded memory', { timeout: 120_000 }, async () => {
+test('writes, counts and drains 100,000 records in bounded memory', { timeout: 120_000 }, async () => {
   const { stdout, stderr } = await runProgram(process.execPath, ['--expose-gc', PROGRAM, ownFolder(), `${RECORDS}`])
   expect(stderr).toBe('')
   const { drained, bytes, heldBeforeMb, mostHeldMb, longestBatch } = JSON.parse(stdout) as Record<string, number>

@@ -13,9 +13,9 @@ interface Appender {
   readonly child: ChildProcess
   /** The names that it printed. */
   readonly acknowledged: readonly string[]
-  /** When it has printed this line. */
+  /** Resolves when it has printed this line. */
   printed(line: string | number): Promise<void>
-  /** kill -9, and what it had printed by then. */
+  /** Sends SIGKILL; resolves to what it had printed by then. */
   kill(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ function startAppender(folder: string, prefix: string, most?: number): Appender 
   }
 }
 
-test('two processes on one folder do not meet, and a stopped one is not taken for dead', async () => {
+test('two processes on one folder do not collide, and a suspended one does not count as dead', async () => {
   const folder = ownFolder()
   const other = startAppender(folder, 'other-', 300)
   await other.printed('done')
@@ -67,7 +67,7 @@ test('two processes on one folder do not meet, and a stopped one is not taken fo
   expect(new Set(await emptiedNames(third.spool))).toEqual(new Set(other.acknowledged))
 })
 
-test('what a dead process left goes to one of several that open at once, whole', async () => {
+test('exactly one of several processes that open at once adopts everything a dead process left', async () => {
   const folder = ownFolder()
   const dead = startAppender(folder, 'dead-', 500)
   await dead.printed('done')
@@ -80,7 +80,7 @@ test('what a dead process left goes to one of several that open at once, whole',
   expect(opened.flatMap(({ errors }) => errors)).toEqual([])
 })
 
-test('a process that ended while it adopted another leaves all of it, in its order', async () => {
+test('a process that ended while it adopted another leaves all of it, in order', async () => {
   const { spool, folder } = await spooling({ segmentBytes: 1 })
   for (const one of events('e', 4)) await spool.append([one])
   const copy = await crashed(folder)
@@ -95,13 +95,13 @@ test('a process that ended while it adopted another leaves all of it, in its ord
   expect(readdirSync(copy).length).toBe(1)
 })
 
-test('what cannot be adopted is reported and stays', async () => {
+test('reports what cannot be adopted, and leaves it', async () => {
   const { spool, folder } = await spooling()
   await spool.append(events('e', 1))
   const copy = await crashed(folder)
   const [home = ''] = readdirSync(copy)
   const [path = ''] = segmentFiles(copy)
-  // A folder where a file should be.
+  // A folder in the place of a file.
   renameSync(path, `${path}.kept`)
   mkdirSync(path)
   const again = await spooling({ folder: copy })
@@ -112,7 +112,7 @@ test('what cannot be adopted is reported and stays', async () => {
   expect(filesIn(copy).some((kept) => kept.includes(home) && kept.endsWith('.kept'))).toBe(true)
 })
 
-test('what someone put beside our files lies no deeper after any number of starts', async () => {
+test("foreign files beside the spool's own stay where they are after any number of starts", async () => {
   const folder = ownFolder()
   const first = await spooling({ folder })
   await first.spool.append(events('e', 1))

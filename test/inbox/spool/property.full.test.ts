@@ -1,4 +1,4 @@
-/** Any sequence of appends, drains, crashes and damage against a plain list. */
+/** Compares any sequence of appends, drains, crashes and corruption with a plain list. */
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -8,10 +8,10 @@ type Step =
   | { readonly kind: 'append'; readonly sizes: readonly number[] }
   | { readonly kind: 'appendTogether'; readonly sizes: readonly number[] }
   | { readonly kind: 'drain' }
-  /** The store goes away after so many batches. */
+  /** The store becomes unavailable after this many batches. */
   | { readonly kind: 'drainInPart'; readonly batches: number }
   | { readonly kind: 'restart' }
-  /** So many bytes of a record that was being written are at the end of the last file. */
+  /** The last file ends with this many bytes of a record that was being written. */
   | { readonly kind: 'crash'; readonly torn: number }
   | { readonly kind: 'damage'; readonly file: number; readonly at: number }
 
@@ -33,14 +33,18 @@ const steps = fc.array(
   { minLength: 1, maxLength: 14 },
 )
 
-test('what was appended comes out in its order, but for one record a damage', { timeout: 120_000 }, async () => {
-  await fc.assert(
-    fc.asyncProperty(steps, fc.constantFrom(2_000, 20_000, 16_000_000), async (sequence, segmentBytes) => {
-      await play(sequence, segmentBytes)
-    }),
-    { numRuns: 100 },
-  )
-})
+test(
+  'appended records come out in order, except for one record for each corruption',
+  { timeout: 120_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, fc.constantFrom(2_000, 20_000, 16_000_000), async (sequence, segmentBytes) => {
+        await play(sequence, segmentBytes)
+      }),
+      { numRuns: 100 },
+    )
+  },
+)
 
 /** Bytes that look like records, headers and zeros among others. */
 function rawOf(index: number, length: number): Buffer {
@@ -52,11 +56,11 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
   let open = await spooling({ segmentBytes })
   const folders = [open.folder]
   const appended: string[] = []
-  /** Taken by the store, in the order in which they came first. */
-  const taken: string[] = []
+  /** Accepted by the store, in the order of their first arrival. */
+  const drained: string[] = []
   const reports: string[] = []
   let damages = 0
-  /** So many were appended before the process that is open now. */
+  /** This many were appended before the process that is open now. */
   let before = 0
 
   function take(batch: readonly { readonly name: string; readonly raw: Buffer }[]): void {
@@ -66,7 +70,7 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
       expect(index).toBeGreaterThan(last)
       last = index
       expect(raw.equals(rawOf(index, raw.length))).toBe(true)
-      if (!taken.includes(name)) taken.push(name)
+      if (!drained.includes(name)) drained.push(name)
     }
   }
 
@@ -98,11 +102,11 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
       let batches = 0
       await spool
         .empty(async (batch) => {
-          if (batches === step.batches) throw new Error('away')
+          if (batches === step.batches) throw new Error('unavailable')
           batches += 1
           take(batch.map((one) => ({ name: nameOf(one), raw: one.raw })))
         })
-        .catch((error: unknown) => expect(error).toMatchObject({ message: 'away' }))
+        .catch((error: unknown) => expect(error).toMatchObject({ message: 'unavailable' }))
     } else if (step.kind === 'restart') {
       await spool.close()
       await reopen(folder)
@@ -110,8 +114,8 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
       const copy = await crashed(folder)
       await spool.close()
       const last = segmentFiles(copy).at(-1)
-      // The start of a record that is there already stands for the one that was being written. Nobody writes to what was
-      // adopted.
+      // The start of an existing record stands for the one that was being written. No process writes to an adopted
+      // file.
       if (last !== undefined && appended.length > before)
         appendFileSync(last, readFileSync(last).subarray(0, step.torn))
       await reopen(copy)
@@ -131,7 +135,7 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
   reports.push(...open.errors.map(({ code }) => code))
   expect(new Set(reports).size).toBeLessThanOrEqual(1)
   if (damages === 0) expect(reports).toEqual([])
-  expect(appended.length - taken.length).toBeLessThanOrEqual(damages)
+  expect(appended.length - drained.length).toBeLessThanOrEqual(damages)
   expect(open.spool.size).toBe(0)
   await open.spool.close()
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })

@@ -16,7 +16,7 @@ import {
 
 const KIB = 1024
 
-test('what comes out is what went in, whatever bytes and characters it has', async () => {
+test('returns exactly what was appended, whatever bytes and characters it has', async () => {
   const odd: readonly NewEvent[] = [
     event('nul \u0000 inside', Buffer.from([0, 1, 0, 255, 0])),
     event('lone \ud800 and \udfff'),
@@ -30,8 +30,8 @@ test('what comes out is what went in, whatever bytes and characters it has', asy
   for (const one of odd) await spool.append([one])
   await spool.append(odd)
   expect(spool.size).toBe(14)
-  const taken = await emptyAll(spool)
-  expect(taken.map(asText)).toEqual([...odd, ...odd].map(asText))
+  const drained = await emptyAll(spool)
+  expect(drained.map(asText)).toEqual([...odd, ...odd].map(asText))
   expect(spool.size).toBe(0)
   expect(spool.bytes).toBe(0)
   expect(segmentFiles(folder)).toEqual([])
@@ -45,7 +45,7 @@ test('a record counts from the moment of its append, so that nothing overtakes i
   expect(spool.size).toBe(3)
 })
 
-test('files are removed as soon as they are drained', async () => {
+test('removes files as soon as they are drained', async () => {
   const { spool, folder } = await spooling({ segmentBytes: 2 * KIB })
   for (const one of events('e', 100)) await spool.append([one])
   const most = segmentFiles(folder).length
@@ -56,7 +56,7 @@ test('files are removed as soon as they are drained', async () => {
   expect(left.at(-1)).toBe(1)
 })
 
-test('what is appended during a drain is drained too', async () => {
+test('drains what is appended during a drain too', async () => {
   const { spool } = await spooling({ segmentBytes: 4 * KIB })
   await spool.append(events('a', 10))
   const names: string[] = []
@@ -75,7 +75,7 @@ test('what is appended during a drain is drained too', async () => {
   expect(names).toEqual([...events('a', 10).map(nameOf), ...Array.from({ length: 20 }, (_, at) => `during ${at}`)])
 })
 
-test('one emptying at a time', async () => {
+test('runs one drain at a time', async () => {
   const { spool } = await spooling()
   await spool.append(events('e', 1))
   const first = spool.empty(async () => {})
@@ -84,7 +84,7 @@ test('one emptying at a time', async () => {
   await spool.empty(async () => {})
 })
 
-test('it takes no more than it may, and says so', async () => {
+test('refuses what exceeds its limit, and reports that', async () => {
   const { spool } = await spooling({ maxBytes: 10 * KIB })
   await spool.append([largeEvent('a', 6 * KIB)])
   await expect(spool.append([largeEvent('b', 6 * KIB)])).rejects.toMatchObject({ code: 'spool_full' })
@@ -95,7 +95,7 @@ test('it takes no more than it may, and says so', async () => {
   await spool.append([largeEvent('e', 6 * KIB)])
 })
 
-test('closed, it takes nothing and dispatches nothing, and what was being written is there afterwards', async () => {
+test('after close it accepts and dispatches nothing, and pending writes are complete', async () => {
   const { spool, folder } = await spooling()
   const appended = Promise.all(events('e', 10).map((one) => spool.append([one])))
   await spool.close()
@@ -106,7 +106,7 @@ test('closed, it takes nothing and dispatches nothing, and what was being writte
   expect((await emptiedNames(again.spool)).length).toBe(10)
 })
 
-test('files and folders are for no one else', async () => {
+test('only the owner can access files and folders', async () => {
   const { spool, folder } = await spooling({ reserveBytes: 64 * KIB })
   await spool.append(events('e', 1))
   const files = filesIn(folder).filter((path) => !path.endsWith('lock'))
@@ -117,7 +117,7 @@ test('files and folders are for no one else', async () => {
   }
 })
 
-/** Long buffers are slow to compare one element after another. */
+/** Comparing long buffers element by element is slow. */
 function asText({ raw, ...fields }: NewEvent) {
   return { ...fields, raw: raw.toString('latin1') }
 }

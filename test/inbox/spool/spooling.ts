@@ -1,4 +1,4 @@
-/** Spools in folders of their own, and what tests look at in them. */
+/** Spools in their own folders, and functions for tests to inspect them. */
 import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
@@ -19,7 +19,7 @@ export async function spooling(options: Partial<SpoolOptions> = {}) {
   return { spool, errors, folder }
 }
 
-/** What a crash at this moment would leave: a copy, since a lock of this process would still be held. */
+/** What a crash at this moment would leave: a copy, because this process would still hold a lock. */
 export async function crashed(folder: string): Promise<string> {
   const copy = ownFolder()
   await cp(folder, copy, { recursive: true, filter: (path) => basename(path) !== 'lock' })
@@ -34,7 +34,7 @@ export function events(prefix: string, count: number): readonly NewEvent[] {
   return Array.from({ length: count }, (_, index) => event(`${prefix}${index + 1}`))
 }
 
-/** Of so many bytes, and no two alike. */
+/** Records of this many bytes, all different. */
 export function largeEvent(name: string, bytes: number): NewEvent {
   return event(name, randomBytes(bytes))
 }
@@ -44,16 +44,16 @@ export function nameOf({ record }: NewEvent): string {
 }
 
 export async function emptyAll(spool: Spool): Promise<readonly NewEvent[]> {
-  const taken: NewEvent[] = []
-  await spool.empty(async (batch) => void taken.push(...batch))
-  return taken
+  const drained: NewEvent[] = []
+  await spool.empty(async (batch) => void drained.push(...batch))
+  return drained
 }
 
 export async function emptiedNames(spool: Spool): Promise<readonly string[]> {
   return (await emptyAll(spool)).map(nameOf)
 }
 
-/** The segments of all processes, in their order. */
+/** The segments of all processes, in order. */
 export function segmentFiles(folder: string): readonly string[] {
   return filesIn(folder).filter((path) => path.endsWith('.segment'))
 }

@@ -2,14 +2,14 @@ import { memoryStore, type MemoryStoreOptions } from 'messaging-webhooks'
 import type { Claim, NewEvent, Settlement } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
 
-const NOBODY: ReadonlySet<string> = new Set()
+const NO_KEYS: ReadonlySet<string> = new Set()
 const DAY_MS = 86_400_000
 
 async function openStore(options: MemoryStoreOptions = {}) {
   const store = await memoryStore(options).open({ onWork: () => {} })
   return {
     ...store,
-    claimAt: async (nowMs: number, { limit = 10, leaseMs = 1_000, exclude = NOBODY } = {}) =>
+    claimAt: async (nowMs: number, { limit = 10, leaseMs = 1_000, exclude = NO_KEYS } = {}) =>
       store.claim({ limit, nowMs, leaseUntilMs: nowMs + leaseMs, exclude }),
   }
 }
@@ -30,7 +30,7 @@ function event(id: string, fields: Partial<NewEvent> = {}): NewEvent {
 const done = ({ id, messageKey, token }: Claim): Settlement => ({ id, messageKey, token, outcome: 'done' })
 
 describe('bounds', () => {
-  test('when it is full of unsettled events it takes no more, duplicates aside, until one is settled', async () => {
+  test('a store full of unsettled events accepts only duplicates until one is settled', async () => {
     const store = await openStore({ maxEvents: 2 })
     expect(await store.admit([event('a'), event('b'), event('c'), event('a')], 0)).toEqual([
       'new',
@@ -43,20 +43,20 @@ describe('bounds', () => {
     expect(await store.admit([event('c')], 0)).toEqual(['new'])
   })
 
-  test('bytes count, too', async () => {
+  test('bytes count too', async () => {
     const store = await openStore({ maxBytes: 25 })
     expect(await store.admit([event('a'), event('b'), event('c')], 0)).toEqual(['new', 'new', 'full'])
     expect(await store.admit([event('d', { raw: Buffer.alloc(5) })], 0)).toEqual(['new'])
   })
 
-  test('only settled events are forgotten, the oldest first', async () => {
+  test('only settled events are erased, the oldest first', async () => {
     const store = await openStore({ maxEvents: 3 })
     for (const id of ['a', 'b', 'c', 'd']) {
       await store.admit([event(id)], 0)
       const [claim] = (await store.claimAt(0)).claims
       if (claim !== undefined) await store.settle([done(claim)], 0)
     }
-    // Of four settled ones the first is forgotten; a new one is.
+    // Of four settled events, the first is erased; a new one is accepted.
     expect(await store.admit([event('d'), event('c'), event('b'), event('a')], 0)).toEqual([
       'duplicate',
       'duplicate',
@@ -66,7 +66,7 @@ describe('bounds', () => {
     expect(await store.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
   })
 
-  test('what is used is forgotten later: a duplicate, a further event, or a look at the latest state', async () => {
+  test('a duplicate, a further event or a lookup of the latest state delays erasure', async () => {
     const store = await openStore({ maxEvents: 4 })
     const settle = async (id: string, messageKey = id) => {
       await store.admit([event(id, { messageKey, order: id })], 0)
@@ -84,7 +84,7 @@ describe('bounds', () => {
     expect(remembered).toEqual(['a', 'b', 'e'])
   })
 
-  test('a settled event is known for dedupeDays and forgotten by then, also by prune, which says so', async () => {
+  test('a settled event is known for dedupeDays and then erased; prune counts it', async () => {
     const store = await openStore({ dedupeDays: 2 })
     const start = 1_700_000_000_000
     await store.admit([event('a'), event('waiting', { gapUntilMs: start + 10 * DAY_MS, awaits: 1, order: '1' })], start)
@@ -97,7 +97,7 @@ describe('bounds', () => {
     expect(await store.admit([event('a'), event('waiting')], start + 2 * DAY_MS + 1)).toEqual(['new', 'duplicate'])
   })
 
-  test('dead letters are bounded, the oldest goes first, and pages go on where one ended', async () => {
+  test('dead letters are bounded, the oldest goes first, and pages continue where the last one ended', async () => {
     const store = await openStore({ maxDeadLetters: 3 })
     for (const id of ['a', 'b', 'c', 'd', 'e']) {
       await store.admit([event(id)], 0)
@@ -110,7 +110,7 @@ describe('bounds', () => {
       ['c', 'c', 1],
       ['d', 'd', 1],
     ])
-    // One that goes between two pages moves nothing.
+    // An event that disappears between two pages shifts nothing.
     await store.resolve('c', 'replay', 0)
     const second = await store.deadLetters({ after: first.next, limit: 2 })
     expect(second.items.map(({ id }) => id)).toEqual(['e'])

@@ -1,4 +1,4 @@
-/** The whole conformance suite, on a clock of the tests' own. */
+/** The whole conformance suite, on the tests' own clock. */
 import { mysqlStore } from 'messaging-webhooks/mysql'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Tables of a test's own on a real server, or a loud word where there is none. */
+/** Tables for one test on a real server; a clear error if there is no server. */
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { afterAll, describe, onTestFinished } from 'vitest'
 import { hasMysql, startMysql } from '../../support/servers/mysql.ts'
@@ -14,24 +14,24 @@ async function ownServer(): Promise<string> {
   return server.url()
 }
 
-/** The server that MYSQL_URL names, or one of this file's own. */
+/** The server that MYSQL_URL names, or one started for this file. */
 export const MYSQL_URL = missing === undefined ? (process.env['MYSQL_URL'] ?? (await ownServer())) : ''
 
-/** Groups tests that need the server; skipped by name where there is none, and a failure with CI=true. */
+/** Groups tests that need the server. Without one they are skipped by name, or fail with CI=true. */
 export function describeMysql(name: string, tests: () => void): void {
   describe.skipIf(missing !== undefined)(titleWith(missing, name), tests)
 }
 
 let prefixes = 0
 
-/** A prefix that no other test has. */
+/** A prefix that no other test uses. */
 export function newPrefix(): string {
   return `mw_test_${process.pid}_${(prefixes += 1)}`
 }
 
 type Rows = readonly Record<string, unknown>[]
 
-/** Runs statements on a connection of its own. Their rows have bytes as text. */
+/** Runs statements on their own connection. Rows return bytes as text. */
 async function onServer<T>(work: (run: (sql: string) => Promise<Rows>) => Promise<T>): Promise<T> {
   const connection = await createConnection({ uri: MYSQL_URL, typeCast: (field) => field.string('utf8') })
   try {

@@ -1,4 +1,4 @@
-/** `context.transaction`: what handlers write and what becomes of the event are one. */
+/** `context.transaction`: what handlers write commits together with the event's settlement. */
 import { createReceiver, type MessagingWebhooksError } from 'messaging-webhooks'
 import { mysqlStore } from 'messaging-webhooks/mysql'
 import { expect, onTestFinished, test } from 'vitest'
@@ -8,7 +8,7 @@ import { describeMysql, freshPrefix, inTransaction, MYSQL_URL, rowsOf } from './
 const POLL = { timeout: 30_000 }
 const PATIENT = { timeout: 60_000 }
 
-/** A receiver on a transactional store, with a table for what its handlers write. */
+/** A receiver on a transactional store, with a table for its handlers' writes. */
 async function writing({ attempts = 5 } = {}) {
   const prefix = freshPrefix()
   const errors: MessagingWebhooksError[] = []
@@ -37,7 +37,7 @@ async function writing({ attempts = 5 } = {}) {
 }
 
 describeMysql('transactional', () => {
-  test('what a failed attempt wrote is undone, and all handlers run again', PATIENT, async () => {
+  test('rolls back what a failed attempt wrote, and runs all handlers again', PATIENT, async () => {
     const { receiver, insert, written, admit, counts } = await writing()
     const attempts: number[] = []
     receiver.on('message.*', (event, { transaction, attempt }) => transaction.query(insert(`first of ${attempt}`)))
@@ -52,7 +52,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['first of 3', 'second of 3'])
   })
 
-  test('a row that is refused and not thrown undoes that statement alone', PATIENT, async () => {
+  test('undoes only the statement when a refused row is not thrown', PATIENT, async () => {
     const { receiver, errors, insert, written, admit, counts } = await writing()
     receiver.on('message.*', async (event, { transaction }) => {
       await transaction.query(insert('same'))
@@ -64,7 +64,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['same'])
   })
 
-  test('a deadlock that a handler does not throw makes the attempt fail, and nothing is written', PATIENT, async () => {
+  test('fails the attempt and writes nothing when a handler swallows a deadlock', PATIENT, async () => {
     const { table, receiver, errors, insert, written, admit, counts } = await writing()
     await rowsOf(insert('a'))
     await rowsOf(insert('b'))
@@ -73,7 +73,7 @@ describeMysql('transactional', () => {
       if (attempt > 1) return
       await transaction.query(insert('before'))
       await transaction.query(lock('a'))
-      // Another transaction locks them in the opposite order, and has more to undo: the server ends this one.
+      // Another transaction locks the rows in the opposite order and has more to undo, so the server ends this one.
       const other = inTransaction(async (run) => {
         for (let index = 0; index < 50; index += 1) await run(insert(`other ${index}`))
         await run(lock('b'))
@@ -90,7 +90,7 @@ describeMysql('transactional', () => {
     expect((await written()).filter((what) => !String(what).startsWith('other'))).toEqual(['a', 'b'])
   })
 
-  test('a handler that commits makes the attempt fail', PATIENT, async () => {
+  test('fails the attempt when a handler commits', PATIENT, async () => {
     const { receiver, errors, insert, written, admit, counts } = await writing()
     receiver.on('message.*', async (event, { transaction, attempt }) => {
       await transaction.query(insert(`attempt ${attempt}`))
@@ -102,7 +102,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['attempt 1', 'attempt 2'])
   })
 
-  test('a connection that is cut while a handler writes undoes it, and the event comes again', PATIENT, async () => {
+  test('rolls back and retries when the connection is cut while a handler writes', PATIENT, async () => {
     const { receiver, insert, written, admit, counts } = await writing()
     receiver.on('message.*', async (event, { transaction, attempt }) => {
       await transaction.query(insert(`attempt ${attempt}`))
@@ -113,7 +113,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['attempt 2'])
   })
 
-  test('who lost the lease while a handler wrote commits nothing', PATIENT, async () => {
+  test('commits nothing when the lease is lost while a handler writes', PATIENT, async () => {
     const prefix = freshPrefix()
     const store = mysqlStore({ uri: MYSQL_URL, prefix, transactional: true })
     const [slow, other] = [await store.open({ onWork() {} }), await store.open({ onWork() {} })]

@@ -1,4 +1,4 @@
-/** The whole conformance suite, on a clock of the tests' own, and every statement that it makes the store send. */
+/** The whole conformance suite, on the tests' own clock, and every statement that it makes the store send. */
 import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -44,7 +44,7 @@ describePostgres('conformance', () => {
 
   conformance(20, { maxConnections: 3 })
 
-  test('no statement had anything that the guide does not list, and none began a transaction', () => {
+  test('every statement is listed in the guide, and none begins a transaction', () => {
     const { words, verbs } = wordsOfGuide()
     expect(sent.statements).toBeGreaterThan(1_000)
     expect([...sent.words].filter((word) => !words.has(word))).toEqual([])

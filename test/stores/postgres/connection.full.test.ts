@@ -1,4 +1,4 @@
-/** What can be wrong with a connection: silent, cut, refused, encrypted, idle, or of a role that would lose commits. */
+/** Connections that are silent, cut, refused, encrypted, idle, or of a role that would lose commits. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -45,33 +45,33 @@ async function opened(
   return { open, schema, errors }
 }
 
-/** Everything that anybody could print of an error. */
+/** Everything that a program could print of an error. */
 function printed(error: unknown): string {
   return inspect(error, { depth: 10, showHidden: true }) + JSON.stringify(error)
 }
 
 describePostgres('connection', () => {
   test(
-    'what a claim or an admission leased as its answer was lost is given back, and what is in flight is not',
+    'releases what a claim or an admission leased when its answer was lost, and keeps what is in flight',
     PATIENT,
     async () => {
       const { proxy, url } = await throughProxy()
       let woken = 0
       const { open, schema } = await opened({ connectionString: url }, () => (woken += 1))
-      const [inHand, first, second] = ['in hand', 'first', 'second'].map((message) => eventOf(message))
-      if (inHand === undefined || first === undefined || second === undefined) return expect.unreachable()
+      const [inFlight, first, second] = ['in flight', 'first', 'second'].map((message) => eventOf(message))
+      if (inFlight === undefined || first === undefined || second === undefined) return expect.unreachable()
       const nowMs = Date.now()
       const ask = { limit: 10, nowMs, leaseUntilMs: nowMs + 3_600_000, exclude: new Set<string>() }
-      const { claims: held } = (await open.admitAndClaim?.([inHand], ask)) ?? { claims: [] }
-      expect(namesOf(held)).toEqual(['in hand'])
+      const { claims: held } = (await open.admitAndClaim?.([inFlight], ask)) ?? { claims: [] }
+      expect(namesOf(held)).toEqual(['in flight'])
 
       const admitting = proxy.cutAfterSending('.records (number')
       await expect(async () => open.admitAndClaim?.([first], ask)).rejects.toMatchObject({ code: 'store_failed' })
       await admitting
       await expect.poll(() => woken, POLL).toBeGreaterThan(0)
-      const exclude = new Set([inHand.messageKey])
+      const exclude = new Set([inFlight.messageKey])
       await open.admit([second], nowMs)
-      // The write of two leases; what was lost before is taken back by a write of one.
+      // The write of two leases; a write of one takes back what was lost before.
       const claiming = proxy.cutAfterSending("'{0,1}'::integer[]")
       await expect(async () => open.claim({ ...ask, exclude })).rejects.toMatchObject({ code: 'store_failed' })
       await claiming
@@ -81,16 +81,16 @@ describePostgres('connection', () => {
 
       const { claims } = await open.claim({ ...ask, exclude })
       expect(namesOf(claims)).toEqual(['first', 'second'])
-      // No handler has seen what nobody heard of, so it does not count.
+      // No handler has run what no process received, so it does not count.
       const attempts = new Map(claims.map(({ record, attempt }) => [record.report?.messageId, attempt]))
       expect(attempts).toEqual(new Map(Object.entries({ first: 1, second: 1 })))
-      // Each answer that came since is known to be in somebody's hands.
+      // Each answer that arrived since is known to be in flight.
       expect((await open.claim({ ...ask, exclude })).claims).toEqual([])
       expect(await open.settle([...held, ...claims].map(done), nowMs)).toEqual([true, true, true])
     },
   )
 
-  test('a connection that listens and is silent is found out, told of once, and replaced', PATIENT, async () => {
+  test('detects a silent listening connection, reports it once, and replaces it', PATIENT, async () => {
     const { proxy, url } = await throughProxy()
     let woken = 0
     const { open, schema, errors } = await opened(
@@ -105,7 +105,7 @@ describePostgres('connection', () => {
     )
     await expect.poll(() => woken, POLL).toBe(1)
     proxy.mode = 'stalls'
-    // It does not hear, so it looks; and it says so.
+    // The store receives no notification, so it polls, and reports that.
     await expect.poll(() => errors.map(({ code }) => code), POLL).toEqual(['store_deaf'])
     expect(woken).toBeGreaterThan(1)
     await new Promise((resolve) => setTimeout(resolve, 3_000))
@@ -113,7 +113,7 @@ describePostgres('connection', () => {
     proxy.cut()
     proxy.mode = 'passes'
     const other = await opened({ connectionString: POSTGRES_URL, schema })
-    // Once it hears again it does not look any more, and is woken by what another store admits.
+    // Once the connection receives again, the store stops polling and another store's admission wakes it.
     let quiet = woken
     await expect
       .poll(
@@ -130,12 +130,12 @@ describePostgres('connection', () => {
     expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
   })
 
-  test('a commit is on the disk, though the role would not wait for it', PATIENT, async () => {
+  test('a commit reaches the disk even if the role would not wait for it', PATIENT, async () => {
     const schema = freshSchema()
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1, options: '-c synchronous_commit=off' })
     onTestFinished(() => pool.end())
     const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
-    // A trigger that runs at the commit sees with what it is committed.
+    // A trigger that runs at the commit reads the setting it is committed with.
     await rowsOf(`
       CREATE TABLE "${schema}".seen (level text);
       CREATE FUNCTION "${schema}".see() RETURNS trigger LANGUAGE plpgsql AS
@@ -148,23 +148,19 @@ describePostgres('connection', () => {
     expect((await pool.query('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'off' }])
   })
 
-  test(
-    'a table that someone has locked is waited for no longer than lockTimeoutMs, and that blames no event',
-    PATIENT,
-    async () => {
-      const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
-      await onServer(async (client) => {
-        await client.query(`BEGIN; LOCK TABLE "${schema}".records IN ACCESS EXCLUSIVE MODE`)
-        await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject({
-          code: 'store_failed',
-          cause: { message: expect.stringContaining('55P03') as string },
-        })
+  test('waits for a locked table no longer than lockTimeoutMs, and blames no event', PATIENT, async () => {
+    const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
+    await onServer(async (client) => {
+      await client.query(`BEGIN; LOCK TABLE "${schema}".records IN ACCESS EXCLUSIVE MODE`)
+      await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject({
+        code: 'store_failed',
+        cause: { message: expect.stringContaining('55P03') as string },
       })
-      expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
-    },
-  )
+    })
+    expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+  })
 
-  test('an event that the database refuses for its data costs its neighbours nothing', PATIENT, async () => {
+  test('an event that the database refuses for its data does not affect its neighbours', PATIENT, async () => {
     const schema = freshSchema()
     const { open: checking } = await opened({ connectionString: POSTGRES_URL, schema })
     expect(await checking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
@@ -187,42 +183,46 @@ describePostgres('connection', () => {
 })
 
 describePostgres('encryption', () => {
-  test('the sslmode of an address decides how the connection is encrypted and whom it trusts', PATIENT, async () => {
-    const place = folder()
-    const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
-    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-    const files = ['-keyout', key, '-out', certificate]
-    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files], {
-      stdio: 'pipe',
-    })
-    const tls = { key: readFileSync(key, 'utf8'), certificate: readFileSync(certificate, 'utf8') }
-    const server = await startPostgres({ tls })
-    onTestFinished(() => server.remove())
-    const encrypted = async (query: string): Promise<unknown> => {
-      const open = await postgresStore({ connectionString: server.url({ query }) }).open({ onWork() {} })
-      try {
-        return await onServer(
-          async (client) =>
-            (
-              await client.query<{
-                ssl: boolean
-              }>(`SELECT bool_and(s.ssl) AS ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
+  test(
+    'the sslmode of an address decides how the connection is encrypted and which servers it trusts',
+    PATIENT,
+    async () => {
+      const place = folder()
+      const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
+      const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
+      const files = ['-keyout', key, '-out', certificate]
+      execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files], {
+        stdio: 'pipe',
+      })
+      const tls = { key: readFileSync(key, 'utf8'), certificate: readFileSync(certificate, 'utf8') }
+      const server = await startPostgres({ tls })
+      onTestFinished(() => server.remove())
+      const encrypted = async (query: string): Promise<unknown> => {
+        const open = await postgresStore({ connectionString: server.url({ query }) }).open({ onWork() {} })
+        try {
+          return await onServer(
+            async (client) =>
+              (
+                await client.query<{
+                  ssl: boolean
+                }>(`SELECT bool_and(s.ssl) AS ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
               WHERE a.application_name = 'messaging-webhooks'`)
-            ).rows,
-          server.url({ query: '?sslmode=no-verify' }),
-        )
-      } finally {
-        await open.close()
+              ).rows,
+            server.url({ query: '?sslmode=no-verify' }),
+          )
+        } finally {
+          await open.close()
+        }
       }
-    }
-    for (const query of ['?sslmode=no-verify', '?uselibpqcompat=true&sslmode=require'])
-      expect(await encrypted(query)).toEqual([{ ssl: true }])
-    expect(await encrypted(`?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`)).toEqual([
-      { ssl: true },
-    ])
-    await expect(encrypted('?sslmode=verify-full')).rejects.toMatchObject({ code: 'store_failed' })
-    await expect(encrypted('?sslmode=disable')).rejects.toMatchObject({ code: 'store_failed' })
-  })
+      for (const query of ['?sslmode=no-verify', '?uselibpqcompat=true&sslmode=require'])
+        expect(await encrypted(query)).toEqual([{ ssl: true }])
+      expect(await encrypted(`?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`)).toEqual([
+        { ssl: true },
+      ])
+      await expect(encrypted('?sslmode=verify-full')).rejects.toMatchObject({ code: 'store_failed' })
+      await expect(encrypted('?sslmode=disable')).rejects.toMatchObject({ code: 'store_failed' })
+    },
+  )
 })
 
 test('without pg the error names the command that installs it', PATIENT, async () => {

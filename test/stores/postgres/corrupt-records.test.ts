@@ -1,4 +1,4 @@
-/** Records that somebody else changed, or a later version wrote, harm no other. */
+/** Records that were changed from outside, or written by a later version, affect no other record. */
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { test } from 'vitest'
 import { checkCorruptOverflow, checkCorruptSends } from '../corrupt-records.ts'
@@ -8,7 +8,7 @@ import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts
 const PATIENT = { timeout: 60_000 }
 
 describePostgres('corrupt records', () => {
-  /** A schema, and what changes columns of the record with a key. */
+  /** A schema, and a function that changes columns of the record with a key. */
   function corruptible() {
     const schema = freshSchema()
     const set = (columns: string) => async (key: string) => {
@@ -28,7 +28,7 @@ describePostgres('corrupt records', () => {
     await checkCorruptSends(store, set(`send = '\\xff00'`))
   })
 
-  test('a record of an event that found no room in that of its message', PATIENT, async () => {
+  test("a record of an event that did not fit into its message's record", PATIENT, async () => {
     const { store, set } = corruptible()
     await checkCorruptOverflow(store, set(`state = 'not JSON'`))
   })

@@ -1,11 +1,11 @@
-/** Each column of each table spoilt behind the store's back, at each moment of an event's life. */
+/** Corrupts each column of each table behind the store's back, at each stage of an event's life. */
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { test } from 'vitest'
 import { damageTables, POSTGRES_DAMAGES } from './damages.ts'
 import { describePostgres, dropSchema, newSchema, POSTGRES_URL } from './schema.ts'
 
-/** With FULL=1 each damage at each moment; without, each while its event waits, and of the others one in six in turn. */
+/** With FULL=1 each damage at each moment; without, each while its event waits, and every sixth of the others in turn. */
 const FULL = process.env['FULL'] === '1'
 
 let turn = 0
@@ -15,10 +15,10 @@ describePostgres('damage', () =>
     test(name, run) {
       if (!name.startsWith('damage: ')) return
       turn += 1
-      // Most of their time they wait for the disk.
+      // The tests spend most of their time waiting for the disk.
       if (FULL || name.endsWith(', while it waits') || turn % 6 === 0) test.concurrent(name, { timeout: 120_000 }, run)
     },
-    // The other tests are those of the conformance suites.
+    // The conformance suites run the other tests.
     skip() {},
     makeStore() {
       const schema = newSchema()

@@ -1,9 +1,9 @@
-/** Each column of each table, spoilt as somebody with `psql` would, or with the rights of a superuser. */
+/** Corrupts each column of each table, as a user of `psql` or a superuser could. */
 import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
 import { onServer } from './schema.ts'
 
 interface SqlDamage extends Damage {
-  /** With `:id` (the event's, as bytes) and `:record` (the number of the record of its message). */
+  /** With `:id` (the event's, as bytes) and `:record` (the number of its message's record). */
   readonly sql: string
 }
 
@@ -16,7 +16,7 @@ const NEWER_RECORD = JSON.stringify({
   timestampSource: 'carrier',
   receivedAtMs: 0,
   proof: 'both',
-  report: { type: 'message.resent', shape: 'sms', messageId: 'spoilt', channel: 'sms', status: 'spoilt-1' },
+  report: { type: 'message.resent', shape: 'sms', messageId: 'damage', channel: 'sms', status: 'damage-1' },
 })
 
 const bytea = (text: string): string => `convert_to('${text}', 'UTF8')`
@@ -58,7 +58,7 @@ const DAMAGES: readonly SqlDamage[] = [
     leaves: 'nothing',
     sql: 'DELETE FROM {schema}.payloads WHERE record = :record AND id = :id',
   },
-  // The payloads tell the order again, which is not that of the suite's samples.
+  // The payloads give a different order than the suite's samples.
   record('state', 'not JSON', bytea('no'), true),
   record('state', 'truncated', 'substr(state, 1, 40)', true),
   record('state', 'empty', `''`, true),
@@ -76,7 +76,7 @@ const DAMAGES: readonly SqlDamage[] = [
     sql: 'UPDATE {schema}.due SET at = 0 WHERE record = :record',
   },
   {
-    name: 'due.worker: nobody',
+    name: 'due.worker: unknown',
     leaves: 'whole',
     ...UNSETTLED,
     sql: `UPDATE {schema}.due SET worker = ${HUGE} WHERE record = :record`,
@@ -84,10 +84,10 @@ const DAMAGES: readonly SqlDamage[] = [
   { name: 'workers: the rows are gone', leaves: 'whole', sql: 'DELETE FROM {schema}.workers' },
 ]
 
-/** What the suite is told of them. */
+/** The description for the suite. */
 export const POSTGRES_DAMAGES: readonly Damage[] = DAMAGES
 
-/** Does it, on a connection of its own. */
+/** Applies it on its own connection. */
 export async function damageTables(schema: string, name: string, { id, messageKey }: DamageTarget): Promise<void> {
   const found = DAMAGES.find((each) => each.name === name)
   if (found === undefined) throw new Error(`There is no damage ${name}.`)
@@ -95,12 +95,12 @@ export async function damageTables(schema: string, name: string, { id, messageKe
     const key = `'\\x${messageKey}'::bytea`
     const { rows } = await client.query<{ number: string }>(`SELECT number FROM "${schema}".records WHERE key = ${key}`)
     const [row] = rows
-    if (row === undefined) throw new Error('The message to be spoilt is not there.')
+    if (row === undefined) throw new Error('The message to corrupt does not exist.')
     const sql = found.sql
       .replaceAll('{schema}', `"${schema}"`)
       .replaceAll(':record', row.number)
       .replaceAll(':id', `'\\x${id}'::bytea`)
     const { rowCount } = await client.query(sql)
-    if (rowCount === 0) throw new Error(`Nothing was spoilt by ${name}.`)
+    if (rowCount === 0) throw new Error(`No rows were corrupted by ${name}.`)
   })
 }

@@ -1,4 +1,4 @@
-/** What a handler writes in the event's transaction is written once, however often workers are killed while they write. */
+/** A write in the event's transaction happens once, however often workers are killed while they write. */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { postgresStore } from 'messaging-webhooks/postgres'
@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { eventOf } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
-/** The large form: EVENTS=10000 KILLS=100. */
+/** For the large run: EVENTS=10000 KILLS=100. */
 const EVENTS = Number(process.env['EVENTS'] ?? 300)
 const KILLS = Number(process.env['KILLS'] ?? 6)
 const WORKERS = 3
@@ -26,16 +26,16 @@ async function pause(ms: number): Promise<void> {
 }
 
 describePostgres('effectively once', () => {
-  test('each event is written exactly once by workers that are killed at random', PATIENT, async () => {
+  test('workers that are killed at random write each event exactly once', PATIENT, async () => {
     const schema = freshSchema()
     const open = await postgresStore({ connectionString: POSTGRES_URL, schema }).open({ onWork() {}, claims: false })
     onTestFinished(() => open.close())
-    // No unique constraint to help.
+    // No unique constraint helps.
     await rowsOf(`CREATE TABLE "${schema}".handled (message text NOT NULL)`)
     const events = Array.from({ length: EVENTS }, (_, index) =>
       eventOf(`m${Math.floor(index / MESSAGE_SHARE)}`, 1 + (index % MESSAGE_SHARE)),
     )
-    // One is killed for certain between the row and its settlement; the others wherever it meets them.
+    // One worker is certainly killed between the row and its settlement; the others at random points.
     const [first, ...rest] = events
     if (first === undefined) throw new Error('There must be an event.')
     const hanging = startWorker(schema, 'hangs')

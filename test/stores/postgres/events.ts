@@ -1,10 +1,10 @@
-/** Events to admit, and requests to claim them, by the time of this machine. */
+/** Events to admit and requests to claim them, by this machine's time. */
 import type { Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from 'messaging-webhooks/store'
 import { claim as claimSamples, digestOf, sample, settlementOf } from '../../../src/store-conformance/samples.ts'
 
 export { digestOf }
 
-/** A report of a message; `at` is its place there. */
+/** A report of a message; `at` is its position there. */
 export function eventOf(message: string, at = 1, raw = Buffer.from('{}')): NewEvent {
   return { ...sample({ message, at, raw }), id: digestOf(`event ${message} ${at}`) }
 }
@@ -17,7 +17,7 @@ export function done(claimed: Claim): Settlement {
   return settlementOf(claimed, { outcome: 'done' })
 }
 
-/** The messages of what was claimed, by name. */
+/** The messages of the claimed events, by name. */
 export function namesOf(claims: readonly Claim[]): readonly (string | undefined)[] {
   return claims.map(({ record }) => record.report?.messageId).toSorted()
 }

@@ -8,7 +8,7 @@ import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { claim, done, eventOf, namesOf } from './events.ts'
 import { describePostgres, freshRole, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
-test('an address is split into one for each host', () => {
+test('splits an address into one for each host', () => {
   const one = 'postgres://app:a%2Cb@db.example:5432/app?sslmode=verify-full'
   expect(addressesIn(one)).toEqual([one])
   expect(addressesIn('postgresql://app:p%40ss@first,second:6432,[::1]:7432/app?x=1,2')).toEqual([
@@ -30,7 +30,7 @@ test('callers that fail at the same host move on once', () => {
 })
 
 describePostgres('hosts', () => {
-  test('a host that refuses connections is passed over, wherever it stands', { timeout: 60_000 }, async () => {
+  test('skips a host that refuses connections, wherever it is in the list', { timeout: 60_000 }, async () => {
     const { host } = new URL(POSTGRES_URL)
     const refusing = `127.0.0.1:${await freePort()}`
     for (const hosts of [`${refusing},${host}`, `${host},${refusing}`]) {
@@ -41,7 +41,7 @@ describePostgres('hosts', () => {
     }
   })
 
-  test('a server that accepts no writes is unavailable, and blames no event', { timeout: 60_000 }, async () => {
+  test('a server that accepts no writes counts as unavailable, and blames no event', { timeout: 60_000 }, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
     const address = new URL(await freshRole(schema))
@@ -56,13 +56,13 @@ describePostgres('hosts', () => {
     await rowsOf(`ALTER ROLE "${role}" SET default_transaction_read_only = on`)
     proxy.cut()
     const admitting = async () => open.admit([eventOf('meanwhile')], Date.now())
-    // The first one may find the connection that was cut.
+    // The first caller may get the connection that was cut.
     await admitting().catch(() => {})
     await expect(admitting()).rejects.toThrow(MessagingWebhooksError)
     await expect(claim(open)).rejects.toMatchObject({ code: 'store_failed' })
 
     await rowsOf(`ALTER ROLE "${role}" RESET default_transaction_read_only`)
-    // Its connections were not kept.
+    // The store did not keep its connections.
     await expect.poll(admitting, { timeout: 30_000 }).toEqual(['new'])
     const claims = await claim(open, { limit: 10 })
     expect(namesOf(claims)).toEqual(['before', 'meanwhile'])

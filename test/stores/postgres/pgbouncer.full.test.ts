@@ -1,4 +1,4 @@
-/** The store through PgBouncer, which may give each transaction, or each statement, another connection. */
+/** The store through PgBouncer, which may use another connection for each transaction or each statement. */
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -20,7 +20,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
       afterAll(() => pooler.remove())
 
       storeConformance({
-        // What a transaction on another connection could change.
+        // The groups that a transaction on another connection could affect.
         test(name, run) {
           if (/^(admission|delivery|holders|interleavings)/.test(name)) test(name, { timeout: 120_000 }, run)
         },
@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
         capabilities: postgresStore({ connectionString: POSTGRES_URL }).capabilities,
       })
 
-      test('many stores have more connections than it has, and lose nothing', { timeout: 60_000 }, async () => {
+      test('many stores open more connections than PgBouncer has, and lose nothing', { timeout: 60_000 }, async () => {
         const schema = freshSchema()
         const opened = await Promise.all(
           Array.from({ length: 8 }, async () =>
@@ -66,7 +66,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
         expect(seen.toSorted()).toEqual(names.toSorted())
       })
 
-      test('handlers get a transaction in transaction mode, and a clear refusal in statement mode', async () => {
+      test('handlers get a transaction in transaction mode, and a clear error in statement mode', async () => {
         const options = { connectionString: pooler.url, listenConnectionString: POSTGRES_URL, transactional: true }
         const store = postgresStore({ ...options, schema: freshSchema() })
         const opening = Promise.resolve(store.open({ onWork() {} }))

@@ -1,4 +1,4 @@
-/** The plans that a connection keeps: made on empty tables, and as good when they are full and nobody counted them. */
+/** A connection keeps plans made on empty tables; they stay good when the tables are full and have no statistics. */
 import { postgresStore } from 'messaging-webhooks/postgres'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
@@ -10,17 +10,17 @@ const BATCH = 16
 const BACKLOG = 8_000
 
 describePostgres('plans', () => {
-  test('what an event reads does not grow with the tables, on a connection that saw them empty', PATIENT, async () => {
+  test('on a connection that saw empty tables, the reads per event do not grow with the tables', PATIENT, async () => {
     const schema = freshSchema()
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
     onTestFinished(() => pool.end())
     const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
     onTestFinished(() => open.close())
-    // Without it nothing tells the planner how large they are, and nothing has it plan anew.
+    // Without it, the planner has no table sizes and no cause to plan again.
     for (const table of ['records', 'payloads', 'due', 'dead_letters'])
       await pool.query(`ALTER TABLE "${schema}".${table} SET (autovacuum_enabled = off)`)
 
-    /** The rows and index entries that were read so far. */
+    /** The rows and index entries read so far. */
     async function reads(): Promise<number> {
       await pool.query('SELECT pg_stat_force_next_flush()')
       const { rows } = await pool.query<{ reads: string }>(`
@@ -30,7 +30,7 @@ describePostgres('plans', () => {
     }
 
     let round = 0
-    /** Everything that happens to an event, and how much is read for it. */
+    /** Everything that happens to an event, and how much it reads. */
     async function readsOfOneRound(): Promise<number> {
       round += 1
       const before = await reads()
@@ -39,7 +39,7 @@ describePostgres('plans', () => {
       expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['new']))
       expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['duplicate']))
       expect(new Set(await open.admit(later, Date.now()))).toEqual(new Set(['new']))
-      const claims = await claim(open, { limit: BATCH, exclude: new Set([digestOf('nobody')]) })
+      const claims = await claim(open, { limit: BATCH, exclude: new Set([digestOf('no worker')]) })
       expect(claims.length).toBe(BATCH)
       expect(new Set(await open.settle(claims.map(done), Date.now()))).toEqual(new Set([true]))
       return (await reads()) - before
@@ -53,7 +53,7 @@ describePostgres('plans', () => {
     expect(await readsOfOneRound()).toBeLessThan(2 * whenEmpty + 10 * BATCH)
   })
 
-  test('a page of events reads about as much as it shows, and not the table', PATIENT, async () => {
+  test('a page of events reads about as much as it shows, not the table', PATIENT, async () => {
     const schema = freshSchema()
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
     onTestFinished(() => pool.end())

@@ -1,4 +1,4 @@
-/** A role that lacks a privilege is told which, and the statement that the error has for it is all that it needs. */
+/** An error for a missing privilege names it, and the statement in the error is enough to grant it. */
 import { MessagingWebhooksError } from 'messaging-webhooks'
 import { migratePostgres, pendingPostgresMigrations, postgresStore } from 'messaging-webhooks/postgres'
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { describePostgres, freshSchema, newSchema, POSTGRES_URL, rowsOf } from '
 const PATIENT = { timeout: 60_000 }
 const DATABASE = new URL(POSTGRES_URL).pathname.slice(1)
 
-/** A role that has nothing, and its address. */
+/** A role without privileges, and its address. */
 async function bareRole(): Promise<{ readonly role: string; readonly connectionString: string }> {
   const role = `${newSchema()}_role`
   await rowsOf(`CREATE ROLE "${role}" LOGIN PASSWORD 'of-the-role'`)
@@ -41,7 +41,7 @@ async function open(connectionString: string, schema: string, host: StoreHost = 
   return postgresStore({ connectionString, schema, maxConnections: 2 }).open(host)
 }
 
-/** An event is admitted, claimed, settled and pruned. */
+/** Admits, claims, settles and prunes an event. */
 async function works(connectionString: string, schema: string): Promise<void> {
   const opened = await open(connectionString, schema)
   try {
@@ -56,7 +56,7 @@ async function works(connectionString: string, schema: string): Promise<void> {
 }
 
 describePostgres('a role that lacks a privilege', () => {
-  test('CREATE on the database, where the schema is missing', PATIENT, async () => {
+  test('CREATE on the database, when the schema is missing', PATIENT, async () => {
     const schema = freshSchema()
     const { role, connectionString } = await bareRole()
     const error = await failureOf(open(connectionString, schema))
@@ -67,7 +67,7 @@ describePostgres('a role that lacks a privilege', () => {
     await works(connectionString, schema)
   })
 
-  test('CREATE on the schema, where someone has made that alone', PATIENT, async () => {
+  test('CREATE on the schema, when only the schema exists', PATIENT, async () => {
     const schema = freshSchema()
     const { role, connectionString } = await bareRole()
     await rowsOf(`CREATE SCHEMA "${schema}"`)
@@ -91,44 +91,48 @@ describePostgres('a role that lacks a privilege', () => {
       `GRANT USAGE ON SCHEMA "${schema}" TO "${role}";`,
       `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}";`,
     ])
-    // What only looks is told the same.
+    // A read-only store reports the same.
     expect((await failureOf(pendingPostgresMigrations({ connectionString, schema }))).message).toBe(error.message)
     await rowsOf(grantsIn(error).join(''))
     await works(connectionString, schema)
   })
 
-  test('a privilege of one table: who dispatches does not open, who only takes is told', PATIENT, async () => {
-    const schema = freshSchema()
-    await migratePostgres({ connectionString: POSTGRES_URL, schema })
-    const { role, connectionString } = await bareRole()
-    await rowsOf(`
+  test(
+    'a missing privilege on one table stops a dispatching store from opening, and is reported to one that only accepts',
+    PATIENT,
+    async () => {
+      const schema = freshSchema()
+      await migratePostgres({ connectionString: POSTGRES_URL, schema })
+      const { role, connectionString } = await bareRole()
+      await rowsOf(`
       GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}";
       REVOKE INSERT ON "${schema}".payloads FROM "${role}"`)
-    const error = await failureOf(open(connectionString, schema))
-    expect(error.code).toBe('store_forbidden')
-    expect(error.message).toContain(`The role "${role}" lacks INSERT on payloads.`)
+      const error = await failureOf(open(connectionString, schema))
+      expect(error.code).toBe('store_forbidden')
+      expect(error.message).toContain(`The role "${role}" lacks INSERT on payloads.`)
 
-    const told: MessagingWebhooksError[] = []
-    const taking = await open(connectionString, schema, {
-      onWork() {},
-      report: (reported) => void told.push(reported),
-      claims: false,
-    })
-    onTestFinished(async () => taking.close())
-    expect(told.map(({ message }) => message)).toEqual([error.message])
-    // It can be looked at all the same.
-    expect(await taking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-    const refused = await failureOf((async () => taking.admit([eventOf('m')], Date.now()))())
-    expect(refused).toMatchObject({
-      code: 'store_forbidden',
-      cause: { message: expect.stringContaining('payloads') as string },
-    })
-    await rowsOf(grantsIn(error).join(''))
-    await works(connectionString, schema)
-  })
+      const reports: MessagingWebhooksError[] = []
+      const taking = await open(connectionString, schema, {
+        onWork() {},
+        report: (reported) => void reports.push(reported),
+        claims: false,
+      })
+      onTestFinished(async () => taking.close())
+      expect(reports.map(({ message }) => message)).toEqual([error.message])
+      // Reading still works.
+      expect(await taking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+      const refused = await failureOf((async () => taking.admit([eventOf('m')], Date.now()))())
+      expect(refused).toMatchObject({
+        code: 'store_forbidden',
+        cause: { message: expect.stringContaining('payloads') as string },
+      })
+      await rowsOf(grantsIn(error).join(''))
+      await works(connectionString, schema)
+    },
+  )
 
-  test('the statements of the guide are those that a role needs', PATIENT, async () => {
+  test('a role needs exactly the statements of the guide', PATIENT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
     const { role, connectionString } = await bareRole()

@@ -1,4 +1,4 @@
-/** What is forgotten, when, and what is kept. */
+/** What pruning erases, when, and what it keeps. */
 import type { OpenStore } from 'messaging-webhooks/store'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
@@ -33,19 +33,19 @@ async function pruneAll(open: OpenStore<object>, nowMs: number): Promise<void> {
   while ((await open.prune(nowMs)) > 0);
 }
 
-async function handOver(open: OpenStore<object>, nowMs: number): Promise<void> {
+async function runAll(open: OpenStore<object>, nowMs: number): Promise<void> {
   for (let claims = await claim(open, { nowMs }); claims.length > 0; claims = await claim(open, { nowMs }))
     await open.settle(claims.map(done), nowMs)
 }
 
 describePostgres('pruning', () => {
   test(
-    'first the bytes go, then what recognises a repetition; the newest state stays as long as that',
+    'prunes the bytes first, then the idempotency key; the latest state stays as long as the key',
     PATIENT,
     async () => {
       const { open, rows } = await fresh()
       await open.admit([eventOf('m', 1), eventOf('m', 2), eventOf('other', 1)], START_MS)
-      await handOver(open, START_MS)
+      await runAll(open, START_MS)
       await pruneAll(open, START_MS + 7 * DAY_MS)
       expect(await rows()).toEqual({ records: 2, payloads: 3 })
       await pruneAll(open, START_MS + 8 * DAY_MS)
@@ -58,7 +58,7 @@ describePostgres('pruning', () => {
     },
   )
 
-  test('nothing is lost and nothing comes twice where it is pruned all the time', PATIENT, async () => {
+  test('constant pruning loses nothing and repeats nothing', PATIENT, async () => {
     const schema = freshSchema()
     const store = postgresStore({
       connectionString: POSTGRES_URL,
@@ -80,7 +80,7 @@ describePostgres('pruning', () => {
       seen.push(...claims.map(({ id }) => id))
       expect(await open.settle(claims.map(done), Date.now())).toEqual(claims.map(() => true))
     }
-    // What the pruning has locked at a moment is passed over.
+    // Pruning has some rows locked; the claim skips them.
     while ((await open.counts()).unsettled > 0) {
       const claims = await claim(open)
       seen.push(...claims.map(({ id }) => id))

@@ -1,4 +1,4 @@
-/** A schema of a test's own on a real server, or a loud word where there is none. */
+/** A schema for one test on a real server; a clear error if there is no server. */
 import pg from 'pg'
 import { afterAll, describe, onTestFinished } from 'vitest'
 import { postgresPrograms, startPostgres } from '../../support/servers/postgres.ts'
@@ -24,7 +24,7 @@ interface Place {
   readonly missing?: string
 }
 
-/** The server that POSTGRES_URL names; else the usual one; else one of this file's own, where Postgres is installed. */
+/** The server that POSTGRES_URL names; else the usual one; else one started for this file, if Postgres is installed. */
 async function findServer(): Promise<Place> {
   const named = process.env['POSTGRES_URL']
   const url = named ?? USUAL_URL
@@ -44,7 +44,7 @@ if (missing !== undefined) {
 
 export const POSTGRES_URL = url
 
-/** Groups tests that need the server; skipped by name where it cannot be reached, and a failure with CI=true. */
+/** Groups tests that need the server. If it is unreachable they are skipped by name, or fail with CI=true. */
 export function describePostgres(name: string, tests: () => void): void {
   describe.skipIf(missing !== undefined)(
     titleWith(missing === undefined ? undefined : 'no Postgres server', name),
@@ -54,24 +54,24 @@ export function describePostgres(name: string, tests: () => void): void {
 
 let schemas = 0
 
-/** A name that no other test has. */
+/** A name that no other test uses. */
 export function newSchema(): string {
   return `mw_test_${process.pid}_${(schemas += 1)}`
 }
 
-/** Drops it, whatever is in it. */
+/** Drops the schema with everything in it. */
 export async function dropSchema(schema: string): Promise<void> {
   await onServer((client) => client.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`))
 }
 
-/** A schema that is dropped when the test is over. */
+/** A schema that is dropped after the test. */
 export function freshSchema(): string {
   const schema = newSchema()
   onTestFinished(() => dropSchema(schema))
   return schema
 }
 
-/** Runs `work` on a connection of its own. */
+/** Runs `work` on its own connection. */
 export async function onServer<T>(work: (client: pg.Client) => Promise<T>, url = POSTGRES_URL): Promise<T> {
   const client = new pg.Client(url)
   client.on('error', () => {})
@@ -83,12 +83,12 @@ export async function onServer<T>(work: (client: pg.Client) => Promise<T>, url =
   }
 }
 
-/** The rows of one question. */
+/** The rows of one query. */
 export async function rowsOf(sql: string): Promise<readonly Record<string, unknown>[]> {
   return onServer(async (client) => (await client.query<Record<string, unknown>>(sql)).rows)
 }
 
-/** The address of a role that may read and write what is in the schema, and create nothing; it goes with the test. */
+/** The address of a role that may read and write in the schema but create nothing; dropped after the test. */
 export async function freshRole(schema: string): Promise<string> {
   const role = `${schema}_role`
   await rowsOf(`

@@ -1,4 +1,4 @@
-/** Several stores on one schema: a message in the hands of one at a time, and taken over by the server's clock. */
+/** Several stores on one schema: one store at a time runs a message, and the server's clock decides takeovers. */
 import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
@@ -21,7 +21,7 @@ async function stores(count: number, options: Partial<PostgresStoreOptions> = {}
 }
 
 describePostgres('sharing', () => {
-  test('the first admission leases, however long the first sign of life takes', PATIENT, async () => {
+  test('the first admission leases, however long the first heartbeat takes', PATIENT, async () => {
     const { schema, first: other } = await stores(1)
     await onServer(async (client) => {
       await client.query(`BEGIN; SELECT FROM "${schema}".workers FOR UPDATE`)
@@ -47,24 +47,24 @@ describePostgres('sharing', () => {
     })
   })
 
-  test('leases run by the server’s clock, however wrong that of a process is', PATIENT, async () => {
+  test('leases follow the server’s clock, however wrong a process’s clock is', PATIENT, async () => {
     const { first, second } = await stores(2)
     const hourMs = 3_600_000
     const [early, late] = [Date.now() - hourMs, Date.now() + hourMs]
     const request = { limit: 1, exclude: new Set<string>() }
     await first.admit([eventOf('m')], early)
-    // Whose clock is an hour behind takes it at once, and whose is an hour ahead does not take it from him.
+    // A process whose clock is an hour slow takes it at once; one whose clock is an hour fast cannot take it away.
     const { claims } = await first.claim({ ...request, nowMs: early, leaseUntilMs: early + 60_000 })
     expect(namesOf(claims)).toEqual(['m'])
     const other = await second.claim({ ...request, nowMs: late, leaseUntilMs: late + 60_000 })
     expect(other.claims).toEqual([])
-    // It is told, in its own time, when the lease ends: the clocks of server and process may differ, and not by the hour.
+    // The store reports the lease end in the process's time, which may differ a little from the server's, but not by an hour.
     const aheadMs = (other.nextDueMs ?? 0) - late
     expect(aheadMs).toBeGreaterThan(0)
     expect(aheadMs).toBeLessThan(hourMs / 2)
   })
 
-  test('a retry is as long by every clock', PATIENT, async () => {
+  test('a retry takes equally long by every clock', PATIENT, async () => {
     const { first, second } = await stores(2)
     const behindMs = Date.now() - 3_600_000
     await first.admit([eventOf('m')], Date.now())
@@ -78,7 +78,7 @@ describePostgres('sharing', () => {
     expect(nextDueMs - nowMs).toBeLessThan(3_600_000 / 2)
   })
 
-  test('the same events in opposite orders from two stores at once are all stored, once', PATIENT, async () => {
+  test('stores the same events once when two stores admit them in opposite orders at once', PATIENT, async () => {
     const { first, second } = await stores(2)
     for (let round = 0; round < 20; round += 1) {
       const events = Array.from({ length: 50 }, (_, index) => eventOf(`r${round} ${index}`))
@@ -91,8 +91,8 @@ describePostgres('sharing', () => {
     }
   })
 
-  test('what another process writes while something due is being looked for stays due', PATIENT, async () => {
-    // On a busy machine it takes its time to see who waits for a lock.
+  test('what another process writes during a search for due events stays due', PATIENT, async () => {
+    // A busy machine takes a while to see which process waits for a lock.
     const { schema, first } = await stores(1, { lockTimeoutMs: 60_000 })
     const url = new URL(POSTGRES_URL)
     url.searchParams.set('application_name', 'held up')
@@ -102,7 +102,7 @@ describePostgres('sharing', () => {
     })
     onTestFinished(() => slow.close())
     await first.admit([eventOf('m', 2)], Date.now())
-    // The slow one has seen the row, and cannot lock it yet.
+    // The slow process has seen the row and cannot lock it yet.
     const gate = Math.floor(Math.random() * 2 ** 31)
     await rowsOf(`
       CREATE FUNCTION "${schema}".is_let_through() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
@@ -112,7 +112,7 @@ describePostgres('sharing', () => {
       ALTER TABLE "${schema}".due RENAME TO due_rows;
       CREATE VIEW "${schema}".due AS SELECT * FROM "${schema}".due_rows WHERE "${schema}".is_let_through()`)
     const isWaiting = async (locktype: string): Promise<void> => {
-      // By what it has locked already, for its statement is shown in part.
+      // Identified by the lock it already holds, because the server shows only part of its statement.
       const waiting = `SELECT FROM pg_locks l WHERE NOT granted AND locktype = '${locktype}' AND EXISTS
         (SELECT FROM pg_locks h WHERE h.pid = l.pid AND h.relation::regclass::text LIKE '%${schema}%')`
       await expect.poll(() => rowsOf(waiting), POLL).toHaveLength(1)
@@ -132,7 +132,7 @@ describePostgres('sharing', () => {
     })
   })
 
-  test('a store wakes another when it has admitted something, and not itself', PATIENT, async () => {
+  test('an admission wakes the other stores, and not the admitting one', PATIENT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, pollIntervalMs: 3_600_000 })
     let woken = 0
@@ -142,7 +142,7 @@ describePostgres('sharing', () => {
       await listening.close()
       await telling.close()
     })
-    // Once when it is proved that it hears.
+    // The first notification proves that it receives.
     await expect.poll(() => woken, POLL).toBe(1)
     await listening.admit([eventOf('own')], Date.now())
     await telling.admit([eventOf('other')], Date.now())
@@ -150,7 +150,7 @@ describePostgres('sharing', () => {
     expect(namesOf(await claim(listening))).toEqual(['other', 'own'])
   })
 
-  test('an application’s pool is left as it was: no settings, no prepared statements, no end', PATIENT, async () => {
+  test('leaves an application’s pool unchanged: no settings, no prepared statements, no end', PATIENT, async () => {
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
     onTestFinished(() => pool.end())
     const schema = freshSchema()

@@ -1,4 +1,4 @@
-/** The words of SQL: those that the store may send by its guide, those in its sources, and those in a statement. */
+/** The words of SQL that the store may send by its guide, that its sources contain, and that a statement contains. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
@@ -19,7 +19,7 @@ const KINDS = [
   /\bpg_catalog\.\w+/g,
 ] as const
 
-/** What statements need. Names of tables and columns, and values, are not among it. */
+/** The words that statements need, without names of tables and columns, and values. */
 export function wordsOf(statements: string): readonly string[] {
   const bare = statements.replaceAll(NO_WORDS, ' ')
   return [...new Set(KINDS.flatMap((kind) => bare.match(kind) ?? []))]
@@ -31,7 +31,7 @@ export function verbsOf(statements: string): readonly string[] {
   return each.flatMap((statement) => /^\s*(\w+)/.exec(statement)?.[1] ?? [])
 }
 
-/** The table of the guide: all that it lists, and the statements of its first row. */
+/** The table of the guide: everything that it lists, and the statements of its first row. */
 export function wordsOfGuide(): { readonly words: ReadonlySet<string>; readonly verbs: ReadonlySet<string> } {
   const section = SECTION.exec(readFileSync(GUIDE, 'utf8'))?.[1] ?? ''
   const [, , ...rows] = /(?:^\|.*\n)+/m.exec(section)?.[0].trimEnd().split('\n') ?? []
@@ -51,7 +51,7 @@ export function wordsOfSources(): Map<string, string> {
   return words
 }
 
-/** Texts and templates, without what is shown to people: errors, and the grants in them. */
+/** Texts and templates, without messages for people: errors, and the grants in them. */
 function textsIn(node: ts.Node): readonly string[] {
   if (isMessage(node)) return []
   if (ts.isStringLiteralLike(node)) return [node.text]

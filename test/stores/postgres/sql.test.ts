@@ -1,16 +1,16 @@
-/** The SQL that the sources can send is what the guide lists: see also the statements recorded in conformance.full.test.ts. */
+/** The guide lists the SQL that the sources can send. See also the statements recorded in conformance.full.test.ts. */
 import { expect, test } from 'vitest'
 import { verbsOf, wordsOf, wordsOfGuide, wordsOfSources } from './sql-words.ts'
 
 /** Words of messages and of the server's answers. */
 const NOT_SENT = ['ERROR', 'USAGE']
-/** What distributed engines and poolers do without. */
+/** Features that distributed engines and poolers lack. */
 const NEVER = [
   ...['FUNCTION', 'PROCEDURE', 'TRIGGER', 'LANGUAGE', 'EXTENSION', 'CALL', 'LOCK', 'SESSION', 'SAVEPOINT', 'TRUNCATE'],
   ...['TEMP', 'TEMPORARY', 'UNLOGGED', 'DECLARE', 'CURSOR', 'COPY', 'REFERENCES', 'NOTIFY'],
 ]
 
-test('the guide lists each word of the sources, and no other', () => {
+test('the guide lists exactly the words of the sources', () => {
   const { words } = wordsOfGuide()
   const sources = wordsOfSources()
   for (const word of NOT_SENT) expect(sources.delete(word), word).toBe(true)
@@ -19,13 +19,13 @@ test('the guide lists each word of the sources, and no other', () => {
   expect({ unlisted, unused }).toEqual({ unlisted: [], unused: [] })
 })
 
-test('the guide lists nothing that a distributed engine may lack without saying so', () => {
+test('the guide lists nothing that a distributed engine may silently lack', () => {
   const { words } = wordsOfGuide()
   expect(NEVER.filter((word) => words.has(word))).toEqual([])
   expect([...words].filter((word) => word.includes('advisory'))).toEqual([])
 })
 
-test('the words of a statement are found', () => {
+test('finds the words of a statement', () => {
   const statement = `DO $$ BEGIN PERFORM pg_advisory_lock(1); END $$; -- COMMENT
     CREATE TEMPORARY TABLE "QUOTED" (a jsonb DEFAULT 'VALUE ''TEXT'); SELECT E'\\'IN IT' || x.b::text FROM t`
   expect(wordsOf(statement)).toEqual([

@@ -1,4 +1,4 @@
-/** `context.transaction`: what handlers write and what becomes of the event are one. */
+/** `context.transaction`: what handlers write commits together with the event's settlement. */
 import type { Store } from 'messaging-webhooks'
 import { postgresStore, type PostgresContext } from 'messaging-webhooks/postgres'
 import { createReceiver, RetryLater, type MessagingWebhooksError } from 'messaging-webhooks'
@@ -9,7 +9,7 @@ import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts
 const POLL = { timeout: 30_000 }
 const PATIENT = { timeout: 60_000 }
 
-/** A receiver on a transactional store, with a table for what its handlers write. */
+/** A receiver on a transactional store, with a table for its handlers' writes. */
 async function writing(options: { readonly attempts?: number; readonly store?: Store<PostgresContext> } = {}) {
   const schema = freshSchema()
   const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true, pollIntervalMs: 500 })
@@ -38,7 +38,7 @@ async function writing(options: { readonly attempts?: number; readonly store?: S
 }
 
 describePostgres('transactional', () => {
-  test('what a failed attempt wrote is undone, and all handlers run again', PATIENT, async () => {
+  test('rolls back what a failed attempt wrote, and runs all handlers again', PATIENT, async () => {
     const { receiver, insert, written, admit, counts } = await writing()
     const attempts: number[] = []
     receiver.on('message.*', (event, { transaction, attempt }) => transaction.query(insert, [`first of ${attempt}`]))
@@ -54,7 +54,7 @@ describePostgres('transactional', () => {
   })
 
   test(
-    'what was written before a handler asked to be called later is undone, and it is no attempt',
+    'rolls back the writes of a handler that asks to be called later, without counting an attempt',
     PATIENT,
     async () => {
       const { receiver, errors, insert, written, admit, counts } = await writing({ attempts: 1 })
@@ -74,7 +74,7 @@ describePostgres('transactional', () => {
   )
 
   test(
-    'a statement that failed and was not thrown makes the attempt fail, and in the end a dead letter',
+    'a failed statement that is not thrown fails the attempt, and in the end makes a dead letter',
     PATIENT,
     async () => {
       const { receiver, errors, insert, written, admit, counts } = await writing({ attempts: 2 })
@@ -90,7 +90,7 @@ describePostgres('transactional', () => {
     },
   )
 
-  test('a constraint that is checked at the commit makes the attempt fail', PATIENT, async () => {
+  test('a constraint checked at the commit fails the attempt', PATIENT, async () => {
     const { schema, receiver, errors, insert, written, admit, counts } = await writing()
     await rowsOf(`ALTER TABLE "${schema}".written ADD CONSTRAINT once UNIQUE (what) DEFERRABLE INITIALLY DEFERRED`)
     receiver.on('message.*', async (event, { transaction, attempt }) => {
@@ -101,28 +101,24 @@ describePostgres('transactional', () => {
     await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
     expect(await written()).toEqual(['same'])
     expect(errors.map(({ code }) => code)).toEqual(['transaction_failed'])
-    // The row that was refused is quoted nowhere.
+    // No text quotes the refused row.
     expect(`${errors[0]?.message} ${String(errors[0]?.cause)}`).not.toContain('(same)')
   })
 
-  test(
-    'a connection that is cut while a handler writes undoes what it wrote, and the event comes again',
-    PATIENT,
-    async () => {
-      const { receiver, insert, written, admit, counts } = await writing()
-      receiver.on('message.*', async (event, { transaction, attempt }) => {
-        await transaction.query(insert, [`attempt ${attempt}`])
-        if (attempt > 1) return
-        const { rows } = await transaction.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-        await rowsOf(`SELECT pg_terminate_backend(${rows[0]?.pid ?? 0})`)
-      })
-      await admit()
-      await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
-      expect(await written()).toEqual(['attempt 2'])
-    },
-  )
+  test('rolls back and retries when the connection is cut while a handler writes', PATIENT, async () => {
+    const { receiver, insert, written, admit, counts } = await writing()
+    receiver.on('message.*', async (event, { transaction, attempt }) => {
+      await transaction.query(insert, [`attempt ${attempt}`])
+      if (attempt > 1) return
+      const { rows } = await transaction.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      await rowsOf(`SELECT pg_terminate_backend(${rows[0]?.pid ?? 0})`)
+    })
+    await admit()
+    await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
+    expect(await written()).toEqual(['attempt 2'])
+  })
 
-  test('who lost the lease while a handler wrote commits nothing', PATIENT, async () => {
+  test('commits nothing when the lease is lost while a handler writes', PATIENT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true })
     const [slow, other] = [await store.open({ onWork() {} }), await store.open({ onWork() {} })]

@@ -1,4 +1,4 @@
-/** What can go wrong on a cluster of three masters: processes that leave, a server that is emptied or stopped, slots without a server. */
+/** Faults on a cluster of three masters: processes leave, a server is emptied or stopped, slots have no server. */
 import { Redis } from 'ioredis'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { redisStore } from 'messaging-webhooks/redis'
@@ -17,8 +17,8 @@ const MANY = 90
 const PARTITIONS = 16
 
 /**
- * Stops a server that has some of the events: partitions lie where the prefix of a test happens to put them. It comes back even if
- * the test fails, for the next one needs it. `isReachable`: whether the partition of an event is on another server.
+ * Stops a server that has some of the events; which partitions it has depends on the test's prefix. Restarts it even if
+ * the test fails, because the next test needs it. `isReachable`: whether the partition of an event is on another server.
  */
 async function stopOne(servers: readonly RedisServer[], prefix: string) {
   const { of } = createPartitions(prefix, PARTITIONS, true)
@@ -26,10 +26,10 @@ async function stopOne(servers: readonly RedisServer[], prefix: string) {
     const keys = await keysOn(server, prefix)
     if (keys.length === 0) continue
     const isReachable = ({ messageKey }: NewEvent) => !keys.some((key) => key.startsWith(of(messageKey).base))
-    let isAway = true
+    let isUnavailable = true
     async function start(): Promise<void> {
-      if (!isAway) return
-      isAway = false
+      if (!isUnavailable) return
+      isUnavailable = false
       await server.start()
     }
     await server.stop()
@@ -67,7 +67,7 @@ describeRedis('faults of a cluster', () => {
   }
 
   test.each(CLIENTS)(
-    'leases of a process that dies, and of one that closes, come back from every partition (%s)',
+    'leases of a process that dies, and of one that closes, return from every partition (%s)',
     PATIENT,
     async (name) => {
       const prefix = freshPrefix()
@@ -88,7 +88,7 @@ describeRedis('faults of a cluster', () => {
         [false, 0],
         [true, 0],
       ])
-      // Without a farewell.
+      // Without deregistering.
       await dying.end()
       const again: Claim[] = []
       await expect.poll(async () => again.push(...(await claimNow(closing.store)).claims), POLL).toBe(MANY)
@@ -105,33 +105,29 @@ describeRedis('faults of a cluster', () => {
     },
   )
 
-  test.each(CLIENTS)(
-    'one server is emptied: it is reported with the number of partitions that it had (%s)',
-    PATIENT,
-    async (name) => {
-      const errors: MessagingWebhooksError[] = []
-      const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
-      const prefix = freshPrefix()
-      await opened(clusterClientFor(name, nodes()), { partitions: 24, prefix }, host)
-      const [first] = nodes()
-      const admin = new Redis(first?.url() ?? '')
-      onTestFinished(() => admin.disconnect())
-      // Each partition has one mark.
-      const marks = (await admin.keys(`${prefix}:*:mark`)).length
-      expect(marks).toBeGreaterThan(0)
-      expect(marks).toBeLessThan(24)
+  test.each(CLIENTS)('reports an emptied server with the number of partitions it had (%s)', PATIENT, async (name) => {
+    const errors: MessagingWebhooksError[] = []
+    const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
+    const prefix = freshPrefix()
+    await opened(clusterClientFor(name, nodes()), { partitions: 24, prefix }, host)
+    const [first] = nodes()
+    const admin = new Redis(first?.url() ?? '')
+    onTestFinished(() => admin.disconnect())
+    // Each partition has one mark.
+    const marks = (await admin.keys(`${prefix}:*:mark`)).length
+    expect(marks).toBeGreaterThan(0)
+    expect(marks).toBeLessThan(24)
 
-      await admin.flushall()
-      await expect.poll(() => errors.map(({ code }) => code), POLL).toContain('store_emptied')
-      const reported = (): number =>
-        errors.reduce((sum, { message }) => sum + Number(/(\d+) of 24 partitions/.exec(message)?.[1] ?? 0), 0)
-      await expect.poll(reported, POLL).toBe(marks)
-      expect((await admin.keys(`${prefix}:*:mark`)).length).toBe(marks)
-    },
-  )
+    await admin.flushall()
+    await expect.poll(() => errors.map(({ code }) => code), POLL).toContain('store_emptied')
+    const reported = (): number =>
+      errors.reduce((sum, { message }) => sum + Number(/(\d+) of 24 partitions/.exec(message)?.[1] ?? 0), 0)
+    await expect.poll(reported, POLL).toBe(marks)
+    expect((await admin.keys(`${prefix}:*:mark`)).length).toBe(marks)
+  })
 
   test.each(CLIENTS)(
-    'while one server is unavailable, what the others have goes on, and its own when it is back (%s)',
+    'while one server is unavailable, the others continue, and its own events follow when it is back (%s)',
     PATIENT,
     async (name) => {
       const prefix = freshPrefix()
@@ -142,21 +138,21 @@ describeRedis('faults of a cluster', () => {
       })
       const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
       await expect.poll(async () => new Set(await open.admit(events, START_MS)), POLL).toEqual(new Set(['duplicate']))
-      const handed = new Set<string>()
+      const claimed = new Set<string>()
       const claimMore = async (): Promise<number> => {
         const { claims } = await claim(open, { limit: MANY })
-        for (const { id } of claims) handed.add(id)
-        return handed.size
+        for (const { id } of claims) claimed.add(id)
+        return claimed.size
       }
       const { isReachable, start } = await stopOne(nodes(), prefix)
       await expect.poll(async () => claimMore().catch(() => 0), POLL).toBe(events.filter(isReachable).length)
-      expect(handed.size).toBeLessThan(MANY)
+      expect(claimed.size).toBeLessThan(MANY)
       await start()
-      await expect.poll(async () => claimMore().catch(() => handed.size), POLL).toBe(MANY)
+      await expect.poll(async () => claimMore().catch(() => claimed.size), POLL).toBe(MANY)
     },
   )
 
-  test.each(CLIENTS)('a client looks at the slots while some of them are on no server (%s)', PATIENT, async (name) => {
+  test.each(CLIENTS)('a client polls the slots while some of them have no server (%s)', PATIENT, async (name) => {
     const [node] = nodes()
     if (node === undefined) throw new Error('There is no cluster.')
     const direct = new Redis(node.url())

@@ -26,25 +26,25 @@ describeRedis('on a cluster', () => {
         return { store: toldStore(client), dispose: end }
       },
       interleavings: 5,
-      // On a single server it is the other way round.
+      // On a single server these are the other way round.
       only: name === 'ioredis' ? undefined : WHERE_CLIENTS_DIFFER,
     })
 
-    test('spreads messages over all masters, and hands all of them over', { timeout: 120_000 }, async () => {
+    test('spreads messages over all masters, and dispatches all of them', { timeout: 120_000 }, async () => {
       const prefix = freshPrefix()
       const open = await opened(clusterClientFor(name, nodes()), { prefix })
       const events = Array.from({ length: MANY }, (_, index) => sample({ message: `{m}${index}` }))
       expect(new Set(await open.admit(events, 1))).toEqual(new Set(['new']))
       for (const node of nodes()) {
         const client = new Redis(node.url())
-        // One partition at least, so a few dozen messages, each of several keys.
+        // At least one partition each, so a few dozen messages with several keys each.
         expect(await client.dbsize()).toBeGreaterThan(20)
         client.disconnect()
       }
       expect(new Set(await handOverAll(open, 1))).toHaveLength(MANY)
     })
 
-    test('a report waits for a send that another process has begun, wherever either is stored', async () => {
+    test('a report waits for a pending send of another process, wherever either is stored', async () => {
       const prefix = freshPrefix()
       const sender = await opened(clusterClientFor(name, nodes()), { prefix })
       const open = await opened(clusterClientFor(name, nodes()), { prefix })

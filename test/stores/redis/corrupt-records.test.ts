@@ -1,4 +1,4 @@
-/** Records that somebody else changed, or a later version wrote, harm no other. */
+/** Records that were changed from outside, or written by a later version, affect no other record. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
@@ -10,7 +10,7 @@ import { clientFor, describeRedis, freshPrefix, toldStore, useRedis } from './ow
 describeRedis('corrupt records', () => {
   const server = useRedis({ appendfsync: 'no' })
 
-  /** A store, and what writes a text in the place of a value: the record (`r`) or the send (`s`) of a key. */
+  /** A store, and a function that overwrites a value: the record (`r`) or the send (`s`) of a key. */
   function corruptible() {
     const client = clientFor('redis', server().url())
     const direct = new Redis(server().url())
@@ -36,12 +36,12 @@ describeRedis('corrupt records', () => {
     await checkCorruptSends(store, set('s', 'not JSON'))
   })
 
-  test('a record of an event that found no room in that of its message', { timeout: 60_000 }, async () => {
+  test("a record of an event that did not fit into its message's record", { timeout: 60_000 }, async () => {
     const { store, set } = corruptible()
     await checkCorruptOverflow(store, set('r', 'not JSON'))
   })
 
-  test('such a record is listed no more once it is gone', { timeout: 60_000 }, async () => {
+  test('no longer lists such a record once it is gone', { timeout: 60_000 }, async () => {
     const { direct, base, store } = corruptible()
     const open = await store.open({ onWork() {} })
     await admit(open, REPORTS)
@@ -53,7 +53,7 @@ describeRedis('corrupt records', () => {
     await open.close()
   })
 
-  test('such a record is listed no more where nothing is left to make it of', { timeout: 60_000 }, async () => {
+  test('no longer lists such a record when nothing is left to rebuild it from', { timeout: 60_000 }, async () => {
     const { direct, base, store } = corruptible()
     const open = await store.open({ onWork() {} })
     await admit(open, REPORTS)

@@ -1,11 +1,11 @@
-/** What somebody else has spoilt: each key and field at each moment, in a server of its own. */
+/** Corrupts each key and field at each moment, on a server for this file. */
 import { Redis } from 'ioredis'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, test } from 'vitest'
 import { damageRedis, REDIS_DAMAGES } from './damages.ts'
 import { CLIENTS, clientFor, freshPrefix, describeRedis, REDIS_CAPABILITIES, toldStore, useRedis } from './own-redis.ts'
 
-/** Each damage at one of the five moments in turn, so that each moment has its share; at every moment with DAMAGES=all. */
+/** Each damage at one of the five moments in turn, so that each moment is covered; at every moment with DAMAGES=all. */
 const AT_ALL = process.env['DAMAGES'] === 'all'
 const MOMENTS = 5
 /** The next damage starts at the next moment. */
@@ -34,7 +34,7 @@ describeRedis('corrupted behind its back', () => {
         damage: (name, target) => damageRedis(redis, prefix, name, target),
         async dispose() {
           await end()
-          // A walk through all keys shall not meet those of the tests before.
+          // A walk through all keys must not meet those of earlier tests.
           await redis.flushall('ASYNC')
         },
       }

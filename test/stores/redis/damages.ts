@@ -1,4 +1,4 @@
-/** Each key that the store keeps, spoilt as somebody with `redis-cli` would. The list is that of `scripts.ts`. */
+/** Corrupts each key that the store keeps, as a user of `redis-cli` could. The list matches `scripts.ts`. */
 import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
 import type { Redis } from 'ioredis'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
@@ -12,7 +12,7 @@ interface RedisDamage extends Damage {
 const record = (how: string, lua: string): RedisDamage => ({
   name: `record: ${how}`,
   leaves: 'whole',
-  // The payloads tell the order again, which is not that of the suite's samples.
+  // The payloads give a different order than the suite's samples.
   scatters: true,
   lua,
 })
@@ -22,17 +22,17 @@ const payload = (how: string, lua: string, leaves: Damage['leaves']): RedisDamag
   lua,
 })
 const set = (key: string, value: string): string => `redis.call('SET', ${key}, ${value}, 'KEEPTTL')`
-/** `old`: what stands there; nothing happens where that is nothing. */
+/** `old`: the existing value; does nothing if there is none. */
 const changed = (key: string, value: string): string => `
   local old = redis.call('GET', ${key})
   if old then ${set(key, value)} end`
-const asList = (key: string): string => `redis.call('DEL', ${key}) redis.call('RPUSH', ${key}, 'somebody else')`
+const asList = (key: string): string => `redis.call('DEL', ${key}) redis.call('RPUSH', ${key}, 'another value')`
 
 const UNSETTLED: Pick<Damage, 'at'> = { at: ['while it waits', 'before a restart', 'while leased'] }
 const WAITS: Pick<Damage, 'at'> = { at: ['while it waits', 'before a restart'] }
 
 const DAMAGES: readonly RedisDamage[] = [
-  record('a text', set('KEYS[1]', `'somebody else'`)),
+  record('a text', set('KEYS[1]', `'another value'`)),
   record('truncated', changed('KEYS[1]', `string.sub(old, 1, 40)`)),
   record('no version', changed('KEYS[1]', `string.sub(old, 13)`)),
   record('not JSON', changed('KEYS[1]', `string.sub(old, 1, 12) .. 'no'`)),
@@ -64,7 +64,7 @@ export const REDIS_DAMAGES: readonly Damage[] = DAMAGES
 
 const PARTITIONS = 16
 
-/** Does one to this event or its message. */
+/** Applies one to this event or its message. */
 export async function damageRedis(
   redis: Redis,
   prefix: string,

@@ -1,4 +1,4 @@
-/** Somebody empties the server under running processes: each of them says so, and what comes afterwards is accepted. */
+/** A server is emptied under running processes: each of them reports it, and later events are accepted. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { callback } from 'messaging-webhooks/testing'
@@ -35,7 +35,7 @@ describeClients((name) => {
     return { ...process, codes, reasons }
   }
 
-  test('FLUSHALL is reported once by every process, and health says so', PATIENT, async () => {
+  test('every process reports FLUSHALL once, and health shows it', PATIENT, async () => {
     const prefix = freshPrefix()
     const worker = await receivingFrom(prefix)
     const intake = await receivingFrom(prefix, { dispatch: false })
@@ -51,7 +51,7 @@ describeClients((name) => {
     expect(await worker.reasons()).toEqual(['store_emptied'])
     expect(await intake.reasons()).toEqual(['store_emptied', 'not_dispatching'])
 
-    // One that opens afterwards knows nothing of it, and finds the layout again.
+    // A process that opens afterwards knows nothing of it, and finds the layout again.
     const later = await receivingFrom(prefix)
     expect(await admin().get(`${prefix}:layout`)).toBe('1 16')
     later.receiver.on('message.delivered', ({ messageId }) => void handled.push(messageId))

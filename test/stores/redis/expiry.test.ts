@@ -1,4 +1,4 @@
-/** Nothing grows for ever: what is settled runs out by itself, and dead letters are pruned. */
+/** Bounded growth: settled events expire by themselves, and dead letters are pruned. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { expect, onTestFinished, test } from 'vitest'
@@ -18,7 +18,7 @@ describeRedis('what is kept, and for how long', () => {
     return redis
   }
 
-  /** Every key under a prefix with its time to live in milliseconds, -1 for ever; found by SCAN, as KEYS would block. */
+  /** Every key under a prefix with its time to live in milliseconds, -1 for no expiry; found by SCAN, because KEYS blocks. */
   async function lives(redis: Redis, prefix: string): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>()
     let cursor = '0'
@@ -32,7 +32,7 @@ describeRedis('what is kept, and for how long', () => {
 
   const kindOf = (key: string): string => key.split(':')[0] ?? ''
 
-  test('all that is left of settled events runs out by itself', PATIENT, async () => {
+  test('everything left of settled events expires by itself', PATIENT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
@@ -42,7 +42,7 @@ describeRedis('what is kept, and for how long', () => {
     await handOverAll(open)
     const after = await lives(redis, prefix)
     const forEver = [...after].filter(([, ms]) => ms === -1).map(([key]) => kindOf(key))
-    // The layout, the mark, and who is there.
+    // The layout, the mark, and the list of workers.
     expect(new Set(forEver)).toEqual(new Set(['mark', prefix, 'workers']))
     for (const [key, ms] of after) {
       if (kindOf(key) === 'p') expect(Math.abs(ms - DAY_MS)).toBeLessThan(120_000)
@@ -50,7 +50,7 @@ describeRedis('what is kept, and for how long', () => {
     }
   })
 
-  test('no payload outlives its message, by which it is found and forgotten', PATIENT, async () => {
+  test('no payload outlives its message, which is needed to find and erase it', PATIENT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const store = redisStore({ client: direct(), prefix, retentionDays: 60, dedupeDays: 30 })
@@ -63,7 +63,7 @@ describeRedis('what is kept, and for how long', () => {
     for (const [, ms] of left) expect(Math.abs(ms - 60 * DAY_MS)).toBeLessThan(120_000)
   })
 
-  test('a message that comes to life again does not run out, and rests anew after it', PATIENT, async () => {
+  test('a message with new activity does not expire, and its expiry starts again afterwards', PATIENT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
@@ -77,7 +77,7 @@ describeRedis('what is kept, and for how long', () => {
     expect((await ofMessages())[0]).toBeGreaterThan(0)
   })
 
-  test('without retention, nothing but the identity outlives the settlement', PATIENT, async () => {
+  test('without retention, only the idempotency key outlives the settlement', PATIENT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), {
@@ -91,11 +91,11 @@ describeRedis('what is kept, and for how long', () => {
     expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'workers'].toSorted())
   })
 
-  test('a message that is never at rest does not remember for ever', PATIENT, async () => {
+  test('a message that is always active still erases its old events', PATIENT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), { prefix, partitions: 1, retention: RETENTION })
-    // One waits all the time, so the message never rests.
+    // One event waits all the time, so the message is never inactive.
     await open.admit([sample({ at: 9_999, awaits: 1, gapUntilMs: START_MS + 1_000 * DAY_MS })], START_MS)
     for (let day = 0; day < 20; day += 1) {
       const nowMs = START_MS + day * 10 * DAY_MS
@@ -106,7 +106,7 @@ describeRedis('what is kept, and for how long', () => {
       await handOverAll(open, nowMs)
     }
     const [, [key = '']] = await redis.scan('0', 'MATCH', `${prefix}:*:r:${sample().messageKey}`, 'COUNT', 100_000)
-    // A thousand came in 200 days.
+    // A thousand events arrived in 200 days.
     expect(await redis.strlen(key)).toBeLessThan(50_000)
     const yesterday = START_MS + 191 * DAY_MS
     expect(await open.admit([sample({ at: 1_000, final: true })], yesterday)).toEqual(['duplicate'])

@@ -1,4 +1,4 @@
-/** Servers that forget scripts, fall silent, and cut connections: what was leased for nobody is not left to its lease. */
+/** Servers that lose scripts, fall silent and cut connections: leases whose answer was lost are released before they expire. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
@@ -12,7 +12,7 @@ const MANY = 2_000
 describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
 
-  test('a server that forgets the scripts all the time is sent them again', PATIENT, async () => {
+  test('sends the scripts again to a server that loses them all the time', PATIENT, async () => {
     const open = await opened(clientFor(name, server().url()))
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
@@ -36,48 +36,40 @@ describeClients((name) => {
     expect(seen).toHaveLength(MANY)
   })
 
-  test(
-    'an admission whose answer was lost is sent again, and gets the leases that it got before',
-    PATIENT,
-    async () => {
-      const proxy = await startTcpProxy(server().port)
-      onTestFinished(() => proxy.close())
-      const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 20_000 })
-      const events = Array.from({ length: 70 }, (_, index) => sample({ message: `m${index}` }))
-      const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
-      const request = { limit: 70, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
-      const { admissions, claims = [] } = (await open.admitAndClaim?.(events, request)) ?? {}
-      await lost
-      expect(new Set(admissions)).toEqual(new Set(['new']))
-      expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual(events.map(({ id }) => ({ id, attempt: 1 })))
-      expect((await claim(open)).claims).toEqual([])
-    },
-  )
+  test('sends an admission again after a lost answer, and gets the same leases', PATIENT, async () => {
+    const proxy = await startTcpProxy(server().port)
+    onTestFinished(() => proxy.close())
+    const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 20_000 })
+    const events = Array.from({ length: 70 }, (_, index) => sample({ message: `m${index}` }))
+    const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
+    const request = { limit: 70, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
+    const { admissions, claims = [] } = (await open.admitAndClaim?.(events, request)) ?? {}
+    await lost
+    expect(new Set(admissions)).toEqual(new Set(['new']))
+    expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual(events.map(({ id }) => ({ id, attempt: 1 })))
+    expect((await claim(open)).claims).toEqual([])
+  })
 
-  test(
-    'a lease is not left to its end where its answer was lost and others wrote before it was sent again',
-    PATIENT,
-    async () => {
-      const proxy = await startTcpProxy(server().port)
-      onTestFinished(() => proxy.close())
-      const prefix = freshPrefix()
-      let woken = 0
-      const host = { onWork: () => (woken += 1) }
-      const settings = { prefix, commandTimeoutMs: 20_000 }
-      const open = await opened(clientFor(name, server().url({ port: proxy.port })), settings, host)
-      const other = await opened(clientFor(name, server().url()), settings)
-      const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
-      const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
-      proxy.mode = 'refuses'
-      const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
-      const answer = open.admitAndClaim?.([event], request)
-      await lost
-      expect(await other.admit([later], START_MS)).toEqual(['new'])
-      proxy.mode = 'passes'
-      await answer
-      await expect.poll(() => woken, POLL).toBeGreaterThan(0)
-      const { claims } = await claim(open)
-      expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual([{ id: event.id, attempt: 1 }])
-    },
-  )
+  test('releases a lease whose answer was lost and that other writes followed before the retry', PATIENT, async () => {
+    const proxy = await startTcpProxy(server().port)
+    onTestFinished(() => proxy.close())
+    const prefix = freshPrefix()
+    let woken = 0
+    const host = { onWork: () => (woken += 1) }
+    const settings = { prefix, commandTimeoutMs: 20_000 }
+    const open = await opened(clientFor(name, server().url({ port: proxy.port })), settings, host)
+    const other = await opened(clientFor(name, server().url()), settings)
+    const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
+    const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
+    proxy.mode = 'refuses'
+    const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
+    const answer = open.admitAndClaim?.([event], request)
+    await lost
+    expect(await other.admit([later], START_MS)).toEqual(['new'])
+    proxy.mode = 'passes'
+    await answer
+    await expect.poll(() => woken, POLL).toBeGreaterThan(0)
+    const { claims } = await claim(open)
+    expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual([{ id: event.id, attempt: 1 }])
+  })
 })

@@ -1,4 +1,4 @@
-/** What a dead or silent process had leased comes to others within seconds; what a living one has never does. */
+/** Other workers get the leases of a dead or silent process within seconds, and never those of a living one. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import type { Claim, OpenStore, StoreHost } from 'messaging-webhooks/store'
@@ -11,18 +11,18 @@ import { clientFor, describeRedis, freshPrefix, useRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000, interval: 100 }
-/** Much longer than any test runs: what comes again before has not come because its lease ran out. */
+/** Much longer than any test runs: an event that returns earlier did not return because its lease expired. */
 const LONG_LEASE_MS = 600_000
-/** A silence of which a process is dead, and some time for others to see it. */
+/** The silence after which a process counts as dead, and some time for others to notice. */
 const DEATH_MS = 12_000
 const MANY = 1_000
 
-/** The tests wait more than they work, so they run at once, each with an end of its own. */
+/** The tests mostly wait, so they run concurrently, each with its own cleanup. */
 type AtEnd = TestContext['onTestFinished']
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
 
-/** `die`: it is there no more, without a farewell. */
+/** `die`: stops without deregistering. */
 async function open(
   onTestFinished: AtEnd,
   url: string,
@@ -62,7 +62,7 @@ describeRedis('holders of leases', () => {
     return redis
   }
 
-  /** The key that belongs to all partitions of a store on one server. */
+  /** The key that all partitions of a store on one server share. */
   async function ownKey(expect: TestContext['expect'], redis: Redis, prefix: string, name: string): Promise<string> {
     const [, [found = '', ...others]] = await redis.scan('0', 'MATCH', `${prefix}:{*}:${name}`, 'COUNT', 1_000_000)
     expect(others).toEqual([])
@@ -70,7 +70,7 @@ describeRedis('holders of leases', () => {
   }
 
   test.concurrent(
-    'what a silent process holds goes to another; a living one keeps its own; the silent one learns of it',
+    'another worker gets what a silent process holds; a living one keeps its own; the silent one finds out',
     PATIENT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
@@ -99,14 +99,14 @@ describeRedis('holders of leases', () => {
       expect(silent.isHeld?.(event.messageKey)).toBe(true)
       expect((await claimNow(other)).claims).toEqual([])
 
-      // In an idle store nobody was there before: all are given their time anew.
+      // An idle store had no workers before, so all get their time again.
       await sleep(DEATH_MS)
       woken = 0
       proxy.mode = 'stalls'
-      // What it asks for meanwhile arrives when it is dead.
+      // Its pending request arrives when it is already dead.
       const late = silent.claim({ limit: 9, nowMs: Date.now(), leaseUntilMs: Date.now() + 9e6, exclude: new Set() })
       const refused = expect(late).rejects.toMatchObject({ code: 'store_slow' })
-      // An idle one looks by itself.
+      // An idle worker polls by itself.
       await expect.poll(() => woken, POLL).toBeGreaterThan(0)
       const [again, ...rest] = await claimSome(expect, other)
       expect(rest).toEqual([])
@@ -132,9 +132,9 @@ describeRedis('holders of leases', () => {
 
   test.concurrent.for([
     ['deleted', ['DEL']],
-    ['a text', ['SET', 'somebody else']],
+    ['a text', ['SET', 'another value']],
   ] as const)(
-    'a list of workers that is %s harms none that lives',
+    'a list of workers that is %s affects no living worker',
     PATIENT,
     async ([, [command, ...args]], { expect, onTestFinished }) => {
       const prefix = freshPrefix()
@@ -167,7 +167,7 @@ describeRedis('holders of leases', () => {
   )
 
   test.concurrent(
-    'leases of workers that the list has lost come back although the first look for them failed',
+    'releases leases of workers missing from the list even if the first search for them fails',
     PATIENT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
@@ -179,17 +179,17 @@ describeRedis('holders of leases', () => {
       const redis = admin(onTestFinished)
       const { messageKey } = sample()
       const partitions = createPartitions(prefix, 16, false)
-      const spoilt = partitions.all.find((one) => one !== partitions.of(messageKey))
-      await redis.set(`${spoilt?.base ?? ''}leased`, 'no set')
+      const corrupted = partitions.all.find((one) => one !== partitions.of(messageKey))
+      await redis.set(`${corrupted?.base ?? ''}leased`, 'no set')
       await redis.del(await ownKey(expect, redis, prefix, 'workers'))
       await sleep(DEATH_MS)
-      await redis.del(`${spoilt?.base ?? ''}leased`)
+      await redis.del(`${corrupted?.base ?? ''}leased`)
       expect(briefly(await claimSome(expect, other))).toEqual([{ id: first?.id, token: 2, attempt: 2 }])
     },
   )
 
   test.concurrent(
-    'a record of a later version that is under a lease keeps no process from sending heartbeats',
+    'a leased record of a later version does not stop heartbeats',
     PATIENT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
@@ -206,7 +206,7 @@ describeRedis('holders of leases', () => {
       const { base } = createPartitions(prefix, 16, false).of(newer)
       await redis.set(`${base}r:${newer}`, '000000000001[2,0]')
       await redis.zadd(`${base}leased`, Date.now() + LONG_LEASE_MS, newer)
-      // From now on its leases are looked for with each heartbeat.
+      // From now on each heartbeat searches for its leases.
       await leaving.close()
       await sleep(DEATH_MS)
       expect(living.isHeld?.(event.messageKey)).toBe(true)

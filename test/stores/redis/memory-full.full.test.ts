@@ -1,4 +1,4 @@
-/** What a server that is full, or that throws away what it holds, does to a store. */
+/** What a server that is full, or that evicts keys, does to a store. */
 import { Redis } from 'ioredis'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { redisStore } from 'messaging-webhooks/redis'
@@ -21,7 +21,7 @@ async function forbid(server: RedisServer, ...commands: readonly string[]): Prom
   admin.disconnect()
 }
 
-/** What opening a store reports. */
+/** The problems that opening a store reports. */
 async function reportedBy(name: ClientName, url: string): Promise<readonly MessagingWebhooksError[]> {
   const errors: MessagingWebhooksError[] = []
   const { client, end } = clientFor(name, url)
@@ -34,12 +34,12 @@ async function reportedBy(name: ClientName, url: string): Promise<readonly Messa
 
 describeRedis('a server whose memory ends', () => {
   describe.each(CLIENTS)('asked by the client %s', (name) => {
-    test('noeviction is what we need, and nothing is said', PATIENT, async () => {
+    test('accepts noeviction without a report', PATIENT, async () => {
       const server = await start({ 'maxmemory-policy': 'noeviction' })
       expect(await reportedBy(name, server.url())).toEqual([])
     })
 
-    test('a server that evicts is reported, with its policy', PATIENT, async () => {
+    test('reports a server that evicts, with its policy', PATIENT, async () => {
       const server = await start({ 'maxmemory-policy': 'volatile-lru' })
       const [error, ...others] = await reportedBy(name, server.url())
       expect(others).toEqual([])
@@ -47,24 +47,24 @@ describeRedis('a server whose memory ends', () => {
       expect(error?.message).toContain('Its maxmemory-policy is volatile-lru.')
     })
 
-    test('where CONFIG is forbidden, INFO is asked', PATIENT, async () => {
+    test('asks INFO when CONFIG is forbidden', PATIENT, async () => {
       const server = await start({ 'maxmemory-policy': 'allkeys-random' })
       await forbid(server, '-config')
       const [error] = await reportedBy(name, server.url())
       expect(error?.message).toContain('Its maxmemory-policy is allkeys-random.')
     })
 
-    test('where both are forbidden, it says that no one knows', PATIENT, async () => {
+    test('reports an unknown policy when both are forbidden', PATIENT, async () => {
       const server = await start()
       await forbid(server, '-config', '-info')
-      // ioredis asks for INFO itself before it is ready, and bears that it may not.
+      // ioredis itself sends INFO before it is ready, and tolerates a refusal.
       const errors = await reportedBy(name, server.url())
       expect(errors.map(({ code }) => code)).toEqual(['store_evicts'])
       expect(errors[0]?.message).toContain('neither CONFIG GET nor INFO')
     })
   })
 
-  test('a full server takes nothing half, dispatches what it holds, and takes again', PATIENT, async () => {
+  test('a full server stores nothing in part, dispatches what it holds, and accepts again later', PATIENT, async () => {
     const server = await start()
     const open = await opened(clientFor('redis', server.url()))
     const batch = (from: number) =>

@@ -6,12 +6,12 @@ import { claim, sample, settlementOf, START_MS } from '../../../src/store-confor
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { clientFor, opened, describeRedis, useRedis } from './own-redis.ts'
 
-/** More with EVENTS=…; the figures hardly change. */
+/** Set EVENTS=… for more; the figures hardly change. */
 const MESSAGES = Math.ceil(Number(process.env['EVENTS'] ?? 3_000) / 3)
 const A_BATCH = 500
 const PATIENT = { timeout: 600_000 }
 
-/** Sent, delivered and read of one message, each of a usual size. */
+/** Sent, delivered and read reports of one message, each of a usual size. */
 function eventsOf(message: number): readonly NewEvent[] {
   return [1, 2, 3].map((at) => {
     const messageId = `0f8fad5b-d9cb-469f-a165-${String(message).padStart(12, '0')}`

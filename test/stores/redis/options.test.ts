@@ -1,4 +1,4 @@
-/** Settings that cannot work are refused before anything is opened. */
+/** Rejects settings that cannot work before anything is opened. */
 import { Redis } from 'ioredis'
 import { OptionsError } from 'messaging-webhooks'
 import { redisStore, type RedisClient } from 'messaging-webhooks/redis'
@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 const client = createClient()
 
 test.each([undefined, null, 'redis://localhost', {}, { sendCommand() {} }])(
-  'what is no client is refused, with what to install: %o',
+  'rejects a value that is not a client, and names the packages to install: %o',
   (given: unknown) => {
     // As JavaScript may call it.
     const any = given as RedisClient
@@ -18,20 +18,20 @@ test.each([undefined, null, 'redis://localhost', {}, { sendCommand() {} }])(
   },
 )
 
-test('clients of both packages fit, by type and by shape', () => {
+test('accepts clients of both packages, by type and by shape', () => {
   const lazy = new Redis({ lazyConnect: true })
   expect(redisStore({ client: lazy }).capabilities).toEqual(redisStore({ client }).capabilities)
 })
 
-test('clients that would be misunderstood are refused', () => {
+test('rejects clients that would be misunderstood', () => {
   const sentinel: unknown = createSentinel({ name: 'main', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] })
   const pool: unknown = createClientPool()
   for (const given of [sentinel, pool]) expect(() => redisStore({ client: given as RedisClient })).toThrow(OptionsError)
 })
 
-test('who closes a store while its server is unavailable need not wait for it', { timeout: 120_000 }, async () => {
-  const away = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
-  const store = redisStore({ client: away, commandTimeoutMs: 200 })
+test('closing a store does not wait for an unavailable server', { timeout: 120_000 }, async () => {
+  const unavailable = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
+  const store = redisStore({ client: unavailable, commandTimeoutMs: 200 })
   const opening = async (): Promise<string> =>
     Promise.resolve(store.open({ onWork() {} })).then(
       () => 'opened',
@@ -39,5 +39,5 @@ test('who closes a store while its server is unavailable need not wait for it', 
     )
   // A busy machine may take longer than that to refuse a connection.
   await expect.poll(opening, { timeout: 60_000 }).toMatch(/could not be reached[^]*ECONNREFUSED/)
-  expect(away.isOpen).toBe(false)
+  expect(unavailable.isOpen).toBe(false)
 })

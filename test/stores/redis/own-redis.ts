@@ -1,4 +1,4 @@
-/** A Redis of a test file's own, clients for it, and stores whose time the test tells. */
+/** A Redis server for one test file, clients for it, and stores whose time the test sets. */
 import { randomBytes } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
 import { storeConformance, type ConformanceOptions } from 'messaging-webhooks/store-conformance'
@@ -15,7 +15,7 @@ const missing = hasRedis() ? undefined : 'no redis-server'
 if (missing !== undefined && process.env['CI'] === 'true')
   throw new Error('There is no redis-server, and the Redis store must be tested in CI.')
 
-/** Groups tests that need a server; skipped by name where there is none, and a failure with CI=true. */
+/** Groups tests that need a server. Without one they are skipped by name, or fail with CI=true. */
 export function describeRedis(name: string, tests: () => void): void {
   describe.skipIf(missing !== undefined)(titleWith(missing, name), tests)
 }
@@ -33,7 +33,7 @@ interface TestClient {
 export const CLIENTS = ['redis', 'ioredis'] as const
 export type ClientName = (typeof CLIENTS)[number]
 
-/** A client of either package, connected by the store that it is given to. */
+/** A client of either package, connected by the store that gets it. */
 export function clientFor(name: ClientName, url: string): TestClient {
   if (name === 'redis') {
     const client = createClient({ url, socket: { reconnectStrategy: 50 } })
@@ -57,7 +57,7 @@ export function clusterClientFor(name: ClientName, nodes: readonly RedisServer[]
   if (name === 'redis') {
     const client = createCluster({
       rootNodes: nodes.map((node) => ({ url: node.url() })),
-      // The nodes tell each other's addresses without it.
+      // The nodes exchange their addresses without it.
       defaults: { password: nodes[0]?.password ?? '' },
     })
     return {
@@ -100,7 +100,7 @@ type TestSettings = Partial<RedisSettings>
 
 const DAY_MS = 86_400_000
 
-/** As `redisStore` makes it, but that the store takes each `nowMs` for the server's now. */
+/** Like `redisStore`, but the store uses each `nowMs` as the server's time. */
 export function toldStore(client: RedisClient, settings: TestSettings = {}): Store {
   const all: RedisSettings = {
     client: adapterOf(client, 'client'),
@@ -116,18 +116,18 @@ export function toldStore(client: RedisClient, settings: TestSettings = {}): Sto
   return { capabilities: redisStore({ client }).capabilities, open: (host) => openRedis(all, host) }
 }
 
-/** What a Redis store says of itself, by hand. */
+/** The description of a Redis store, written by hand. */
 export const REDIS_CAPABILITIES: StoreCapabilities = {
   name: 'redis',
   durable: true,
   shared: true,
 }
 
-/** The clients differ in how they send a command, and a command to every master: what a second one is asked that meets all of that. */
+/** The clients differ in how they send a command, and a command to every master; a second client runs the tests that cover those. */
 export const WHERE_CLIENTS_DIFFER = /^(admission|bytes|delivery|holders|interleavings)/
 
 interface RedisConformance extends Pick<ConformanceOptions, 'makeStore' | 'interleavings'> {
-  /** The tests that are registered. Default: all. */
+  /** The tests to register. Default: all. */
   readonly only?: RegExp | undefined
 }
 

@@ -1,4 +1,4 @@
-/** No event is stored that no index finds, and no index finds for ever what has no event. */
+/** Every stored event is in an index, and no index keeps an entry without an event. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
@@ -10,7 +10,7 @@ const PARTITIONS = 16
 describeRedis('the queues and the records', () => {
   const server = useRedis({ appendfsync: 'no' })
 
-  test.each(['due', 'more'])('an event is not taken where its place in `%s` cannot be written', async (name) => {
+  test.each(['due', 'more'])('refuses an event whose entry in `%s` cannot be written', async (name) => {
     const prefix = freshPrefix()
     const open = await opened(clientFor('redis', server().url()), { prefix, partitions: PARTITIONS })
     const admin = new Redis(server().url())
@@ -19,8 +19,8 @@ describeRedis('the queues and the records', () => {
     const before = name === 'more' ? [first] : []
     await open.admit(before, START_MS)
     const key = `${createPartitions(prefix, PARTITIONS, false).of(event.messageKey).base}${name}`
-    // Somebody else's value stands where the set should.
-    await admin.set(key, 'somebody else')
+    // A foreign value stands where the set should be.
+    await admin.set(key, 'another value')
     await expect(async () => open.admit([event], START_MS)).rejects.toThrow('WRONGTYPE')
     await admin.del(key)
     expect(await open.admit([event], START_MS)).toEqual(['new'])
@@ -28,7 +28,7 @@ describeRedis('the queues and the records', () => {
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
   })
 
-  test('a message that has nothing left to run leaves the queue in which someone put it', async () => {
+  test('a message with nothing left to run leaves a queue that it was put into from outside', async () => {
     const prefix = freshPrefix()
     const open = await opened(clientFor('redis', server().url()), { prefix, partitions: PARTITIONS })
     const admin = new Redis(server().url())

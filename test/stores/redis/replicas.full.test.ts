@@ -1,4 +1,4 @@
-/** `waitReplicas`: nothing counts that a replica lacks, whichever client asks and whoever wrote it. */
+/** `waitReplicas`: nothing counts until a replica has it, whichever client asks and whichever process wrote it. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import type { OpenStore } from 'messaging-webhooks/store'
@@ -44,7 +44,7 @@ describeClients((name) => {
     return open
   }
 
-  test('what was answered is on the replica', PATIENT, async () => {
+  test('what was acknowledged is on the replica', PATIENT, async () => {
     const prefix = freshPrefix()
     const open = await opened(prefix)
     const events = Array.from({ length: 150 }, (_, index) => sample({ message: `m${index}` }))
@@ -59,14 +59,14 @@ describeClients((name) => {
     expect(new Set(settled)).toEqual(new Set([true]))
   })
 
-  test('without the replica nothing is accepted, and no repetition, until it is back', PATIENT, async () => {
+  test('accepts nothing, not even a duplicate, while the replica is down', PATIENT, async () => {
     const prefix = freshPrefix()
     const [open, other] = [await opened(prefix), await opened(prefix)]
     const event = sample({ message: 'm' })
     const refusal = { code: 'store_failed', message: expect.stringContaining('0 of 1 replicas') as string }
     await replica.stop()
     await expect(async () => open.admit([event], Date.now())).rejects.toMatchObject(refusal)
-    // The primary has it. A process that has not written it may not take it for confirmed either.
+    // The primary has it. A process that did not write it must not treat it as confirmed either.
     expect(await recordsOn(primary, prefix)).toBe(1)
     for (const one of [open, other])
       await expect(async () => one.admit([event], Date.now())).rejects.toMatchObject(refusal)

@@ -1,4 +1,4 @@
-/** Several stores on one server: one holder of a message at a time, by the server's clock, whatever the processes think. */
+/** Several stores on one server: one worker holds a message at a time, by the server's clock, whatever the processes' clocks say. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { createClient } from 'redis'
@@ -26,7 +26,7 @@ describeRedis('several stores on one server', () => {
       ...(listens ? { subscriber: clients[1].client } : {}),
       prefix,
       commandTimeoutMs: 20_000,
-      // Only the channel can be in time.
+      // Only the channel can notify in time.
       ...(listens ? { pollIntervalMs: AN_HOUR_MS } : {}),
     })
     const opened = await store.open(host)
@@ -44,20 +44,20 @@ describeRedis('several stores on one server', () => {
     exclude: new Set<string>(),
   })
 
-  /** Each process estimates the server's time, so what was just admitted may be due a moment later. */
+  /** Each process estimates the server's time, so an event may be due a moment after its admission. */
   async function claimSome(store: OpenStore, ask: () => ReturnType<typeof request>): Promise<ClaimResult> {
     let found: ClaimResult = { claims: [], nextDueMs: undefined }
     await expect.poll(async () => (found = await store.claim(ask())).claims.length, POLL).toBeGreaterThan(0)
     return found
   }
 
-  test('clocks of processes that are hours apart decide nothing', PATIENT, async () => {
+  test('process clocks that are hours apart decide nothing', PATIENT, async () => {
     const prefix = freshPrefix()
     const [slow, fast] = await Promise.all([open(prefix), open(prefix)])
     const slowMs = Date.now() - 5 * AN_HOUR_MS
     const fastMs = Date.now() + 5 * AN_HOUR_MS
     await fast.admit([sample()], fastMs)
-    // Due at once, though by this clock it was taken in ten hours from now; and held, though by the other it has run out.
+    // Due at once, though this clock says it was claimed ten hours from now; and held, though by the other the lease has expired.
     const { claims, nextDueMs } = await claimSome(slow, () => request(slowMs))
     expect(claims).toHaveLength(1)
     expect(nextDueMs).toBeLessThan(slowMs + 2 * AN_HOUR_MS)
@@ -67,33 +67,37 @@ describeRedis('several stores on one server', () => {
     expect(none.nextDueMs).toBeLessThan(fastMs + 2 * AN_HOUR_MS)
   })
 
-  test.each(CLIENTS)('a listening client of %s is notified of work at once', PATIENT, async (name) => {
+  test.each(CLIENTS)('notifies a listening client of %s of work at once', PATIENT, async (name) => {
     const prefix = freshPrefix()
-    let heard = 0
-    await open(prefix, { name, listens: true, host: { onWork: () => (heard += 1) } })
+    let received = 0
+    await open(prefix, { name, listens: true, host: { onWork: () => (received += 1) } })
     const other = await open(prefix)
     await other.admit([sample()], Date.now())
-    await expect.poll(() => heard, POLL).toBeGreaterThan(0)
+    await expect.poll(() => received, POLL).toBeGreaterThan(0)
   })
 
-  test('without one, work is found by looking; who claims nothing does not look', PATIENT, async () => {
-    const prefix = freshPrefix()
-    let found = 0
-    let foundByTaker = 0
-    await open(prefix, { host: { onWork: () => (found += 1) } })
-    const taker = await open(prefix, { host: { onWork: () => (foundByTaker += 1), claims: false } })
-    await taker.admit([sample()], Date.now())
-    await expect.poll(() => found, POLL).toBeGreaterThan(1)
-    expect(foundByTaker).toBe(0)
-  })
+  test(
+    'without a listening client, polling finds work; a store that claims nothing does not poll',
+    PATIENT,
+    async () => {
+      const prefix = freshPrefix()
+      let found = 0
+      let foundByTaker = 0
+      await open(prefix, { host: { onWork: () => (found += 1) } })
+      const taker = await open(prefix, { host: { onWork: () => (foundByTaker += 1), claims: false } })
+      await taker.admit([sample()], Date.now())
+      await expect.poll(() => found, POLL).toBeGreaterThan(1)
+      expect(foundByTaker).toBe(0)
+    },
+  )
 
-  test('many stores that open an empty prefix at once agree about the layout', PATIENT, async () => {
+  test('many stores that open an empty prefix at once agree on the layout', PATIENT, async () => {
     const prefix = freshPrefix()
     const opened = await Promise.all(Array.from({ length: 12 }, () => open(prefix)))
     expect(await opened[0]?.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
   })
 
-  test('one of two stores that disagree about the layout is refused', PATIENT, async () => {
+  test('refuses one of two stores that disagree on the layout', PATIENT, async () => {
     const prefix = freshPrefix()
     await open(prefix)
     const client = clientFor('redis', server().url())
@@ -102,7 +106,7 @@ describeRedis('several stores on one server', () => {
     await expect(async () => other.open({ onWork() {} })).rejects.toMatchObject({ code: 'options_invalid' })
   })
 
-  test('RESP3, and a key prefix of the client, change nothing', PATIENT, async () => {
+  test('RESP3 and a key prefix of the client change nothing', PATIENT, async () => {
     const prefix = freshPrefix()
     const url = server().url()
     const modern = createClient({ url, RESP: 3 })
@@ -128,7 +132,7 @@ describeRedis('several stores on one server', () => {
     ['a text', 'store_foreign', (redis: Redis, key: string) => redis.set(key, 'mine')],
     ['a hash', 'store_foreign', (redis: Redis, key: string) => redis.hset(key, 'a', 'b')],
     ['a later version', 'store_newer', (redis: Redis, key: string) => redis.set(key, '2 16')],
-  ])('a prefix where %s stands is refused: %s', PATIENT, async (_, code, put) => {
+  ])('refuses a prefix that holds %s: %s', PATIENT, async (_, code, put) => {
     const prefix = freshPrefix()
     const redis = new Redis(server().url())
     onTestFinished(() => redis.disconnect())

@@ -1,4 +1,4 @@
-/** The contract, with a client that sends every command twice and passes on the second answer, as after a cut connection. */
+/** The contract, with a client that sends every command twice and returns the second answer, as after a cut connection. */
 import type { Adapter } from '../../../src/stores/redis/clients/connection.ts'
 import { adapterOf } from '../../../src/stores/redis/clients/adapter-of.ts'
 import { reserve } from '../../../src/stores/redis/scripts.ts'
@@ -8,7 +8,7 @@ function sendingTwice(adapter: Adapter): Adapter {
   return {
     ...adapter,
     async send(key, args) {
-      // What is due is reserved for the first, and found again when that is over.
+      // What is due is reserved for the first command, and found again when the reservation ends.
       if (args.includes(reserve.sha) || args.includes(reserve.text)) return adapter.send(key, args)
       const [, second] = await Promise.all([adapter.send(key, args), adapter.send(key, args)])
       return second

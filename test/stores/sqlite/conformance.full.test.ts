@@ -6,7 +6,7 @@ import { test } from 'vitest'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 
 storeConformance({
-  // A busy machine takes its time to start threads.
+  // A busy machine takes a while to start threads.
   test(name, run) {
     test(name, { timeout: 120_000 }, run)
   },
@@ -17,7 +17,7 @@ storeConformance({
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-store-'))
     return { store: sqliteStore(join(folder, 'inbox.db')), dispose: () => rmSync(folder, { recursive: true }) }
   },
-  // Each opens a file and a thread of its own.
+  // Each test opens its own file and thread.
   interleavings: 30,
   capabilities: sqliteStore('unused.db').capabilities,
 })

@@ -1,4 +1,4 @@
-/** Each column of each table spoilt behind the store's back, at each moment of an event's life. */
+/** Corrupts each column of each table behind the store's back, at each stage of an event's life. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { test } from 'vitest'
 import { damageFile, SQLITE_DAMAGES } from './damages.ts'
 import { engineStore } from './engine-store.ts'
 
-/** With FULL=1 each damage at each moment; without, each while it waits, and at one other moment in turn. */
+/** With FULL=1 each damage at each moment; without, each while its event waits, and at one other moment in turn. */
 const FULL = process.env['FULL'] === '1'
 let turn = 0
 
@@ -17,7 +17,7 @@ storeConformance({
     turn += 1
     if (FULL || name.endsWith(', while it waits') || turn % 6 === 0) test(name, { timeout: 120_000 }, run)
   },
-  // The other tests are those of conformance.full.test.ts, through the thread.
+  // conformance.full.test.ts runs the other tests, through the thread.
   skip() {},
   makeStore() {
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-damage-'))

@@ -1,7 +1,7 @@
 /**
- * A database file that was spoilt while nobody had it open: cut off, with pages that hold something else, with a log of
- * another state. What is answered 204 then is handed over, or in the spool, or in the file for whoever mends it; the
- * receiver says that something is wrong, and ends when it is told to. `EVERY_BYTE=1` takes many more places.
+ * A database file that was corrupted while no process had it open: truncated, with foreign pages, or with the log of
+ * another state. Each event answered 204 is dispatched, in the spool, or still in the file for a later repair. The
+ * receiver reports the problem and closes when asked. `EVERY_BYTE=1` tests many more places.
  */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ function copyParts(from: string, to: string): void {
   }
 }
 
-/** A file with a log that was not written back, as a kill leaves them: events that wait, of several sizes. */
+/** A file with events of several sizes and a log that was not checkpointed, as a kill leaves them. */
 beforeAll(async () => {
   const folder = emptyFolder()
   const live = join(folder, 'live.db')
@@ -54,7 +54,7 @@ beforeAll(async () => {
   return () => rmSync(folder, { recursive: true, force: true })
 })
 
-/** Opens a receiver over the file and posts to it what is given; resolves to what was handed over. */
+/** Opens a receiver over the file and posts the given callbacks; resolves to what it dispatched. */
 async function run(path: string, messageIds: readonly string[], isDone: (handled: ReadonlySet<string>) => boolean) {
   const handled = new Set<string>()
   const errors: MessagingWebhooksError[] = []
@@ -90,7 +90,7 @@ async function weather(damage: Damage) {
   expect(first.statuses).toEqual(messageIds.map(() => 204))
   const open = messageIds.filter((id) => !first.handled.has(id) && !holds(path, `"messageId":"${id}"`))
   if (open.length > 0) expect([...first.codes, first.refused]).not.toEqual([undefined])
-  // Somebody puts the whole file back.
+  // The whole file is restored.
   copyParts(model, path)
   const second = await run(path, ['last'], (handled) => [...open, 'last'].every((id) => handled.has(id)))
   expect(open.filter((id) => !second.handled.has(id))).toEqual([])
@@ -113,7 +113,7 @@ const fill =
 
 const PAGE_BYTES = 4_096
 
-/** Every so many bytes cut off, every page filled, every byte of a header changed. */
+/** Truncates at intervals, overwrites every page, and changes every byte of a header. */
 function allDamages(): readonly (readonly [string, Damage])[] {
   return PARTS.flatMap((part) => {
     const total = readFileSync(`${model}${part}`).length
@@ -140,7 +140,7 @@ const SOME: readonly (readonly [string, Damage])[] = [
   ['the index of the log overwritten', fill('-shm', 0, 32_768, 0xff)],
 ]
 
-test('nothing that was answered is lost, and everybody is told', PATIENT, async () => {
+test('loses nothing that was acknowledged, and reports the corruption', PATIENT, async () => {
   let outages = 0
   const damages = WHOLE ? allDamages() : SOME
   for (const [name, damage] of damages)

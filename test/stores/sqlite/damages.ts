@@ -1,9 +1,9 @@
-/** Each column of each table, spoilt as somebody with the `sqlite3` shell would. */
+/** Corrupts each column of each table, as a user of the `sqlite3` shell could. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
 
 interface SqlDamage extends Damage {
-  /** With `:id` and `:message`, the row's own and its message's. */
+  /** With `:id` and `:message`: the row's own and its message's. */
   readonly sql: string
 }
 
@@ -16,7 +16,7 @@ const NEWER_RECORD = JSON.stringify({
   timestampSource: 'carrier',
   receivedAtMs: 0,
   proof: 'both',
-  report: { type: 'message.resent', shape: 'sms', messageId: 'spoilt', channel: 'sms', status: 'spoilt-1' },
+  report: { type: 'message.resent', shape: 'sms', messageId: 'damage', channel: 'sms', status: 'damage-1' },
 })
 
 const payload = (column: string, how: string, value: string, leaves: Damage['leaves']): SqlDamage => ({
@@ -54,26 +54,26 @@ const DAMAGES: readonly SqlDamage[] = [
   payload('admitted_at', 'huge', HUGE, 'whole'),
   payload('admitted_at', 'negative', '-1', 'whole'),
   { name: 'payloads: the row is gone', leaves: 'nothing', sql: 'DELETE FROM payloads WHERE seq = :seq' },
-  // The payloads tell the order again, which is not that of the suite's samples.
+  // The payloads give a different order than the suite's samples.
   { ...message('state', 'not JSON', `'no'`), scatters: true },
   { ...message('state', 'truncated', 'substr(state, 1, 40)'), scatters: true },
   { ...message('state', 'empty', `''`), scatters: true },
   { ...message('state', 'another shape', `'[1,0,"one"]'`), scatters: true },
   message('due', 'long ago', '0'),
-  message('worker', 'nobody', HUGE),
+  message('worker', 'unknown', HUGE),
   message('forget_day', 'huge', HUGE),
   message('of', 'of none', `x'00'`),
   { name: 'latest_time.at: never', leaves: 'whole', sql: `UPDATE latest_time SET at = ${HUGE}` },
   { name: 'latest_time.at: negative', leaves: 'whole', sql: 'UPDATE latest_time SET at = -1' },
   { name: 'latest_time: the row is gone', leaves: 'whole', sql: 'DELETE FROM latest_time' },
-  { name: 'workers: a name that is none', leaves: 'whole', sql: `UPDATE workers SET name = '../..'` },
+  { name: 'workers: an invalid name', leaves: 'whole', sql: `UPDATE workers SET name = '../..'` },
   { name: 'workers: the rows are gone', leaves: 'whole', sql: 'DELETE FROM workers' },
 ]
 
-/** What the suite is told of them. */
+/** The description for the suite. */
 export const SQLITE_DAMAGES: readonly Damage[] = DAMAGES
 
-/** Does it in the file, on a connection of its own. */
+/** Applies it to the file, on its own connection. */
 export function damageFile(path: string, name: string, { id }: DamageTarget): void {
   const found = DAMAGES.find((each) => each.name === name)
   if (found === undefined) throw new Error(`There is no damage ${name}.`)
@@ -82,10 +82,10 @@ export function damageFile(path: string, name: string, { id }: DamageTarget): vo
     db.exec('PRAGMA busy_timeout = 10000')
     const find = db.prepare('SELECT seq, message FROM payloads WHERE id = ?')
     const row = find.get(Buffer.from(id, 'hex'))
-    if (row === undefined) throw new Error('The event to be spoilt is not there.')
+    if (row === undefined) throw new Error('The event to corrupt does not exist.')
     const sql = found.sql.replaceAll(':seq', String(row['seq'])).replaceAll(':message', String(row['message']))
     const { changes } = db.prepare(sql).run()
-    if (changes === 0) throw new Error(`Nothing was spoilt by ${name}.`)
+    if (changes === 0) throw new Error(`No rows were corrupted by ${name}.`)
   } finally {
     db.close()
   }

@@ -1,4 +1,4 @@
-/** What a killed process had in its hands is due at once; what a living one has never is. */
+/** A killed process's events are due at once; those of a living process never are. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -28,14 +28,14 @@ async function holder(path: string): Promise<HolderProcess> {
   return started
 }
 
-/** Claims for as long as no test runs. */
+/** Claims for longer than any test runs. */
 function claimNow(store: OpenStore) {
   const nowMs = Date.now()
   return claim(store, { nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS })
 }
 
-/** A process dies, and a store that is open has noticed: it has then looked at all that were there before it, too. */
-async function somebodyDies(path: string): Promise<void> {
+/** Kills a process and waits until an open store has noticed; by then the store has also checked all earlier workers. */
+async function killAnotherHolder(path: string): Promise<void> {
   const before = holderNames(path).length
   const dying = await holder(path)
   expect(dying.claims).toEqual([])
@@ -53,7 +53,7 @@ async function freshFile(): Promise<string> {
   return path
 }
 
-test('what a living process holds stays with it, in another process and in this one', PATIENT, async () => {
+test('a living process keeps what it holds, against another process and this one', PATIENT, async () => {
   const path = await freshFile()
   const other = await holder(path)
   expect(other.claims).toHaveLength(1)
@@ -62,12 +62,12 @@ test('what a living process holds stays with it, in another process and in this 
   const [mine] = (await claimNow(first)).claims
   if (mine === undefined) throw new Error('There was nothing to claim.')
   expect(namesOf([mine])).toEqual(['here-1'])
-  await somebodyDies(path)
+  await killAnotherHolder(path)
   expect((await claimNow(second)).claims).toEqual([])
   expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
 })
 
-test('one that was killed and not found out yet is not listed', PATIENT, async () => {
+test('does not list a killed worker that has not been detected yet', PATIENT, async () => {
   const path = await freshFile()
   const first = await open(path)
   const dying = await holder(path)
@@ -81,7 +81,7 @@ test('one that was killed and not found out yet is not listed', PATIENT, async (
 })
 
 test.each(['living', 'killed'] as const)(
-  'where the folder of a %s process was removed by hand, no one knows, and its lease runs out',
+  'after the folder of a %s process is removed by hand, its lease has to expire',
   PATIENT,
   async (state) => {
     const path = await freshFile()
@@ -90,14 +90,14 @@ test.each(['living', 'killed'] as const)(
     if (state === 'killed') await first.kill()
     rmSync(`${path}-holders`, { recursive: true })
     const second = await open(path)
-    await somebodyDies(path)
+    await killAnotherHolder(path)
     expect((await claimNow(second)).claims).toEqual([])
     const laterMs = Date.now() + LONG_LEASE_MS
     expect((await claim(second, { nowMs: laterMs })).claims).toMatchObject([{ attempt: 2 }])
   },
 )
 
-test('the folder of a process that was killed before it entered its name is removed', PATIENT, async () => {
+test('removes the folder of a process that was killed before it entered its name', PATIENT, async () => {
   const path = await freshFile()
   const child = fork(new URL('./programs/dying-early.ts', import.meta.url), [`${path}-holders`])
   expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
@@ -108,13 +108,13 @@ test('the folder of a process that was killed before it entered its name is remo
   expect(readdirSync(`${path}-holders`)).toEqual(holderNames(path))
 })
 
-test('a folder that is being made is left alone, whatever its lock says yet', PATIENT, async () => {
+test('leaves a folder alone while it is being created, whatever its lock says', PATIENT, async () => {
   const path = await freshFile()
   const [fresh, old] = ['v1-000000000001.new', 'v1-000000000002.new'].map((name) => join(`${path}-holders`, name))
-  if (fresh === undefined || old === undefined) throw new Error('There are two.')
+  if (fresh === undefined || old === undefined) throw new Error('Expected two names.')
   for (const folder of [fresh, old]) {
     mkdirSync(folder, { recursive: true })
-    // Nobody listens there, as between the two steps of making it.
+    // No process listens there yet, as between the two steps of creating it.
     writeFileSync(join(folder, LOCK_FILE), '')
   }
   const longAgo = new Date(Date.now() - 3_600_000)
@@ -124,7 +124,7 @@ test('a folder that is being made is left alone, whatever its lock says yet', PA
   expect(existsSync(fresh)).toBe(true)
 })
 
-test('where no sign of life can be given, others wait for the lease', PATIENT, async () => {
+test('where heartbeats are impossible, others wait for the lease', PATIENT, async () => {
   const path = await freshFile()
   rmSync(`${path}-holders`, { recursive: true })
   writeFileSync(`${path}-holders`, 'in the way')
@@ -134,6 +134,6 @@ test('where no sign of life can be given, others wait for the lease', PATIENT, a
   await first.kill()
   rmSync(`${path}-holders`)
   const second = await open(path)
-  await somebodyDies(path)
+  await killAnotherHolder(path)
   expect((await claimNow(second)).claims).toEqual([])
 })

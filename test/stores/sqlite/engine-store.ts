@@ -1,4 +1,4 @@
-/** The SQLite store without its thread: for tests that open hundreds, where starting a thread takes longer than all the rest. */
+/** The SQLite store without its thread, for tests that open hundreds: starting a thread takes longer than the rest. */
 import type { Store } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'

@@ -1,4 +1,4 @@
-/** What the engine must do by itself; conformance.full.test.ts asks the same of the store, by way of its thread. */
+/** The engine by itself; conformance.full.test.ts tests the same store through its thread. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { engineStore } from './engine-store.ts'
 
 storeConformance({
   test,
-  // Of what only the thread adds, and what damage.full.test.ts spoils.
+  // Excludes what only the thread adds, and what damage.full.test.ts corrupts.
   skip() {},
   makeStore() {
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-engine-'))
@@ -16,6 +16,6 @@ storeConformance({
   },
   capabilities: engineStore('unused.db').capabilities,
   interleavings: 50,
-  // The file alone does not say which of them is alive.
+  // The file alone does not say which workers are alive.
   leavesOut: ['workers'],
 })

@@ -1,4 +1,4 @@
-/** What a file can be, and what can be done to it from outside. */
+/** What kind of file the path may name, and what may happen to the file from outside. */
 
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -19,15 +19,15 @@ async function open(path: string, options: Partial<SqliteStoreOptions> = {}, onW
   return opened
 }
 
-test('a file that is no database is refused by name and left as it is', async () => {
+test('rejects a file that is not a database by name, and leaves it as it is', async () => {
   const path = ownFile()
-  writeFileSync(path, 'notes of somebody else, which are longer than a header of a hundred bytes: '.repeat(4))
+  writeFileSync(path, 'notes of another program, which are longer than a header of a hundred bytes: '.repeat(4))
   const before = readFileSync(path)
   await expect(open(path)).rejects.toMatchObject({ code: 'store_foreign' })
   expect(readFileSync(path)).toEqual(before)
 })
 
-test('a database of someone else is refused by name and left as it is', async () => {
+test('rejects a foreign database by name, and leaves it as it is', async () => {
   const path = ownFile()
   const theirs = new DatabaseSync(path)
   theirs.exec('CREATE TABLE customers (name TEXT)')
@@ -38,7 +38,7 @@ test('a database of someone else is refused by name and left as it is', async ()
   expect(existsSync(`${path}-wal`)).toBe(false)
 })
 
-test('a file of a newer version is refused by name and left as it is', async () => {
+test('rejects a file of a newer version by name, and leaves it as it is', async () => {
   const path = ownFile()
   const first = await open(path)
   await first.close()
@@ -53,7 +53,7 @@ test('a file of a newer version is refused by name and left as it is', async () 
   expect(readFileSync(path)).toEqual(before)
 })
 
-test('a folder that does not exist, and a path of a folder, are errors, not hangs', async () => {
+test('a folder that does not exist, and the path of a folder, are errors, not hangs', async () => {
   const wrong = { code: 'store_path_invalid' }
   await expect(open(join(ownFile(), 'no', 'such', 'inbox.db'))).rejects.toMatchObject(wrong)
   await expect(open(dirname(ownFile()))).rejects.toMatchObject(wrong)
@@ -67,7 +67,7 @@ test('a file that cannot be written is an error', async () => {
   await unprivileged(() => expect(open(path)).rejects.toThrow(/readonly/))
 })
 
-test('while another connection writes, an admission waits for it and the event loop does not', async () => {
+test('an admission waits while another connection writes, and the event loop does not', async () => {
   const path = ownFile()
   const store = await open(path, { busyTimeoutMs: 5_000 })
   const other = new DatabaseSync(path)

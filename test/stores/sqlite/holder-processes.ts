@@ -1,10 +1,10 @@
-/** Processes that hold leases, and what the file says of them. */
+/** Processes that hold leases, and what the file says about them. */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import type { Claim } from 'messaging-webhooks/store'
 
-/** Much longer than any test runs: what comes again before has not come because its lease ran out. */
+/** Much longer than any test runs: an event that returns earlier did not return because its lease expired. */
 export const LONG_LEASE_MS = 600_000
 
 export interface HolderProcess {
@@ -12,10 +12,10 @@ export interface HolderProcess {
   kill(): Promise<void>
 }
 
-/** Starts a process that claims all that is due. */
+/** Starts a process that claims everything due. */
 export async function startHolder(path: string): Promise<HolderProcess> {
   const child = fork(new URL('./programs/holding.ts', import.meta.url), [path])
-  // What programs/holding.ts sends.
+  // The message of programs/holding.ts.
   const [{ claims }] = (await once(child, 'message')) as [Pick<HolderProcess, 'claims'>]
   return { claims, kill: () => killed(child) }
 }
@@ -27,7 +27,7 @@ async function killed(child: ChildProcess): Promise<void> {
   await exit
 }
 
-/** The names under which leases are held, as the file has them. */
+/** The worker names of the leases in the file. */
 export function holderNames(path: string): readonly string[] {
   const db = new DatabaseSync(path, { readOnly: true })
   try {

@@ -1,4 +1,4 @@
-/** Who has the file open: as many as could lease something, each by its name. */
+/** The workers that have the file open, each by its name. */
 
 import { hostname } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
@@ -18,7 +18,7 @@ async function open(path: string, claims = true): Promise<OpenStore> {
 
 const WHO = `${hostname()}:${process.pid}`
 
-test('a holder has the name of its process, the time of its opening, and what it has leased and not settled', async () => {
+test('a worker has the name of its process, its opening time, and its count of leased events', async () => {
   const store = await open(ownFile())
   const beforeMs = Date.now()
   await admit(
@@ -36,7 +36,7 @@ test('a holder has the name of its process, the time of its opening, and what it
   expect(await store.holders?.()).toMatchObject([{ id: holder?.id, held: 1 }])
 })
 
-test('of one that an earlier version entered neither name nor time is known, and of one without a folder nothing', async () => {
+test('has no name or time for a worker of an earlier version, and nothing for one without a folder', async () => {
   const path = ownFile()
   const store = await open(path)
   const db = new DatabaseSync(path)

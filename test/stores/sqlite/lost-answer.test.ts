@@ -1,4 +1,4 @@
-/** A thread that ends with an answer on its way: what it has leased for nobody comes again at once. */
+/** A thread ends before its answer arrives: what it leased is due again at once. */
 
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { ownFolder } from '../../support/own-folder.ts'
 
 const { Worker } = workerThreads
 
-/** Threads whose answers are thrown away from now on; whoever waits for one learns that the thread has ended. */
+/** Threads whose answers are discarded from now on; a caller that waits for one learns that the thread has ended. */
 function loseAnswers(): () => void {
   let lose = false
   workerThreads.Worker = class extends Worker {
@@ -32,47 +32,47 @@ function loseAnswers(): () => void {
   }
 }
 
-test('an event that was leased for no one is claimed at once, in its first attempt; what is in flight is not', async () => {
+test('claims an event again at once, in its first attempt, when the answer to its admission was lost; keeps what is in flight', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
   onTestFinished(() => open.close())
-  const [inHand] = (await admitAndClaim(open, [sample({ message: 'a' })])).claims
-  if (inHand === undefined) throw new Error('It was to be leased.')
+  const [inFlight] = (await admitAndClaim(open, [sample({ message: 'a' })])).claims
+  if (inFlight === undefined) throw new Error('No event was leased.')
   toggle()
   const event = sample({ message: 'b' })
   await expect(admitAndClaim(open, [event])).rejects.toMatchObject({ code: 'store_failed' })
   toggle()
   expect(await admit(open, [event])).toEqual(['duplicate'])
-  const { claims } = await claim(open, { exclude: new Set([inHand.messageKey]) })
+  const { claims } = await claim(open, { exclude: new Set([inFlight.messageKey]) })
   expect(claims).toMatchObject([{ id: event.id, attempt: 1 }])
-  const done = [inHand, ...claims].map((claimed) => settlementOf(claimed, { outcome: 'done' }))
+  const done = [inFlight, ...claims].map((claimed) => settlementOf(claimed, { outcome: 'done' }))
   expect(await open.settle(done, START_MS)).toEqual([true, true])
   expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
 })
 
-test('what a claim leased for no one is claimed at once, in its first attempt; what is in flight is not', async () => {
+test('claims events again at once, in their first attempt, when the answer to a claim was lost; keeps what is in flight', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
   onTestFinished(() => open.close())
   await admit(open, [sample({ message: 'a', at: 1 }), sample({ message: 'b', at: 2 }), sample({ message: 'c', at: 3 })])
-  const [inHand] = (await claim(open, { limit: 1 })).claims
-  if (inHand === undefined) throw new Error('It was to be leased.')
-  const exclude = new Set([inHand.messageKey])
+  const [inFlight] = (await claim(open, { limit: 1 })).claims
+  if (inFlight === undefined) throw new Error('No event was leased.')
+  const exclude = new Set([inFlight.messageKey])
   toggle()
   await expect(claim(open, { exclude })).rejects.toMatchObject({ code: 'store_failed' })
   toggle()
   const { claims } = await claim(open, { exclude })
   expect(claims.map(({ attempt }) => attempt)).toEqual([1, 1])
-  expect(claims.map(({ id }) => id)).not.toContain(inHand.id)
+  expect(claims.map(({ id }) => id)).not.toContain(inFlight.id)
   expect((await claim(open)).claims).toEqual([])
-  const done = [inHand, ...claims].map((claimed) => settlementOf(claimed, { outcome: 'done' }))
+  const done = [inFlight, ...claims].map((claimed) => settlementOf(claimed, { outcome: 'done' }))
   expect(await open.settle(done, START_MS)).toEqual([true, true, true])
   expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
 })
 
-test('what was leased in a thread that has ended is given back when the store is closed', async () => {
+test('closing the store releases what an ended thread had leased', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const store = sqliteStore(join(folder, 'inbox.db'))

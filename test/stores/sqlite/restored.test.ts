@@ -1,4 +1,4 @@
-/** A file that somebody puts a backup in the place of, and one that may not be written: noticed, and nothing is lost. */
+/** A backup that replaces an open file, and a file that is read-only: the store notices both and loses nothing. */
 import {
   chmodSync,
   copyFileSync,
@@ -33,13 +33,13 @@ function withFile<T>(path: string, work: (db: DatabaseSync) => T): T {
   }
 }
 
-function handedOver(receiver: Receiver): readonly string[] {
+function dispatchedTo(receiver: Receiver): readonly string[] {
   const seen: string[] = []
   receiver.on('message.*', ({ messageId }) => void seen.push(messageId))
   return seen
 }
 
-/** Delivers one callback after another, each of a message of its own. */
+/** Delivers callbacks one after another, each of its own message. */
 function service(url: () => string) {
   const answered: string[] = []
   return {
@@ -62,13 +62,13 @@ const causeOf = (error: Error): unknown =>
   error.cause instanceof Error && 'code' in error.cause ? error.cause.code : undefined
 
 test(
-  'an older copy in the place of an open file is noticed, and what comes then is in it after a restart',
+  'notices an older copy in the place of an open file; after a restart it holds the newer events',
   PATIENT,
   async () => {
     const folder = ownFolder()
     const path = join(folder, 'inbox.db')
     const first = await receiving({ store: sqliteStore(path) })
-    const seen = handedOver(first.receiver)
+    const seen = dispatchedTo(first.receiver)
     let { url } = first
     const { answered, deliver } = service(() => url)
     await first.receiver.start()
@@ -86,11 +86,11 @@ test(
     for (let count = 0; count < 20; count += 1) await deliver()
     await end(first)
     const before = [...seen]
-    // As the README says: the log of the old file is not the new one's.
+    // As the README says: the old file's log does not belong to the new one.
     for (const name of ['-wal', '-shm']) rmSync(`${path}${name}`, { force: true })
 
     const second = await receiving({ store: sqliteStore(path) })
-    const seenAfter = handedOver(second.receiver)
+    const seenAfter = dispatchedTo(second.receiver)
     url = second.url
     await second.receiver.start()
     await deliver()
@@ -100,7 +100,7 @@ test(
   },
 )
 
-/** As `cp` does it over an open file: the inode stays. */
+/** Like `cp` over an open file: the inode stays. */
 function copyInPlace(from: string, to: string): void {
   writeFileSync(to, readFileSync(from), { flag: 'r+' })
   truncateSync(to, statSync(from).size)
@@ -114,7 +114,7 @@ const OVERWRITES: Readonly<Record<string, (path: string) => void>> = {
 }
 
 test.each(Object.entries(OVERWRITES))(
-  'a file that is %s while it is open is noticed without any traffic, and what comes then is spooled',
+  'notices a file that is %s while it is open, without traffic, and spools what arrives',
   PATIENT,
   async (_, overwrite) => {
     const folder = ownFolder()
@@ -123,7 +123,7 @@ test.each(Object.entries(OVERWRITES))(
     let aheadMs = 0
     const first = await receiving({ store: sqliteStore(path), spool, clock: () => Date.now() + aheadMs })
     const { receiver, errors } = first
-    const seen = handedOver(receiver)
+    const seen = dispatchedTo(receiver)
     let { url } = first
     const { answered, deliver } = service(() => url)
     await receiver.start()
@@ -139,7 +139,7 @@ test.each(Object.entries(OVERWRITES))(
     aheadMs = 60_000
     await fill()
     expect(errors).toEqual([])
-    // It has seen what was copied from the log.
+    // The store has read what was copied from the log.
     await new Promise((resolve) => setTimeout(resolve, 600))
     overwrite(path)
     await expect.poll(() => errors.map(({ code }) => code), POLL).toContain('store_replaced')
@@ -148,11 +148,11 @@ test.each(Object.entries(OVERWRITES))(
     for (let count = 0; count < 10; count += 1) await deliver()
     await end(first)
 
-    // As the guide says: the backup once more, without the log of the old file.
+    // As the guide says: restore the backup once more, without the old file's log.
     for (const name of ['', '-wal', '-shm']) rmSync(`${path}${name}`, { force: true })
     copyFileSync(`${path}.copy`, path)
     const second = await receiving({ store: sqliteStore(path), spool })
-    const seenAfter = handedOver(second.receiver)
+    const seenAfter = dispatchedTo(second.receiver)
     url = second.url
     await second.receiver.start()
     await expect.poll(() => seenAfter.toSorted(), POLL).toEqual(answered.slice(noticedAt).toSorted())
@@ -161,7 +161,7 @@ test.each(Object.entries(OVERWRITES))(
   },
 )
 
-test('checkpoints, VACUUM and a backup by any tool are not taken for another file', PATIENT, async () => {
+test('does not mistake checkpoints, VACUUM and backups by any tool for another file', PATIENT, async () => {
   const path = join(ownFolder(), 'inbox.db')
   const { receiver, errors, url } = await receiving({ store: sqliteStore(path) })
   const { deliver } = service(() => url)
@@ -181,7 +181,7 @@ test('checkpoints, VACUUM and a backup by any tool are not taken for another fil
   await deliver()
 })
 
-test('the file and those beside it are for their owner alone, whatever the umask', PATIENT, async () => {
+test('only the owner can access the file and its companions, whatever the umask', PATIENT, async () => {
   const folder = ownFolder()
   const mask = process.umask(0)
   onTestFinished(() => void process.umask(mask))
@@ -197,30 +197,26 @@ test('the file and those beside it are for their owner alone, whatever the umask
   expect(open.map(({ name }) => name)).toEqual([])
 })
 
-test(
-  'a file that may not be written costs nothing while there is a spool, and is used when it may',
-  PATIENT,
-  async () => {
-    const folder = ownFolder()
-    const path = join(folder, 'inbox.db')
-    const store = await sqliteStore(path).open({ onWork() {} })
-    await store.close()
-    chmodSync(path, 0o444)
-    // Others may look at it, and make files beside it.
-    chmodSync(folder, 0o777)
-    await unprivileged(async () => {
-      const served = await receiving({ store: sqliteStore(path), spool: join(folder, 'spool') })
-      const { receiver, url, errors } = served
-      const seen = handedOver(receiver)
-      await receiver.start()
-      const { answered, deliver } = service(() => url)
-      for (let count = 0; count < 10; count += 1) await deliver()
-      expect(seen).toEqual([])
-      expect(errors.map(({ code }) => code)).toContain('store_outage')
-      // SQLite made these two with the mode that the file had.
-      for (const name of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(name)) mayBeWritten(name)
-      await expect.poll(() => seen.toSorted(), POLL).toEqual(answered.toSorted())
-      await end(served)
-    })
-  },
-)
+test('a read-only file costs nothing while there is a spool, and is used once it is writable', PATIENT, async () => {
+  const folder = ownFolder()
+  const path = join(folder, 'inbox.db')
+  const store = await sqliteStore(path).open({ onWork() {} })
+  await store.close()
+  chmodSync(path, 0o444)
+  // Others may read it, and create files beside it.
+  chmodSync(folder, 0o777)
+  await unprivileged(async () => {
+    const served = await receiving({ store: sqliteStore(path), spool: join(folder, 'spool') })
+    const { receiver, url, errors } = served
+    const seen = dispatchedTo(receiver)
+    await receiver.start()
+    const { answered, deliver } = service(() => url)
+    for (let count = 0; count < 10; count += 1) await deliver()
+    expect(seen).toEqual([])
+    expect(errors.map(({ code }) => code)).toContain('store_outage')
+    // SQLite created these two with the mode that the file had.
+    for (const name of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(name)) mayBeWritten(name)
+    await expect.poll(() => seen.toSorted(), POLL).toEqual(answered.toSorted())
+    await end(served)
+  })
+})

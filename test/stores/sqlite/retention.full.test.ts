@@ -1,11 +1,11 @@
-/** Retention forgets a bounded number at a step, so that nothing waits for long. */
+/** Retention erases a bounded number of events in one step, so that no other work waits long. */
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS, handOverAll, samplesOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
-test('one step forgets a bounded number', async () => {
+test('one step erases a bounded number', async () => {
   const path = ownFile()
   const store = await sqliteStore(path).open({ onWork() {} })
   onTestFinished(() => store.close())

@@ -1,4 +1,4 @@
-/** What is asked while the thread works is written in one transaction, and each still gets the answer that is its own. */
+/** The thread writes queued requests in one transaction, and each request gets its own answer. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
@@ -15,7 +15,7 @@ async function opened(): Promise<{ readonly path: string; readonly open: OpenSto
   return { path, open }
 }
 
-/** The commits in the log of a database that has not been emptied yet: the frames that name the size of the database. */
+/** The commits in a log that was not checkpointed yet: the frames that name the size of the database. */
 function commitsIn(path: string): number {
   const log = readFileSync(`${path}-wal`)
   const frameBytes = 24 + log.readUInt32BE(8)
@@ -24,10 +24,10 @@ function commitsIn(path: string): number {
   return commits
 }
 
-/** Refused by the database, which takes no such time. */
+/** The database refuses this time. */
 const refused = (name: string): NewEvent => sample({ name, message: name, awaits: 1, gapUntilMs: Number.NaN })
 
-test('an event that the database refuses takes nothing else with it', async () => {
+test('an event that the database refuses affects no other', async () => {
   const { open } = await opened()
   const asked = await Promise.allSettled([
     admit(open, [sample({ message: 'a' })]),
@@ -50,7 +50,7 @@ test('an event that the database refuses takes nothing else with it', async () =
   expect(claims.length).toBeLessThanOrEqual(3)
 })
 
-test('answers come in the order of what was asked, and each is its own', async () => {
+test('answers arrive in request order, each to its own request', async () => {
   const { open } = await opened()
   const first = sample({ message: 'a' })
   const answers = await Promise.all([
@@ -68,7 +68,7 @@ test('a deferrable settlement shares the next request, and goes alone without on
   const { path, open } = await opened()
   await admit(open, [sample({ message: 'a' }), sample({ message: 'b' })])
   const [a, b] = (await claim(open)).claims.map((claimed) => settlementOf(claimed, { outcome: 'done' }))
-  if (a === undefined || b === undefined) throw new Error('Two were to be claimed.')
+  if (a === undefined || b === undefined) throw new Error('Expected two claims.')
   const before = commitsIn(path)
   const settled = open.settle([a], START_MS, true)
   expect(await admit(open, [sample({ message: 'c' })])).toEqual(['new'])
@@ -79,11 +79,11 @@ test('a deferrable settlement shares the next request, and goes alone without on
   expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
 })
 
-test('what was put off is written before the store is closed', async () => {
+test('closing the store writes deferred settlements first', async () => {
   const { path, open } = await opened()
   await admit(open, [sample({ message: 'a' })])
   const [claimed] = (await claim(open)).claims
-  if (claimed === undefined) throw new Error('One was to be claimed.')
+  if (claimed === undefined) throw new Error('Expected one claim.')
   const settled = open.settle([settlementOf(claimed, { outcome: 'done' })], START_MS, true)
   await open.close()
   expect(await settled).toEqual([true])

@@ -1,4 +1,4 @@
-/** Receivers in several processes on one file: each event in the hands of one, and of the other when that one is killed. */
+/** Receivers in several processes on one file: one of them runs each event, and the other takes over when it is killed. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
@@ -23,11 +23,11 @@ function integrity(path: string): unknown {
   }
 }
 
-/** `npm run test:matrix` does the same on a Node.js whose SQLite is that old. */
-test('where SQLite is too old to share, the second is refused until the first is dead', PATIENT, async () => {
+/** `npm run test:matrix` tests the same on a Node.js with such an old SQLite. */
+test('where SQLite is too old to share, refuses the second process until the first is dead', PATIENT, async () => {
   const preload = `--import ${new URL('./programs/old-sqlite.ts', import.meta.url).href}`
   const folder = ownFolder()
-  // Who is refused need not wait for long.
+  // The refused process does not wait long.
   const store = { engine: 'sqlite', url: join(folder, 'inbox.db'), name: 'inbox', busyTimeoutMs: 1_000 } as const
   const start = (name: string) => {
     const places = { log: join(folder, `${name}.log`), spool: join(folder, `${name}-spool`) }
@@ -42,7 +42,7 @@ test('where SQLite is too old to share, the second is refused until the first is
   await expect.poll(() => begun(first), POLL).toBe('1')
   const refused = await start('refused')
   await expect.poll(async () => (await refused.ask('report')).codes, POLL).toContain('store_outage')
-  // It would go on trying, and have the file before a third.
+  // It would keep trying, and get the file before a third process.
   await refused.kill()
   await first.kill()
   await expect.poll(() => begun(refused), POLL).toBeUndefined()
@@ -50,23 +50,19 @@ test('where SQLite is too old to share, the second is refused until the first is
   await expect.poll(() => begun(second), POLL).toBe('2')
 })
 
-test(
-  'a file that does not exist yet is made once, however many processes open it at that moment',
-  PATIENT,
-  async () => {
-    const openers = Array.from({ length: 4 }, startOpener)
-    await Promise.all(openers.map(({ answer }) => answer()))
-    for (let round = 0; round < 40; round += 1) {
-      const path = ownFile()
-      const answers = openers.map(({ answer }) => answer())
-      for (const { open } of openers) open(path)
-      expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))
-      if (round === 0) expect(integrity(path)).toEqual([{ integrity_check: 'ok' }])
-    }
-  },
-)
+test('creates a missing file once, however many processes open it at that moment', PATIENT, async () => {
+  const openers = Array.from({ length: 4 }, startOpener)
+  await Promise.all(openers.map(({ answer }) => answer()))
+  for (let round = 0; round < 40; round += 1) {
+    const path = ownFile()
+    const answers = openers.map(({ answer }) => answer())
+    for (const { open } of openers) open(path)
+    expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))
+    if (round === 0) expect(integrity(path)).toEqual([{ integrity_check: 'ok' }])
+  }
+})
 
-/** A process that opens the files it is told to. It says that it is there, and then what became of each. */
+/** A process that opens the files it is asked to. It reports that it runs, and then the result for each file. */
 function startOpener() {
   const child = fork(fileURLToPath(new URL('./programs/opener.ts', import.meta.url)))
   onTestFinished(() => void child.kill())

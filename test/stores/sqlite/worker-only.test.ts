@@ -1,4 +1,4 @@
-/** A process without a server that dispatches from a file: it stays until it is told to end. */
+/** A process without a server that dispatches from a file keeps running until it is asked to end. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
@@ -17,7 +17,7 @@ function work(path: string, ...more: readonly string[]) {
   return { child, ended: once(child, 'exit'), printed: () => printed }
 }
 
-test('it handles what comes later, and ends at a signal', PATIENT, async () => {
+test('handles what arrives later, and ends at a signal', PATIENT, async () => {
   const path = ownFile()
   const worker = work(path)
   await expect.poll(worker.printed).toContain('started')
@@ -31,6 +31,6 @@ test('it handles what comes later, and ends at a signal', PATIENT, async () => {
   expect(await worker.ended).toEqual([0, null])
 })
 
-test('it ends by itself once it has closed its receiver', PATIENT, async () => {
+test('ends by itself once it has closed its receiver', PATIENT, async () => {
   expect(await work(ownFile(), 'close').ended).toEqual([0, null])
 })

@@ -1,4 +1,4 @@
-/** Appends 30 records of 300 KB and one of 10 MB to the folder of its argument; prints what became of them. */
+/** Appends 30 records of 300 KB and one of 10 MB to the folder of its argument; prints the results. */
 import { openSpool } from '../../../../src/inbox/spool/spool.ts'
 import { MessagingWebhooksError } from '../../../../src/public/errors.ts'
 import { sample } from '../../../../src/store-conformance/samples.ts'

@@ -1,7 +1,7 @@
 /**
- * Appends to the folder of its first argument until it is killed, from several sides at once, and prints the name of each
- * record when its append was acknowledged. The names begin with the second argument; a third one is how many, then it
- * goes on living without doing anything.
+ * Appends to the folder of its first argument until it is killed, with several appends in flight, and prints the name of
+ * each record when its append was acknowledged. The names begin with the second argument; a third one sets the number of
+ * records, after which it idles.
  */
 import { writeSync } from 'node:fs'
 import { openSpool } from '../../../../src/inbox/spool/spool.ts'

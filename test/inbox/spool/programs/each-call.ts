@@ -1,6 +1,6 @@
 /**
- * Uses the folder of its first argument in every way that a spool is used, once it is told to begin, and prints what
- * became of each record. Its disk may fail at any call: it goes on as a receiver would, and ends by itself.
+ * Uses the folder of its first argument in every way that a spool is used, once it is asked to begin, and prints the
+ * result for each record. Its disk may fail at any call: it continues as a receiver would, and ends by itself.
  */
 import { stat } from 'node:fs/promises'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ const [folder = ''] = process.argv.slice(2)
 const TRIES = 4
 let count = 0
 
-/** `what` is a record's fate, or of whom an error is; `names` are records, or the error. */
+/** `what` is a record's result, or the source of an error; `names` are records, or the error. */
 function say(what: string, ...names: readonly string[]): void {
   writeSync(1, `${[what, ...names].join(' ')}\n`)
 }
@@ -49,7 +49,7 @@ async function append(spool: Spool, bytes: number, records = 1): Promise<void> {
 function takeInto(batches: number): (events: readonly NewEvent[]) => Promise<void> {
   let left = batches
   return async (events) => {
-    if (left === 0) throw new Error('The store is away.')
+    if (left === 0) throw new Error('The store is unavailable.')
     left -= 1
     say('taken', ...events.map(({ record }) => record.report?.status ?? ''))
   }
@@ -65,7 +65,7 @@ async function use(spool: Spool): Promise<void> {
   for (let appended = 0; appended < 3; appended += 1) await append(spool, 15_000)
 }
 
-// So that the thread is there that makes the calls.
+// Starts the thread that makes the calls.
 await stat(folder)
 say('ready')
 await once(process.stdin, 'data')

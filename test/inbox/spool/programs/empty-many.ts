@@ -1,4 +1,4 @@
-/** Fills the spool in the folder of its first argument with so many records, opens it again, drains it, prints figures. */
+/** Fills the spool in the folder of its first argument with this many records, opens it again, drains it, prints figures. */
 import { openSpool } from '../../../../src/inbox/spool/spool.ts'
 import { sample } from '../../../../src/store-conformance/samples.ts'
 
@@ -37,7 +37,7 @@ console.log(
   JSON.stringify({ drained, bytes, openedMs, drainedMs, heldBeforeMb, mostHeldMb, longestBatch, rssMb: rssMb() }),
 )
 
-/** What is really in use, garbage aside. */
+/** The memory in use after garbage collection. */
 function heldMb(): number {
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()

@@ -2,12 +2,12 @@
 import { createReceiver, type Store } from '../../../../src/index.ts'
 import { postgresStore, type PostgresContext } from '../../../../src/stores/postgres/store.ts'
 
-/** Shorter than the receiver's own, so that what a killed worker held comes back while the test looks on. */
+/** Shorter than the receiver's default, so that a killed worker's events return while the test watches. */
 const LEASE_MS = 2_000
 const LONGEST_PAUSE_MS = 20
 
 const [connectionString = '', schema = '', how] = process.argv.slice(2)
-/** Its first handler writes and never ends. */
+/** The first handler writes and never ends. */
 let hangs = how === 'hangs'
 const postgres = postgresStore({
   connectionString,
@@ -36,7 +36,7 @@ receiver.on('message.*', async (event, { transaction }) => {
     process.send?.('written')
     await new Promise(() => {})
   }
-  // Between the row and the settlement, where a crash would hurt.
+  // Between the row and the settlement, where a crash would do harm.
   await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_PAUSE_MS))
 })
 await receiver.start()

@@ -1,4 +1,4 @@
-/** Opens a store where the package `pg` cannot be found. */
+/** Opens a store where the package `pg` is not installed. */
 import { registerHooks } from 'node:module'
 import { MessagingWebhooksError } from '../../../../src/index.ts'
 import { postgresStore } from '../../../../src/stores/postgres/store.ts'

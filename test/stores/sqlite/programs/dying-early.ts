@@ -1,4 +1,4 @@
-/** A process that dies when it has shown that it lives, and before it has entered its name into the file. */
+/** A process that dies after its first heartbeat and before it enters its name into the file. */
 import { showLife } from '../../../../src/stores/sqlite/sharing.ts'
 
 const [folder = ''] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-/** Opens each database file that it is told to, as a store's thread does, and says what became of it. */
+/** Opens each database file that it is asked to, as a store's thread does, and reports the result. */
 import { openDatabase } from '../../../../src/stores/sqlite/database.ts'
 
 process.on('message', (path: string) => {

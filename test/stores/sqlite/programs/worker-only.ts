@@ -1,4 +1,4 @@
-/** A process that only works: it has no server, and runs what others take into the file. Its arguments: the file, and `close` to end by itself. */
+/** A process without a server that dispatches what others accept into the file. Arguments: the file, and `close` to end by itself. */
 import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 

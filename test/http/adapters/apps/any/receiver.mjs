@@ -1,4 +1,4 @@
-// The receiver of the table of cases, in a process of its own; its options come from outside.
+// The receiver for the adapter cases, in its own process; the environment has its options.
 import { createReceiver } from 'messaging-webhooks'
 import { receiverHandler } from 'messaging-webhooks/fetch'
 import { watched } from './watched.ts'
@@ -7,7 +7,7 @@ const receiver = createReceiver(JSON.parse(process.env.RECEIVER_OPTIONS))
 export const told = watched(receiver)
 export const status = receiverHandler(receiver, 'status')
 
-/** One URL for the callbacks, one where something reads the body before, and one that says what was told. */
+/** One URL for the callbacks, one where a parser reads the body first, and one that returns the events and errors. */
 export async function answer(request, context) {
   const { pathname } = new URL(request.url)
   if (pathname === '/told') return Response.json(told())

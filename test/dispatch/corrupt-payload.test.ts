@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
-test('a key that is masked in the middle of an escape corrupts what can be read, and costs no event', async () => {
-  // The text holds a line end and then the key without its first letter, so that the key stands in the bytes.
+test('a key masked in the middle of an escape corrupts the readable payload, and costs no event', async () => {
+  // The text has a line end followed by the key without its first letter, so the bytes contain the key.
   const authKey = `n${AUTH_KEY}`
   const credentials = { authKey, signingSecret: 'signing-secret-of-the-tests' }
   const { receiver, url } = await receiving({ credentials }, { kind: 'status' })
