@@ -1,4 +1,4 @@
-/** Says in one line for each file and reason which tests did not run or not end, so that nobody takes a run for a whole one. */
+/** Prints one line for each file and reason with the tests that did not run or did not end, so that an incomplete run is visible. */
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
@@ -30,7 +30,7 @@ function unended(module: TestModule): readonly string[] {
 
 export const unseenTests: Reporter = {
   onTestRunEnd(modules) {
-    // Whoever names a test to run has skipped the others.
+    // Selecting tests by name skips the others on purpose.
     const chosen = modules.filter(({ project }) => project.config.testNamePattern === undefined)
     for (const module of chosen) for (const line of linesOf(module, module.project.config.root)) console.log(line)
   },

@@ -82,7 +82,7 @@ test(
   async () => {
     const help = await bench('--help')
     for (const name of [...Object.keys(PROGRAMS), ...Object.keys(CONTENDERS)]) expect(help).toContain(`  ${name} `)
-    await expect(bench('peers', '--only', 'nobody')).rejects.toThrow('There is no contender “nobody”')
+    await expect(bench('peers', '--only', 'missing')).rejects.toThrow('There is no contender “missing”')
     await expect(bench('nothing')).rejects.toThrow('There is no program “nothing”')
     await expect(bench('--rounds', '0')).rejects.toThrow('--rounds is 0')
   },

@@ -10,7 +10,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const DESK = { width: 1280, height: 900 }
 export const PHONE = { width: 390, height: 844 }
 
-/** Notes errors, what the policy of the page forbids (an error, too), requests to elsewhere, and answers that are none. */
+/** Records errors (violations of the page's policy are errors, too), requests to other origins, and failed responses. */
 export async function openPage(
   browser: Browser,
   origin: string,

@@ -62,7 +62,7 @@ test('their network, code and shape count', async () => {
   ])
 })
 
-test('what is none to the function is read as without it', async () => {
+test('reads a report as usual when the function returns nothing', async () => {
   const { events, errors, send } = await reading(() => undefined)
   await send({ event: 'delivery' }, { event: 'activate' })
   expect(events.map(({ type }) => type)).toEqual(['subscription.delivery', 'subscription.activate'])

@@ -87,7 +87,7 @@ describe('dead-letters', { timeout: 180_000 }, () => {
       stderr: 'There are no dead letters.\n',
     })
 
-    // What is due again is handed over by the receiver that comes next.
+    // The next receiver dispatches the events that are due again.
     const events: WebhookEvent[] = []
     const receiver = createReceiver({ credentials, store: sqliteStore(path), logger: false })
     receiver.onAny((event) => void events.push(event))

@@ -54,7 +54,7 @@ function statusUnder(host: string, { port }: URL, cookie: string): Promise<numbe
 }
 
 describe('inspect', { timeout: 180_000 }, () => {
-  test('lets in whoever opens its address first, shows the store, and changes what it may', async () => {
+  test('admits the first browser that opens its address, shows the store, and allows changes', async () => {
     const path = await fileWithDeadLetter()
     const { url, child, ended, printed } = await inspect(['--store', path, '--write'])
     const api = (name: string) => new URL(`/api/${name}`, url)
@@ -100,7 +100,7 @@ function askRaw({ hostname, port, host }: URL, target: string): Promise<string> 
   })
 }
 
-test('a request target that is no URL is answered 400, and ends nothing', { timeout: 180_000 }, async () => {
+test('answers 400 to a request target that is not a URL, and keeps running', { timeout: 180_000 }, async () => {
   const { url, child, ended } = await inspect(['--store', await fileWithDeadLetter()])
   for (const target of ['//', 'http://', '/\\', '//[', 'http://[/'])
     expect(await askRaw(url, target), target).toMatch(/^HTTP\/1\.1 400 /)

@@ -58,7 +58,7 @@ describePostgres('migrate', () => {
     expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('is up to date')
   })
 
-  test('a role that may create nothing is told so, and nothing is made', PATIENT, async () => {
+  test('reports that a role may not create tables, and creates nothing', PATIENT, async () => {
     const schema = freshSchema()
     const role = `${schema}_role`
     await rowsOf(`CREATE ROLE "${role}" LOGIN`)
@@ -68,7 +68,7 @@ describePostgres('migrate', () => {
       const { code, stdout, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL: url.href })
       expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
       expect(stderr).toContain('this role may not create them')
-      // It may still have them printed for somebody who may.
+      // It can still print the statements for a role that has the right.
       const printed = await runCli(['migrate', '--schema', schema, '--print'], { STORE_URL: url.href })
       expect(printed.stdout).toContain('CREATE TABLE')
     } finally {
@@ -76,7 +76,7 @@ describePostgres('migrate', () => {
     }
   })
 
-  test('tables of somebody else are left as they are', PATIENT, async () => {
+  test('leaves the tables of another application unchanged', PATIENT, async () => {
     const schema = freshSchema()
     await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
     const { code, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL })

@@ -99,7 +99,7 @@ describe('--to', () => {
     expect(() => checkTarget(url, true)).not.toThrow()
   })
 
-  test.each(['ftp://user:hidden@localhost', 'localhost:3000', '', '/webhooks'])('%j is no URL to post to', (url) => {
+  test.each(['ftp://user:hidden@localhost', 'localhost:3000', '', '/webhooks'])('%j is not a URL to post to', (url) => {
     expect(mistakeOf(() => checkTarget(url, true)).message).toBe('--to is not an http or https URL.')
   })
 

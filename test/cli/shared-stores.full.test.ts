@@ -15,7 +15,7 @@ import { without } from './without-packages.ts'
 const PATIENT = { timeout: 180_000 }
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
 
-/** A store on a server, as a receiver has it and as the command line is told of it. */
+/** A store on a server: the receiver's options and the command line's arguments for it. */
 interface Shared {
   readonly store: () => Store
   readonly url: string
@@ -110,7 +110,7 @@ describeRedis('dead-letters on Redis', () => {
 
   test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
 
-  test.each(['redis', 'ioredis'] as const)('on a cluster, told of one node, without %s', PATIENT, async (missing) => {
+  test.each(['redis', 'ioredis'] as const)('finds a cluster from one of its nodes, without %s', PATIENT, async (missing) => {
     const prefix = freshPrefix()
     const { client, end } = clusterClientFor('redis', nodes())
     onTestFinished(() => end())

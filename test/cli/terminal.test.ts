@@ -123,7 +123,7 @@ describe('the progress bar', () => {
     expect(written().lastIndexOf('\u001b[?25h')).toBeGreaterThan(written().lastIndexOf('\u001b[?25l'))
   })
 
-  test('is not drawn where nobody sees it', () => {
+  test('is not drawn without a terminal', () => {
     const { stream, written } = fakeTty(80)
     const progress = startProgress(200, stream, false)
     progress.update(200)

@@ -80,7 +80,7 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test.each([
-    ['message.failed', 'description=why', 'status_code=503', 'authorised_by=nobody'],
+    ['message.failed', 'description=why', 'status_code=503', 'authorised_by=me'],
     ['message.read', 'messageId=m-1', 'statuses.error=none', 'deep.stauts=1'],
     ['received', 'text=STOP', 'channel=telegraph', 'attachment.url=http://localhost'],
   ])('%s --set %s, %s, %s are fields that are known, or like none', async (event, ...fields) => {

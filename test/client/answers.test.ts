@@ -1,4 +1,4 @@
-/** Answers as they may be written, and answers that are none. */
+/** Answers in each accepted form, and invalid answers. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SendError } from 'messaging-webhooks/client'
@@ -11,8 +11,8 @@ test.each([
   ['ids and numbers as numbers', [{ messageId: 1, to: 999100000000, statusCode: '14' }], 'accepted', 14],
   ['the word alone', [{ messageId: 'm-1', to: DELIVERED, status: 'queued' }], 'accepted', 13],
   ['a code of reports', [{ messageId: 'm-1', to: DELIVERED, statusCode: '17' }], 'unknown', 17],
-  ['a code that nobody knows', [{ messageId: 'm-1', to: DELIVERED, statusCode: '99' }], 'unknown', 99],
-  ['a code that is no number', [{ messageId: 'm-1', to: DELIVERED, statusCode: '1e1' }], 'unknown', undefined],
+  ['an unknown code', [{ messageId: 'm-1', to: DELIVERED, statusCode: '99' }], 'unknown', 99],
+  ['a code that is not a number', [{ messageId: 'm-1', to: DELIVERED, statusCode: '1e1' }], 'unknown', undefined],
   ['no fields at all', [{}], 'unknown', undefined],
   ['an id that JSON rounds', [{ messageId: 2 ** 60, to: DELIVERED, status: 'on its way' }], 'unknown', undefined],
   ['no object', [null], 'unknown', undefined],

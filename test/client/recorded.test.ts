@@ -1,4 +1,4 @@
-/** Sends that a receiver is told of before they are made, through real HTTP on both sides. */
+/** Sends that a receiver records before they are made, through real HTTP on both sides. */
 import { inspect } from 'node:util'
 import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
 import { createClient, SendError, type Client } from 'messaging-webhooks/client'
@@ -72,7 +72,7 @@ test('one object for many sends: each goes out as it was given, and to no one tw
   const numbers = ['254711000001', '254711000002', '254711000003']
   const sends = numbers.map((to) => send(Object.assign(message, { to, message: `For ${to}` })))
   const list = sendAll(Object.assign(message, { to: ['254711000004'], message: 'For all' }))
-  Object.assign(message, { to: '254711000005', message: 'For nobody' })
+  Object.assign(message, { to: '254711000005', message: 'For no one' })
   await Promise.all([...sends, list])
   const made = received.map(({ body }) => JSON.parse(body) as { readonly to: string; readonly message: string })
   const right = numbers.map((to) => `${to}: For ${to}`)
@@ -111,7 +111,7 @@ describe('a send that fails', () => {
     const { receiver, endpoint, emulator, events } = await sending()
     const nowhere = clientOf(`http://127.0.0.1:${await freePort()}/`, { receiver })
     expect(await failing(nowhere.send({ ...HELLO, reference }))).toMatchObject({ code: 'not_sent', mayBeSent: false })
-    const stranger = clientOf(endpoint, { receiver, apiKey: 'of-somebody-else' })
+    const stranger = clientOf(endpoint, { receiver, apiKey: 'of-another-caller' })
     expect(await failing(stranger.send({ ...HELLO, reference }))).toMatchObject({ code: 'unknown_project' })
     const stopped = clientOf(endpoint, { receiver }).send({ ...HELLO, reference }, { signal: AbortSignal.abort() })
     expect(await failing(stopped)).toMatchObject({ code: 'aborted', mayBeSent: false })
@@ -176,7 +176,7 @@ describe('where the store is unavailable', () => {
     return { ...found, ...client }
   }
 
-  test('after the answer for a while, it is told when it is back', async () => {
+  test('after the answer for a while, the client reports the send once the store is back', async () => {
     const { send, store, receiver, emulator } = await awayAfter()
     setTimeout(() => (store.fault = 'none'), 500)
     const { messages } = await send({ ...HELLO, reference })
@@ -192,7 +192,7 @@ describe('where the store is unavailable', () => {
     expect(error.sentAt).toBeInstanceOf(Date)
     const { answer } = error
     expect(answer).toMatchObject({ kind: 'accepted', reference, messages: [{ to: DELIVERED }] })
-    // Nobody's number is in a log.
+    // Logs contain no phone number.
     expect(inspect(error)).not.toContain(DELIVERED)
     expect(JSON.stringify(error)).not.toContain(DELIVERED)
     store.fault = 'none'
@@ -246,7 +246,7 @@ describe('a list', () => {
     expect(account.sent).toBe(115)
   })
 
-  test('stops where the store is unavailable, and what was sent by then is told apart', async () => {
+  test('stops when the store is unavailable, and reports what was sent by then', async () => {
     const { store, receiver, endpoint, emulator } = await sending()
     let requests = 0
     const { sendAll } = clientOf(endpoint, {

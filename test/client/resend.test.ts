@@ -1,4 +1,4 @@
-/** What failed for now is sent again, as the service recommends: once for each failure, and never what is no good twice. */
+/** Re-sending after temporary failures, as the service recommends: once for each failure, and never after a permanent one. */
 import { RetryLater, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
 import type { ResendHandler, ResendOptions } from 'messaging-webhooks/client'
 import { callback, signCallback } from 'messaging-webhooks/testing'
@@ -57,7 +57,7 @@ async function resending({
     await fetch(url, { method: 'POST', headers, body })
   }
 
-  /** Until nothing is to be sent or handed over any more. */
+  /** Runs until no send and no dispatch is pending. */
   async function rest(): Promise<void> {
     await expect
       .poll(async () => {
@@ -165,7 +165,7 @@ describe('is not sent again', () => {
 
   test.each<readonly [what: string, report: object]>([
     ['a permanent failure', { status: 'delivery_impossible' }],
-    ['a word that nobody knows', { status: 'left_with_neighbour' }],
+    ['an unknown word', { status: 'left_with_neighbour' }],
     ['a subscriber who was absent', { status: 'absent_subscriber' }],
     ['who has opted out', { status: 'stopped_by_user', statusCode: '18' }],
   ])('%s', async (_, fields) => {
@@ -277,7 +277,7 @@ test('where surely nothing was sent, the event is tried again', async () => {
   expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'handler_failed'])
 })
 
-test('where it may have been sent, it is not sent again, and is told as unknown', async () => {
+test('does not re-send a message that may have been sent, and reports it as unknown', async () => {
   const { receiver, rest, report, emulator, errors, events } = await resending({
     emulating: { sendFaults: { noAnswer: 1 } },
   })
@@ -368,5 +368,5 @@ test('refuses what cannot work', async () => {
   const misspelt = { compose, atempts: 2 }
   expect(() => resend(misspelt)).toThrow(/Did you mean attempts/)
   expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/requires the option receiver/)
-  await expect(receiver.intend({ resendOf: 'nobody knows it' })).rejects.toThrow(/nothing is kept of the message/)
+  await expect(receiver.intend({ resendOf: 'unknown-message' })).rejects.toThrow(/nothing is kept of the message/)
 })

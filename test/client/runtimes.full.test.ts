@@ -34,7 +34,7 @@ async function places() {
   return { URLS: JSON.stringify({ service: endpoint, resetting, closed, apiKey: API_KEY }), seen, emulator }
 }
 
-/** Each of the two that are reset, and the one that nobody answers. */
+/** The two requests that are reset, and the one without an answer. */
 const ONCE_EACH = 3
 
 /** Of the three forms, the password, the wrong key, the list of three and the one that is written down. */

@@ -163,7 +163,7 @@ describe('the totals are of numbers, and not of what the answer lists', () => {
     ],
     ['with a plus', [`+${one}`, two, three].map((to) => entry(to, to)), ['accepted', 'accepted', 'accepted']],
     ['by none of them', [entry('a', '254799999999')], ['unknown', 'unknown', 'unknown']],
-    ['a code that nobody knows', [entry('a', one, '77'), entry('b', two, '12')], ['unknown', 'refused', 'unknown']],
+    ['an unknown code', [entry('a', one, '77'), entry('b', two, '12')], ['unknown', 'refused', 'unknown']],
   ])('%s', async (_, recipients, outcomes) => {
     const to = [one, two, three]
     const { url } = await answering(() => ({ body: { messageData: { messages: 3 }, recipients } }))

@@ -160,7 +160,7 @@ describe('a send for a future time', () => {
     expect(lines).toEqual([])
   })
 
-  test('that goes out at once is told to the log', async () => {
+  test('that goes out at once is logged', async () => {
     const { url, received } = await answering(() => ({ body: ACCEPTED }))
     const { logger, lines } = logging()
     const scheduledFor = new Date(Date.now() + 3_600_000)
@@ -190,7 +190,7 @@ test('a callback may overtake the answer to its send', async () => {
 })
 
 test.each(['', ' ', '+', 'hello', '+254 711 000000', '0x12', '254711000000\n', '++254711', '254-711', '٢٥٤'])(
-  'a recipient that is no number is refused before any request: %j',
+  'refuses a recipient that is not a number before any request: %j',
   async (to) => {
     const { url, received } = await answering(() => ({ body: ACCEPTED }))
     const client = clientOf(url)

@@ -1,4 +1,4 @@
-/** What becomes of a send that nobody answers: only what reached nobody is sent again by itself. */
+/** Sends without an answer: the client retries only those that cannot have reached the service. */
 import { fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
@@ -103,7 +103,7 @@ describe('unknown, and never sent again by itself', () => {
     ],
     ['a reset after the whole request', (socket: Wire) => void socket.resetAndDestroy(), true, undefined],
     ['an end without an answer', (socket: Wire) => void socket.end(), true, undefined],
-    ['what is no HTTP', (socket: Wire) => void socket.end('hello\r\n\r\n'), true, undefined],
+    ['a reply that is not HTTP', (socket: Wire) => void socket.end('hello\r\n\r\n'), true, undefined],
     ['half a head', (socket: Wire) => void socket.end('HTTP/1.1 200'), true, undefined],
     ['half a body', (socket: Wire) => void socket.end(WHOLE.slice(0, -20)), true, 200],
     ['half a body, then a reset', halfThenReset, true, 200],

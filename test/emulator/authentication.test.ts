@@ -83,14 +83,14 @@ describe('every form, place, channel and case', () => {
 describe('credentials elsewhere', () => {
   const send = { to: '999100000000', message: 'Hi' }
 
-  test('in the query of a POST are none', async () => {
+  test('are ignored in the query of a POST', async () => {
     const { endpoint } = await emulating()
     const query = new URLSearchParams({ project: SHOP, apiKey: API_KEY }).toString()
     const answer = await call(`${endpoint}?${query}`, { method: 'POST', headers: json, body: JSON.stringify(send) })
     expect(answer).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
   })
 
-  test.each(['', 'Bearer', 'Bearer ', `Basic ${API_KEY}`, API_KEY])('in the header %j are none', async (header) => {
+  test.each(['', 'Bearer', 'Bearer ', `Basic ${API_KEY}`, API_KEY])('are not read from the header %j', async (header) => {
     const { endpoint } = await emulating()
     const headers = { ...json, authorization: header }
     const answer = await call(endpoint, { method: 'POST', headers, body: JSON.stringify({ ...send, project: SHOP }) })
@@ -108,7 +108,7 @@ describe('credentials elsewhere', () => {
   })
 
   test.each([{ apiKey: '' }, { apiKey: 7 }, { apiKey: [API_KEY] }, { apiKey: null }])(
-    '%j is no key',
+    '%j is not a key',
     async (fields) => {
       const { endpoint } = await emulating()
       const body = JSON.stringify({ ...send, project: SHOP, ...fields })
@@ -116,7 +116,7 @@ describe('credentials elsewhere', () => {
     },
   )
 
-  test.each([{ project: '' }, { project: 7 }, { project: [SHOP] }])('%j is no project', async (fields) => {
+  test.each([{ project: '' }, { project: 7 }, { project: [SHOP] }])('%j is not a project', async (fields) => {
     const { endpoint } = await emulating()
     const body = JSON.stringify({ ...send, apiKey: API_KEY, ...fields })
     expect(await call(endpoint, { method: 'POST', headers: json, body })).toEqual({

@@ -13,9 +13,9 @@ async function playing(options: Omit<EmulatorOptions, 'projects'>, policy: Proof
   const status = await receiving({ credentials: CREDENTIALS }, { kind: 'status', proof: policy })
   const received = await receiving({ credentials: CREDENTIALS }, { kind: 'received', proof: policy })
   const proofs = new Map<string, EventProof>()
-  const hear = (event: WebhookEvent): void =>
+  const collect = (event: WebhookEvent): void =>
     void proofs.set('channel' in event ? event.channel : event.type, event.proof)
-  for (const { receiver } of [status, received]) receiver.onAny(hear)
+  for (const { receiver } of [status, received]) receiver.onAny(collect)
   const emulating_ = await emulating({ callbackUrls: { status: status.url, received: received.url } }, options)
   return {
     ...emulating_,
@@ -86,10 +86,10 @@ describe('a fault', () => {
 })
 
 test.each([
-  ['a proof that is none', 'bth', 'proof: unknown proof. Got "bth". Did you mean "both"?'],
+  ['an unknown proof', 'bth', 'proof: unknown proof. Got "bth". Did you mean "both"?'],
   ['no text', 5, 'proof: unknown proof. Got 5. Valid: both, authKey, signature.'],
-  ['a callback that is none', { chatapp: 'both' }, 'Invalid option for proof: chatapp. Did you mean chat-app?'],
-  ['a proof of one that is none', { sms: 'none' }, 'proof: sms is a string; expected one of both, authKey, signature'],
+  ['an unknown callback', { chatapp: 'both' }, 'Invalid option for proof: chatapp. Did you mean chat-app?'],
+  ['an unknown proof for one callback', { sms: 'none' }, 'proof: sms is a string; expected one of both, authKey, signature'],
 ] as const)('%s is refused at once', (_, proof, says) => {
   const options = { proof } as unknown as EmulatorOptions
   expect(() => createEmulator(options)).toThrow(

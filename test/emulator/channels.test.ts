@@ -11,7 +11,7 @@ const DELIVERED = '999100000000'
 describe('a chat-app by its real name', () => {
   const channels = { 'chat-app': 'telegraph' }
 
-  test('is what a receiver hears in every report', async () => {
+  test('appears in every report that a receiver gets', async () => {
     const { url, receiver } = await receiving({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } })
     const events: WebhookEvent[] = []
     receiver.onAny((event) => void events.push(event))
@@ -27,7 +27,7 @@ describe('a chat-app by its real name', () => {
     ])
   })
 
-  test('replaces the emulator’s own, and a send by that one is told which there are', async () => {
+  test('replaces the emulator’s own name, and a send with that name gets the list of valid channels', async () => {
     const { endpoint, emulator } = await emulating({}, { channels })
     const text =
       'Error. Invalid request. The channel field names no channel; there are sms, telegraph, premium, premium-subscription, airtime.'
@@ -77,15 +77,15 @@ test('the other channels can be renamed too, even to each other’s names', asyn
   const { body } = await sendFrom(endpoint, { to: DELIVERED, channel: 'top up', amount: 5 })
   expect(body).toMatchObject({ data: { messages: 1 } })
   await idle()
-  const heard = collected.map(({ path, body: sent }) => [path, sent['channel']])
-  expect(heard.toSorted()).toEqual([
+  const channelsSeen = collected.map(({ path, body: sent }) => [path, sent['channel']])
+  expect(channelsSeen.toSorted()).toEqual([
     ['/status', 'top up'],
     ['/subscription', undefined],
     ['/subscription', undefined],
   ])
 })
 
-describe('a mistake in the option is told at once', () => {
+describe('a mistake in the option throws at once', () => {
   const chatApp = 'channels.chat-app is a string; expected the chat-app’s name in lowercase, or a list of such names'
   const MISTAKES: readonly (readonly [what: string, channels: unknown, says: string])[] = [
     [
@@ -93,7 +93,7 @@ describe('a mistake in the option is told at once', () => {
       { chatapp: 'telegraph' },
       'Invalid option: channels.chatapp. Did you mean channels.chat-app?',
     ],
-    ['a channel that is none', { telegraph: 'chat-app' }, 'Invalid option: channels.telegraph. Valid: '],
+    ['an unknown channel', { telegraph: 'chat-app' }, 'Invalid option: channels.telegraph. Valid: '],
     ['a name for SMS', { sms: 'text' }, 'channels.sms is a string; expected to be left out'],
     ['capital letters', { 'chat-app': 'Telegraph' }, chatApp],
     ['an empty name', { 'chat-app': '' }, 'channels.chat-app is an empty string; expected'],

@@ -136,7 +136,7 @@ describe('a request that is wrong', () => {
   })
 })
 
-/** `fetch` lets nobody choose `Host`. */
+/** `fetch` does not let the caller choose `Host`. */
 function get(url: string, headers: Record<string, string>): Promise<Answered> {
   return new Promise((resolve, reject) => {
     http
@@ -216,7 +216,7 @@ test('the control API can be mounted, apart from the send endpoint', async () =>
   expect((await call(`${url}controls`)).body).toEqual({ other: true })
 })
 
-test('a request target that is no URL is answered, and ends no server', async () => {
+test('answers a request target that is not a URL, and keeps the server running', async () => {
   const { emulator, get, url } = await controlled()
   const alone = new URL(await serve(emulator.controlApp))
   const together = new URL(url)

@@ -14,7 +14,7 @@ describe('a signature header that is sent twice', () => {
   test.each([
     ['signature', { lost: 0, rightlyRefused: 1, refused: 1, taken: 0 }],
     ['either', { lost: 0, rightlyRefused: 0, refused: 0, taken: 1 }],
-  ] as const)('where %s is asked for, is no loss', async (proof, counts) => {
+  ] as const)('does not count as lost with proof %s', async (proof, counts) => {
     const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
     const { url } = await receiving({ credentials }, { kind: 'received', proof })
     const { emulator } = await emulating({ callbackUrls: { received: url } }, { faults: { headerTwice: 1 } })
@@ -60,7 +60,7 @@ describe('an option that cannot work', () => {
     ['an empty key', { projects: [{ ...shop, authKey: '' }] }, 'projects.0.authKey'],
     ['a URL of another scheme', { projects: [{ ...shop, callbackUrls: { status: 'file:///x' } }] }, 'http or https'],
     [
-      'a kind that is none',
+      'an unknown kind',
       { projects: [{ ...shop, callbackUrls: { statuses: 'http://x' } }] },
       'Did you mean projects.0.callbackUrls.status?',
     ],
@@ -74,12 +74,12 @@ describe('an option that cannot work', () => {
     ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean faults.duplicate?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
     [
-      'a clock that is none',
+      'an invalid clock',
       { clock: 5 },
       'clock is a number; expected a function that returns milliseconds, or a clock',
     ],
     ['a clock that is null', { clock: null }, 'clock is null'],
-    ['a seed that is none', { seed: {} }, 'seed'],
+    ['an invalid seed', { seed: {} }, 'seed'],
   ]
 
   test.each(CASES)('%s is an error that says where', (_, options, text) => {
@@ -206,20 +206,20 @@ test('only the newest sends and deliveries are kept, and all are counted', async
   expect(emulator.report()).toMatchObject({ sends: { requests: 30 }, callbacks: { sent: 30, taken: 30 } })
 })
 
-test('listeners hear of sends and deliveries until they are taken off, whatever they throw', async () => {
+test('listeners receive sends and deliveries until they are removed, even if they throw', async () => {
   const { callbackUrls } = await collecting()
   const { emulator, endpoint, idle } = await emulating({ callbackUrls })
-  const heard: string[] = []
+  const activities: string[] = []
   emulator.onActivity(() => {
     throw new Error('of the listener')
   })
-  const off = emulator.onActivity(({ type }) => void heard.push(type))
+  const off = emulator.onActivity(({ type }) => void activities.push(type))
   await sendFrom(endpoint, { to: '999100000000' })
   await idle()
   off()
   await sendFrom(endpoint, { to: '999100000000' })
   await idle()
-  expect(heard).toEqual(['send', 'delivery'])
+  expect(activities).toEqual(['send', 'delivery'])
 })
 
 test('a payload that cannot be written is among the failures of the report', async () => {

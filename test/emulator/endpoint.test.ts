@@ -171,7 +171,7 @@ describe('a send of which nothing is accepted', () => {
   })
 
   test.each(['', '+', '123456', '1234567890123456', '+25471100000a', '00 254', '٢٥٤٧١١٠٠٠٠٠٠'])(
-    '%j is no number that is supported',
+    '%j is not a supported number',
     async (to) => {
       const { endpoint } = await emulating()
       const { body } = await sendFrom(endpoint, { to: [DELIVERED, to || '-'] })

@@ -43,7 +43,7 @@ describe.each(SEND_FAULT_NAMES.filter((name) => name !== 'silence'))('%s', (faul
   })
 })
 
-test('a late answer comes in the end where there is no callback', async () => {
+test('a late answer arrives even without a callback URL', async () => {
   const { endpoint } = await emulating({}, { sendFaults: { lateAnswer: 1 } })
   expect(await sendFrom(endpoint, { to: '999400000011' })).toMatchObject({ status: 200 })
 })

@@ -41,7 +41,7 @@ export function sending(options: Partial<SenderOptions> = {}) {
 
 export const NOW_MS = Date.UTC(2026, 4, 17, 12, 0, 0, 500)
 
-/** A server that writes down each request and leaves the answer to `answer`; 204 where there is none. */
+/** A server that records each request and answers with `answer`, or with 204 without one. */
 export async function serving(answer?: http.RequestListener) {
   const seen: SeenRequest[] = []
   const server = http.createServer((request, response) => {

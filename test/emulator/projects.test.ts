@@ -119,7 +119,7 @@ describe('callback URLs', () => {
     expect(emulator.report().failures).toHaveLength(2)
   })
 
-  test('that nobody answers are a failure without a status', async () => {
+  test('without an answer count as a failure without a status', async () => {
     const { emulator } = await emulating({ callbackUrls: { received: 'http://user:word@127.0.0.1:1/' } })
     const [delivery] = await emulator.trigger('received')
     expect(delivery).toMatchObject({ error: expect.any(String) as string })

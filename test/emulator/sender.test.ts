@@ -42,7 +42,7 @@ test('an answer that never comes is given up', async () => {
   expect(delivery).not.toHaveProperty('status')
 })
 
-test('an answer without end has told its status', async () => {
+test('records the status of an answer that never ends', async () => {
   const { url } = await serving((request, response) => {
     request.resume()
     response.writeHead(200)
@@ -78,7 +78,7 @@ test('a URL whose credentials are broken is recorded without them', async () => 
   ])
 })
 
-test('a connection that cannot be reset, for there is none, is recorded as that', async () => {
+test('records that there was no connection to reset', async () => {
   const { sender } = sending({ faults: { connectionReset: 1 } })
   expect(await sender.send(outgoing('http://127.0.0.1:1/', callback.payment()))).toMatchObject([
     { sent: false, error: 'connection refused' },
@@ -93,7 +93,7 @@ test('a server that hangs up is recorded', async () => {
   expect(delivery?.error).toMatch(/connection/)
 })
 
-test('a payload that is no JSON is recorded', async () => {
+test('records a payload that is not JSON', async () => {
   const { url, seen } = await serving()
   const { sender } = sending()
   expect(await sender.send(outgoing(url, { amount: 10n }))).toMatchObject([

@@ -21,21 +21,21 @@ import type {
 } from '../../src/inspector/shapes.ts'
 import { ownFile } from '../support/own-folder.ts'
 
-/** With two dead letters; `mend` makes their handlers succeed. */
+/** With two dead letters; `fixHandlers` makes their handlers succeed. */
 async function withDeadLetters() {
   const entries: AuditEntry[] = []
   const made = await inspecting({ retry: { attempts: 1 } }, { audit: (entry) => void entries.push(entry) })
-  let isMended = false
+  let isFixed = false
   made.receiver.on('payment', () => {
-    if (!isMended) throw new Error('broken')
+    if (!isFixed) throw new Error('broken')
   })
   for (const id of ['p-1', 'p-2']) await post(made.payment, { id })
   await expect.poll(async () => (await made.receiver.stats()).deadLetters).toBe(2)
   const { items } = as<DeadLetterList>((await made.get('api/dead-letters')).body)
-  return { ...made, entries, ids: items.map(({ id }) => id), items, mend: () => (isMended = true) }
+  return { ...made, entries, ids: items.map(({ id }) => id), items, fixHandlers: () => (isFixed = true) }
 }
 
-test('a dead letter names the recipient that was told of its send, masked for whoever may not see it', async () => {
+test('a dead letter names the recipient of its recorded send, masked without the right to reveal', async () => {
   const { receiver, status, get } = await inspecting({ retry: { attempts: 1 } })
   await receiver.expect({ messages: [{ messageId: 'm-1', to: '254711000007' }] })
   receiver.on('message.*', () => {
@@ -67,11 +67,11 @@ test('of an attempt that another process made, a discarded dead letter says no m
 })
 
 test('dead letters are listed with their error, replayed and discarded, and each change is written down', async () => {
-  const { get, send, ids, items, entries, receiver, mend } = await withDeadLetters()
+  const { get, send, ids, items, entries, receiver, fixHandlers } = await withDeadLetters()
   expect(items).toMatchObject([{ attempts: 1, outcome: 'dead', type: 'payment' }, {}])
   expect(items[0]?.error).toContain('broken')
   const [first = '', second = ''] = ids
-  mend()
+  fixHandlers()
   expect(as<DeadLetterResult>((await send('api/dead-letters/replay', { ids: [first, 'nothing'] })).body)).toEqual({
     done: [first],
     missing: ['nothing'],
@@ -103,7 +103,7 @@ test('a change needs the right to it, its own page, JSON, and a body of at most 
   const refused: readonly (readonly [headers: Record<string, string>, body: string, status: number, code: string])[] = [
     [{ ...type, ...own, 'x-may': 'read' }, body, 403, 'write_required'],
     [{ ...type, ...own, 'x-may': 'reveal' }, body, 403, 'write_required'],
-    [{ ...type, ...own, 'x-may': 'nobody' }, body, 403, 'forbidden'],
+    [{ ...type, ...own, 'x-may': 'nothing' }, body, 403, 'forbidden'],
     [type, body, 403, 'foreign_origin'],
     [{ ...type, origin: 'https://elsewhere.example' }, body, 403, 'foreign_origin'],
     [{ ...type, origin: 'null' }, body, 403, 'foreign_origin'],
@@ -132,7 +132,7 @@ test('a change needs the right to it, its own page, JSON, and a body of at most 
   expect((await send('api/dead-letters/discard', { ids })).status).toBe(200)
 })
 
-test('a parser of the app that was there before is no obstacle', async () => {
+test('works behind a body parser of the app', async () => {
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
   const app = express()
   app.use(json())

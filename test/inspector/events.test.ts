@@ -1,4 +1,4 @@
-/** What the inspector shows of events: lists, searches, one event, a message's timeline; masked for whoever may not see it. */
+/** Events in the inspector: lists, searches, one event, a message's timeline; masked without the right to reveal. */
 import type { AuditEntry } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { EventsPage, Store } from 'messaging-webhooks/store'
@@ -40,7 +40,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
     expect(await ids('type=message.failed')).toEqual(['m-2'])
     expect(await ids('type=payment')).toEqual(['payment'])
     expect(await ids('carrier=carrierB')).toEqual(['m-3'])
-    expect(await ids('project=Nobody')).toEqual([])
+    expect(await ids('project=Unknown')).toEqual([])
     expect(await ids('q=m-2')).toEqual(['m-2'])
     expect(await ids(`q=${encodeURIComponent('+4915199999999')}`)).toEqual(['m-2'])
     const [first] = (await list('q=m-1')).items
@@ -131,11 +131,11 @@ test('an event whose message the address names is found by that, in any process'
   expect(await wholeLooks(`${path}?of=m-1&project=Shop`)).toBe(0)
   expect(await wholeLooks(`${path}/raw?of=m-1&project=Shop`)).toBe(0)
   expect(await wholeLooks(`api/events/${payed?.id ?? ''}`)).toBe(0)
-  // An address that somebody has shortened, or that names another.
+  // An address that was shortened, or that names another event.
   for (const address of [path, `${path}?of=m-2`]) expect((await get(address)).status).toBe(200)
 })
 
-test('a body is shown exactly, cut at 16 KiB, and downloaded whole by whoever may', async () => {
+test('shows a body exactly, cut at 16 KiB, and lets callers with the right download it whole', async () => {
   const { get, payment } = await inspecting({ store: sqliteStore(ownFile()) })
   const body = `{"id":12345678901234567890,"small":1.50,"e":1e400,"authKey":"${AUTH_KEY}","text":"</script>${'x'.repeat(40_000)}"}`
   await post(payment, body)
@@ -205,7 +205,7 @@ test('a timeline has each report in its order and by arrival, with repetitions, 
     },
     { number: 2, outcome: 'succeeded', handlers: [{ name: 'confirm', outcome: 'succeeded' }] },
   ])
-  expect((await get('api/messages/nobody')).status).toBe(404)
+  expect((await get('api/messages/unknown')).status).toBe(404)
 })
 
 test('of a chat-app message it says how long a missing step was waited for', async () => {

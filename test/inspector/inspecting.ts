@@ -55,7 +55,7 @@ export async function inspecting(options: SomeOptions = {}, given: Partial<Inspe
   return { receiver, look, server, origin, get, send, status: `${origin}/status`, payment: `${origin}/payment` }
 }
 
-/** Whoever asks says what it expects: a wrong shape fails where it is compared. */
+/** The caller names the expected type: a wrong shape fails in its assertions. */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters
 export function as<T>(body: unknown): T {
   return body as T

@@ -1,4 +1,4 @@
-/** What the inspector shows of a message from its send on: what the app told of it, and that no end was reported in time. */
+/** A message in the inspector from its send on: what the app recorded of it, and that no end was reported in time. */
 import { createClient } from 'messaging-webhooks/client'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
@@ -106,7 +106,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
   })
 })
 
-describe.each(onEachStore)('whoever says that nothing came, on %s', (_, make) => {
+describe.each(onEachStore)('a customer reports that nothing arrived, on %s', (_, make) => {
   test('finds what was sent to their number, however they write it, and what came of each', async () => {
     const { receiver, status, list } = await inspectingSends({ store: make() })
     const handed: string[] = []
@@ -199,10 +199,10 @@ test('a message that was sent again says so, and its repetition of which it is o
   })
 })
 
-test('a send of which nobody knows names whom it was to, and nothing that the app wrote without `reveal`', async () => {
+test('a send with an unknown outcome names its recipient, and without `reveal` nothing that the app wrote', async () => {
   const { receiver, list, get } = await inspectingSends({ retry: { attempts: 1 } })
   receiver.on('send.unknown', ({ sent }) => {
-    throw new Error(`nobody to call for ${JSON.stringify(sent.meta)}`)
+    throw new Error(`no one to call for ${JSON.stringify(sent.meta)}`)
   })
   await receiver.start()
   const { unknown } = await receiver.intend({ reference: 'parcel 12', to: PHONE, channel: 'sms', meta: META })
@@ -220,7 +220,7 @@ test('a send of which nobody knows names whom it was to, and nothing that the ap
 test('without `reveal`, neither whom it was sent to nor what the app wrote is shown', async () => {
   const { receiver, message, list, get } = await inspectingSends({ retry: { attempts: 1 } })
   receiver.on('send.overdue', ({ sent }) => {
-    throw new Error(`nobody to call for ${JSON.stringify(sent.meta)}`)
+    throw new Error(`no one to call for ${JSON.stringify(sent.meta)}`)
   })
   await receiver.start()
   const messages = [{ messageId: 'm-1', to: PHONE }]

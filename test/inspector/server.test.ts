@@ -11,7 +11,7 @@ import type { Overview, Problem, Session } from '../../src/inspector/shapes.ts'
 
 const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 
-test('there is no inspector without `authorize`, nor of what is no receiver', () => {
+test('requires `authorize` and a receiver', () => {
   const receiver = createReceiver({ credentials, logger: false })
   // @ts-expect-error: it is required
   expect(() => inspector(receiver, {})).toThrow(OptionsError)
@@ -26,8 +26,8 @@ const REFUSING: readonly (readonly [name: string, answer: () => unknown, status:
   ['false', () => false, 403],
   ['nothing', () => undefined, 403],
   ['a list of no right', () => [], 403],
-  ['true, which is no right', () => true, 403],
-  ['a word that is no right', () => ['read', 'admin'], 403],
+  ['true, which is not a right', () => true, 403],
+  ['an unknown right', () => ['read', 'admin'], 403],
   ['a rejection', () => Promise.reject(new Error('password=hunter2')), 500],
   [
     'an error',
@@ -67,7 +67,7 @@ test('each answer, a refusal too, lets a browser run and fetch nothing else, and
     ['', ''],
     ['api/session', ''],
     ['nowhere', ''],
-    ['api/session', 'nobody'],
+    ['api/session', 'nothing'],
   ] as const) {
     const { headers } = (await get(path, may === '' ? {} : { 'x-may': may })).response
     expect(headers.get('content-security-policy')).toBe(
@@ -94,7 +94,7 @@ test('unknown paths are 404, other methods 405 with those there are, and HEAD ha
   expect([head.status, await head.text()]).toEqual([200, ''])
 })
 
-test('run from its sources there is no page, which it says', async () => {
+test('says that it has no page when run from its sources', async () => {
   const { get } = await inspecting()
   const { status, body } = await get('')
   expect([status, as<Problem>(body).error.message]).toEqual([503, expect.stringContaining('npm run build')])
@@ -143,7 +143,7 @@ test('the overview counts what came', async () => {
   expect(body.attention).toEqual([])
 })
 
-test('what needs somebody leads the overview: each cause with its number, since when, and what it is', async () => {
+test('the overview starts with what needs attention: each cause with its count, since when, and its description', async () => {
   const { get, status, payment, receiver } = await inspecting({
     credentials: () => ({ authKey: AUTH_KEY, signingSecret }),
     proof: 'signature',
@@ -184,7 +184,7 @@ test('a plot goes back as far as is asked, and says how long handlers take', asy
 test('no address is redirected before `authorize` has allowed it', async () => {
   const { look } = await inspecting()
   const ask = (may: string) => look.fetch(new Request('http://host.example/look', { headers: { 'x-may': may } }))
-  expect((await ask('nobody')).status).toBe(403)
+  expect((await ask('nothing')).status).toBe(403)
   expect((await ask('read')).status).toBe(302)
 })
 

@@ -6,7 +6,7 @@ import { LIMITS, NOW_MS, report } from './records.ts'
 
 export const LEASE_MS = 1_000
 
-/** Decisions get data that nobody can change. */
+/** Decisions get frozen data. */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)

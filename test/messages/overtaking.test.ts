@@ -29,7 +29,7 @@ function leased(at = 5, nowMs = NOW_MS) {
 }
 
 describe('whether a report waits', () => {
-  test('for a send that was begun before it came, as long as nobody expects its message', () => {
+  test('for a send that was pending before it came, as long as its message is not expected', () => {
     const { one, taken } = leased()
     expect(leasesOvertaking(undefined, one.record ?? fail())).toBe(true)
     const asked = (pendingSinceMs: number | undefined, nowMs = NOW_MS, more = {}): number | undefined =>

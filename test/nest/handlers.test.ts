@@ -21,7 +21,7 @@ async function appWith(providers: readonly Type[], metadata: Parameters<typeof m
   return { app, report: (fields: object) => postUnsigned(url, keyedText(fields)) }
 }
 
-/** Until nothing is left to hand over. */
+/** Runs until nothing is left to dispatch. */
 async function drained(app: App): Promise<void> {
   expect(await app.get<Receiver>(getReceiverToken()).drain()).toBe(true)
 }
@@ -268,7 +268,7 @@ test('what a handler throws, rejects with, or an Observable of it ends with, is 
   expect(codes).toEqual(Array.from({ length: 8 }, () => 'handler_failed'))
 })
 
-test('the app does not start with a handler for a type that does not exist, and is told where it is', async () => {
+test('the app does not start with a handler for an unknown type, and the error names the handler', async () => {
   class Misspelt {
     on(): void {}
   }

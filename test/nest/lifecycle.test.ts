@@ -64,7 +64,7 @@ function rootWith(webhooks: DynamicModule, handlers: Type): Type {
 
 for (const [name, platform] of Object.entries(PLATFORMS))
   describe(`NestJS on ${name}`, () => {
-    test('app.close() waits for what runs, hands over what waits in memory, and only then is the database closed', async () => {
+    test('app.close() waits for running handlers, dispatches what is in memory, and then closes the database', async () => {
       const { Handlers, seen, isBegun, goOn } = waitingHandlers()
       const webhooks = WebhooksModule.forRoot({ ...OPTIONS, concurrency: 1, closeDeadlineMs: 60_000 })
       const app = await createApp(platform(), rootWith(webhooks, Handlers))
@@ -83,7 +83,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       expect(await receiver.stats()).toMatchObject({ store: 'closed' })
     })
 
-    test('what a durable store has is handed over after the next start, once the database is there', async () => {
+    test('dispatches the events of a durable store after the next start, once the database is ready', async () => {
       const folder = ownFolder()
       const options = { ...OPTIONS, quarantine: false, dispatch: true } as const
       const create = (handlers: Type) =>
@@ -110,7 +110,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       await expect.poll(() => seen).toEqual(['kept: database open'])
     })
 
-    test('a handler that does not end is given up at the deadline, and hears of it', async () => {
+    test('abandons a handler at the deadline, and aborts its signal', async () => {
       let begun = (): void => {}
       const isBegun = new Promise<void>((resolve) => (begun = resolve))
       const aborted: boolean[] = []
@@ -275,7 +275,7 @@ test('a platform that is neither Express nor Fastify is refused', async () => {
   await expect(made).rejects.toThrow('the app runs on other')
 })
 
-test('without a server it only hands over', async () => {
+test('without a server it only dispatches', async () => {
   const folder = ownFolder()
   const file = join(folder, 'inbox.db')
   const credentials = { authKey: AUTH_KEY }

@@ -7,18 +7,18 @@ import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
 
 test('what became of each callback, and nothing that names a person', async () => {
-  const heard: CallbackMessage[] = []
+  const received: CallbackMessage[] = []
   // Other receivers of this process publish there, too.
-  const hear = (message: unknown): void => void heard.push(message as CallbackMessage)
-  subscribe(CALLBACK_CHANNEL, hear)
-  onTestFinished(() => void unsubscribe(CALLBACK_CHANNEL, hear))
+  const listener = (message: unknown): void => void received.push(message as CallbackMessage)
+  subscribe(CALLBACK_CHANNEL, listener)
+  onTestFinished(() => void unsubscribe(CALLBACK_CHANNEL, listener))
   const { receiver, url } = await receiving({}, { kind: 'status' })
   const first = callback.smsDelivery({ messageId: 'm1' })
   await post(url, first)
   await post(url, first)
   await post(url, '{}', { headers: { 'x-service-signature': 'wrong' } })
   await post(url, { anything: 1 })
-  const ours = heard.filter((message) => message.receiver === receiver).map(({ receiver: _, ...rest }) => rest)
+  const ours = received.filter((message) => message.receiver === receiver).map(({ receiver: _, ...rest }) => rest)
   const [{ eventId } = {}] = ours
   expect(eventId).toMatch(/^[\w-]+$/)
   expect(ours).toEqual([
@@ -84,7 +84,7 @@ test('each attempt is traced: its handlers run within, and its end tells what ca
 
 test('a subscriber that throws harms no callback and no handler', async () => {
   const uncaught: unknown[] = []
-  // Node throws it again on the next turn, as of any subscriber; here the test hears of it.
+  // Node rethrows a subscriber's error on the next turn; here the test receives it.
   const listeners = process.rawListeners('uncaughtException')
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', (error) => uncaught.push(error))
@@ -119,8 +119,8 @@ test('a follower may have the handlers called in a context of its own; whatever 
     seen.push(held.getStore())
   })
   let within: AttemptMessage['within']
-  const set = (told: unknown): void => {
-    const message = told as AttemptMessage
+  const set = (value: unknown): void => {
+    const message = value as AttemptMessage
     if (message.receiver === receiver && within !== undefined) message.within = within
   }
   const traced = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)

@@ -28,7 +28,7 @@ onSmallDisk('a spool on a full disk is not ready, and is ready again when there 
   expect(status).toBe(503)
   await expect.poll(ready).toBe('false spool_failing store_away')
   makeRoom()
-  // Nobody need send anything for it to be found.
+  // The check finds it without any callback.
   await expect.poll(ready, { timeout: 10_000 }).toBe('true store_away')
   expect((await post(url, callback.smsDelivery())).status).toBe(204)
 })

@@ -14,8 +14,8 @@ import { ownFolder } from '../support/own-folder.ts'
 const STORE_TIMEOUT_MS = 3_000
 
 /** A callback that is proved. */
-/** What is told apart here, in a line. */
-function told({ live, ready, working, reasons }: ReceiverHealth): string {
+/** The health fields that these tests compare, in one line. */
+function summary({ live, ready, working, reasons }: ReceiverHealth): string {
   const sides = Object.entries({ live, ready, working }).map(([side, is]) => `${side}: ${String(is)}`)
   return [...sides, ...reasons.map(({ code }) => code)].join(', ')
 }
@@ -27,7 +27,7 @@ async function withStore(options: SomeOptions = {}) {
   async function health(): Promise<string> {
     const asked = serving.receiver.health()
     await letTimePass(clock, asked)
-    return told(await asked)
+    return summary(await asked)
   }
   return { ...serving, store, clock, health }
 }
@@ -71,7 +71,7 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
     expect((await posted).status).toBe(204)
     const askedMs = clock.now()
     expect(await health()).toMatch(/^live: true, ready: true, working: (false|undefined), store_away/)
-    // The spool answers for it, and nobody waits for a store that hangs.
+    // The spool accepts them, and no caller waits for a store that hangs.
     expect(clock.now() - askedMs).toBeLessThan(STORE_TIMEOUT_MS)
     store.fault = 'none'
     await expect.poll(() => clock.advance(1_000).then(health), { timeout: 10_000, interval: 1 }).toBe(WELL)
@@ -115,17 +115,17 @@ test('as it closes it is ready no more; once it is closed nothing is as it shoul
   await post(url, callback.smsDelivery())
   await expect.poll(async () => (await receiver.stats()).running).toBe(1)
   const closed = receiver.close()
-  expect(told(await receiver.health())).toBe('live: true, ready: false, working: true, closing')
+  expect(summary(await receiver.health())).toBe('live: true, ready: false, working: true, closing')
   finish()
   await letTimePass(clock, closed)
-  expect(told(await receiver.health())).toBe('live: false, ready: false, working: false, closed')
+  expect(summary(await receiver.health())).toBe('live: false, ready: false, working: false, closed')
 })
 
 test('an event that has waited for more than a minute, for every slot is taken', async () => {
   const { receiver, url, clock, health } = await withStore({ concurrency: 1, handlerTimeoutMs: 600_000 })
   const waiting: (() => void)[] = []
   receiver.onAny(() => new Promise<void>((resolve) => void waiting.push(resolve)))
-  // The first look finds nothing, so that what comes is run as it is taken until there is no room.
+  // The first claim finds nothing, so events run as they are accepted until there is no capacity.
   await receiver.start()
   await expect.poll(health).toBe(WELL)
   for (let count = 0; count < 6; count += 1) await post(url, callback.smsDelivery())
@@ -147,21 +147,21 @@ test('a claim loop that does not turn: the clock runs nothing that it is given',
   const clock = { ...real, soon: (work: () => void) => (isBroken ? undefined : real.soon(work)) }
   const { receiver, url } = await receiving({ clock, spool: false, concurrency: 1, storeTimeoutMs: STORE_TIMEOUT_MS })
   await receiver.start()
-  await expect.poll(async () => told(await receiver.health())).toBe(WELL)
+  await expect.poll(async () => summary(await receiver.health())).toBe(WELL)
   isBroken = true
   await post(url, callback.smsDelivery())
   await post(url, callback.smsDelivery())
   await real.advance(1_000)
-  expect(told(await receiver.health())).toBe(WELL)
+  expect(summary(await receiver.health())).toBe(WELL)
   await real.advance(STORE_TIMEOUT_MS + 10_001)
-  expect(told(await receiver.health())).toBe('live: true, ready: true, working: false, claims_stuck')
+  expect(summary(await receiver.health())).toBe('live: true, ready: true, working: false, claims_stuck')
   isBroken = false
 })
 
 test('where another receiver runs the handlers, this one says that it does not know how that goes', async () => {
   const { receiver } = await receiving({ store: await lastingStore(), spool: false, dispatch: false })
   await receiver.start()
-  expect(told(await receiver.health())).toBe('live: true, ready: true, working: undefined, not_dispatching')
+  expect(summary(await receiver.health())).toBe('live: true, ready: true, working: undefined, not_dispatching')
 })
 
 async function probed(receiver: Receiver) {

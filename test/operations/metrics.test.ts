@@ -118,7 +118,7 @@ test('attempts by outcome, and from the arrival to the end, from the first readi
   const attempts = 'messaging_webhooks_attempt_duration_seconds_'
   receiver.on('message.failed', () => Promise.reject(new Error('no')))
   receiver.on('message.delivered', () => new Promise<void>((resolve) => void clock.setTimer(resolve, 2_000)))
-  // It is told of as it is given up, and not again when it ends.
+  // It is counted when it is abandoned, and not again when it ends.
   receiver.on('message.sent', () => new Promise<void>((resolve) => void clock.setTimer(resolve, 55_000)))
   async function drained(): Promise<void> {
     const drain = receiver.drain({ deadlineMs: 60_000 })

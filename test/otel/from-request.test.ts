@@ -24,7 +24,7 @@ test('the span of an attempt is linked to that of its request, and a handler’s
   const [request] = named(spans, 'POST')
   const [attempt] = named(spans, 'process message.delivered')
   const [inHandler] = named(spans, 'look up')
-  // The request's own parent is whoever sent it; what is kept is the request.
+  // The request's own parent is its sender; the link keeps the request.
   expect(request?.parentSpanId).toBe('b7ad6b7169203331')
   expect(attempt?.links).toEqual([[request?.traceId, request?.spanId, 'vendor=value']])
   expect(attempt?.parentSpanId).toBeUndefined()

@@ -74,7 +74,7 @@ test('stopped, nothing is counted, and the receiver is asked no more', async () 
   release()
   await receiver.drain()
   await bring(callback.smsDelivery())
-  // The SDK repeats what it heard last.
+  // The SDK repeats the last value it received.
   expect(await sdk.points('messaging_webhooks.running')).toEqual([[{}, 1]])
   expect((await sdk.points('messaging_webhooks.callbacks')).map(([, value]) => value)).toEqual([1])
 })

@@ -152,7 +152,7 @@ test('tracestate is kept, and other bits of the flags', async () => {
   await receiver.start()
 })
 
-test('without a request that is traced there is no link; with `traceContext` left out neither', async () => {
+test('adds no link without a traced request or without `traceContext`', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk, { traceContext: undefined })
   await bring(callback.smsDelivery())
@@ -229,10 +229,10 @@ test('without an SDK all goes as it would, and nothing is kept', async () => {
   stop()
 })
 
-test('an option that is no provider is refused', () => {
+test('refuses an option that is not a provider', () => {
   // @ts-expect-error: JavaScript has no types.
   expect(() => openTelemetry({ tracerProvider: {} })).toThrow(/tracerProvider.*expected a provider of OpenTelemetry/)
-  // @ts-expect-error: a name that is none.
+  // @ts-expect-error: an unknown name.
   expect(() => openTelemetry({ meter: {} })).toThrow(/meterProvider/)
 })
 
@@ -245,7 +245,7 @@ test('an SDK that throws wherever it is called keeps nothing from its handler', 
   const sdk = withSdk()
   const { receiver, bring } = observed({
     ...sdk,
-    // @ts-expect-error: it is no provider.
+    // @ts-expect-error: it is not a provider.
     tracerProvider: { getTracer: () => throwing },
   })
   let handled = 0

@@ -61,7 +61,7 @@ test(
     expect(existsSync(at('dist/two.js'))).toBe(false)
     // Each alone is reason enough to build.
     for (const change of [
-      () => write('dist/one.js', 'export const one = "spoilt"\n'),
+      () => write('dist/one.js', 'export const one = "stale"\n'),
       () => rmSync(at('dist/one.d.ts')),
       () => write('dist/three.js', ''),
     ]) {

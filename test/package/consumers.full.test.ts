@@ -134,7 +134,7 @@ await deliver(() => {}, {}).catch((error) => console.log(error.code, error.messa
     expect(await mustRun(node, ['--input-type=module', '-e', program], folder)).toBe('peer_missing true\n')
 })
 
-test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s is told to install it, on Node 22.13 too', async (file) => {
+test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s says to install it, on Node 22.13 too', async (file) => {
   for (const node of [process.execPath, oldestNode])
     expect(await mustRun(node, [file], project.folder)).toBe('postgres peer_missing npm install pg\n')
 })

@@ -10,6 +10,6 @@ test('the lock file pins every package by its content, wherever it comes from', 
   const entries = Object.entries(packages).filter(([path]) => path !== '')
   expect(entries.length).toBeGreaterThan(100)
   expect(entries.filter(([, { integrity }]) => integrity === undefined)).toEqual([])
-  // An address would send everybody to the registry of whoever wrote the file.
+  // A resolved address would send every install to the registry of the file's author.
   expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
 })

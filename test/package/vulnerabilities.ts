@@ -14,7 +14,7 @@ interface Vulnerability {
   readonly of: string
 }
 
-/** Throws where the registry could not be asked: what nobody has looked at is not known to be well. */
+/** Throws when the registry cannot be reached: an unchecked dependency is not known to be safe. */
 export async function readKnown(): Promise<readonly Vulnerability[]> {
   // It ends with 1 where it knows of any.
   const { stdout, stderr } = await runProgram('npm', ['audit', '--json', '--omit', 'dev'])

@@ -47,11 +47,11 @@ const REFUSED: Calls = [
     ['payment', { proof: SECRET }],
     'middleware: proof is a string; expected one of either, signature, authKey, both',
   ],
-  ['options of a mount that are none', (it) => it.middleware, ['payment', 'signature'], 'such as { proof }'],
+  ['invalid options of a mount', (it) => it.middleware, ['payment', 'signature'], 'such as { proof }'],
   ['no options at all', (it) => it.middleware, ['payment', null], 'middleware: options is null'],
   ['a kind in the plural', (it) => it.middleware, ['statuses'], 'Got "statuses". Did you mean "status"?'],
   ['a kind of nothing', (it) => it.middleware, [''], 'Valid: status, received, payment, subscription'],
-  ['a kind that is no text', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
+  ['a kind that is not a string', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
   [
     'a misspelt project',
     (it) => it.messageState,
@@ -73,7 +73,7 @@ const REFUSED: Calls = [
     'Invalid option for deadLetters.replay: forced. Did you mean force?',
   ],
   [
-    'a force that is no yes',
+    'a force that is not a boolean',
     (it) => it.deadLetters.replay,
     ['id', { force: 'no' }],
     'force is a string; expected true or false',
@@ -85,7 +85,7 @@ const REFUSED: Calls = [
     'Invalid option for drain: deadline. Did you mean deadlineMs?',
   ],
   [
-    'a deadline that is no number',
+    'a deadline that is not a number',
     (it) => it.drain,
     [{ deadlineMs: Number.NaN }],
     'drain: deadlineMs is NaN; expected a number of milliseconds from 0',
@@ -107,7 +107,7 @@ const REFUSED: Calls = [
   ['one misspelt signal of two', (it) => it.closeOnSignal, [['SIGINT', 'SIGTREM']], 'Did you mean "SIGTERM"?'],
   ['no signal', (it) => it.closeOnSignal, [[]], 'closeOnSignal: no signal is given'],
   [
-    'a signal that nobody hears',
+    'a signal that cannot be handled',
     (it) => it.closeOnSignal,
     ['SIGKILL'],
     'closeOnSignal: a process cannot handle SIGKILL',
@@ -126,7 +126,7 @@ const REFUSED: Calls = [
     'Invalid option for closeOnSignal: idle. Did you mean idleMs?',
   ],
   [
-    'times that are none',
+    'invalid times',
     (it) => it.closeOnSignal,
     ['SIGTERM', [], { listenMs: -1 }],
     'closeOnSignal: listenMs is -1; expected a number of milliseconds',

@@ -64,7 +64,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
     ['bodyTimeoutMs is -1', 'expected a number of milliseconds from 1 to 2,147,483,647'],
   ],
   [
-    'a number that is none',
+    'an invalid number',
     { credentials, storeTimeoutMs: NaN },
     ['storeTimeoutMs is NaN', 'expected a number of milliseconds'],
   ],

@@ -9,16 +9,16 @@ afterEach(() => void vi.restoreAllMocks())
 
 const refusedOnce = async (url: string): Promise<number> => (await fetch(url, { method: 'POST', body: '{}' })).status
 
-test('handlers of onError hear of everything until they are taken off', async () => {
+test('handlers of onError receive every error until they are removed', async () => {
   const { receiver, url } = await receiving()
-  const heard: unknown[] = []
-  const off = receiver.onError((error) => void heard.push(error))
+  const received: unknown[] = []
+  const off = receiver.onError((error) => void received.push(error))
   expect(await refusedOnce(url)).toBe(401)
   off()
   expect(await refusedOnce(url)).toBe(401)
-  expect(heard).toHaveLength(1)
-  expect(heard[0]).toBeInstanceOf(RefusedError)
-  expect(heard[0]).toBeInstanceOf(MessagingWebhooksError)
+  expect(received).toHaveLength(1)
+  expect(received[0]).toBeInstanceOf(RefusedError)
+  expect(received[0]).toBeInstanceOf(MessagingWebhooksError)
   expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 2 })
 })
 

@@ -1,4 +1,4 @@
-/** What `receiver.expect` was told comes with the reports, and what is not reported is noticed. */
+/** `receiver.expect`: its data comes with the reports, and messages without a report become overdue. */
 import { inspect } from 'node:util'
 import { memoryStore, OptionsError, type OverdueEvent, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
@@ -71,7 +71,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(again.every((event) => 'sent' in event)).toBe(true)
   })
 
-  test('what has no end in time is told once, and what is reported later says so', async () => {
+  test('reports a message without an end once, and marks later reports as overdue', async () => {
     const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
     const reports: string[] = []
     receiver.on('message.*', ({ type }) => void reports.push(type))
@@ -286,7 +286,7 @@ test('where there is one project with a name, what is overdue names it as report
   expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
 })
 
-test('what is overdue while a store in memory is full is told once there is room', async () => {
+test('reports what is overdue while a store in memory is full once there is capacity', async () => {
   const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
   let letGo = (): void => {}
   const held = new Promise<void>((resolve) => (letGo = resolve))

@@ -1,4 +1,4 @@
-/** A receiver on a clock that stands still, and all that it hands over. */
+/** A receiver on a clock that stands still, and everything it dispatches. */
 import type { WebhookEvent } from 'messaging-webhooks'
 import { expect } from 'vitest'
 import { fakeClock, isFakeClock } from '../support/fake-clock.ts'

@@ -63,7 +63,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect((await receiver.intendEach([A, B, C], how)).to).toEqual([B])
   })
 
-  test('what surely was not sent may be sent, and of what may have been sent each number is told', async () => {
+  test('allows a send that surely was not made, and names each number that may have been sent to', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     const first = await receiver.intendEach([A, B], { reference: 'spring' })
     await first.notSent()
@@ -77,7 +77,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([])
   })
 
-  test('an answer that names nobody is as if nothing was sent', async () => {
+  test('treats an answer without recipients as if nothing was sent', async () => {
     const { receiver } = await expecting({ store: makeStore() })
     const { sent } = await receiver.intendEach([A, B], { reference: 'spring' })
     await sent({ messages: [], recipients: [] })
@@ -97,7 +97,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   })
 })
 
-test('what is kept of a send that has ended names nobody', async () => {
+test('the record of an ended send names no recipient', async () => {
   const { receiver, events } = await expecting()
   const { sent } = await receiver.intendEach([A], { reference: 'spring', meta: { name: 'Ann' } })
   await sent({ messages: [{ messageId: 'a' }], recipients: [{ code: 11, messageId: 'a' }] })

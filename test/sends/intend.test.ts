@@ -1,4 +1,4 @@
-/** A send is written down before it is made: what came of it is known, or that nobody knows. */
+/** A send is recorded before it is made: its outcome is known, or reported as unknown. */
 import type { Store, UnknownSendEvent, WebhookEvent } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { memoryStore } from 'messaging-webhooks'
@@ -135,7 +135,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(await receiver.account(everything)).toMatchObject({ ...account, waiting: 0, overdue: 1 })
   })
 
-  test('a send without an answer is told once, and its late answer counts', async () => {
+  test('reports a send without an answer once, and accepts its late answer', async () => {
     const { receiver, clock, events, pass } = await expecting({ store: makeStore() })
     const ofAll: string[] = []
     receiver.on('message.*', ({ type }) => void ofAll.push(type))
@@ -169,7 +169,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(ofAll).toEqual([])
   })
 
-  test('what is known to be unknown is told at once, is a dead letter, and replayed', async () => {
+  test('reports an unknown send at once, moves it to the dead letters, and replays it', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore(), retry: { attempts: 1 } })
     const takeOff = receiver.on('send.unknown', () => {
       throw new Error('not today')
@@ -208,7 +208,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(new Set(unknownIn(events).map(({ id }) => id)).size).toBe(2)
   })
 
-  test('an answer that names nobody is none, and one without an id says nothing', async () => {
+  test('ignores an answer without recipients, and one without an id', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     const empty = await receiver.intend({ reference: 'empty' })
     expect(await empty.sent({ messages: [], recipients: [] })).toEqual({ expected: 0, known: 0 })
@@ -219,7 +219,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(unknownIn(events)).toMatchObject([{ reference: 'nameless' }])
   })
 
-  test('where an answer was written down and its end was not, somebody does that later', async () => {
+  test('a later process ends a send whose answer was recorded but whose end was not', async () => {
     const store = failing(makeStore(), 'awaitNoMore', 1, 1)
     const { receiver, events, pass } = await expecting({ store })
     const { sent } = await receiver.intend({ recipients: 2, withinMs: HOUR_MS })
@@ -232,7 +232,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(await receiver.account(everything)).toMatchObject({ sent: 2, overdue: 2, unknown: 0 })
   })
 
-  test('a message and its repetition are one at each moment, also where somebody ends the send later', async () => {
+  test('a message and its repetition are the same event at each step, also when the send ends later', async () => {
     const store = failing(makeStore(), 'awaitNoMore', 1, 1)
     const { receiver, url, clock, events, pass } = await expecting({ store })
     await receiver.expect({ messages: [{ messageId: 'm' }] }, { withinMs: HOUR_MS })
@@ -287,7 +287,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await pass(300_000)
     await pass(HOUR_MS, () => events.length === 1)
     expect(events).toMatchObject([{ type: 'send.overdue', sent: { messageId: 'm', meta: 'mine', reference } }])
-    // Of one that nobody began there is nothing to end.
+    // A send that was never started has nothing to end.
     const alone = { reference: 'of no send', messages: [{ messageId: 'n' }] }
     expect(await receiver.expect(alone)).toEqual({ expected: 1, known: 0 })
   })

@@ -110,7 +110,7 @@ test.each([
 test.each([
   ['throws', () => expect.fail('mine')],
   ['rejects', () => Promise.reject(new Error('mine'))],
-])('what a listener %s is told to whoever delivers', async (_, listener) => {
+])('reports what a listener %s to the caller of deliver', async (_, listener) => {
   await expect(deliver(listener, callback.smsDelivery())).rejects.toThrow('mine')
 })
 

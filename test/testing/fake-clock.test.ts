@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const signingSecret = 'secret-of-the-tests'
 
-test('it starts where it is told, and moves as far as it is told', async () => {
+test('starts at the given time, and advances by the given amount', async () => {
   const clock = fakeClock(new Date('2026-01-01T00:00:00Z'))
   expect(clock.now()).toBe(Date.UTC(2026, 0, 1))
   await clock.advance(1_500)

@@ -121,7 +121,7 @@ test('unknown fields pass, and undefined ones are omitted', () => {
 })
 
 describe('the kit’s server causes no warning of the receiver', () => {
-  function heard() {
+  function logging() {
     const lines: string[] = []
     const log = (fields: object): void => void lines.push('code' in fields ? String(fields.code) : '')
     const logger = { debug: log, info: log, warn: log, error: log }
@@ -135,7 +135,7 @@ describe('the kit’s server causes no warning of the receiver', () => {
     ['an Express app', (listener: ReturnType<typeof app>) => express().use(listener)],
     ['a server that does not listen', (listener: ReturnType<typeof app>) => createHttpServer(listener)],
   ])('opened for %s', async (_what, appOf) => {
-    const { lines, receiver } = heard()
+    const { lines, receiver } = logging()
     const it = appOf(receiver.middleware('status'))
     const answers = await Promise.all([1, 2, 3].map(() => deliver(it, body(), { signingSecret })))
     expect(answers.map(({ status }) => status)).toEqual([204, 204, 204])
@@ -144,7 +144,7 @@ describe('the kit’s server causes no warning of the receiver', () => {
   })
 
   test('a user’s server keeps its setting, which causes the warning later', async () => {
-    const { lines, receiver } = heard()
+    const { lines, receiver } = logging()
     const server = createHttpServer(receiver.middleware('status'))
     const { keepAliveTimeout } = server
     await Promise.all([1, 2, 3].map(() => deliver(server, body(), { signingSecret })))

@@ -91,7 +91,7 @@ describe('what does not come', () => {
     })
   })
 
-  test('is told apart from what came instead, of this receiver alone', async () => {
+  test('lists what came instead, for this receiver alone', async () => {
     await post('status', callback.smsDelivery({ messageId: 'm-2' }))
     await post('payment', callback.payment({ amount: 5 }))
     await waitFor(receiver, 'payment', undefined, ENOUGH)

@@ -1,4 +1,4 @@
-/** The types of the client: what may be sent, and how an answer and an error are told apart. */
+/** The types of the client: what may be sent, and how answers and errors narrow. */
 import { createReceiver, MessagingWebhooksError, type ErrorCode, type StatusCode } from 'messaging-webhooks'
 import {
   createClient,
@@ -16,7 +16,7 @@ import { z } from 'zod'
 
 const client = createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: async () => 'key' })
 
-test('a recipient is told apart by its outcome', () => {
+test('a recipient narrows by its outcome', () => {
   function read(recipient: Recipient): void {
     if (recipient.outcome === 'accepted') expectTypeOf(recipient.code).toEqualTypeOf<11 | 13 | 14>()
     else if (recipient.outcome === 'refused') expectTypeOf(recipient.code).toEqualTypeOf<12 | 22 | 23>()
@@ -77,7 +77,7 @@ test('what cannot be sent does not compile', () => {
     client.otp({ to: '999100000000', message: '4711', type: 'bulk' }),
     // @ts-expect-error Airtime has a channel of its own.
     client.airtime({ to: '999100000000', channel: 'sms' }),
-    // @ts-expect-error A client is no receiver.
+    // @ts-expect-error A client is not a receiver.
     createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: 'key', receiver: client }),
     // @ts-expect-error A form that there is not.
     client.send({ to: '999100000000', message: 'Hello' }, { via: 'xml' }),

@@ -30,7 +30,7 @@ test('a trigger that does not exist does not compile', () => {
   emulator.configure({ apiKey: 'k' })
 })
 
-test('an activity is told by its type', () => {
+test('an activity narrows by its type', () => {
   createEmulator().onActivity((activity) => {
     if (activity.type === 'send') expectTypeOf(activity.send.httpStatus).toBeNumber()
     else expectTypeOf(activity.delivery).toEqualTypeOf<Delivery>()

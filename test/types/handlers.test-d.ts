@@ -171,7 +171,7 @@ test('a misspelt event type does not compile', () => {
     receiver.on(['message.sent', 'message.raed'], () => {})
     // @ts-expect-error -- a handler is needed
     receiver.on('message.sent')
-    // @ts-expect-error -- a failed message is no delivered one
+    // @ts-expect-error -- a failed message is not a delivered one
     receiver.on('message.failed', (_event: DeliveredEvent) => {})
   }).toBeFunction()
 })

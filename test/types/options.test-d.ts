@@ -19,7 +19,7 @@ import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
-/** As somebody subscribed would get it. */
+/** An event as a subscribed handler gets it. */
 declare function publishedBy<S extends CallbackSchemas>(receiver: Receiver<S>, schemas: S): DispatchMessage<S>
 
 const credentials = { authKey: 'key', signingSecret: 'secret' }
@@ -150,7 +150,7 @@ test('misspelt options and kinds do not compile', () => {
     receiver.middleware('statuses')
     // @ts-expect-error -- no such policy
     receiver.middleware('payment', { proof: 'signatures' })
-    // @ts-expect-error -- `policy` is no option of a mount
+    // @ts-expect-error -- `policy` is not an option of a mount
     receiver.middleware('payment', { policy: 'both' })
   }).toBeFunction()
 })
@@ -208,7 +208,7 @@ test('what is asked of a receiver is typed', () => {
   expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
 })
 
-test('the state of a message, and each of its reports, is told by its type', async () => {
+test('the state of a message, and each of its reports, narrows by its type', async () => {
   const state = await createReceiver({ credentials }).messageState('m-1')
   if (state === undefined) return
   for (const each of [state, ...state.reports]) {
@@ -238,7 +238,7 @@ test('closeOnSignal takes a signal or several, and whatever listens', () => {
     receiver.closeOnSignal('SIGTREM')
     // @ts-expect-error -- not deadline
     receiver.closeOnSignal('SIGTERM', server, { deadline: 1 })
-    // @ts-expect-error -- a receiver is no server
+    // @ts-expect-error -- a receiver is not a server
     receiver.closeOnSignal('SIGTERM', receiver)
   }).toBeFunction()
 })

@@ -1,4 +1,4 @@
-/** The files of vectors are what the published schema says, and it refuses what is none. */
+/** The vector files match the published schema, and the schema refuses invalid ones. */
 import { readFileSync } from 'node:fs'
 import { vectors } from 'messaging-webhooks/vectors'
 import { describe, expect, test } from 'vitest'
@@ -47,7 +47,7 @@ const wrong: readonly (readonly [name: string, family: string, vector: object])[
   ['a verdict without a reason', 'proof', { ...proof, expected: { verdict: 'refused' } }],
   ['a reason that does not exist', 'proof', { ...proof, expected: { verdict: 'refused', reason: 'because' } }],
   ['a header without a value', 'proof', { ...proof, headers: [['X-Service-Signature']] }],
-  ['a body that is no base64', 'proof', { ...proof, bodyBase64: '{}' }],
+  ['a body that is not base64', 'proof', { ...proof, bodyBase64: '{}' }],
   ['an arrival before the first', 'sequences', { ...sequence, expected: { handed: [{ arrival: -1 }], states: [] } }],
   ['a vector of another family', 'signature', { ...proof }],
 ]

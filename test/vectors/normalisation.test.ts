@@ -15,7 +15,7 @@ test('a wrong vector fails', async () => {
   if (vector === undefined) throw new Error('There is no vector.')
   const event = seen(await eventOf(vector))
   expect(event).not.toEqual({ ...vector.expected, carrier: 'carrierB' })
-  expect(event).not.toEqual({ ...vector.expected, recipient: 'somebody' })
+  expect(event).not.toEqual({ ...vector.expected, recipient: 'someone' })
   const { messageId: _, ...without } = vector.expected
   expect(event).not.toEqual(without)
 })
@@ -27,7 +27,7 @@ async function eventOf(vector: NormalisationVector): Promise<WebhookEvent> {
   await receiver.drain()
   expect(handed).toHaveLength(1)
   const [event] = handed
-  if (event === undefined) throw new Error('Nothing was handed over.')
+  if (event === undefined) throw new Error('Nothing was dispatched.')
   return event
 }
 

@@ -47,7 +47,7 @@ async function verdictOf({ clock, policy, pairs, headers, bodyBase64 }: ProofVec
   return { verdict: 'accepted', proof, project, ...(code === undefined ? {} : { reported: code }) }
 }
 
-/** As options: pairs of projects, or of one project that nobody names. */
+/** As options: pairs of projects, or of one unnamed project. */
 function credentialsOf(pairs: ProofVector['pairs']) {
   const projects: Record<string, CredentialPair[]> = {}
   const credentials: CredentialPair[] = []

@@ -1,4 +1,4 @@
-/** What is handed over when, and how a message ends: every sequence played against a receiver whose clock stands still. */
+/** Dispatch times and final states: plays every sequence against a receiver whose clock stands still. */
 import type { ReportEvent, ReportState, WebhookEvent } from 'messaging-webhooks'
 import { fakeClock } from 'messaging-webhooks/testing'
 import { vectors, type SequencesVector } from 'messaging-webhooks/vectors'
@@ -81,7 +81,7 @@ function inTime(actual: Expected['handed'], expected: Expected['handed']): Expec
   })
 }
 
-/** Where several reports may be the newest, nobody says in which order they are: the one that came out is taken. */
+/** Where several reports may be the newest, their order is not specified: any of them is accepted. */
 function likeThese(expected: Expected['states'], actual: Expected['states']): Expected['states'] {
   return expected.map((state, index) => {
     const { newest = [], finals = [] } = actual[index] ?? {}
@@ -93,7 +93,7 @@ function likeThese(expected: Expected['states'], actual: Expected['states']): Ex
 
 function reportOf(event: WebhookEvent): ReportEvent {
   if (event.type === 'late') return event.report
-  if (!('shape' in event)) throw new Error(`${event.type} is no report.`)
+  if (!('shape' in event)) throw new Error(`${event.type} is not a report.`)
   return event
 }
 

@@ -37,7 +37,7 @@ describe('a credentials function', () => {
   })
 
   test.each(['a\0b', '\0', '\ud800', 'x\udc00y', '\udc00\ud800'])(
-    'is not asked for %j, and what makes it fail by itself is no outage',
+    'is not called for %j, and its own failure does not count as an outage',
     async (project) => {
       const asked: unknown[] = []
       const { url, errors, receiver } = await receiving({

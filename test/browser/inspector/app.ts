@@ -60,7 +60,7 @@ export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'p
     usePair(next: Partial<typeof PAIR>) {
       pair = { ...PAIR, ...next }
     },
-    /** Whoever asks for the page, or for anything of it, is cut off. */
+    /** Cuts off every request for the page or its assets. */
     cutOff(next: boolean) {
       isOffline = next
       if (next) server.closeAllConnections()

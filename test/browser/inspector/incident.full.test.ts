@@ -73,10 +73,10 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
 
   test('a handler that fails for one customer: the cause leads to the events, and all of them run again', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()), retry: { attempts: 1 } })
-    let isMended = false
+    let isFixed = false
     let handled = 0
     app.receiver.on('message.*', function tellCustomer({ messageId }) {
-      if (messageId.endsWith('7') && !isMended) throw new TypeError(`no page for customer of ${messageId}`)
+      if (messageId.endsWith('7') && !isFixed) throw new TypeError(`no page for customer of ${messageId}`)
       handled += 1
     })
     for (let at = 0; at < 200; at += 1) await app.reportSms(`sms-${at}`, 'success')
@@ -93,7 +93,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await click(page.locator('tbody').getByRole('link', { name: 'message.delivered' }).first())
     await page.getByText('tellCustomer', { exact: true }).waitFor()
     await page.getByText('Fix this error; the log has the stack.').waitFor()
-    isMended = true
+    isFixed = true
     await click(button('Replay message.delivered of sms-197'))
     await answer(/Replay message\.delivered of sms-197\?.*Replay as if on time/, 'Replay')
     await page.getByRole('main').getByText('Will run again: 1 event.').waitFor()
@@ -162,10 +162,10 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
 
   test('selected dead letters are replayed as if on time, or discarded; a search result is, too; the quarantine is cleared', async () => {
     const app = await inspectedApp({ retry: { attempts: 1 } })
-    let isMended = false
+    let isFixed = false
     const handled: string[] = []
     app.receiver.on('message.*', ({ messageId, type }) => {
-      if (!isMended) throw new Error('not yet')
+      if (!isFixed) throw new Error('not yet')
       handled.push(`${messageId} ${type}`)
     })
     for (const messageId of ['sms-1', 'sms-2', 'sms-3', 'sms-4', 'sms-5']) await app.reportSms(messageId, 'success')
@@ -179,7 +179,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await expect.poll(() => page.locator('tbody tr').count()).toBe(5)
     for (const messageId of ['sms-1', 'sms-2'])
       await page.getByRole('checkbox', { name: `Select message.delivered of ${messageId}` }).check()
-    isMended = true
+    isFixed = true
     await click(button('Replay those selected'))
     await page.getByRole('checkbox', { name: 'Replay as if on time' }).check()
     await answer(/Replay 2 dead letters\?/, 'Replay')
@@ -213,9 +213,9 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
 
   test('all that match are replayed, beyond what one page lists', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()), retry: { attempts: 1 } })
-    let isMended = false
+    let isFixed = false
     app.receiver.on('message.*', () => {
-      if (!isMended) throw new Error('not yet')
+      if (!isFixed) throw new Error('not yet')
     })
     for (let at = 0; at < 120; at += 1) await app.reportSms(`sms-${at}`, 'success')
     await app.receiver.drain()
@@ -227,7 +227,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await page.getByRole('link', { name: 'Older »' }).click()
     await page.getByRole('link', { name: '« Newest' }).click()
     await page.getByRole('checkbox', { name: 'All on this page' }).check()
-    isMended = true
+    isFixed = true
     await click(button('Replay all that match'))
     await answer(/Replay 120 dead letters\?/, 'Replay')
     await page.getByRole('main').getByText('Will run again: 120 events.').waitFor()

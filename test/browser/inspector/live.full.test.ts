@@ -1,4 +1,4 @@
-/** The page shows what changed within seconds, says so where nobody answers, and is quiet while hidden. */
+/** The page shows changes within seconds, says when the server does not answer, and sends nothing while hidden. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
@@ -17,7 +17,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
 
   const connection = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).waitFor()
 
-  /** Browsers without a window show every page, so the page is told. */
+  /** Headless browsers report every page as visible, so the test sets its visibility. */
   function hide(page: Page, isHidden: boolean): Promise<unknown> {
     return page.evaluate(`
       Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })

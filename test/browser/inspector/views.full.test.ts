@@ -135,10 +135,10 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(await rows.filter({ hasText: 'sms-3' }).textContent()).toContain('Awaited')
     await page.getByRole('link', { name: 'sms-3' }).click()
     await page.getByRole('heading', { name: 'Message sms-3' }).waitFor()
-    await page.getByRole('searchbox').fill('nobody-has-this')
+    await page.getByRole('searchbox').fill('unknown-message')
     await page.keyboard.press('Enter')
-    await page.getByText('Nothing is known of “nobody-has-this”.').waitFor()
-    // A link that somebody was sent.
+    await page.getByText('Nothing is known of “unknown-message”.').waitFor()
+    // A shared link.
     const other = await openPage(browser, app.origin)
     await other.page.goto(`${app.url}#/events?type=received`)
     await expect.poll(() => other.page.locator('tbody tr').count()).toBe(1)
@@ -200,7 +200,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.getByText('Numbers and bodies are masked').waitFor()
     const masked = (await page.locator('body').textContent()) ?? ''
     for (const text of [RECIPIENT, '4711']) expect(masked).not.toContain(text)
-    // Its report came, so nobody has to look for it.
+    // Its report came, so it needs no attention.
     await other.page.getByText('Nothing needs attention.').waitFor()
     expect([...complaints, ...other.complaints]).toEqual([])
   })
@@ -330,7 +330,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.keyboard.type('sms-1')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Message sms-1' }).waitFor()
-    // The focus stays where somebody types, and what they type is no shortcut.
+    // The focus stays in the field being typed in, and its keys are not shortcuts.
     await page.keyboard.type('e')
     await page.evaluate(`dispatchEvent(new Event('hashchange'))`)
     await page.keyboard.type('q')

@@ -29,8 +29,8 @@ describe('at the URL', () => {
       () => Promise.resolve('http://no-such-host.invalid/status'),
       ['host_unknown', 'https_missing'],
     ],
-    ['somebody listens and never answers', () => serving(() => {}), ['no_answer']],
-    ['somebody listens and hangs up', () => serving((request) => request.socket.destroy()), ['no_answer']],
+    ['a server listens and never answers', () => serving(() => {}), ['no_answer']],
+    ['a server listens and hangs up', () => serving((request) => request.socket.destroy()), ['no_answer']],
   ])('%s', async (_, at, codes) => {
     const timeoutMs = codes.includes('no_answer') ? 50 : 10_000
     expect(faultsOf(await askDoctor(await at(), PAIR, { timeoutMs }))).toEqual(codes)
@@ -249,7 +249,7 @@ describe('with the pair and the clock', () => {
     expect(lines).not.toContain('quarantine_lost')
   })
 
-  test('a clock that is off is told by callbacks alone', async () => {
+  test('detects a clock that is off from callbacks alone', async () => {
     const { receiver, url } = await app({ clock: () => Date.now() + 400_000 })
     await askDoctor(url)
     expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0 })
@@ -322,7 +322,7 @@ describe('in the app', () => {
     expect(faultsOf(await receiver.doctor({ url }))).toEqual([])
   })
 
-  test('handlers that run in another process are none of this one’s', async () => {
+  test('ignores handlers that run in another process', async () => {
     const store = memoryStore()
     const shared = { ...store, capabilities: { ...store.capabilities, shared: true } }
     const { receiver } = await receiving({ dispatch: false, store: shared })

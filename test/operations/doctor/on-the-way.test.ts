@@ -43,7 +43,7 @@ test.each(CHANGES)('a proxy that %s', async (_, change, named) => {
   }
 })
 
-test('a change of the body that no one has thought of is told by its lengths', async () => {
+test('an unforeseen change of the body is reported by its lengths', async () => {
   const { url } = await app()
   const front = await proxying(url, (passed) => {
     passed.body = Buffer.from(passed.body.toString().replace('"status" : "probe"', '"status" : "PROBE!"'))
@@ -67,7 +67,7 @@ test.each([
   }
 })
 
-test('a header that is folded as a list proves all the same, and is told', async () => {
+test('accepts a header that is folded into a list, and reports it', async () => {
   const { url } = await app('signature')
   const front = await proxying(url, (passed) => {
     passed.headers = withHeader(passed.headers, HEADER, (value) => [value.replace(',', ', ')])
@@ -118,7 +118,7 @@ test('a limit that refuses the smallest probe, in front and in the receiver itse
 test.each([
   ['compresses', gzipSync],
   ['only says that it compresses', (body: Buffer) => body],
-])('a proxy that %s: the probe is no event, and the header is named', async (_, change) => {
+])('a proxy that %s: the probe is not an event, and the finding names the header', async (_, change) => {
   const { receiver, url } = await app()
   const handled: string[] = []
   receiver.onAny(({ type }) => void handled.push(type))

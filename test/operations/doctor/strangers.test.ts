@@ -1,4 +1,4 @@
-/** Nobody but a holder of the pair learns that there is a doctor, or anything from it; and no probe is ever an event. */
+/** Only a holder of the credentials learns that there is a doctor, or anything from it; a probe is never an event. */
 import { createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { signCallback } from 'messaging-webhooks/testing'
@@ -21,8 +21,8 @@ async function answerTo(url: string, { body, signature }: Recorded) {
   return { status: response.status, headers: rest, text: await response.text() }
 }
 
-/** A receiver behind somebody who reads everything. */
-async function overheard(options: Parameters<typeof receiving>[0] = {}) {
+/** A receiver behind a proxy that reads everything. */
+async function intercepted(options: Parameters<typeof receiving>[0] = {}) {
   const { receiver, errors } = await receiving(options)
   const handled: unknown[] = []
   receiver.onAny((event) => void handled.push(event))
@@ -52,7 +52,7 @@ function openAnswer(sealed: string, key: string, messageId: string): unknown {
 const FORGERY = { body: Buffer.from('{"messageId":"m-1","status":"success"}'), signature: `t=1,v1=${'0'.repeat(64)}` }
 
 test('a recorded probe that is sent again is answered as a forgery is', async () => {
-  const { receiver, errors, handled, url, front, recorded } = await overheard()
+  const { receiver, errors, handled, url, front, recorded } = await intercepted()
   const forged = await answerTo(url, FORGERY)
   expect(forged.status).toBe(401)
   expect(faultsOf(await askDoctor(front))).toEqual([])
@@ -66,7 +66,7 @@ test('a recorded probe that is sent again is answered as a forgery is', async ()
 })
 
 test('who knows the reserved name, and no pair, is answered as a forger is', async () => {
-  const { receiver, errors, url } = await overheard()
+  const { receiver, errors, url } = await intercepted()
   const forged = await answerTo(url, FORGERY)
   const guesses = [
     `messaging-webhooks-doctor.${Date.now().toString(36)}.${randomBytes(16).toString('hex')}.${randomBytes(32).toString('hex')}`,
@@ -83,7 +83,7 @@ test('who knows the reserved name, and no pair, is answered as a forger is', asy
 })
 
 test('who has read the Auth Key alone learns no more from a probe than from a callback', async () => {
-  const { receiver, handled, url } = await overheard()
+  const { receiver, handled, url } = await intercepted()
   for (const otherTags of [[], ['0'.repeat(64)]]) {
     const time = Date.now().toString(36)
     const nonce = randomBytes(16).toString('hex')
@@ -105,7 +105,7 @@ test.each([
   ['with an id in the form of an older probe’s', `messaging-webhooks-doctor.1.${'0'.repeat(32)}.${'0'.repeat(64)}.`],
   ['with a message id in the whole form of a probe’s', probeIdOf('0'.repeat(64), '0'.repeat(64))],
 ])('a callback %s is kept: no half of the pair marked it', async (_, messageId) => {
-  const { receiver, handled, url } = await overheard()
+  const { receiver, handled, url } = await intercepted()
   const body = Buffer.from(JSON.stringify({ messageId, status: 'success', network: 'carrier' }))
   expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
   await receiver.drain()
@@ -113,7 +113,7 @@ test.each([
 })
 
 test('a probe that cannot be read any more is kept as any callback that cannot be', async () => {
-  const { receiver, handled, url } = await overheard()
+  const { receiver, handled, url } = await intercepted()
   const body = Buffer.from('{"messageId":"messaging-webhooks-doctor.1.2.3",')
   expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
   await receiver.drain()
@@ -122,7 +122,7 @@ test('a probe that cannot be read any more is kept as any callback that cannot b
 
 test('a callback whose text quotes a probe without escapes is kept, and verified again from the quarantine', async () => {
   const live = { pair: { ...PAIR, signingSecret: 'signing-secret-of-another' } }
-  const { receiver, handled, url } = await overheard({ credentials: () => live.pair })
+  const { receiver, handled, url } = await intercepted({ credentials: () => live.pair })
   const quoted = `"messageId":"${probeIdOf('0'.repeat(64))}" is what I got`
   const bodyOf = (text: string) => Buffer.from(`{"messageId":"m-1","text":"${text}"}`)
   const [early, late] = [bodyOf(`${quoted}, once`), bodyOf(`${quoted}, twice`)]
@@ -135,7 +135,7 @@ test('a callback whose text quotes a probe without escapes is kept, and verified
 })
 
 test('a callback that cannot be read, in which someone writes of the doctor, is kept as any other', async () => {
-  const { receiver, handled, url } = await overheard()
+  const { receiver, handled, url } = await intercepted()
   const text = JSON.stringify('"messageId":"messaging-webhooks-doctor.1.2.3" is what I got')
   const body = Buffer.from(`{"messageId":"m-1","text":${text},`)
   expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
@@ -143,9 +143,9 @@ test('a callback that cannot be read, in which someone writes of the doctor, is 
   expect(handled).toHaveLength(1)
 })
 
-test('a probe that was refused is no event when its pair is put in place', async () => {
+test('a refused probe does not become an event when its pair is added', async () => {
   const live = { pair: { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' } }
-  const { receiver, handled, url } = await overheard({ credentials: () => live.pair })
+  const { receiver, handled, url } = await intercepted({ credentials: () => live.pair })
   expect(faultsOf(await askDoctor(url))).toEqual(['pair_wrong'])
   expect((await receiver.quarantine.list()).items.length).toBeGreaterThan(0)
   live.pair = { ...PAIR }

@@ -77,7 +77,7 @@ test('a repetition of what was forgotten is a duplicate, and a new report is acc
   expect((await receiver.messageState('m'))?.type).toBe('message.delivered')
 })
 
-test('what a handler has it keeps to its end, its settlement is no error, and what waits behind it is not begun', async () => {
+test('a running handler keeps its event, its settlement is not an error, and the events behind it do not start', async () => {
   const store = sqliteStore(join(ownFolder(), 'inbox.db'))
   const { receiver, url, seen, errors } = await service({ store, concurrency: 1 })
   const { open: release, opened: held } = gate()
@@ -149,7 +149,7 @@ test('counts what is in the spool, and forgets it once', async () => {
   await post(url, chat('mine', PERSON))
   await post(url, chat('other', OTHER))
   await expect.poll(() => seen.length).toBe(1)
-  // What the store refuses is set aside in a spool of its own.
+  // What the store refuses goes to a spool of its own.
   await expect.poll(async () => (await receiver.stats()).spooled).toBe(0)
   expect(found(folder, PERSON)).toBeGreaterThan(0)
   const counted = { spooled: 1, events: 0, quarantined: 0 }
@@ -167,7 +167,7 @@ test.each([
   const path = join(folder, 'inbox.db')
   const { receiver, url } = await service({ store: sqliteStore(path) })
   const wrong = (body: object): Promise<number> =>
-    fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey: 'of nobody' }) }).then(({ status }) => status)
+    fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey: 'of no one' }) }).then(({ status }) => status)
   expect(await wrong(chat('mine', PERSON))).toBe(401)
   expect(await wrong(chat('other', OTHER))).toBe(401)
   await expect.poll(() => found(folder, PERSON)).toBeGreaterThan(0)

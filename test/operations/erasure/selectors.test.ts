@@ -94,7 +94,7 @@ describe.each(onEachStore)('with the store %s', (_, makeStore) => {
     expect(await receiver.forget({ before })).toMatchObject({ events: 0, deadLetters: 0 })
   })
 
-  test('looks into a body that is no JSON object, too', async () => {
+  test('also searches a body that is not a JSON object', async () => {
     const { receiver, url } = await keeping({ store: makeStore() })
     const bodies = [`msisdn=%2B${PERSON}&x=1`, `id=1${PERSON}`, `["${PERSON}"]`]
     for (const body of bodies) await post(url, body)
