@@ -126,7 +126,7 @@ test('a body of 3,000 levels is shown as far as there is room', async () => {
     for (const may of ['read', 'reveal']) expect((await get(`api/events/${id}`, { 'x-may': may })).status).toBe(200)
 })
 
-test('concurrent searches queue, and are asked to retry beyond the queue's limit', async () => {
+test('concurrent searches queue, and are asked to retry beyond the queue’s limit', async () => {
   const { get } = await inspecting({ store: sqliteStore(ownFile()) })
   const answers = await Promise.all(Array.from({ length: 60 }, () => get('api/events?q=unknown', READ)))
   const busy = answers.filter(({ status }) => status === 503)

@@ -1,7 +1,7 @@
 /** The same sends on any runtime; `report` is what a test compares. It imports the built package alone. */
 import { createClient, SendError } from 'messaging-webhooks/client'
 
-/** `urls`: where the service is, where a reset comes after the request, and where nobody listens. */
+/** `urls`: where the service is, where a reset comes after the request, and a port without a listener. */
 export async function tryOut({ service, resetting, closed, apiKey }) {
   const options = { project: 'My Shop', apiKey, logger: false, retry: { attempts: 2, initialDelayMs: 1 } }
   const to = '999100000000'
