@@ -1,4 +1,4 @@
-/** `doctor`: says what is wrong, ends as it should, and shows no secret. */
+/** `doctor`: its findings, exit codes, and secrecy. */
 import { once } from 'node:events'
 import https from 'node:https'
 import { writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { titleWith } from '../support/skipping.ts'
 import { AUTH_KEY, KEYS, PATIENCE, runCli, SIGNING_SECRET, startCli } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-/** An app in which all is well. */
+/** An app without any problem. */
 async function healthy(options: Parameters<typeof receiving>[0] = {}): Promise<string> {
   const { receiver, server, url } = await receiving(options, { kind: 'status' })
   receiver.onAny(() => {})

@@ -1,4 +1,4 @@
-/** `events` as a process: what came lately, one event, and one message's life, of each store. */
+/** `events` as a process: recent events, one event, and one message's history, for each store. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createReceiver, type Store } from 'messaging-webhooks'

@@ -46,7 +46,7 @@ async function checkListing(store: Store, options: readonly string[], id: string
 }
 
 describe('holders of an SQLite file', () => {
-  test('lists who has the store open, since when, and what each holds', PATIENT, async () => {
+  test('lists the processes that have the store open, since when, and what each holds', PATIENT, async () => {
     const path = ownFile()
     await checkListing(sqliteStore(path), ['--store', path], 'v1-[0-9a-f]{12}')
   })
@@ -63,7 +63,7 @@ describe('holders of an SQLite file', () => {
 })
 
 describePostgres('holders of a Postgres schema', () => {
-  test('lists who has the store open, since when, and what each holds', PATIENT, async () => {
+  test('lists the processes that have the store open, since when, and what each holds', PATIENT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema })
     await checkListing(store, ['--store', POSTGRES_URL, '--schema', schema], '\\d+')

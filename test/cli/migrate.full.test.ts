@@ -1,4 +1,4 @@
-/** `migrate` as a process: it makes the tables, or prints what would make them, and tells no password. */
+/** `migrate` as a process: it creates the tables, or prints the statements for them, and shows no password. */
 import { describe, expect, test } from 'vitest'
 import { postgresMigrations } from 'messaging-webhooks/postgres'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
@@ -24,7 +24,7 @@ async function tablesIn(schema: string): Promise<readonly unknown[]> {
 }
 
 describePostgres('migrate', () => {
-  test('makes the tables once, and says what it did', PATIENT, async () => {
+  test('creates the tables once, and reports it', PATIENT, async () => {
     const schema = freshSchema()
     const args = ['migrate', '--store', POSTGRES_URL, '--schema', schema]
     expect(await runCli(args)).toEqual({
@@ -47,7 +47,7 @@ describePostgres('migrate', () => {
     })
   })
 
-  test('--print prints what is missing, changes nothing, and what it printed makes the tables', PATIENT, async () => {
+  test('--print prints the missing statements, changes nothing, and its output creates the tables', PATIENT, async () => {
     const schema = freshSchema()
     const print = ['migrate', '--schema', schema, '--print']
     const printed = await runCli(print, { STORE_URL })
@@ -102,11 +102,11 @@ describePostgres('migrate', () => {
 })
 
 describe('migrate, without a server', PATIENT, () => {
-  test('--print prints all of it where no store is named', async () => {
+  test('--print prints every statement without a store', async () => {
     expect(await runCli(['migrate', '--print'])).toEqual({ code: 0, stdout: postgresMigrations(), stderr: '' })
   })
 
-  test('a server that does not answer: why, and no password', async () => {
+  test('reports why a server does not answer, without the password', async () => {
     const { code, stdout, stderr } = await runCli(['migrate'], { STORE_URL: 'postgres://me:hidden@127.0.0.1:1/none' })
     expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(stderr).toMatch(/^error: Cannot use the store\. Postgres: .*ECONNREFUSED.*\n.+\n$/)

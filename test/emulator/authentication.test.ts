@@ -48,12 +48,12 @@ const ROWS = ['/api/v1/messaging', '/v1/messaging'].flatMap((path) =>
 )
 
 describe('every form, place, channel and case', () => {
-  test('there are as many rows as the tables make', () => {
+  test('covers every combination of the tables', () => {
     expect(ROWS).toHaveLength(2 * 3 * 2 * 5 * 9)
   })
 
   // One emulator for all, or the machine would open 540 ports.
-  test('is answered as the contract says', { timeout: 120_000 }, async () => {
+  test('gets the answer of the contract', { timeout: 120_000 }, async () => {
     const { url, emulator } = await emulating()
     for (const row of ROWS) {
       const { path, form, place, channel, wrapper, project, key, status, message } = row
@@ -97,7 +97,7 @@ describe('credentials elsewhere', () => {
     expect(answer.status).toBe(401)
   })
 
-  test('a header that is wrong counts before a field that is right', async () => {
+  test('a wrong header takes precedence over a right field', async () => {
     const { endpoint } = await emulating()
     const headers = { ...json, authorization: 'Bearer wrong' }
     const body = JSON.stringify({ ...send, project: SHOP, apiKey: API_KEY })

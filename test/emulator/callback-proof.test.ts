@@ -1,4 +1,4 @@
-/** The option `proof`: which of the two proofs callbacks carry, and what becomes of faults that need the other one. */
+/** The option `proof`: which of the two proofs callbacks carry, and how faults that need the other one behave. */
 import type { EventProof, ProofPolicy, WebhookEvent } from 'messaging-webhooks'
 import { createEmulator, type EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ async function playing(options: Omit<EmulatorOptions, 'projects'>, policy: Proof
   }
 }
 
-test('by default every callback carries both, that of the chat-app too', async () => {
+test('every callback carries both by default, including those of the chat-app', async () => {
   const { play } = await playing({}, 'both')
   expect(await play()).toEqual({ 'chat-app': 'both', sms: 'both', received: 'both' })
 })
@@ -47,7 +47,7 @@ test.each(['authKey', 'signature'] as const)('for all of them: %s', async (proof
   expect(await play()).toEqual({ 'chat-app': proof, sms: proof, received: proof })
 })
 
-test('a receiver that asks for the other one loses what such a service sends', async () => {
+test('a receiver that requires the other proof refuses every callback', async () => {
   const { play, emulator } = await playing({ proof: { sms: 'authKey', 'chat-app': 'signature' } }, 'signature')
   expect(await play()).toEqual({ 'chat-app': 'signature', received: 'both' })
   expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 3, lost: 1, rightlyRefused: 0 })
@@ -78,7 +78,7 @@ describe('a fault', () => {
     ['signature', 'behind301'],
     ['authKey', 'tamperedByte'],
     ['authKey', 'oldKey'],
-  ] as const)('of the only proof, %s, makes it none: %s', async (proof, name) => {
+  ] as const)('with %s as the only proof, %s invalidates the callback', async (proof, name) => {
     const { play, emulator } = await playing({ proof, faults: { [name]: 1 } })
     expect(await play()).toEqual({})
     expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 0, refused: 3, rightlyRefused: 3, lost: 0 })

@@ -1,4 +1,4 @@
-/** The option `channels`: what the emulator calls its channels, wherever it says one, and what cannot be a name. */
+/** The option `channels`: the channel names of the emulator, and invalid names. */
 import type { WebhookEvent } from 'messaging-webhooks'
 import { createEmulator, type EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
@@ -39,14 +39,14 @@ describe('a chat-app by its real name', () => {
     expect(emulator.sends().map(({ channel }) => channel)).toEqual(['sms', 'telegraph'])
   })
 
-  test('is answered in the envelopes of a chat-app', async () => {
+  test('gets answers in the envelopes of a chat-app', async () => {
     const { endpoint } = await emulating({ balance: 0 }, { channels })
     const { status, body } = await sendFrom(endpoint, { to: READ, channel: 'telegraph' })
     expect(status).toBe(400)
     expect(body).toMatchObject({ MessageData: { Error: expect.any(String) as string } })
   })
 
-  test('stands in the lists of the control API', async () => {
+  test('appears in the lists of the control API', async () => {
     const { url, emulator } = await emulating({}, { channels })
     expect((await call(`${url}/control/channels`)).body).toEqual(emulator.channels())
     expect(emulator.channels()).toMatchObject({ sms: ['sms'], 'chat-app': ['telegraph'] })
@@ -56,7 +56,7 @@ describe('a chat-app by its real name', () => {
   })
 })
 
-test('several names are several channels of the kind', async () => {
+test('several names make several channels of one kind', async () => {
   const { collected, callbackUrls } = await collecting()
   const { endpoint, idle, emulator } = await emulating(
     { callbackUrls },

@@ -1,4 +1,4 @@
-/** A receiver with its inspector on a real server, and the service played against it. */
+/** A receiver with its inspector on a real server, and a simulated service. */
 import http from 'node:http'
 import { createReceiver, type Receiver } from 'messaging-webhooks'
 import { inspector, type Authorized, type InspectorOptions } from 'messaging-webhooks/inspector'
@@ -6,10 +6,10 @@ import { onTestFinished } from 'vitest'
 import { isFakeClock, letTimePass } from '../support/fake-clock.ts'
 import { listen, withCredentials, type SomeOptions } from '../support/receiving.ts'
 
-/** What each request may do that does not say otherwise by its header `x-may`. */
+/** The rights of a request without the header `x-may`. */
 const ALL: Authorized = { may: ['write', 'reveal'], who: 'Ada' }
 
-/** Of tests alone: the rights stand in a header. */
+/** For tests only: a header carries the rights. */
 function byHeader({ headers }: { readonly headers: Headers }): Authorized {
   const may = headers.get('x-may')
   if (may === null) return ALL
