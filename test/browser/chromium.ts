@@ -1,4 +1,4 @@
-/** Debian's Chromium, driven for a test. It talks to this machine alone. */
+/** Debian's Chromium, driven by a test. It connects to this machine only. */
 import { existsSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
 

@@ -1,4 +1,4 @@
-/** Pages of a browser that note whatever a reader should not meet. */
+/** Browser pages that record every problem that a reader should not meet. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
@@ -37,13 +37,13 @@ export async function openPage(
   return { page, complaints }
 }
 
-/** What is wrong with the layout: the page scrolls sideways. */
+/** Faults of the layout: the page scrolls sideways. */
 export async function layoutFaultsOf(page: Page): Promise<readonly string[]> {
   const scrolls = await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth')
   return scrolls ? ['it scrolls sideways'] : []
 }
 
-/** What is serious to those who cannot see, point or read small print, and what is wrong with the layout. */
+/** Serious accessibility violations, and faults of the layout. */
 export async function faultsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(AXE)
   const results = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })")

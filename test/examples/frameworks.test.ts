@@ -1,4 +1,4 @@
-/** The examples of frameworks that need no adapter of their own: each is held to what every adapter is. */
+/** The examples of frameworks without an adapter: each meets the contract of every adapter. */
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import express from 'express'
@@ -55,7 +55,7 @@ adapterCases('h3', {
   },
 })
 
-test('Azure Functions: its handler answers what its runtime passes', async () => {
+test('Azure Functions: its handler answers the requests of its runtime', async () => {
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })
   onTestFinished(() => receiver.close())
   const observed = watched(receiver)
@@ -71,7 +71,7 @@ test('Azure Functions: its handler answers what its runtime passes', async () =>
   expect(observed().handed).toMatchObject([{ messageId: 'm-1' }])
 })
 
-test('Google Cloud Functions: the bytes are proved that its parser left in rawBody', async () => {
+test('Google Cloud Functions: verifies the bytes that its parser left in rawBody', async () => {
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })
   const observed = watched(receiver)
   // As its framework does before it calls the function.

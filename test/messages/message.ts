@@ -1,4 +1,4 @@
-/** One message and the decisions about it, one after another. */
+/** One message and a sequence of decisions about it. */
 import { expect } from 'vitest'
 import { admit, lease, settle } from '../../src/messages/events.ts'
 import type { Decision, MessageRecord } from '../../src/messages/record.ts'

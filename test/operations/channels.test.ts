@@ -1,4 +1,4 @@
-/** What a receiver says on its channels, to a subscriber that any program could be. */
+/** The diagnostics channels of a receiver, as any subscriber sees them. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from 'messaging-webhooks'
@@ -6,7 +6,7 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
 
-test('what became of each callback, and nothing that names a person', async () => {
+test('the outcome of each callback, without personal data', async () => {
   const received: CallbackMessage[] = []
   // Other receivers of this process publish there, too.
   const listener = (message: unknown): void => void received.push(message as CallbackMessage)
@@ -29,7 +29,7 @@ test('what became of each callback, and nothing that names a person', async () =
   ])
 })
 
-test('each attempt is traced: its handlers run within, and its end tells what came of it', async () => {
+test('each attempt is traced: its handlers run within, and its end has the outcome', async () => {
   const retry = { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 }
   const { receiver, url } = await receiving({ retry }, { kind: 'status' })
   const traced = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
@@ -82,7 +82,7 @@ test('each attempt is traced: its handlers run within, and its end tells what ca
   ])
 })
 
-test('a subscriber that throws harms no callback and no handler', async () => {
+test('a subscriber that throws affects no callback and no handler', async () => {
   const uncaught: unknown[] = []
   // Node rethrows a subscriber's error on the next turn; here the test receives it.
   const listeners = process.rawListeners('uncaughtException')
@@ -109,7 +109,7 @@ test('a subscriber that throws harms no callback and no handler', async () => {
   await expect.poll(() => uncaught.length).toBe(2)
 })
 
-test('a follower may have the handlers called in a context of its own; whatever it does, they run once', async () => {
+test('a tracer may run the handlers in its own context; they run exactly once', async () => {
   const { receiver, url, errors } = await receiving({}, { kind: 'status' })
   const held = new AsyncLocalStorage<string>()
   const seen: (string | undefined)[] = []

@@ -1,4 +1,4 @@
-/** The clock that is not taken back with the machine's. */
+/** The clock that does not go back with the machine's. */
 import { expect, test } from 'vitest'
 import { steadyClock } from '../../src/runtime/clock.ts'
 

@@ -30,7 +30,7 @@ test.each([
     },
   ],
   ['rejects', () => Promise.reject(new Error('no'))],
-])('an onError handler that %s costs nothing, and the log says so', async (_what, handler: () => Promise<void>) => {
+])('an onError handler that %s does no harm, and is logged', async (_what, handler: () => Promise<void>) => {
   const codes: unknown[] = []
   const log = (fields: object): void => void codes.push(Reflect.get(fields, 'code'))
   const { receiver, url, errors } = await receiving({ logger: { debug: log, info: log, warn: log, error: log } })
@@ -86,7 +86,7 @@ describe('the default logger', () => {
     expect(warn).toHaveBeenCalledTimes(13)
   })
 
-  test('says at close what it has withheld until then', async () => {
+  test('reports withheld lines at close', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const { receiver, url, server } = await receiving({ logger: undefined })
     server.keepAliveTimeout = 75_000
@@ -115,7 +115,7 @@ describe('the default logger', () => {
     ])
   })
 
-  test('no error text begins with a status, which its line has already', () => {
+  test('no error text begins with a status, because its line already has it', () => {
     for (const [code, [happened]] of Object.entries(ERRORS)) expect(happened, code).not.toMatch(/^\d{3}\b/)
   })
 

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { fakeClock, isFakeClock } from '../support/fake-clock.ts'
 import { receiving, type SomeOptions } from '../support/receiving.ts'
 
-/** With `pass`, time passes until a condition holds, for a store may have a thread. */
+/** `pass` advances time until a condition holds, because a store may have a thread. */
 export async function expecting(options: SomeOptions = {}) {
   const clock = isFakeClock(options.clock) ? options.clock : fakeClock()
   const found = await receiving({ ...options, clock })

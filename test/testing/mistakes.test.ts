@@ -10,7 +10,7 @@ const signingSecret = 'secret-of-the-tests'
 const silent = () => createReceiver({ credentials: { signingSecret }, logger: false })
 const app = () => silent().middleware('status')
 
-/** As JavaScript calls it, past the compiler. */
+/** Calls it as untyped JavaScript does. */
 async function thrownBy(call: (...input: never[]) => unknown, ...input: readonly unknown[]): Promise<unknown> {
   try {
     await Reflect.apply(call, undefined, input)
@@ -110,7 +110,7 @@ describe.each([
   })
 })
 
-test('unknown fields pass, and undefined ones are omitted', () => {
+test('keeps unknown fields, and omits undefined ones', () => {
   const fields: object = { campaign: 'spring', messageId: undefined }
   expect(JSON.parse(JSON.stringify(callback.smsDelivery(fields)))).toMatchObject({
     campaign: 'spring',
@@ -120,7 +120,7 @@ test('unknown fields pass, and undefined ones are omitted', () => {
   expect(callback.payment({ stauts: 'of their own' })).toMatchObject({ stauts: 'of their own' })
 })
 
-describe('the kit’s server causes no warning of the receiver', () => {
+describe('the server of the kit causes no warning', () => {
   function logging() {
     const lines: string[] = []
     const log = (fields: object): void => void lines.push('code' in fields ? String(fields.code) : '')
@@ -143,7 +143,7 @@ describe('the kit’s server causes no warning of the receiver', () => {
     expect(lines).toEqual([])
   })
 
-  test('a user’s server keeps its setting, which causes the warning later', async () => {
+  test('a user’s server keeps its settings, which cause the warning later', async () => {
     const { lines, receiver } = logging()
     const server = createHttpServer(receiver.middleware('status'))
     const { keepAliveTimeout } = server

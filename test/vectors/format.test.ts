@@ -10,7 +10,7 @@ const FAMILIES = ['proof', 'signature', 'normalisation', 'identity', 'sequences'
 const jsonSchema = z.record(z.string(), z.unknown()).parse(JSON.parse(JSON.stringify(vectorsJsonSchema())))
 const schema = z.fromJSONSchema(jsonSchema)
 
-test('the schema says which draft it is written in', () => {
+test('the schema names its draft', () => {
   expect(jsonSchema['$schema']).toBe('https://json-schema.org/draft/2020-12/schema')
 })
 
@@ -22,19 +22,19 @@ describe.each(FAMILIES)('%s.json', (family) => {
     expect(file).toMatchObject({ $schema: './schema.json', version: 1, family })
   })
 
-  test('gives each vector a name of its own', () => {
+  test('gives each vector a unique name', () => {
     const names = vectors[family].map(({ name }) => name)
     expect(names).toEqual([...new Set(names)])
   })
 
-  test('has bodies in base64 as everybody writes it', () => {
+  test('has bodies in standard base64', () => {
     const text = JSON.stringify(vectors[family])
     for (const [, body = ''] of text.matchAll(/"bodyBase64":"([^"]*)"/g))
       expect(Buffer.from(body, 'base64').toString('base64')).toBe(body)
   })
 })
 
-test('all of them in one are valid, too', () => {
+test('the combined file is valid', () => {
   expect(schema.safeParse(vectors).error).toBeUndefined()
 })
 

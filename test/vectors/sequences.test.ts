@@ -7,7 +7,7 @@ import { maskedBody, permutations, taking } from '../support/vectors.ts'
 
 type Expected = SequencesVector['expected']
 
-/** So much later than it says is well: what one report sets free may take a moment. */
+/** Tolerance for late dispatch: events released by one report may take a moment. */
 const SOON_SECONDS = 0.1
 
 test.each(vectors.sequences)('$name', async (vector) => {
@@ -16,7 +16,7 @@ test.each(vectors.sequences)('$name', async (vector) => {
   expect(states).toEqual(likeThese(vector.expected.states, states))
 })
 
-describe('in any order the end is the same', () => {
+describe('the final state is the same in any order', () => {
   test.each(vectors.sequences.filter(({ expected }) => expected.anyOrder))('$name', async (vector) => {
     const ends = []
     for (const order of permutations(vector.arrivals.length)) ends.push((await play(vector, order)).states)
@@ -40,7 +40,7 @@ test('a wrong vector fails', async () => {
   }
 })
 
-/** Plays the bodies in this order at the times of the arrivals; indices are those of the vector all the same. */
+/** Plays the bodies in this order at the times of the arrivals; indices stay those of the vector. */
 async function play(
   { gapSeconds, arrivals, expected }: SequencesVector,
   order: readonly number[] = arrivals.map((_, index) => index),
@@ -73,7 +73,7 @@ async function play(
   return { handed, states }
 }
 
-/** With the times that were expected, where these were kept: not before, and soon after. */
+/** Replaces times within the tolerance by the expected ones: not before, and soon after. */
 function inTime(actual: Expected['handed'], expected: Expected['handed']): Expected['handed'] {
   return actual.map((one, index) => {
     const at = expected[index]?.at ?? one.at
@@ -97,7 +97,7 @@ function reportOf(event: WebhookEvent): ReportEvent {
   return event
 }
 
-/** Tells the reports of a vector apart. */
+/** Identifies a report within a vector. */
 function keyOf({ messageId, status, statusCode, timestamp, receivedAt }: ReportState | ReportEvent): string {
   return JSON.stringify([messageId, status, statusCode, timestamp, receivedAt])
 }

@@ -8,7 +8,7 @@ import { inspectedApp } from './app.ts'
 
 const reason = noBrowser()
 
-describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as things happen'), () => {
+describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, live'), () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launchBrowser()
@@ -25,7 +25,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
     `)
   }
 
-  test('a new event shows by itself, unless the page is hidden or held still', async () => {
+  test('a new event appears without a reload, unless the page is hidden or paused', async () => {
     const app = await inspectedApp()
     const { page, complaints } = await openPage(browser, app.origin)
     const rows = page.locator('tbody tr')
@@ -56,7 +56,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
     expect(complaints).toEqual([])
   })
 
-  test('it says that the connection is lost, and is up to date once it is back', async () => {
+  test('reports a lost connection, and catches up once it is back', async () => {
     const app = await inspectedApp()
     const { page } = await openPage(browser, app.origin)
     await page.goto(`${app.url}#/events`)
