@@ -1,4 +1,4 @@
-/** The names, against the package that OpenTelemetry makes of its conventions. */
+/** The names, compared with the package of OpenTelemetry's semantic conventions. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import * as conventions from '@opentelemetry/semantic-conventions/incubating'

@@ -1,4 +1,4 @@
-/** The app of programs/traced-app.ts, as the tests start, ask and end it. */
+/** Starts, queries and stops the app of programs/traced-app.ts for tests. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** `npm run audit`: fails on a known vulnerability of what users install, unless it is explained here. */
+/** `npm run audit`: fails on a known vulnerability in the packages that users install, unless it is explained here. */
 import { readKnown, unexplained } from './vulnerabilities.ts'
 
 /** By advisory: why it does not affect users of this package. Remove an entry together with its cause. */

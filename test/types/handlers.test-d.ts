@@ -91,7 +91,7 @@ test('a list of types is the union of their events, narrowed by `type`', () => {
   })
 })
 
-test('a family is all of its kinds, and a family in a list is, too', () => {
+test('a family covers all of its kinds, also in a list', () => {
   receiver.on('message.*', (event) => {
     expectTypeOf(event).toEqualTypeOf<ReportEvent>()
   })
@@ -119,13 +119,13 @@ test('onAny is every event, narrowed by `type`', () => {
   })
 })
 
-test('the map of events has one event for each type, and none is any', () => {
+test('the map of events has one event for each type, none of them `any`', () => {
   expectTypeOf<keyof EventMap>().toEqualTypeOf<EventType>()
   expectTypeOf<{ [T in EventType]: EventMap[T]['type'] }>().toEqualTypeOf<{ [T in EventType]: T }>()
   expectTypeOf<EventMap['received']['payload']>().toBeUnknown()
 })
 
-test('the shape of a report tells the fields of its payload', () => {
+test('the shape of a report determines the fields of its payload', () => {
   receiver.on('message.*', (event) => {
     expectTypeOf(event.shape).toEqualTypeOf<ReportShape>()
     expectTypeOf(event.payload.project).toEqualTypeOf<string | undefined>()
@@ -149,7 +149,7 @@ test('the shape of a report tells the fields of its payload', () => {
   })
 })
 
-test('handlers get a context, may be asynchronous, and `on` returns what takes them off', () => {
+test('handlers get a context, may be async, and `on` returns a function that removes them', () => {
   receiver.on('message.sent', (_event, context) => {
     expectTypeOf(context).toExtend<HandlerContext>()
     expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>()
