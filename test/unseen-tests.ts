@@ -2,7 +2,7 @@
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
-/** The reason stands in brackets at the end of the title of the test, or of a suite that it is in. */
+/** The reason is in brackets at the end of the title of the test or of an enclosing suite. */
 function reasonOf(test: TestCase): string {
   const titles = test.fullName.split(' > ').toReversed()
   const reasons = titles.map((title) => /\((.*)\)$/s.exec(title)?.[1])

@@ -1,4 +1,4 @@
-/** Running a list again under its reference sends to each recipient exactly once, whatever its batches were, on each store. */
+/** Running a list again under its reference sends to each recipient exactly once, with any batches, on each store. */
 import { createReceiver, type Receiver } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
 import { SOAKED_STORES } from '../end-to-end/soak/stores.ts'

@@ -308,7 +308,7 @@ describe('with a delay', () => {
     expect(errors).toEqual([])
   })
 
-  test('does not send what was delivered meanwhile, or would come too late', async () => {
+  test('does not send if the message was delivered meanwhile, or the send would be too late', async () => {
     const { receiver, rest, report, emulator, events } = await resending({ delayMs: 800 })
     await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     const notAfter = new Date(Date.now() + 400)

@@ -1,4 +1,4 @@
-/** Long lists: every number is accounted for, whatever happens to its request. */
+/** Long lists: every number is accounted for, with any outcome of its request. */
 import type { NumberOutcome, SendTotals } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
@@ -51,7 +51,7 @@ test('sends a list in concurrent batches, with the outcomes in its order', async
   expect(outcomes.at(-1)).toMatchObject({ to: UNSUPPORTED, outcome: 'refused', recipients: [{ code: 12 }] })
 })
 
-describe('as it is iterated', () => {
+describe('iterated', () => {
   test('yields each outcome once, and the totals always add up', async () => {
     const { endpoint } = await emulating()
     const to = numbers(95)
@@ -99,7 +99,7 @@ test('failed requests do not stop the others, and nothing is sent twice', async 
   expect(made.length).toBe(300 - lost * 5)
 })
 
-test('an aborted list stops between requests, and says what was sent', async () => {
+test('an aborted list stops between requests, and reports what was sent', async () => {
   const { endpoint, emulator } = await emulating()
   const stopping = new AbortController()
   const to = numbers(100)

@@ -114,7 +114,7 @@ test('sends the values at the time of the call, even if the object changes', asy
   expect(received.map(({ body }) => JSON.parse(body) as unknown)).toMatchObject([{ to: ['1', '2'] }])
 })
 
-test('a one-time password is transactional; premium and airtime go over channels of their own', async () => {
+test('a one-time password is transactional; premium and airtime use their own channels', async () => {
   const { emulator, endpoint } = await emulating()
   const client = clientOf(endpoint)
   expect(await client.otp({ to: DELIVERED, message: 'Your code is 4711.' })).toMatchObject({ type: 'transactional' })

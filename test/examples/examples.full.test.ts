@@ -59,7 +59,7 @@ second time: 204
 `)
 })
 
-test('Fastify: callbacks beside an app of its own, and one close for both', async () => {
+test('Fastify: callbacks in an existing app, and one close for both', async () => {
   expect(await run('fastify')).toBe(`message.delivered: sms-1 by sms
   answered 204
 paid: "pay-1"

@@ -136,7 +136,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
     })
   })
 
-test('forRootAsync takes its options from what it injects', async () => {
+test('forRootAsync builds its options from injected providers', async () => {
   class Configuration {
     readonly credentials = { authKey: AUTH_KEY }
     readonly path = '/from/configuration'

@@ -286,7 +286,7 @@ test('an overdue event names the only named project, as reports do', async () =>
   expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
 })
 
-test('reports what is overdue while a store in memory is full once there is capacity', async () => {
+test('reports a message that became overdue while the memory store was full, once there is capacity', async () => {
   const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
   let letGo = (): void => {}
   const held = new Promise<void>((resolve) => (letGo = resolve))

@@ -77,7 +77,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([])
   })
 
-  test('treats an answer without recipients as if nothing was sent', async () => {
+  test('treats an answer without recipients as an unsent request', async () => {
     const { receiver } = await expecting({ store: makeStore() })
     const { sent } = await receiver.intendEach([A, B], { reference: 'spring' })
     await sent({ messages: [], recipients: [] })

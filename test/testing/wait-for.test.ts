@@ -1,4 +1,4 @@
-/** `waitFor` finds past and future events, and lists what came instead. */
+/** `waitFor` finds past and future events, and lists the events that came instead. */
 import { createReceiver } from 'messaging-webhooks'
 import { callback, callbackFor, deliver, fakeClock, waitFor } from 'messaging-webhooks/testing'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest'
@@ -91,7 +91,7 @@ describe('an event that does not come', () => {
     })
   })
 
-  test('lists what came instead, for this receiver alone', async () => {
+  test('lists the events that came instead, only of this receiver', async () => {
     await post('status', callback.smsDelivery({ messageId: 'm-2' }))
     await post('payment', callback.payment({ amount: 5 }))
     await waitFor(receiver, 'payment', undefined, ENOUGH)

@@ -40,7 +40,7 @@ test('each event type has its own fields', () => {
   receiver.on('message.delivered', (event) => {
     expectTypeOf(event).toEqualTypeOf<DeliveredEvent>()
     expectTypeOf(event).not.toHaveProperty('failure')
-    // @ts-expect-error -- what was delivered did not fail
+    // @ts-expect-error -- a delivered message did not fail
     expectTypeOf(event.failure).toBeAny()
   })
   receiver.on('message.queued', (event) => {

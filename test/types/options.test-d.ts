@@ -215,7 +215,7 @@ test('the state of a message, and each of its reports, narrows by its type', asy
     expectTypeOf(each.type).toEqualTypeOf<ReportType>()
     if (each.type === 'message.failed') expectTypeOf(each.failure).toEqualTypeOf<DeliveryFailure>()
     if (each.type === 'message.queued') expectTypeOf(each.scheduled).toEqualTypeOf<boolean>()
-    // @ts-expect-error -- only what was queued may be scheduled
+    // @ts-expect-error -- only a queued message may be scheduled
     if (each.type === 'message.delivered') expectTypeOf(each.scheduled).toBeAny()
     // @ts-expect-error -- not every state is a failure
     expectTypeOf(each.failure).toBeAny()

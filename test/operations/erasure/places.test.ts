@@ -149,7 +149,7 @@ test('counts the spool, and erases it once', async () => {
   await post(url, chat('mine', PERSON))
   await post(url, chat('other', OTHER))
   await expect.poll(() => seen.length).toBe(1)
-  // What the store refuses goes to a spool of its own.
+  // Callbacks that the store refuses go to a separate spool.
   await expect.poll(async () => (await receiver.stats()).spooled).toBe(0)
   expect(found(folder, PERSON)).toBeGreaterThan(0)
   const counted = { spooled: 1, events: 0, quarantined: 0 }
