@@ -47,16 +47,20 @@ describePostgres('migrate', () => {
     })
   })
 
-  test('--print prints the missing statements, changes nothing, and its output creates the tables', PATIENT, async () => {
-    const schema = freshSchema()
-    const print = ['migrate', '--schema', schema, '--print']
-    const printed = await runCli(print, { STORE_URL })
-    expect(printed).toEqual({ code: 0, stdout: postgresMigrations({ schema }), stderr: '' })
-    expect(await tablesIn(schema)).toEqual([])
-    await onServer((client) => client.query(printed.stdout))
-    expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
-    expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('is up to date')
-  })
+  test(
+    '--print prints the missing statements, changes nothing, and its output creates the tables',
+    PATIENT,
+    async () => {
+      const schema = freshSchema()
+      const print = ['migrate', '--schema', schema, '--print']
+      const printed = await runCli(print, { STORE_URL })
+      expect(printed).toEqual({ code: 0, stdout: postgresMigrations({ schema }), stderr: '' })
+      expect(await tablesIn(schema)).toEqual([])
+      await onServer((client) => client.query(printed.stdout))
+      expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
+      expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('is up to date')
+    },
+  )
 
   test('reports that a role may not create tables, and creates nothing', PATIENT, async () => {
     const schema = freshSchema()

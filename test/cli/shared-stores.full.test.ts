@@ -110,13 +110,17 @@ describeRedis('dead-letters on Redis', () => {
 
   test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
 
-  test.each(['redis', 'ioredis'] as const)('finds a cluster from one of its nodes, without %s', PATIENT, async (missing) => {
-    const prefix = freshPrefix()
-    const { client, end } = clusterClientFor('redis', nodes())
-    onTestFinished(() => end())
-    const url = nodes()[1]?.url() ?? ''
-    await worksOn({ store: () => redisStore({ client, prefix }), url, flags: ['--prefix', prefix] }, without(missing))
-  })
+  test.each(['redis', 'ioredis'] as const)(
+    'finds a cluster from one of its nodes, without %s',
+    PATIENT,
+    async (missing) => {
+      const prefix = freshPrefix()
+      const { client, end } = clusterClientFor('redis', nodes())
+      onTestFinished(() => end())
+      const url = nodes()[1]?.url() ?? ''
+      await worksOn({ store: () => redisStore({ client, prefix }), url, flags: ['--prefix', prefix] }, without(missing))
+    },
+  )
 
   test('does not create missing keys', PATIENT, async () => {
     const { url: STORE_URL, flags } = shared()

@@ -90,12 +90,15 @@ describe('credentials elsewhere', () => {
     expect(answer).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
   })
 
-  test.each(['', 'Bearer', 'Bearer ', `Basic ${API_KEY}`, API_KEY])('are not read from the header %j', async (header) => {
-    const { endpoint } = await emulating()
-    const headers = { ...json, authorization: header }
-    const answer = await call(endpoint, { method: 'POST', headers, body: JSON.stringify({ ...send, project: SHOP }) })
-    expect(answer.status).toBe(401)
-  })
+  test.each(['', 'Bearer', 'Bearer ', `Basic ${API_KEY}`, API_KEY])(
+    'are not read from the header %j',
+    async (header) => {
+      const { endpoint } = await emulating()
+      const headers = { ...json, authorization: header }
+      const answer = await call(endpoint, { method: 'POST', headers, body: JSON.stringify({ ...send, project: SHOP }) })
+      expect(answer.status).toBe(401)
+    },
+  )
 
   test('a wrong header takes precedence over a right field', async () => {
     const { endpoint } = await emulating()

@@ -89,7 +89,11 @@ test.each([
   ['an unknown proof', 'bth', 'proof: unknown proof. Got "bth". Did you mean "both"?'],
   ['no text', 5, 'proof: unknown proof. Got 5. Valid: both, authKey, signature.'],
   ['an unknown callback', { chatapp: 'both' }, 'Invalid option for proof: chatapp. Did you mean chat-app?'],
-  ['an unknown proof for one callback', { sms: 'none' }, 'proof: sms is a string; expected one of both, authKey, signature'],
+  [
+    'an unknown proof for one callback',
+    { sms: 'none' },
+    'proof: sms is a string; expected one of both, authKey, signature',
+  ],
 ] as const)('%s is refused at once', (_, proof, says) => {
   const options = { proof } as unknown as EmulatorOptions
   expect(() => createEmulator(options)).toThrow(

@@ -73,11 +73,7 @@ describe('an invalid option', () => {
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
     ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean faults.duplicate?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
-    [
-      'an invalid clock',
-      { clock: 5 },
-      'clock is a number; expected a function that returns milliseconds, or a clock',
-    ],
+    ['an invalid clock', { clock: 5 }, 'clock is a number; expected a function that returns milliseconds, or a clock'],
     ['a clock that is null', { clock: null }, 'clock is null'],
     ['an invalid seed', { seed: {} }, 'seed'],
   ]

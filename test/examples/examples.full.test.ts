@@ -182,13 +182,9 @@ test('npm start sends 50 messages, shows every kind of event, and its totals are
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 
-test(
-  'npm start is coloured on a terminal, and plain in a pipe or with NO_COLOR',
-  PATIENT,
-  async () => {
-    const escape = '\u001B['
-    expect(await start()).not.toContain(escape)
-    expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
-    expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
-  },
-)
+test('npm start is coloured on a terminal, and plain in a pipe or with NO_COLOR', PATIENT, async () => {
+  const escape = '\u001B['
+  expect(await start()).not.toContain(escape)
+  expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
+  expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
+})

@@ -50,28 +50,24 @@ test('builds changes with a message, and is silent without changes', PATIENT, as
   expect(read('dist/cjs/one.d.cts')).toContain('export declare const one')
 })
 
-test(
-  'removes the output of a deleted file, and repairs changed or removed files in dist',
-  PATIENT,
-  async () => {
-    const { at, write, build, read } = newProject()
-    await build()
-    rmSync(at('src/two.ts'))
-    await build()
-    expect(existsSync(at('dist/two.js'))).toBe(false)
-    // Each of these changes alone triggers a build.
-    for (const change of [
-      () => write('dist/one.js', 'export const one = "stale"\n'),
-      () => rmSync(at('dist/one.d.ts')),
-      () => write('dist/three.js', ''),
-    ]) {
-      change()
-      expect((await build()).stderr).toContain('Building dist')
-      expect(read('dist/one.js')).toContain('one = 1')
-      expect([existsSync(at('dist/three.js')), existsSync(at('dist/one.d.ts'))]).toEqual([false, true])
-    }
-  },
-)
+test('removes the output of a deleted file, and repairs changed or removed files in dist', PATIENT, async () => {
+  const { at, write, build, read } = newProject()
+  await build()
+  rmSync(at('src/two.ts'))
+  await build()
+  expect(existsSync(at('dist/two.js'))).toBe(false)
+  // Each of these changes alone triggers a build.
+  for (const change of [
+    () => write('dist/one.js', 'export const one = "stale"\n'),
+    () => rmSync(at('dist/one.d.ts')),
+    () => write('dist/three.js', ''),
+  ]) {
+    change()
+    expect((await build()).stderr).toContain('Building dist')
+    expect(read('dist/one.js')).toContain('one = 1')
+    expect([existsSync(at('dist/three.js')), existsSync(at('dist/one.d.ts'))]).toEqual([false, true])
+  }
+})
 
 test('fails each time while the sources do not compile, and builds once they do', PATIENT, async () => {
   const { write, build, read } = newProject()

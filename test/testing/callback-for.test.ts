@@ -22,17 +22,14 @@ describe.each(TYPES)('%s', (type) => {
   })
 })
 
-test.each(['message.delivered', 'message.read'] as const)(
-  'custom fields, in any shape: %s',
-  async (type) => {
-    const receiver = createReceiver({ credentials: { signingSecret }, ordering: { gapTimeoutMs: 0 }, logger: false })
-    const body = callbackFor(type, { messageId: 'm-1', project: 'Another', extra: 1 })
-    await deliver(receiver.middleware('status'), body, { signingSecret })
-    const event = await waitFor(receiver, type, 'm-1', { timeoutMs: 20_000 })
-    expect(event).toMatchObject({ messageId: 'm-1', project: 'Another', payload: { extra: 1 } })
-    await receiver.close()
-  },
-)
+test.each(['message.delivered', 'message.read'] as const)('custom fields, in any shape: %s', async (type) => {
+  const receiver = createReceiver({ credentials: { signingSecret }, ordering: { gapTimeoutMs: 0 }, logger: false })
+  const body = callbackFor(type, { messageId: 'm-1', project: 'Another', extra: 1 })
+  await deliver(receiver.middleware('status'), body, { signingSecret })
+  const event = await waitFor(receiver, type, 'm-1', { timeoutMs: 20_000 })
+  expect(event).toMatchObject({ messageId: 'm-1', project: 'Another', payload: { extra: 1 } })
+  await receiver.close()
+})
 
 test('fields of the `statuses` object are merged into it', () => {
   expect(callbackFor('message.sent', { statuses: { recipient: '254722000000' } })).toMatchObject({

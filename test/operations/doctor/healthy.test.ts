@@ -57,17 +57,20 @@ test('projects: the name selects the pair, and a wrong name is reported', async 
 test.each([
   ['one', { 'My Shop': PAIR }],
   ['several', { 'My Shop': PAIR, Another: { authKey: 'auth-key-of-another' } }],
-])('projects, %s of them: a probe without a project does not prove that callbacks are accepted', async (_, projects) => {
-  const { receiver } = await receiving({ projects })
-  receiver.onAny(() => {})
-  const url = await serving(receiver.middleware('status'))
-  expect((await post(url, callback.smsDelivery({ project: 'My shop' }))).status).toBe(401)
-  const diagnosis = await askDoctor(url)
-  expect(faultsOf(diagnosis)).toEqual(['project_missing'])
-  expect(diagnosis.ok).toBe(false)
-  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My Shop' }))).toEqual([])
-  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My shop' }))).not.toEqual([])
-})
+])(
+  'projects, %s of them: a probe without a project does not prove that callbacks are accepted',
+  async (_, projects) => {
+    const { receiver } = await receiving({ projects })
+    receiver.onAny(() => {})
+    const url = await serving(receiver.middleware('status'))
+    expect((await post(url, callback.smsDelivery({ project: 'My shop' }))).status).toBe(401)
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['project_missing'])
+    expect(diagnosis.ok).toBe(false)
+    expect(faultsOf(await askDoctor(url, PAIR, { project: 'My Shop' }))).toEqual([])
+    expect(faultsOf(await askDoctor(url, PAIR, { project: 'My shop' }))).not.toEqual([])
+  },
+)
 
 test('runs no handler, and stores, counts, reports and quarantines nothing', async () => {
   const store = memoryStore()
