@@ -108,7 +108,7 @@ describeRedis('dead-letters on Redis', () => {
 
   test('list, show, replay and discard, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
 
-  test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
+  test('list, show, replay and discard, by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
 
   test.each(['redis', 'ioredis'] as const)(
     'finds a cluster from one of its nodes, without %s',

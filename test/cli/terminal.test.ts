@@ -98,7 +98,7 @@ describe('widths', () => {
     expect(written().split(status)).toHaveLength(3)
   })
 
-  test('and not to a pipe', () => {
+  test('does not wrap lines in a pipe', () => {
     const through = new PassThrough().setEncoding('utf8')
     const { stream } = fakeTty(30)
     createTerminal({ out: Object.assign(through, { isTTY: false }) as unknown as WriteStream, err: stream }).print(

@@ -1,4 +1,4 @@
-/** No error and no line of the log contains a key, number or text of a send, for any answer of the service and any error of the runtime. */
+/** No error and no log line contains a key, number or text of a send, whatever the service or the runtime reports. */
 import { inspect } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../support/free-port.ts'

@@ -157,7 +157,7 @@ test('shows a body exactly, cut at 16 KiB, and lets callers with the right downl
   expect((await get(`api/events/${'0'.repeat(32)}/raw`)).status).toBe(404)
 })
 
-test('a timeline has each report in its order and by arrival, with repetitions, attempts and the reason for its position', async () => {
+test('a timeline has each report in order and by arrival, with repetitions, attempts and the reason for its position', async () => {
   const { get, status, receiver } = await inspecting({
     ...options,
     store: sqliteStore(ownFile()),

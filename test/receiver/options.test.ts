@@ -161,7 +161,7 @@ test('ignores undefined options', () => {
   expect(() => createReceiver({ ...nothing, credentials })).not.toThrow()
 })
 
-test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])('memoryStore refuses a %s of 0', (name) => {
+test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])('memoryStore refuses a non-positive %s', (name) => {
   for (const value of [0, -1, NaN]) expect(() => memoryStore({ [name]: value })).toThrow(OptionsError)
 })
 

@@ -1,6 +1,6 @@
 /**
- * The incidents that the inspector is for, played by clicks alone, ten at the most: a wrong secret for a while, a handler that fails for
- * one customer, a carrier whose reports stop, a wrong clock. Each is understood from the page, and ended where the page can end it.
+ * The incidents that the inspector is for, handled in at most ten clicks each: a temporarily wrong secret, a handler that fails for
+ * one customer, a carrier whose reports stop, a wrong clock. The page explains each one, and resolves it where it can.
  */
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

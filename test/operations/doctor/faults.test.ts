@@ -135,7 +135,7 @@ describe('at the URL', () => {
     },
   )
 
-  test('another kind', async () => {
+  test('another kind of callback', async () => {
     const { url } = await app()
     const diagnosis = await askDoctor(url, PAIR, { kind: 'received' })
     expect(faultsOf(diagnosis)).toEqual(['kind_differs'])
