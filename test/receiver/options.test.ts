@@ -161,9 +161,12 @@ test('ignores undefined options', () => {
   expect(() => createReceiver({ ...nothing, credentials })).not.toThrow()
 })
 
-test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])('memoryStore refuses a non-positive %s', (name) => {
-  for (const value of [0, -1, NaN]) expect(() => memoryStore({ [name]: value })).toThrow(OptionsError)
-})
+test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])(
+  'memoryStore refuses a non-positive %s',
+  (name) => {
+    for (const value of [0, -1, NaN]) expect(() => memoryStore({ [name]: value })).toThrow(OptionsError)
+  },
+)
 
 test('logs one line about the memory store in production without a store', () => {
   const lines: unknown[] = []
