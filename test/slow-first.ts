@@ -1,7 +1,7 @@
-/** Which files begin a run: those that take the longest, so that no core is idle while the last of them ends. */
+/** Runs the slowest test files first, so that no core is idle at the end of a run. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** In this order; where nothing is known of the others, vitest begins with the largest. */
+/** In this order; vitest starts the others with the largest file. */
 const FIRST = [
   'browser/site.full',
   'end-to-end/sends.full',

@@ -1,8 +1,8 @@
-/** Says in one line for each file and reason which tests did not run or not end, so that nobody takes a run for a whole one. */
+/** Prints one line for each file and reason with the tests that did not run or did not end, so that an incomplete run is visible. */
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
-/** The reason stands in brackets at the end of the title of the test, or of a suite that it is in. */
+/** The reason is in brackets at the end of the title of the test or of an enclosing suite. */
 function reasonOf(test: TestCase): string {
   const titles = test.fullName.split(' > ').toReversed()
   const reasons = titles.map((title) => /\((.*)\)$/s.exec(title)?.[1])
@@ -30,7 +30,7 @@ function unended(module: TestModule): readonly string[] {
 
 export const unseenTests: Reporter = {
   onTestRunEnd(modules) {
-    // Whoever names a test to run has skipped the others.
+    // Selecting tests by name skips the others on purpose.
     const chosen = modules.filter(({ project }) => project.config.testNamePattern === undefined)
     for (const module of chosen) for (const line of linesOf(module, module.project.config.root)) console.log(line)
   },

@@ -1,4 +1,4 @@
-/** The benchmark is a program like any other: it runs, its tables hold what was measured, and a wrong answer fails it. */
+/** The benchmark: it runs, prints and writes its measurements, and fails on a wrong answer. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -27,7 +27,7 @@ async function benchWith(env: NodeJS.ProcessEnv, ...args: readonly string[]): Pr
 }
 
 test(
-  'one quick round prints a table and writes what was measured',
+  'one quick round prints a table and writes its measurements',
   async () => {
     const [json, svg] = [join(folder, 'peers.json'), join(folder, 'peers.svg')]
     const text = await bench(
@@ -68,9 +68,9 @@ test(
 )
 
 test(
-  'a callback that no handler got fails the run',
+  'a callback without a handler call fails the run',
   async () => {
-    // Refused, as is expected, but said to be handled.
+    // Refused, as expected, but reported as handled.
     const lane = { label: 'forged', contender: 'node-http-memory', scheme: 'forged-key', expect: 401 } as const
     await expect(runRounds([lane], ONE_ROUND)).rejects.toThrow('handlers got 0 of 50')
   },
@@ -78,11 +78,11 @@ test(
 )
 
 test(
-  'the help names every program and every contender, and a name that there is not is refused',
+  'the help names every program and every contender, and unknown names are refused',
   async () => {
     const help = await bench('--help')
     for (const name of [...Object.keys(PROGRAMS), ...Object.keys(CONTENDERS)]) expect(help).toContain(`  ${name} `)
-    await expect(bench('peers', '--only', 'nobody')).rejects.toThrow('There is no contender “nobody”')
+    await expect(bench('peers', '--only', 'missing')).rejects.toThrow('There is no contender “missing”')
     await expect(bench('nothing')).rejects.toThrow('There is no program “nothing”')
     await expect(bench('--rounds', '0')).rejects.toThrow('--rounds is 0')
   },

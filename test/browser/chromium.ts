@@ -1,4 +1,4 @@
-/** Debian's Chromium, driven for a test. It talks to this machine alone. */
+/** Debian's Chromium, driven by a test. It connects to this machine only. */
 import { existsSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
 
@@ -6,7 +6,7 @@ const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/googl
 
 const path = PATHS.find((one) => existsSync(one))
 
-/** Why there is no browser here; undefined where there is one. With `CI=true` a missing one is an error. */
+/** Why no browser is available, or undefined when one is. With `CI=true` a missing browser is an error. */
 export function noBrowser(): string | undefined {
   if (path !== undefined) return undefined
   if (process.env['CI'] === 'true') throw new Error("Chromium is missing (Debian's package chromium).")

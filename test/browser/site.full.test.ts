@@ -1,4 +1,4 @@
-/** The documentation site: every link and anchor resolves; in a browser, no error, no outside request, accessible to everybody. */
+/** The documentation site: every link and anchor resolves; in a browser, no error, no outside request, accessible. */
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { launchBrowser, noBrowser } from './chromium.ts'
 import { serveFolder } from './static-server.ts'
 import { DESK, faultsOf, layoutFaultsOf, openPage, PHONE } from './watching.ts'
 
-/** Of each page of the documentation, and of the modules of the API. */
+/** The address of each page of the documentation and each module of the API. */
 const PATHS = [
   ...PAGES.filter((page) => page.startsWith('docs/')).map((page) =>
     page.replace(/^docs\//, '/').replace(/README\.md$/, ''),
@@ -21,20 +21,20 @@ const PATHS = [
   '/api/messaging-webhooks.md',
 ].map((path) => path.replace(/\.md$/, '.html'))
 
-/** One of each layout: what is around the text on a phone is alike on the others. */
+/** One page of each layout: on a phone, everything around the text is the same on the others. */
 const ON_A_PHONE: ReadonlySet<string> = new Set(['/', '/guides/security.html', '/api/messaging-webhooks.html'])
 
 const folder = mkdtempSync(join(tmpdir(), 'site-'))
 
 beforeAll(async () => {
-  // It fails where an exported symbol has no comment, or a link of a comment or of a page leads nowhere.
+  // The build fails if an exported symbol has no comment, or a link in a comment or a page is broken.
   const built = await runProgram('npm', ['run', '--silent', 'docs:build', '--', '--outDir', folder], { cwd: ROOT })
   expect(built.code, `${built.stdout}${built.stderr}`).toBe(0)
 }, 300_000)
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('every link leads to a page, and to an anchor of it', () => {
+test('every link resolves to a page and its anchor', () => {
   const site = new Map(
     globSync('**/*.html', { cwd: folder }).map((path) => {
       const html = readFileSync(join(folder, path), 'utf8')
@@ -74,7 +74,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the site'), () => {
     server.close()
   })
 
-  test('every page, at the width of a desk and of a phone', { timeout: 900_000 }, async () => {
+  test('every page, at the width of a desktop and of a phone', { timeout: 900_000 }, async () => {
     const { page, complaints } = await openPage(browser, origin)
     for (const path of PATHS) {
       await page.setViewportSize(DESK)
@@ -99,7 +99,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the site'), () => {
     expect(complaints).toEqual([])
   })
 
-  test('a link into the repository leads there', async () => {
+  test('a link into the repository resolves', async () => {
     const { page } = await openPage(browser, origin)
     await page.goto(`${origin}/guides/security.html`)
     const link = page.locator('a', { hasText: 'SECURITY.md' })

@@ -1,4 +1,4 @@
-/** Pages of a browser that note whatever a reader should not meet. */
+/** Browser pages that record every problem that a reader should not meet. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
@@ -10,7 +10,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const DESK = { width: 1280, height: 900 }
 export const PHONE = { width: 390, height: 844 }
 
-/** Notes errors, what the policy of the page forbids (an error, too), requests to elsewhere, and answers that are none. */
+/** Records errors (violations of the page's policy are errors, too), requests to other origins, and failed responses. */
 export async function openPage(
   browser: Browser,
   origin: string,
@@ -37,13 +37,13 @@ export async function openPage(
   return { page, complaints }
 }
 
-/** What is wrong with the layout: the page scrolls sideways. */
+/** Faults of the layout: the page scrolls sideways. */
 export async function layoutFaultsOf(page: Page): Promise<readonly string[]> {
   const scrolls = await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth')
   return scrolls ? ['it scrolls sideways'] : []
 }
 
-/** What is serious to those who cannot see, point or read small print, and what is wrong with the layout. */
+/** Serious accessibility violations, and faults of the layout. */
 export async function faultsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(AXE)
   const results = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })")

@@ -1,4 +1,4 @@
-/** Reports in a shape of the user's: they go the way of every report, and what goes wrong in the function costs no callback. */
+/** Reports in a custom shape: they are processed as any report, and a failing function loses no callback. */
 import type { CallbackKind, ReceiverOptions, WebhookEvent } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
@@ -22,7 +22,7 @@ async function reading(
   return { receiver, events, errors, send }
 }
 
-/** As premium reports might look. */
+/** A possible form of premium reports. */
 const premium = (id: string, state: string, at: number) => ({ event: 'delivery', id, state, at: START + at })
 const readPremium: ReadReport = ({ id, state, at }) => ({
   messageId: String(id),
@@ -30,7 +30,7 @@ const readPremium: ReadReport = ({ id, state, at }) => ({
   timestamp: Number(at),
 })
 
-test('they are normalised, put in order, and count for the latest state', async () => {
+test('are normalised, put in order, and count for the latest state', async () => {
   const { receiver, events, send } = await reading(readPremium)
   await send(premium('m-1', 'success', 5), premium('m-1', 'queued', 1), premium('m-1', 'success', 5))
   expect(events).toMatchObject([
@@ -50,7 +50,7 @@ test('their network, code and shape count', async () => {
     { messageId: 'm-4', status: 'gone' },
   ]
   await send(...words.map((report) => ({ report })))
-  // One waits for its gap.
+  // One waits for a missing step.
   const inOrder = words.map(({ messageId }) =>
     events.find((event) => 'messageId' in event && event.messageId === messageId),
   )
@@ -62,14 +62,14 @@ test('their network, code and shape count', async () => {
   ])
 })
 
-test('what is none to the function is read as without it', async () => {
+test('reads a report as usual when the function returns nothing', async () => {
   const { events, errors, send } = await reading(() => undefined)
   await send({ event: 'delivery' }, { event: 'activate' })
   expect(events.map(({ type }) => type)).toEqual(['subscription.delivery', 'subscription.activate'])
   expect(errors).toEqual([])
 })
 
-test('on the URL of reports it goes before the shapes that are documented', async () => {
+test('takes precedence over the documented shapes on the URL of reports', async () => {
   const { events, send } = await reading(
     ({ id }) => (id === undefined ? undefined : { messageId: 'own', status: 'sent' }),
     'status',
@@ -81,7 +81,7 @@ test('on the URL of reports it goes before the shapes that are documented', asyn
   ])
 })
 
-test('it is given the payload without the key, to do with what it likes', async () => {
+test('gets its own copy of the payload, without the key', async () => {
   const seen: unknown[] = []
   const { events, send } = await reading((payload, kind) => {
     seen.push({ ...payload }, kind)
@@ -116,7 +116,7 @@ test.each<[string, () => unknown]>([
       },
     }),
   ],
-])('where it %s, it is reported, and the callback is read as without it', async (_what, act) => {
+])('a function that %s is reported, and the callback is read as usual', async (_what, act) => {
   const { events, errors, send } = await reading(act as ReadReport)
   await send({ event: 'delivery' })
   expect(events.map(({ type }) => type)).toEqual(['subscription.delivery'])

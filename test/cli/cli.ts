@@ -26,12 +26,12 @@ interface Running {
   readonly ended: Promise<Ended>
 }
 
-/** Starts it. The end of the test kills it. */
+/** Starts it, and kills it when the test ends. */
 export function startCli(args: readonly string[], env?: NodeJS.ProcessEnv): Running {
   return startProcess(process.execPath, [MAIN, ...args], env)
 }
 
-/** Starts anything else in the same way. */
+/** Starts any other program in the same way. */
 export function startProcess(
   command: string,
   args: readonly string[],

@@ -87,7 +87,7 @@ describe('dead-letters', { timeout: 180_000 }, () => {
       stderr: 'There are no dead letters.\n',
     })
 
-    // What is due again is handed over by the receiver that comes next.
+    // The next receiver dispatches the events that are due again.
     const events: WebhookEvent[] = []
     const receiver = createReceiver({ credentials, store: sqliteStore(path), logger: false })
     receiver.onAny((event) => void events.push(event))
@@ -96,7 +96,7 @@ describe('dead-letters', { timeout: 180_000 }, () => {
     expect(events.map((event) => 'messageId' in event && event.messageId).sort()).toEqual(['m-2', 'm-3'])
   })
 
-  test('replay --all while the receiver runs, which hands them over', async () => {
+  test('replay --all while the receiver runs and dispatches them', async () => {
     const path = await fileWithDeadLetters('m-1', 'm-2')
     const receiver = createReceiver({ credentials, store: sqliteStore(path), logger: false })
     onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))

@@ -1,4 +1,4 @@
-/** `doctor`: says what is wrong, ends as it should, and shows no secret. */
+/** `doctor`: its findings, exit codes, and secrecy. */
 import { once } from 'node:events'
 import https from 'node:https'
 import { writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { titleWith } from '../support/skipping.ts'
 import { AUTH_KEY, KEYS, PATIENCE, runCli, SIGNING_SECRET, startCli } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-/** An app in which all is well. */
+/** An app without any problem. */
 async function healthy(options: Parameters<typeof receiving>[0] = {}): Promise<string> {
   const { receiver, server, url } = await receiving(options, { kind: 'status' })
   receiver.onAny(() => {})
@@ -39,7 +39,7 @@ describe('as a process', { timeout: 120_000 }, () => {
     )
   })
 
-  test('something is wrong, with how to mend it', async () => {
+  test('reports a problem and how to fix it', async () => {
     const url = await healthy({ clock: () => Date.now() - 60_000 })
     const { code, stdout, stderr } = await runCli(['doctor', url, '--kind', 'payment'], KEYS)
     expect({ code, stderr }).toEqual({ code: EXIT_CODES.unwell.code, stderr: '' })
@@ -56,7 +56,7 @@ describe('as a process', { timeout: 120_000 }, () => {
     writeFileSync(join(folder, 'key'), `${AUTH_KEY}\n`)
     const files = ['--old-secret-file', join(folder, 'secret'), '--old-key-file', join(folder, 'key')]
     const pair = { SIGNING_SECRET: 'signing-secret-of-the-new-pair', AUTH_KEY: 'auth-key-of-the-new-pair' }
-    const withUser = url.replace('http://', 'http://somebody:password-of-the-url@')
+    const withUser = url.replace('http://', 'http://someone:password-of-the-url@')
     const { code, stdout, stderr } = await runCli(['doctor', withUser, ...files, '--json'], pair)
     expect({ code, stderr }).toEqual({ code: EXIT_CODES.unwell.code, stderr: '' })
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, url, findings: expect.anything() as unknown })
@@ -83,7 +83,7 @@ describe('as a process', { timeout: 120_000 }, () => {
     },
   )
 
-  test('Ctrl+C ends it at once, though nobody answers', async () => {
+  test('Ctrl+C ends it at once while no answer comes', async () => {
     let asked = 0
     const url = await serve(() => (asked += 1))
     const { child } = startCli(['doctor', url, '--timeout', '600000'], KEYS)

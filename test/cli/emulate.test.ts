@@ -1,4 +1,4 @@
-/** `emulate` as a process: where it is, its keys, and each thing that happens as a line. */
+/** `emulate` as a process: it prints its address, its keys, and a line for each activity. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -22,7 +22,7 @@ async function send(url: string, apiKey: string, fields: object = {}): Promise<R
 }
 
 describe('emulate', { timeout: 120_000 }, () => {
-  test('prints where it is and its keys, a line for each send and callback, and a report at the end', async () => {
+  test('prints its address and keys, a line for each send and callback, and a report at the end', async () => {
     const args = ['emulate', '--callbacks', 'http://127.0.0.1:9/hooks/', '--seed', 'mine']
     const { url, printed, child, ended } = await startListening(args)
     await expect.poll(() => printed.stdout, PATIENCE).toContain('Press Ctrl+C to stop.')
@@ -52,7 +52,7 @@ describe('emulate', { timeout: 120_000 }, () => {
     expect(stdout).not.toContain('hidden')
   })
 
-  test('from a configuration: keys that were given are not repeated, and a receiver gets its callbacks', async () => {
+  test('reads a configuration: does not repeat its keys, and a receiver gets its callbacks', async () => {
     const { url: hook, receiver } = await receiving()
     const path = join(ownFolder(), 'emulator.json')
     const urlWithPassword = hook.replace('//', '//user:hidden@')
@@ -77,7 +77,7 @@ describe('emulate', { timeout: 120_000 }, () => {
     for (const secret of ['given-api-key', AUTH_KEY, SIGNING_SECRET, 'hidden']) expect(stdout).not.toContain(secret)
   })
 
-  test('the answers to sends meet the faults that a flag names, whatever the file says', async () => {
+  test('the faults that a flag names override those of the file', async () => {
     const path = join(ownFolder(), 'emulator.json')
     writeFileSync(
       path,

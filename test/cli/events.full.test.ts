@@ -1,4 +1,4 @@
-/** `events` as a process: what came lately, one event, and one message's life, of each store. */
+/** `events` as a process: recent events, one event, and one message's history, for each store. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createReceiver, type Store } from 'messaging-webhooks'
@@ -97,9 +97,9 @@ async function knowsNoOther(run: Run): Promise<void> {
   expect(none).toMatchObject({ code: EXIT_CODES.notFound.code, stdout: '' })
   expect(none.stderr).toContain('error: There is no message m-2.\n')
   expect(none.stderr).toContain('--project')
-  const nobody = await run('show', '0'.repeat(32))
-  expect(nobody).toMatchObject({ code: EXIT_CODES.notFound.code, stdout: '' })
-  expect(nobody.stderr).toContain(`error: There is no event ${'0'.repeat(32)}.\n`)
+  const unknown = await run('show', '0'.repeat(32))
+  expect(unknown).toMatchObject({ code: EXIT_CODES.notFound.code, stdout: '' })
+  expect(unknown.stderr).toContain(`error: There is no event ${'0'.repeat(32)}.\n`)
 }
 
 describe('events on an SQLite file', PATIENT, () => {
@@ -116,7 +116,7 @@ describe('events on an SQLite file', PATIENT, () => {
     await knowsNoOther(runOn(path))
   })
 
-  test('the newest first, a page at a time; an empty store is no error', async () => {
+  test('lists the newest first, a page at a time; an empty store is not an error', async () => {
     const path = newFile()
     const store = await sqliteStore(path).open({ onWork() {} })
     await store.close()
@@ -130,7 +130,7 @@ describe('events on an SQLite file', PATIENT, () => {
     expect(jsonLines(rest.stdout).at(-1)).toMatchObject({ type: 'payment' })
   })
 
-  test('of what is no longer kept, or spoilt, it says just that', async () => {
+  test('reports an event that is no longer kept or is corrupt', async () => {
     const path = newFile()
     await play(sqliteStore(path))
     const db = new DatabaseSync(path)

@@ -1,4 +1,4 @@
-/** `forget` as a process, on the file of receivers that have closed, and what they left beside it. */
+/** `forget` as a process, on the file, spool and quarantine of closed receivers. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createReceiver } from 'messaging-webhooks'
@@ -48,7 +48,7 @@ async function receiverHasClosed() {
 }
 
 describe('forget', { timeout: 180_000 }, () => {
-  test('counts, then removes a person from the store, the spool and the quarantine of those that have closed', async () => {
+  test('counts, then removes a person from the store, the spool and the quarantine of closed receivers', async () => {
     const { folder, path } = await receiverHasClosed()
     const args = ['forget', '--store', path, '--recipient', `+${PERSON}`]
     const before = found(folder, PERSON)
@@ -77,7 +77,7 @@ describe('forget', { timeout: 180_000 }, () => {
     ])
   })
 
-  test('takes a message id and a time, and leaves what the next receiver takes over', async () => {
+  test('accepts a message id and a time, and leaves the rest to the next receiver', async () => {
     const { path } = await receiverHasClosed()
     const [byId] = jsonLines(
       (await runCli(['forget', '--store', path, '--message-id', 'mine-failed', '--json'])).stdout,

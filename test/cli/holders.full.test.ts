@@ -11,7 +11,7 @@ import { ownFile } from '../support/own-folder.ts'
 
 const PATIENT = { timeout: 60_000 }
 
-/** A receiver that has one event in its hands, and another process that looks on. */
+/** A receiver with one event in flight, and another process that observes. */
 async function checkListing(store: Store, options: readonly string[], id: string): Promise<void> {
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY }, store, spool: false, logger: false })
   let letGo = (): void => {}
@@ -46,12 +46,12 @@ async function checkListing(store: Store, options: readonly string[], id: string
 }
 
 describe('holders of an SQLite file', () => {
-  test('lists who has the store open, since when, and what each holds', PATIENT, async () => {
+  test('lists the processes that have the store open, since when, and what each holds', PATIENT, async () => {
     const path = ownFile()
     await checkListing(sqliteStore(path), ['--store', path], 'v1-[0-9a-f]{12}')
   })
 
-  test('says where nobody has', PATIENT, async () => {
+  test('says that no process has the store open', PATIENT, async () => {
     const path = ownFile()
     await (await sqliteStore(path).open({ onWork() {} })).close()
     expect(await runCli(['holders', '--store', path])).toEqual({
@@ -63,7 +63,7 @@ describe('holders of an SQLite file', () => {
 })
 
 describePostgres('holders of a Postgres schema', () => {
-  test('lists who has the store open, since when, and what each holds', PATIENT, async () => {
+  test('lists the processes that have the store open, since when, and what each holds', PATIENT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema })
     await checkListing(store, ['--store', POSTGRES_URL, '--schema', schema], '\\d+')

@@ -1,4 +1,4 @@
-/** `inspect` as a process: who gets in, what it shows of a store that another process left, and what it may change. */
+/** `inspect` as a process: access, the view of another process's store, and changes. */
 import { join } from 'node:path'
 import { request } from 'node:http'
 import { connect } from 'node:net'
@@ -33,7 +33,7 @@ async function inspect(args: readonly string[]) {
   return { ...running, url }
 }
 
-/** Goes through the door as a browser does. */
+/** Signs in as a browser does. */
 async function enter(url: URL): Promise<string> {
   const response = await fetch(url, { redirect: 'manual' })
   expect([response.status, response.headers.get('location')]).toEqual([302, './'])
@@ -54,7 +54,7 @@ function statusUnder(host: string, { port }: URL, cookie: string): Promise<numbe
 }
 
 describe('inspect', { timeout: 180_000 }, () => {
-  test('lets in whoever opens its address first, shows the store, and changes what it may', async () => {
+  test('admits the first browser that opens its address, shows the store, and allows changes', async () => {
     const path = await fileWithDeadLetter()
     const { url, child, ended, printed } = await inspect(['--store', path, '--write'])
     const api = (name: string) => new URL(`/api/${name}`, url)
@@ -77,10 +77,10 @@ describe('inspect', { timeout: 180_000 }, () => {
       body: JSON.stringify({ ids: items.map(({ id }) => id) }),
     })
     expect(await replayed.json()).toMatchObject({ missing: [] })
-    // It hands nothing over itself.
+    // It does not dispatch events itself.
     const again = await fetch(api('events?outcome=waiting'), { headers: { cookie } })
     expect(await again.json()).toMatchObject({ items: [{ messageId: 'm-1', outcome: 'waiting' }] })
-    // A page elsewhere whose name leads here.
+    // A page of another origin whose host name resolves to this address.
     expect(await statusUnder('elsewhere.example', url, cookie)).toBe(421)
     expect(await statusUnder(`localhost:${url.port}`, url, cookie)).toBe(200)
     expect(printed.stderr).toContain('masked')
@@ -89,7 +89,7 @@ describe('inspect', { timeout: 180_000 }, () => {
   })
 })
 
-/** Bytes as they are, for no client of HTTP sends such a target; resolves to the answer. */
+/** Sends raw bytes, because no HTTP client sends such a target; resolves to the answer. */
 function askRaw({ hostname, port, host }: URL, target: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -100,7 +100,7 @@ function askRaw({ hostname, port, host }: URL, target: string): Promise<string> 
   })
 }
 
-test('a request target that is no URL is answered 400, and ends nothing', { timeout: 180_000 }, async () => {
+test('answers 400 to a request target that is not a URL, and keeps running', { timeout: 180_000 }, async () => {
   const { url, child, ended } = await inspect(['--store', await fileWithDeadLetter()])
   for (const target of ['//', 'http://', '/\\', '//[', 'http://[/'])
     expect(await askRaw(url, target), target).toMatch(/^HTTP\/1\.1 400 /)

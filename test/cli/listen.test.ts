@@ -1,4 +1,4 @@
-/** `listen` as a process: what comes is printed, what is refused is explained, and nothing can steer the terminal. */
+/** `listen` as a process: it prints events, explains refusals, and escapes terminal control sequences. */
 import { callback, callbackFor, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { AUTH_KEY, jsonLines, KEYS, PATIENCE, runCli, SIGNING_SECRET, startListening } from './cli.ts'
@@ -12,7 +12,7 @@ async function post(url: string, body: object | string, secret = SIGNING_SECRET)
 }
 
 describe('listen', { timeout: 120_000 }, () => {
-  test('prints an event a line, says why one is refused, and ends at a signal', async () => {
+  test('prints one line an event, explains a refusal, and ends at a signal', async () => {
     const { url, printed, child, ended } = await startListening(['listen'], KEYS)
     expect(await post(`${url}/status`, callback.smsDelivery({ messageId: 'm-1', status: 'network_failure' }))).toBe(204)
     expect(await post(`${url}/payment?a=b`, callback.payment({ id: 'p-1' }))).toBe(204)
@@ -39,10 +39,10 @@ describe('listen', { timeout: 120_000 }, () => {
     for (const secret of [AUTH_KEY, SIGNING_SECRET]) expect(stdout).not.toContain(secret)
   })
 
-  test('says what came twice, and what was held back for an earlier report; its times go forwards', async () => {
+  test('marks repetitions and events held back for an earlier report; its times never decrease', async () => {
     const { url, printed } = await startListening(['listen'], KEYS)
     const report = (status: string): object => callback.chatApp({ statuses: { message_id: 'c-1', status } })
-    // `read` waits for the one before it, in vain; what came after it is printed first.
+    // `read` waits in vain for the report before it; later events are printed first.
     for (const status of ['sent', 'read', 'sent']) expect(await post(`${url}/status`, report(status))).toBe(204)
     expect(await post(`${url}/status`, callback.smsDelivery({ messageId: 'm-1' }))).toBe(204)
     expect(await post(`${url}/status`, report('sent'), 'another secret')).toBe(401)
@@ -58,7 +58,7 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(times).toEqual([...times].sort())
   })
 
-  test('prints JSON for machines: events, refusals, and where it listens', async () => {
+  test('prints events, refusals and its address as JSON', async () => {
     const { url, printed, child, ended } = await startListening(['listen', '--json', '--proof', 'signature'], KEYS)
     await post(`${url}/subscription`, callbackFor('subscription.consent', { phone: '1', authKey: AUTH_KEY }))
     await fetch(`${url}/status`, {
@@ -77,7 +77,7 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(stdout).not.toContain(AUTH_KEY)
   })
 
-  test('text of others cannot steer the terminal, and --payload shows what came', async () => {
+  test('escapes control sequences in received text, and --payload shows the payload', async () => {
     const { url, printed } = await startListening(['listen', '--payload'], KEYS)
     const messageId = 'm\u001b]0;mine\u0007\u009b31m\u202e'
     expect(await post(`${url}/status`, callback.smsDelivery({ messageId, authKey: AUTH_KEY }))).toBe(204)
@@ -88,7 +88,7 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(printed.stdout).not.toContain(AUTH_KEY)
   })
 
-  test('a path that it does not have is answered 404, as by an app, and named', async () => {
+  test('answers 404 to an unknown path, and names it', async () => {
     const { url, printed } = await startListening(['listen'], KEYS)
     const body = callback.smsDelivery({ messageId: 'm-1' })
     for (const path of ['/statsu', '/status/x', '/webhooks/status?token=hidden'])
@@ -105,7 +105,7 @@ describe('listen', { timeout: 120_000 }, () => {
       .toEqual({ type: 'unknown_path', path: '/statsu' })
   })
 
-  test('one key will do, and none is a mistake', async () => {
+  test('accepts one key, and refuses to start without any', async () => {
     const { url } = await startListening(['listen'], { AUTH_KEY })
     const body = JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY })
     expect((await fetch(url, { method: 'POST', body })).status).toBe(204)
@@ -117,7 +117,7 @@ describe('listen', { timeout: 120_000 }, () => {
     })
   })
 
-  test('a port that is taken is one line and a hint', async () => {
+  test('a port in use is one line and a hint', async () => {
     const { url } = await startListening(['listen'], KEYS)
     const { port } = new URL(url)
     expect(await runCli(['listen', '--port', port], KEYS)).toEqual({

@@ -1,4 +1,4 @@
-/** Help, mistakes, and how the command line ends, whatever the command. */
+/** Help, mistakes, and exit, for every command. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
@@ -31,7 +31,7 @@ describe('help', { timeout: 120_000 }, () => {
     expect((await runCli(['help', name])).stdout).toBe(stdout)
   })
 
-  test('an option has one name in all commands: of a secret there is a file, and no other flag', async () => {
+  test('an option has one name in all commands, and secrets come from files only', async () => {
     const meanings = new Map<string, Set<string>>()
     for (const name of NAMES) {
       const { stdout } = await helpOf(name)
@@ -48,7 +48,7 @@ describe('help', { timeout: 120_000 }, () => {
     ])
   })
 
-  test('STORE_URL is read by every command that takes a store, and the reference names them', async () => {
+  test('every command that takes a store reads STORE_URL, and the reference names them', async () => {
     const withStore: string[] = []
     for (const name of NAMES) {
       const { stdout } = await helpOf(name)
@@ -73,7 +73,7 @@ describe('help', { timeout: 120_000 }, () => {
     expect(stdout).toContain('--force')
   })
 
-  test('is shown where no command is given, as a mistake', async () => {
+  test('is shown as a mistake when no command is given', async () => {
     const { code, stdout, stderr } = await runCli([])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('Usage: messaging-webhooks')
@@ -85,7 +85,7 @@ describe('help', { timeout: 120_000 }, () => {
   })
 })
 
-test('whoever reads may stop: a closed pipe is the end, and no error', { timeout: 120_000 }, async () => {
+test('a closed pipe ends the command without an error', { timeout: 120_000 }, async () => {
   const running = startCli(['trigger', '--list'])
   running.child.stdout?.destroy()
   const { code, stderr } = await running.ended

@@ -1,4 +1,4 @@
-/** `migrate` as a process: it makes the tables, or prints what would make them, and tells no password. */
+/** `migrate` as a process: it creates the tables, or prints the statements for them, and shows no password. */
 import { describe, expect, test } from 'vitest'
 import { postgresMigrations } from 'messaging-webhooks/postgres'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
@@ -24,7 +24,7 @@ async function tablesIn(schema: string): Promise<readonly unknown[]> {
 }
 
 describePostgres('migrate', () => {
-  test('makes the tables once, and says what it did', PATIENT, async () => {
+  test('creates the tables once, and reports it', PATIENT, async () => {
     const schema = freshSchema()
     const args = ['migrate', '--store', POSTGRES_URL, '--schema', schema]
     expect(await runCli(args)).toEqual({
@@ -47,18 +47,22 @@ describePostgres('migrate', () => {
     })
   })
 
-  test('--print prints what is missing, changes nothing, and what it printed makes the tables', PATIENT, async () => {
-    const schema = freshSchema()
-    const print = ['migrate', '--schema', schema, '--print']
-    const printed = await runCli(print, { STORE_URL })
-    expect(printed).toEqual({ code: 0, stdout: postgresMigrations({ schema }), stderr: '' })
-    expect(await tablesIn(schema)).toEqual([])
-    await onServer((client) => client.query(printed.stdout))
-    expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
-    expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('is up to date')
-  })
+  test(
+    '--print prints the missing statements, changes nothing, and its output creates the tables',
+    PATIENT,
+    async () => {
+      const schema = freshSchema()
+      const print = ['migrate', '--schema', schema, '--print']
+      const printed = await runCli(print, { STORE_URL })
+      expect(printed).toEqual({ code: 0, stdout: postgresMigrations({ schema }), stderr: '' })
+      expect(await tablesIn(schema)).toEqual([])
+      await onServer((client) => client.query(printed.stdout))
+      expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
+      expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('is up to date')
+    },
+  )
 
-  test('a role that may create nothing is told so, and nothing is made', PATIENT, async () => {
+  test('reports that a role may not create tables, and creates nothing', PATIENT, async () => {
     const schema = freshSchema()
     const role = `${schema}_role`
     await rowsOf(`CREATE ROLE "${role}" LOGIN`)
@@ -68,7 +72,7 @@ describePostgres('migrate', () => {
       const { code, stdout, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL: url.href })
       expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
       expect(stderr).toContain('this role may not create them')
-      // It may still have them printed for somebody who may.
+      // It can still print the statements for a role that has the right.
       const printed = await runCli(['migrate', '--schema', schema, '--print'], { STORE_URL: url.href })
       expect(printed.stdout).toContain('CREATE TABLE')
     } finally {
@@ -76,7 +80,7 @@ describePostgres('migrate', () => {
     }
   })
 
-  test('tables of somebody else are left as they are', PATIENT, async () => {
+  test('leaves the tables of another application unchanged', PATIENT, async () => {
     const schema = freshSchema()
     await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
     const { code, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL })
@@ -102,11 +106,11 @@ describePostgres('migrate', () => {
 })
 
 describe('migrate, without a server', PATIENT, () => {
-  test('--print prints all of it where no store is named', async () => {
+  test('--print prints every statement without a store', async () => {
     expect(await runCli(['migrate', '--print'])).toEqual({ code: 0, stdout: postgresMigrations(), stderr: '' })
   })
 
-  test('a server that does not answer: why, and no password', async () => {
+  test('reports why a server does not answer, without the password', async () => {
     const { code, stdout, stderr } = await runCli(['migrate'], { STORE_URL: 'postgres://me:hidden@127.0.0.1:1/none' })
     expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(stderr).toMatch(/^error: Cannot use the store\. Postgres: .*ECONNREFUSED.*\n.+\n$/)

@@ -1,4 +1,4 @@
-/** What the command line reads from its arguments: each mistake is said in words that tell what was expected. */
+/** Parsing of arguments: each error says what was expected. */
 import { describe, expect, test } from 'vitest'
 import { CliError } from '../../src/cli/exit-codes.ts'
 import { readFields, readRates } from '../../src/cli/fields.ts'
@@ -24,7 +24,7 @@ function mistakeOf(work: () => unknown): {
 describe('--set', () => {
   const like = { amount: 1, note: 'a', statuses: { status: 'sent' } }
 
-  test('text, numbers where there is one, JSON, and fields of fields', () => {
+  test('accepts text, numbers, JSON, and nested fields', () => {
     const settings = [
       'amount=2.5',
       'note=7',
@@ -91,7 +91,7 @@ describe('--to', () => {
     ['https://user:hidden@example.com/x', 'example.com'],
     ['http://localhost.example.com/', 'localhost.example.com'],
     ['http://127.0.0.1.example.com/', '127.0.0.1.example.com'],
-  ])('%s is another one, and has to be allowed', (url, hostname) => {
+  ])('%s is another machine, and must be allowed', (url, hostname) => {
     expect(mistakeOf(() => checkTarget(url, false))).toMatchObject({
       message: `${hostname} is not this machine, and each callback contains the Auth Key.`,
       hint: 'Pass --allow-remote if it is your server.',
@@ -99,7 +99,7 @@ describe('--to', () => {
     expect(() => checkTarget(url, true)).not.toThrow()
   })
 
-  test.each(['ftp://user:hidden@localhost', 'localhost:3000', '', '/webhooks'])('%j is no URL to post to', (url) => {
+  test.each(['ftp://user:hidden@localhost', 'localhost:3000', '', '/webhooks'])('%j is not a URL to post to', (url) => {
     expect(mistakeOf(() => checkTarget(url, true)).message).toBe('--to is not an http or https URL.')
   })
 
@@ -109,11 +109,11 @@ describe('--to', () => {
   })
 })
 
-test('what others wrote is shown without what a terminal obeys', () => {
+test('shows received text without control sequences', () => {
   expect(shown('a\u001b[2Jb\u0007\n\u009b\u202e\u2028é🎉')).toBe('a\\u001b[2Jb\\u0007\\u000a\\u009b\\u202e\\u2028é🎉')
 })
 
-test('columns are as wide as what is seen of them', () => {
+test('column widths count visible characters', () => {
   expect(
     aligned([
       ['a', '1'],

@@ -15,12 +15,12 @@ import { without } from './without-packages.ts'
 const PATIENT = { timeout: 180_000 }
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
 
-/** A store on a server, as a receiver has it and as the command line is told of it. */
+/** A store on a server: the receiver's options and the command line's arguments for it. */
 interface Shared {
   readonly store: () => Store
   readonly url: string
   readonly flags: readonly string[]
-  /** What must not be printed. */
+  /** Secrets that must not be printed. */
   readonly password?: string
 }
 
@@ -33,7 +33,7 @@ function running(store: Store) {
   return receiver
 }
 
-/** Makes a dead letter for each id, replays one while a receiver runs that hands it over, and discards another. */
+/** Makes a dead letter for each id, replays one while a receiver runs and dispatches it, and discards another. */
 async function worksOn({ store, url, flags, password }: Shared, env: Env = {}): Promise<void> {
   const receiver = running(store())
   const replayed: string[] = []
@@ -77,7 +77,7 @@ describePostgres('dead-letters on Postgres', () => {
     await worksOn({ store, url, flags: ['--schema', schema] })
   })
 
-  test('where there are no tables, none are made; old ones are not changed', PATIENT, async () => {
+  test('does not create missing tables, or change old ones', PATIENT, async () => {
     const schema = freshSchema()
     const list = ['dead-letters', 'list', '--store', POSTGRES_URL, '--schema', schema]
     const none = await runCli(list)
@@ -99,7 +99,7 @@ describeRedis('dead-letters on Redis', () => {
   const server = useRedis()
   const nodes = useCluster()
 
-  /** With as many partitions as the command line would not guess. */
+  /** With a number of partitions that differs from the default. */
   function shared(prefix = freshPrefix()): Shared {
     const url = server().url()
     const store = (): Store => redisStore({ client: createClient({ url }), prefix, partitions: 3 })
@@ -108,17 +108,21 @@ describeRedis('dead-letters on Redis', () => {
 
   test('list, show, replay and discard, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
 
-  test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
+  test('list, show, replay and discard, by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
 
-  test.each(['redis', 'ioredis'] as const)('on a cluster, told of one node, without %s', PATIENT, async (missing) => {
-    const prefix = freshPrefix()
-    const { client, end } = clusterClientFor('redis', nodes())
-    onTestFinished(() => end())
-    const url = nodes()[1]?.url() ?? ''
-    await worksOn({ store: () => redisStore({ client, prefix }), url, flags: ['--prefix', prefix] }, without(missing))
-  })
+  test.each(['redis', 'ioredis'] as const)(
+    'finds a cluster from one of its nodes, without %s',
+    PATIENT,
+    async (missing) => {
+      const prefix = freshPrefix()
+      const { client, end } = clusterClientFor('redis', nodes())
+      onTestFinished(() => end())
+      const url = nodes()[1]?.url() ?? ''
+      await worksOn({ store: () => redisStore({ client, prefix }), url, flags: ['--prefix', prefix] }, without(missing))
+    },
+  )
 
-  test('where there are no keys, none are made', PATIENT, async () => {
+  test('does not create missing keys', PATIENT, async () => {
     const { url: STORE_URL, flags } = shared()
     const none = await runCli(['dead-letters', 'list', ...flags], { STORE_URL })
     expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
@@ -130,7 +134,7 @@ describeRedis('dead-letters on Redis', () => {
   })
 
   test.each(['redis', 'ioredis'])(
-    'a wrong password is said, and not repeated: without %s',
+    'reports a wrong password without repeating it: without %s',
     PATIENT,
     async (missing) => {
       const STORE_URL = server()
@@ -144,7 +148,7 @@ describeRedis('dead-letters on Redis', () => {
   )
 })
 
-describe('a shared store that cannot be had', PATIENT, () => {
+describe('an unreachable shared store', PATIENT, () => {
   const CANNOT = 'error: Cannot use the store. '
 
   test.each([

@@ -1,4 +1,4 @@
-/** Colours, widths and the progress bar: what a terminal, a pipe and the environment make of them. */
+/** Colours, widths and the progress bar on a terminal, in a pipe, and by the environment. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
@@ -15,7 +15,7 @@ import { titleWith } from '../support/skipping.ts'
 const ESCAPE = '\u001b['
 const VERIFY = ['verify', '--header', `t=1,v1=${'0'.repeat(64)}`]
 
-/** A stream that says that it is a terminal so many columns wide, and keeps what is written to it. */
+/** A stream that poses as a terminal of the given width, and records what is written to it. */
 function fakeTty(columns: number) {
   const through = new PassThrough()
   let written = ''
@@ -43,7 +43,7 @@ describe('colours', { timeout: 120_000 }, () => {
 })
 
 describe('widths', () => {
-  test('a row of a list is cut to a terminal, unless it is to be read whole', () => {
+  test('cuts a row of a list to the terminal, unless it must stay whole', () => {
     const { stream, written } = fakeTty(30)
     const terminal = createTerminal({ out: stream, err: stream })
     terminal.print('x'.repeat(30), 'cut')
@@ -52,7 +52,7 @@ describe('widths', () => {
     expect(written().split('\n').slice(0, 3)).toEqual(['x'.repeat(30), `é${'y'.repeat(28)}…`, 'z z '.repeat(10)])
   })
 
-  test('any other line goes on in the next one, between two words, and a URL stays in one piece', () => {
+  test('wraps any other line between words, and keeps a URL in one piece', () => {
     const { stream, written } = fakeTty(30)
     const terminal = createTerminal({ out: stream, err: stream })
     const url = 'http://127.0.0.1:3000/webhooks/status'
@@ -70,7 +70,7 @@ describe('widths', () => {
     ])
   })
 
-  test('what the emulator prints has its URLs whole, so that they can be copied', () => {
+  test('keeps the emulator’s URLs whole, so that they can be copied', () => {
     const { stream, written } = fakeTty(60)
     const terminal = createTerminal({ out: stream, err: stream })
     const status = 'http://127.0.0.1:3000/a/path/that/is/longer/than/the/terminal/webhooks/status'
@@ -98,7 +98,7 @@ describe('widths', () => {
     expect(written().split(status)).toHaveLength(3)
   })
 
-  test('and not to a pipe', () => {
+  test('does not wrap lines in a pipe', () => {
     const through = new PassThrough().setEncoding('utf8')
     const { stream } = fakeTty(30)
     createTerminal({ out: Object.assign(through, { isTTY: false }) as unknown as WriteStream, err: stream }).print(
@@ -109,7 +109,7 @@ describe('widths', () => {
 })
 
 describe('the progress bar', () => {
-  test('is drawn on a terminal, and gone at the end', async () => {
+  test('is drawn on a terminal, and removed at the end', async () => {
     const { stream, written } = fakeTty(80)
     const progress = startProgress(200, stream, true)
     progress.update(100)
@@ -123,7 +123,7 @@ describe('the progress bar', () => {
     expect(written().lastIndexOf('\u001b[?25h')).toBeGreaterThan(written().lastIndexOf('\u001b[?25l'))
   })
 
-  test('is not drawn where nobody sees it', () => {
+  test('is not drawn without a terminal', () => {
     const { stream, written } = fakeTty(80)
     const progress = startProgress(200, stream, false)
     progress.update(200)

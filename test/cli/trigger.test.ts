@@ -1,4 +1,4 @@
-/** `trigger` as a process, against a receiver and against servers that do everything wrong. */
+/** `trigger` as a process, against a receiver and against misbehaving servers. */
 import { createServer } from 'node:http'
 import { EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
@@ -43,7 +43,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(errors).toEqual([])
   })
 
-  test('the signature alone will do, and a number in the callback stays one', async () => {
+  test('works with the signature alone, and keeps numbers in the callback', async () => {
     const { url, receiver, events } = await receivingEvents()
     const args = ['trigger', 'message.delivered', '--to', url, '--set', 'timestamp=1700000000']
     expect((await runCli(args, { SIGNING_SECRET: RECEIVING_SECRET })).code).toBe(0)
@@ -70,7 +70,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     ['message.read', 'status=read', 'status', 'statuses.status'],
     ['message.delivered', 'messageID=m-1', 'messageID', 'messageId'],
     ['payment', 'ammount=5', 'ammount', 'amount'],
-  ])('%s --set %s is sent as it is, with a note of what was probably meant', async (event, set, name, meant) => {
+  ])('%s --set %s is sent unchanged, with a note about the probable intention', async (event, set, name, meant) => {
     const { url, receiver } = await receivingEvents()
     const { code, stdout, stderr } = await runCli(['trigger', event, '--to', url, '--set', set], ENV)
     expect(stderr).toBe(`note: ${name} is not a known field of ${event} (did you mean ${meant}?). Sending it anyway.\n`)
@@ -80,16 +80,16 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test.each([
-    ['message.failed', 'description=why', 'status_code=503', 'authorised_by=nobody'],
+    ['message.failed', 'description=why', 'status_code=503', 'authorised_by=me'],
     ['message.read', 'messageId=m-1', 'statuses.error=none', 'deep.stauts=1'],
     ['received', 'text=STOP', 'channel=telegraph', 'attachment.url=http://localhost'],
-  ])('%s --set %s, %s, %s are fields that are known, or like none', async (event, ...fields) => {
+  ])('%s --set %s, %s, %s are known fields, or unlike any', async (event, ...fields) => {
     const { url } = await receivingEvents()
     const set = fields.flatMap((field) => ['--set', field])
     expect(await runCli(['trigger', event, '--to', url, ...set], ENV)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('sends many, with faults that a seed repeats, and sums up', async () => {
+  test('sends many, with faults that a seed repeats, and prints a summary', async () => {
     const runs: object[] = []
     for (let run = 0; run < 2; run += 1) {
       const { url, receiver, events, errors } = await receivingEvents()
@@ -141,7 +141,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(performance.now() - startedAt).toBeGreaterThan(990)
   })
 
-  test('Ctrl+C ends it early, with what was counted so far', async () => {
+  test('Ctrl+C ends it early, with the counts so far', async () => {
     const { url } = await receivingEvents()
     const args = ['trigger', 'payment', '--to', url, '--count', '100000', '--rate', '20', '--json']
     const { child, printed, ended } = startCli(args, ENV)
@@ -167,7 +167,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(posts).toBe(1)
   })
 
-  test('taking what should be refused is one, too', async () => {
+  test('accepting a callback that should be refused is a failure, too', async () => {
     const url = await serve((request, response) => {
       request.resume().on('end', () => response.writeHead(200).end())
     })
@@ -185,7 +185,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     [503, [], 'its store or its credentials are unavailable'],
     [500, [], 'read the log of the app'],
     [204, ['--fault', 'tamperedByte'], 'The handler there accepts forged callbacks'],
-  ])('after %i %o says what was expected, and the next step', async (status, more, next) => {
+  ])('after %i %o names the expected answer, and the next step', async (status, more, next) => {
     const url = await serve((request, response) => {
       request.resume().on('end', () => response.writeHead(status, { location: '/' }).end())
     })
@@ -198,7 +198,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     if (status === 401 || status === 500) expect(stderr).toContain(`messaging-webhooks doctor ${url}`)
   })
 
-  test('of many, each unexpected answer is explained once, also beside JSON', async () => {
+  test('explains each kind of unexpected answer once, also with JSON', async () => {
     let posts = 0
     const url = await serve((request, response) => {
       posts += 1

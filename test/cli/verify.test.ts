@@ -1,4 +1,4 @@
-/** `verify`: each reason is named, and none gives a secret or a right digest away. */
+/** `verify`: names each reason without revealing a secret or a valid digest. */
 import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const AT = ['--at', String(NOW)]
 const header = signCallback(BODY, SIGNING_SECRET, { timestamp: NOW - 12 })
 
 describe('as a process', { timeout: 120_000 }, () => {
-  test('what holds', async () => {
+  test('accepts a valid proof', async () => {
     const args = ['verify', '--header', header, ...AT]
     const { code, stdout, stderr } = await runCli(args, { SIGNING_SECRET }, BODY)
     expect({ code, stderr }).toEqual({ code: EXIT_CODES.ok.code, stderr: '' })
@@ -31,7 +31,7 @@ describe('as a process', { timeout: 120_000 }, () => {
     )
   })
 
-  test('what does not, and why; from files, in JSON', async () => {
+  test('explains an invalid proof; from files, in JSON', async () => {
     const folder = ownFolder()
     writeFileSync(join(folder, 'secret'), `${SIGNING_SECRET}\n`)
     writeFileSync(join(folder, 'body'), `${BODY}\n`)
@@ -62,7 +62,7 @@ describe('the steps', () => {
       ...given,
     })
   }
-  /** Signed over something else than the body that is checked. */
+  /** Signed over another body than the one checked. */
   function signedOver(signed: string, secret = SIGNING_SECRET): string {
     return signCallback(signed, secret, { timestamp: NOW })
   }
@@ -79,7 +79,7 @@ describe('the steps', () => {
     expect(causes).toEqual([])
   })
 
-  test('exactly 300 seconds are allowed, and a header with its name before it', () => {
+  test('accepts exactly 300 seconds, and a header with its name before it', () => {
     expect(check({ nowMs: (NOW + 288) * 1_000, header: `X-Service-Signature: ${header}\n` }).holds).toBe(true)
   })
 
@@ -109,7 +109,7 @@ describe('the steps', () => {
     ['re-serialised with spaces', '{"a":1,"b":[1,{"c":null}]}', '{"a": 1, "b": [1, {"c": null}]}', 'json.dumps'],
     ['formatted', '{"a":1}', '{\n  "a": 1\n}', 'over several lines'],
     ['with an authKey put in', BODY, '{"project":"My Shop","messageId":"m-1"}', 'authKey was removed'],
-  ])('a body %s is found out', (_, given, signed, cause) => {
+  ])('detects a body %s', (_, given, signed, cause) => {
     const { holds, causes } = check({ body: Buffer.from(given), header: signedOver(signed) })
     expect(holds).toBe(false)
     expect(causes).toContainEqual(expect.stringContaining(cause))
@@ -124,29 +124,29 @@ describe('the steps', () => {
       'with a line end after the secret',
     ],
     ['in quotation marks', `"${SIGNING_SECRET}"`, SIGNING_SECRET, 'quotation marks'],
-  ])('a secret %s is found out', (_, given, signedWith, cause) => {
+  ])('detects a secret %s', (_, given, signedWith, cause) => {
     const { causes } = check({ secret: given, header: signedOver(BODY, signedWith) })
     expect(causes).toEqual([expect.stringContaining(cause)])
   })
 
-  test.each(['hex', 'base64'] as const)('a secret that was decoded from %s is found out', (encoding) => {
+  test.each(['hex', 'base64'] as const)('detects a secret that was decoded from %s', (encoding) => {
     const bytes = Buffer.from('0123456789abcdef0123', 'latin1')
     const digest = createHmac('sha256', bytes).update(`${NOW}.${BODY}`).digest('hex')
     const { causes } = check({ secret: bytes.toString(encoding), header: `t=${NOW},v1=${digest}` })
     expect(causes).toContainEqual(expect.stringContaining(`decoded from ${encoding}`))
   })
 
-  test('a digest over the body alone is found out', () => {
+  test('detects a digest over the body alone', () => {
     const digest = createHmac('sha256', SIGNING_SECRET).update(BODY).digest('hex')
     expect(check({ header: `t=${NOW},v1=${digest}` }).causes).toEqual([expect.stringContaining('covers only the body')])
   })
 
-  test('what no usual mistake explains is most likely another secret', () => {
+  test('suggests another secret when no usual mistake explains the difference', () => {
     const { causes } = check({ secret: 'another' })
     expect(causes[0]).toContain('The secret is probably wrong')
   })
 
-  test('neither a secret, nor a digest that would be right, nor the body is in what is said', () => {
+  test('prints neither a secret, nor a valid digest, nor the body', () => {
     const right = /v1=(\w+)/.exec(header)?.[1] ?? ''
     for (const given of [{ body: Buffer.from(`${BODY} `) }, { header: `t=${NOW - 12},v1=${'0'.repeat(64)}` }, {}]) {
       const said = JSON.stringify(check(given))

@@ -1,4 +1,4 @@
-/** A server that answers sends with the bytes that a test writes, and what it was sent. */
+/** A server that answers sends with the bytes of a test, and records the requests. */
 import http from 'node:http'
 import net from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -10,7 +10,7 @@ import { API_KEY, SHOP } from '../emulator/emulating.ts'
 export const DELIVERED = '999100000000'
 export const UNSUPPORTED = '999400000012'
 
-/** A client that waits for nothing between attempts, and prints nothing. */
+/** A client without waits between attempts, and without a log. */
 export function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}): Client {
   return createClient({
     baseUrl,
@@ -58,7 +58,7 @@ export async function answering(
   return { url, received }
 }
 
-/** Hands each connection over, once its request has come whole where `whole` is asked for. */
+/** Passes each connection on; with `whole`, once its request is complete. */
 export async function onTheWire(act: (socket: net.Socket, head: string) => void, whole = true) {
   const seen = { connections: 0, requests: 0 }
   const sockets = new Set<net.Socket>()

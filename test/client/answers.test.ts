@@ -1,4 +1,4 @@
-/** Answers as they may be written, and answers that are none. */
+/** Answers in each accepted form, and invalid answers. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SendError } from 'messaging-webhooks/client'
@@ -11,8 +11,8 @@ test.each([
   ['ids and numbers as numbers', [{ messageId: 1, to: 999100000000, statusCode: '14' }], 'accepted', 14],
   ['the word alone', [{ messageId: 'm-1', to: DELIVERED, status: 'queued' }], 'accepted', 13],
   ['a code of reports', [{ messageId: 'm-1', to: DELIVERED, statusCode: '17' }], 'unknown', 17],
-  ['a code that nobody knows', [{ messageId: 'm-1', to: DELIVERED, statusCode: '99' }], 'unknown', 99],
-  ['a code that is no number', [{ messageId: 'm-1', to: DELIVERED, statusCode: '1e1' }], 'unknown', undefined],
+  ['an unknown code', [{ messageId: 'm-1', to: DELIVERED, statusCode: '99' }], 'unknown', 99],
+  ['a code that is not a number', [{ messageId: 'm-1', to: DELIVERED, statusCode: '1e1' }], 'unknown', undefined],
   ['no fields at all', [{}], 'unknown', undefined],
   ['an id that JSON rounds', [{ messageId: 2 ** 60, to: DELIVERED, status: 'on its way' }], 'unknown', undefined],
   ['no object', [null], 'unknown', undefined],
@@ -39,7 +39,7 @@ test('both wrappers, and recipients within one', async () => {
   }
 })
 
-test('the parts of a message are one recipient, numbered or not; what has no id is never taken for a part', async () => {
+test('the parts of a message are one recipient, numbered or not; an entry without an id is never a part', async () => {
   const entry = { messageId: 'm-1', to: DELIVERED, statusCode: '11' }
   const parts = async (...recipients: readonly object[]) => {
     const { url } = await answering(() => ({ body: { messageData: { messages: 1 }, recipients } }))
@@ -48,7 +48,7 @@ test('the parts of a message are one recipient, numbered or not; what has no id 
   }
   expect(await parts(entry, entry, entry)).toEqual([3])
   expect(await parts({ ...entry, messagePart: 2 }, { ...entry, messagePart: '1' })).toEqual([2])
-  // One entry that says how many there are.
+  // One entry with the number of parts.
   expect(await parts({ ...entry, messagePart: 4 })).toEqual([4])
   expect(await parts({ to: DELIVERED, statusCode: 11 }, { to: DELIVERED, statusCode: 11 })).toEqual([1, 1])
 })
@@ -76,12 +76,12 @@ describe.each([
     const error = await failing(clientOf(url).send(HELLO))
     expect(error).toMatchObject({ code: 'unreadable', status, mayBeSent })
     expect(error.message).toContain(`The status was ${status}.`)
-    // Never again by itself, and nowhere else.
+    // The client neither retries nor follows the redirect.
     expect(received).toHaveLength(1)
   })
 })
 
-test('a redirect takes neither the key nor the message along', async () => {
+test('a redirect forwards neither the key nor the message', async () => {
   const other = await answering(() => ({ body: ACCEPTED }))
   for (const status of [301, 302, 303, 307, 308]) {
     const { url } = await answering(() => ({ status, body: '', location: other.url }))
@@ -90,13 +90,13 @@ test('a redirect takes neither the key nor the message along', async () => {
   expect(other.received).toHaveLength(0)
 })
 
-test('an answer longer than any is given up', async () => {
+test('gives up on an answer that exceeds the limit', async () => {
   const { url } = await answering(() => ({ body: 'x'.repeat(17_000_000) }))
   const error = await failing(clientOf(url).send(HELLO))
   expect(error).toMatchObject({ code: 'unreadable', status: 200, mayBeSent: true })
 })
 
-test('whatever JSON an answer is, it leads to an account that adds up, or to a SendError', async () => {
+test('any JSON answer leads to consistent totals or a SendError', async () => {
   const code = fc.oneof(fc.integer({ min: 9, max: 25 }), fc.integer({ min: 9, max: 25 }).map(String), fc.jsonValue())
   const entry = fc.oneof(
     fc.record(

@@ -1,4 +1,4 @@
-/** No key, number or text of a send in any error or line of the log, whatever the service and the runtime say. */
+/** No error and no log line contains a key, number or text of a send, whatever the service or the runtime reports. */
 import { inspect } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../support/free-port.ts'
@@ -31,7 +31,7 @@ test.each(['json', 'form', 'query'] as const)('as %s', async (via) => {
       const all = await client.sendAll({ to: [NUMBER], message: TEXT })
       for (const mark of MARKS) expect(shown(all.stoppedBy)).not.toMatch(mark)
     }
-  // What the service says can be asked for, with the same masked.
+  // The service's answer is available on request, masked in the same way.
   const asked = await failing(clientOf(invalid.url, { apiKey: KEY, via }).send({ to: NUMBER, message: TEXT }))
   expect(asked.said).toBe('… / … / …')
   expect(asked.errors).toEqual({ '…': ['… / … / …'] })
@@ -41,7 +41,7 @@ test.each(['json', 'form', 'query'] as const)('as %s', async (via) => {
   vi.restoreAllMocks()
 })
 
-describe('what the service quotes is masked in every form', () => {
+describe('quotations by the service are masked in every form', () => {
   const key = 'key/MARK1+é="&'
   const message = 'Ünser "code"\n is 778899: <MARK2> & 50 % / off!'
   const to = `+${NUMBER}`
@@ -81,7 +81,7 @@ describe('what the service quotes is masked in every form', () => {
     expect(said).toMatch(/^Too long: Your code is …\.\.\. x+…$/)
   })
 
-  test('where it is cut, no beginning of a secret is left', async () => {
+  test('cutting it leaves no prefix of a secret', async () => {
     for (let before = 16_360; before < 16_400; before += 1) {
       const list = '9'.repeat(before)
       const { url } = await answering(() => ({ status: 400, body: { error: `${list} ${NUMBER} and more` } }))
@@ -91,7 +91,7 @@ describe('what the service quotes is masked in every form', () => {
   })
 })
 
-test('what a runtime says of a request that failed is not quoted', async () => {
+test('does not quote the runtime’s message for a failed request', async () => {
   const client = clientOf('http://service.invalid/', {
     apiKey: KEY,
     via: 'query',
@@ -106,7 +106,7 @@ test('what a runtime says of a request that failed is not quoted', async () => {
   for (const mark of MARKS) expect(shown(error)).not.toMatch(mark)
 })
 
-test('an option that is wrong is not quoted', async () => {
+test('does not quote an invalid option', async () => {
   const client = clientOf('http://service.invalid/', { apiKey: `${KEY}\nx` })
   const sends = [
     client.send({ to: NUMBER, message: TEXT }),
@@ -121,7 +121,7 @@ test('an option that is wrong is not quoted', async () => {
   }
 })
 
-test('a number where a text is expected is not shown', async () => {
+test('does not show a number given instead of a string', async () => {
   const { receiver } = await receiving()
   const client = clientOf('http://service.invalid/')
   const number = Number(NUMBER) as never

@@ -1,4 +1,4 @@
-/** What cannot work is refused before anything is sent, in words that say what was expected. */
+/** Invalid options are refused before any send, with an error that says what was expected. */
 import { createClient, type ClientOptions, type Message, type SendAllOptions } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
 import { unheard, untilHeard } from '../support/hostile.ts'
@@ -56,7 +56,7 @@ describe('a send', () => {
     })
   })
 
-  test('with an option that there is not', async () => {
+  test('with an unknown option', async () => {
     await expect(client.send(HELLO, { signal: {} as AbortSignal })).rejects.toThrow('expected an AbortSignal')
     for (const wrong of [{ batch: 0 }, { concurrency: 1.5 }, { onprogress() {} }])
       expect(() => client.sendAll(HELLO, wrong as SendAllOptions)).toThrow(/sendAll/)
@@ -80,7 +80,7 @@ describe('a send', () => {
     expect(reasons).toEqual([])
   })
 
-  test('in a form that cannot say it', async () => {
+  test('in a form that cannot express it', async () => {
     await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is not a string')
     expect(() => client.sendAll({ ...HELLO, extra: { a: {} } }, { via: 'query' })).toThrow("via: 'json'")
     await expect(createClient({ ...RIGHT, apiKey: 'key\n' }).send(HELLO)).rejects.toThrow(

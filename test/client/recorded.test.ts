@@ -1,4 +1,4 @@
-/** Sends that a receiver is told of before they are made, through real HTTP on both sides. */
+/** Sends that a receiver records before they are made, through real HTTP on both sides. */
 import { inspect } from 'node:util'
 import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
 import { createClient, SendError, type Client } from 'messaging-webhooks/client'
@@ -13,7 +13,7 @@ import { ACCEPTED, answering, clientOf, DELIVERED, failing, UNSUPPORTED } from '
 const everything = { from: new Date(0), to: new Date(8e15) }
 const HELLO = { to: DELIVERED, message: 'Hello' }
 
-/** A service, a receiver of its callbacks on a store that can be taken away, and what joins them. */
+/** A service, a receiver of its callbacks on a store that can become unavailable, and a client that joins them. */
 async function sending(shop: Partial<ProjectOptions> = {}, options: Omit<EmulatorOptions, 'projects'> = {}) {
   const store = faultyStore(memoryStore())
   const { receiver, url } = await receiving({
@@ -30,7 +30,7 @@ async function sending(shop: Partial<ProjectOptions> = {}, options: Omit<Emulato
 
 const reference = 'order 7'
 
-test('each call is written down, and its reports say which send it was', async () => {
+test('records each call, and its reports name the send', async () => {
   const { send, otp, premium, premiumSubscription, airtime, events, receiver, idle } = await sending()
   const how = (call: keyof Client) => ({ ...HELLO, reference: call, meta: { call }, withinMs: 3_600_000 })
   const answers = [
@@ -57,7 +57,7 @@ test('each call is written down, and its reports say which send it was', async (
   expect((await receiver.outstanding()).items).toEqual([])
 })
 
-test('a premium send is awaited where the receiver reads its reports', async () => {
+test('expects the reports of a premium send when the receiver reads them', async () => {
   const { receiver } = await receiving({ readReport: () => undefined })
   const { url } = await answering(() => ({ body: ACCEPTED }))
   await clientOf(url, { receiver }).premium(HELLO)
@@ -72,7 +72,7 @@ test('one object for many sends: each goes out as it was given, and to no one tw
   const numbers = ['254711000001', '254711000002', '254711000003']
   const sends = numbers.map((to) => send(Object.assign(message, { to, message: `For ${to}` })))
   const list = sendAll(Object.assign(message, { to: ['254711000004'], message: 'For all' }))
-  Object.assign(message, { to: '254711000005', message: 'For nobody' })
+  Object.assign(message, { to: '254711000005', message: 'For no one' })
   await Promise.all([...sends, list])
   const made = received.map(({ body }) => JSON.parse(body) as { readonly to: string; readonly message: string })
   const right = numbers.map((to) => `${to}: For ${to}`)
@@ -89,7 +89,7 @@ test('a `fetch` that throws at once leaves no send open', async () => {
   expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 1, waiting: 0 })
 })
 
-test('what was refused at once is counted, and what was accepted beside it expected', async () => {
+test('counts immediate refusals, and expects reports of the accepted recipients', async () => {
   const { send, receiver } = await sending()
   const sent = await send({ to: [DELIVERED, UNSUPPORTED], message: 'Hello' })
   expect(sent.kind).toBe('partial')
@@ -97,7 +97,7 @@ test('what was refused at once is counted, and what was accepted beside it expec
   expect(await receiver.account(everything)).toMatchObject({ sent: 2, refused: { unsupported_number: 1 } })
 })
 
-test('a reference is sent once, however often it is asked for', async () => {
+test('sends a reference once, however often it is requested', async () => {
   const { send, emulator } = await sending()
   const tries = await Promise.allSettled(Array.from({ length: 20 }, () => send({ ...HELLO, reference })))
   expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
@@ -111,13 +111,13 @@ describe('a send that fails', () => {
     const { receiver, endpoint, emulator, events } = await sending()
     const nowhere = clientOf(`http://127.0.0.1:${await freePort()}/`, { receiver })
     expect(await failing(nowhere.send({ ...HELLO, reference }))).toMatchObject({ code: 'not_sent', mayBeSent: false })
-    const stranger = clientOf(endpoint, { receiver, apiKey: 'of-somebody-else' })
+    const stranger = clientOf(endpoint, { receiver, apiKey: 'of-another-caller' })
     expect(await failing(stranger.send({ ...HELLO, reference }))).toMatchObject({ code: 'unknown_project' })
     const stopped = clientOf(endpoint, { receiver }).send({ ...HELLO, reference }, { signal: AbortSignal.abort() })
     expect(await failing(stopped)).toMatchObject({ code: 'aborted', mayBeSent: false })
     expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
     await clientOf(endpoint, { receiver }).send({ ...HELLO, reference })
-    // What was refused stands in the journal, too.
+    // The journal has refusals, too.
     expect(emulator.sends().filter(({ recipients }) => recipients.length > 0)).toHaveLength(1)
     expect(events.filter(({ type }) => type === 'send.unknown')).toEqual([])
   })
@@ -136,7 +136,7 @@ describe('a send that fails', () => {
     expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 1 })
   })
 
-  test('for what cannot be sent leaves nothing behind', async () => {
+  test('for an invalid message leaves no record', async () => {
     const { send, endpoint, receiver } = await sending()
     const wrong = { ...HELLO, reference, text: 'Hello' }
     await expect(send(wrong)).rejects.toThrow(/Invalid option for send: text/)
@@ -149,7 +149,7 @@ describe('a send that fails', () => {
   })
 })
 
-describe('where the store is unavailable', () => {
+describe('when the store is unavailable', () => {
   test('before the request, nothing is sent', async () => {
     const { send, store, emulator } = await sending()
     store.fault = 'throws'
@@ -160,7 +160,7 @@ describe('where the store is unavailable', () => {
     expect(emulator.sends()).toHaveLength(1)
   })
 
-  /** Takes the store away as the answer comes. */
+  /** Makes the store unavailable as the answer arrives. */
   async function awayAfter(recordWithinMs?: number) {
     // Its reports come when the store is back.
     const found = await sending({}, { network: { ...AT_ONCE, delayMs: [1_500, 1_500] } })
@@ -176,7 +176,7 @@ describe('where the store is unavailable', () => {
     return { ...found, ...client }
   }
 
-  test('after the answer for a while, it is told when it is back', async () => {
+  test('after the answer for a while, the client reports the send once the store is back', async () => {
     const { send, store, receiver, emulator } = await awayAfter()
     setTimeout(() => (store.fault = 'none'), 500)
     const { messages } = await send({ ...HELLO, reference })
@@ -192,7 +192,7 @@ describe('where the store is unavailable', () => {
     expect(error.sentAt).toBeInstanceOf(Date)
     const { answer } = error
     expect(answer).toMatchObject({ kind: 'accepted', reference, messages: [{ to: DELIVERED }] })
-    // Nobody's number is in a log.
+    // Logs contain no phone number.
     expect(inspect(error)).not.toContain(DELIVERED)
     expect(JSON.stringify(error)).not.toContain(DELIVERED)
     store.fault = 'none'
@@ -210,7 +210,7 @@ describe('a list', () => {
   const numbers = (count: number): string[] => Array.from({ length: count }, (_, nth) => String(254_711_000_000 + nth))
   const to = numbers(100)
 
-  test('of which answers were lost is unknown number by number, and no other is', async () => {
+  test('with lost answers reports exactly their numbers as unknown', async () => {
     const { sendAll, receiver, events, emulator } = await sending(
       {},
       { sendFaults: { noAnswer: 0.3, lostRequest: 0.2 } },
@@ -233,7 +233,7 @@ describe('a list', () => {
     expect(new Set(made).size).toBe(made.length)
   })
 
-  test('of which the balance came to its end goes on when there is more', async () => {
+  test('that exhausted the balance continues once there is more', async () => {
     const { sendAll, receiver, emulator } = await sending({ balance: 25 })
     const list = { to, message: 'Sale!', reference: 'spring' }
     const first = await sendAll(list, { batch: 10, concurrency: 1 })
@@ -246,7 +246,7 @@ describe('a list', () => {
     expect(account.sent).toBe(115)
   })
 
-  test('stops where the store is unavailable, and what was sent by then is told apart', async () => {
+  test('stops when the store is unavailable, and reports what was sent by then', async () => {
     const { store, receiver, endpoint, emulator } = await sending()
     let requests = 0
     const { sendAll } = clientOf(endpoint, {
@@ -269,7 +269,7 @@ describe('a list', () => {
     expect(emulator.sends()).toHaveLength(3)
   })
 
-  test('takes no other option', async () => {
+  test('accepts no other option', async () => {
     const { sendAll } = await sending()
     expect(() => sendAll({ to, message: 'x' }, { batch: 0 })).toThrow(/batch is 0/)
     const misspelt = { to, message: 'x', referense: 'a' }
@@ -292,7 +292,7 @@ test('several projects, each with its client', async () => {
   expect((await receiver.outstanding()).items.map(({ project }) => project)).toEqual(['My Shop'])
 })
 
-test('refuses what cannot work', async () => {
+test('refuses invalid options', async () => {
   const { receiver } = await receiving()
   const options = { baseUrl: 'http://127.0.0.1:1/', project: 'My Shop', apiKey: API_KEY }
   const client = createClient(options)

@@ -30,7 +30,7 @@ describe.each([200, 400, 422])('written by hand, with status %d', (status) => {
   })
 })
 
-test('an envelope with an error of the server’s own may have been sent', async () => {
+test('an envelope with a server error may have been sent', async () => {
   const { url } = await answering(() => ({ status: 500, body: { error: 'Oops.' } }))
   expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'refused', status: 500, mayBeSent: true })
 })
@@ -40,7 +40,7 @@ test.each([
   [{ message: 'OK' }, 202, true],
   [{ status: 'success', description: 'Queued.' }, 400, false],
   [{ status: 'failed', description: 'Error. No.' }, 200, false],
-])('what may be no refusal may have been sent: %j with status %d', async (body, status, mayBeSent) => {
+])('an answer that may not be a refusal may have been sent: %j with status %d', async (body, status, mayBeSent) => {
   const { url } = await answering(() => ({ status, body }))
   expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'refused', status, mayBeSent })
 })
@@ -51,7 +51,7 @@ test.each([
   ['its code', { messageData: { message: 'No.', statusCode: '22' } }, 'insufficient_balance'],
   ['its word', { status: 'volume_limit', description: 'No.' }, 'volume_limit'],
   ['its code as a number', { statusCode: 23, error: 'No.' }, 'volume_limit'],
-] as const)('balance and volume limit are known by %s', async (_, body, code) => {
+] as const)('recognises balance and volume limit by %s', async (_, body, code) => {
   const { url } = await answering(() => ({ status: 400, body }))
   expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code, mayBeSent: false })
 })
@@ -69,7 +69,7 @@ describe('from the emulator', () => {
       code: 'unknown_project',
       envelope: 'data.message',
     })
-    // A key that the service does not see.
+    // A key that does not reach the service.
     const without = clientOf(endpoint, {
       fetch: (url, init) => fetch(url, { ...init, headers: { 'content-type': 'application/json' } }),
     })

@@ -1,4 +1,4 @@
-/** A list that is run again under its reference sends to nobody twice and forgets nobody, whatever its batches were, on each store. */
+/** Running a list again under its reference sends to each recipient exactly once, with any batches, on each store. */
 import { createReceiver, type Receiver } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
 import { SOAKED_STORES } from '../end-to-end/soak/stores.ts'
@@ -37,7 +37,7 @@ describe.each(SOAKED_STORES)('$name', ({ name, missing, open }) => {
     ['with one more in front', ['254722000000', ...numbers], 100],
     ['the other way round, each with a plus', numbers.toReversed().map((number) => `+${number}`), 70],
   ]
-  // Which numbers were sent to is asked of every store alike: on servers one change does.
+  // Every store answers which numbers were sent to in the same way, so one variation is enough on servers.
   for (const [what, to, batch] of name === 'memory' || name === 'sqlite' ? changes : changes.slice(-1))
     test.skipIf(reason !== undefined)(
       titleWith(reason, `run again ${what}`),

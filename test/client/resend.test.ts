@@ -1,4 +1,4 @@
-/** What failed for now is sent again, as the service recommends: once for each failure, and never what is no good twice. */
+/** Re-sending after temporary failures, as the service recommends: once for each failure, and never after a permanent one. */
 import { RetryLater, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
 import type { ResendHandler, ResendOptions } from 'messaging-webhooks/client'
 import { callback, signCallback } from 'messaging-webhooks/testing'
@@ -50,14 +50,14 @@ async function resending({
   receiver.onAny((event) => void events.push(event))
   await receiver.start()
 
-  /** The service says so of a message. */
+  /** Reports on a message as the service does. */
   async function report(fields: object): Promise<void> {
     const body = JSON.stringify({ ...callback.smsDelivery({ project: SHOP, ...fields }), authKey: AUTH_KEY })
     const headers = { 'content-type': 'application/json', 'x-service-signature': signCallback(body, SIGNING_SECRET) }
     await fetch(url, { method: 'POST', headers, body })
   }
 
-  /** Until nothing is to be sent or handed over any more. */
+  /** Runs until no send and no dispatch is pending. */
   async function rest(): Promise<void> {
     await expect
       .poll(async () => {
@@ -73,7 +73,7 @@ async function resending({
 }
 
 describe.each(onEachStore)('%s', (_, makeStore) => {
-  test('a message is sent again as it was, and both count as one', async () => {
+  test('re-sends a message unchanged, and counts both as one', async () => {
     const { send, receiver, rest, failures, emulator, events } = await resending({ receiving: { store: makeStore() } })
     const notAfter = new Date(Date.now() + HOUR_MS)
     const how = { reference: 'order 7', meta: { order: 7 }, withinMs: HOUR_MS, notAfter }
@@ -100,12 +100,12 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(left).toBe(HOUR_MS)
     const account = await receiver.account(everything)
     expect(account).toMatchObject({ sent: 1, failed: { network_failure: 1 }, waiting: 0, delivered: 0, unknown: 0 })
-    // Of the first one nothing more is awaited.
+    // No further report of the first one is expected.
     expect((await receiver.outstanding()).items).toEqual([])
     expect(events.filter(({ type }) => type === 'send.unknown')).toEqual([])
   })
 
-  test('a chain is counted by its last send, unless an earlier one was delivered after all', async () => {
+  test('counts a chain by its last send, unless an earlier one was delivered after all', async () => {
     const { send, receiver, rest, report, failures, emulator } = await resending({
       receiving: { store: makeStore() },
       attempts: 3,
@@ -126,7 +126,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   })
 })
 
-test('an earlier one that was delivered after all counts, whatever became of the next', async () => {
+test('counts an earlier send that was delivered after all, regardless of the next', async () => {
   const { send, receiver, rest, report, failures } = await resending()
   await send({ to: NETWORK_FAILURE, message: 'Hello' })
   await rest()
@@ -148,7 +148,7 @@ test('an earlier one that was delivered after all counts, whatever became of the
   })
 })
 
-test('what expired is sent again, once, whatever else is reported of it', async () => {
+test('re-sends an expired message once, regardless of later reports', async () => {
   const { receiver, rest, report, emulator } = await resending()
   await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
   const timestamp = Math.floor(Date.now() / 1_000)
@@ -160,12 +160,12 @@ test('what expired is sent again, once, whatever else is reported of it', async 
   expect(await receiver.account(everything)).toMatchObject({ sent: 1, delivered: 1 })
 })
 
-describe('is not sent again', () => {
+describe('does not re-send', () => {
   const failedOnce = { status: 'network_failure', timestamp: Math.floor(Date.now() / 1_000) }
 
   test.each<readonly [what: string, report: object]>([
     ['a permanent failure', { status: 'delivery_impossible' }],
-    ['a word that nobody knows', { status: 'left_with_neighbour' }],
+    ['an unknown word', { status: 'left_with_neighbour' }],
     ['a subscriber who was absent', { status: 'absent_subscriber' }],
     ['who has opted out', { status: 'stopped_by_user', statusCode: '18' }],
   ])('%s', async (_, fields) => {
@@ -176,7 +176,7 @@ describe('is not sent again', () => {
     expect(emulator.sends()).toEqual([])
   })
 
-  test('what is transactional, too late, vetoed, or not known', async () => {
+  test('a message that is transactional, too late, vetoed, or unknown', async () => {
     const asked: string[] = []
     const { receiver, rest, report, emulator } = await resending({
       compose({ messageId }) {
@@ -194,7 +194,7 @@ describe('is not sent again', () => {
     expect(asked).toEqual(['vetoed'])
   })
 
-  test('airtime without what it needs beside a text', async () => {
+  test('airtime without its required fields', async () => {
     const { receiver, rest, report, emulator } = await resending({
       compose: ({ messageId }) =>
         messageId === 'whole' ? { message: 'Once more', extra: { amount: 10 } } : 'Once more',
@@ -209,7 +209,7 @@ describe('is not sent again', () => {
     expect(await receiver.account(everything)).toMatchObject({ sent: 2 })
   })
 
-  test('airtime that the service calls otherwise', async () => {
+  test('airtime under another name of the service', async () => {
     const channels = { airtime: 'top-up' }
     const { airtime, rest, emulator } = await resending({ emulating: { channels }, channels })
     await airtime({ to: NETWORK_FAILURE, extra: { amount: 10 } })
@@ -217,7 +217,7 @@ describe('is not sent again', () => {
     expect(emulator.sends()).toMatchObject([{ channel: 'top-up' }])
   })
 
-  test('what was sent often enough', async () => {
+  test('a message that reached its number of sends', async () => {
     const { send, rest, emulator } = await resending({ attempts: 1 })
     await send({ to: NETWORK_FAILURE, message: 'Hello' })
     await rest()
@@ -225,7 +225,7 @@ describe('is not sent again', () => {
   })
 })
 
-test('what is undefined in the message that is sent again is as it was', async () => {
+test('keeps fields that are undefined in the re-sent message', async () => {
   const { receiver, rest, report, emulator, events } = await resending({
     compose: () => ({
       message: 'Once more',
@@ -247,7 +247,7 @@ test('what is undefined in the message that is sent again is as it was', async (
   expect((again?.overdueAt.getTime() ?? 0) - (again?.sentAt.getTime() ?? 0)).toBe(HOUR_MS)
 })
 
-test('whatever comes twice, or at once, a message is repeated once', async () => {
+test('re-sends once, even if reports repeat or arrive at once', async () => {
   const { receiver, rest, report, emulator, handler, failures } = await resending()
   await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
   await report({ messageId: 'm', status: 'network_failure' })
@@ -260,7 +260,7 @@ test('whatever comes twice, or at once, a message is repeated once', async () =>
   expect(emulator.sends()).toHaveLength(1)
 })
 
-test('where surely nothing was sent, the event is tried again', async () => {
+test('retries the event when surely nothing was sent', async () => {
   let requests = 0
   const { receiver, rest, report, emulator, errors } = await resending({
     async fetch(url, init) {
@@ -277,7 +277,7 @@ test('where surely nothing was sent, the event is tried again', async () => {
   expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'handler_failed'])
 })
 
-test('where it may have been sent, it is not sent again, and is told as unknown', async () => {
+test('does not re-send a message that may have been sent, and reports it as unknown', async () => {
   const { receiver, rest, report, emulator, errors, events } = await resending({
     emulating: { sendFaults: { noAnswer: 1 } },
   })
@@ -293,7 +293,7 @@ test('where it may have been sent, it is not sent again, and is told as unknown'
 })
 
 describe('with a delay', () => {
-  test('it waits without a slot, and is sent then', async () => {
+  test('waits without a concurrency slot, then sends', async () => {
     const { receiver, rest, report, emulator, errors } = await resending({
       delayMs: 800,
       receiving: { concurrency: 1 },
@@ -308,7 +308,7 @@ describe('with a delay', () => {
     expect(errors).toEqual([])
   })
 
-  test('it is not sent where it was delivered meanwhile, or would come too late', async () => {
+  test('does not send if the message was delivered meanwhile, or the send would be too late', async () => {
     const { receiver, rest, report, emulator, events } = await resending({ delayMs: 800 })
     await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     const notAfter = new Date(Date.now() + 400)
@@ -322,7 +322,7 @@ describe('with a delay', () => {
     expect(events.filter(({ type }) => type === 'message.delivered')).toHaveLength(1)
   })
 
-  test('of a minute, which doubles with each attempt, unless another is given', async () => {
+  test('defaults to a minute and doubles with each attempt', async () => {
     const { receiver, report, failures, send, rest, resend } = await resending({ delayMs: 0, attempts: 2 })
     await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     await send({ to: NETWORK_FAILURE, message: 'Hello' })
@@ -348,7 +348,7 @@ describe('with a delay', () => {
   })
 })
 
-test('each message is one of its project', async () => {
+test('keeps messages of projects apart', async () => {
   const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   const projects = { [SHOP]: pair, Other: { authKey: 'b', signingSecret: 't' } }
   const { receiver, rest, report, emulator } = await resending({ receiving: { projects } })
@@ -359,7 +359,7 @@ test('each message is one of its project', async () => {
   expect(await receiver.account(everything)).toMatchObject({ sent: 1, delivered: 1 })
 })
 
-test('refuses what cannot work', async () => {
+test('refuses invalid options', async () => {
   const { receiver } = await receiving()
   const { resend } = clientOf('http://127.0.0.1:1/', { receiver })
   const compose = () => 'Once more'
@@ -368,5 +368,5 @@ test('refuses what cannot work', async () => {
   const misspelt = { compose, atempts: 2 }
   expect(() => resend(misspelt)).toThrow(/Did you mean attempts/)
   expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/requires the option receiver/)
-  await expect(receiver.intend({ resendOf: 'nobody knows it' })).rejects.toThrow(/nothing is kept of the message/)
+  await expect(receiver.intend({ resendOf: 'unknown-message' })).rejects.toThrow(/nothing is kept of the message/)
 })

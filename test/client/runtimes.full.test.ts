@@ -1,4 +1,4 @@
-/** The client on every runtime, from the built package, without any module of Node: and each send goes out once. */
+/** The client on every runtime, from the built package, without any module of Node; each send goes out once. */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ const EXPECTED = {
   recorded: ['begun order 7', 'sent 1', 'order 7'],
 }
 
-/** Where the sends of a run go, and how many requests came where each is reset. */
+/** The addresses for the sends of a run, and the number of requests to the one that resets. */
 async function places() {
   const { endpoint, emulator } = await emulating()
   const { url: resetting, seen } = await onTheWire((socket, head) => {
@@ -34,10 +34,10 @@ async function places() {
   return { URLS: JSON.stringify({ service: endpoint, resetting, closed, apiKey: API_KEY }), seen, emulator }
 }
 
-/** Each of the two that are reset, and the one that nobody answers. */
+/** The two requests that are reset, and the one without an answer. */
 const ONCE_EACH = 3
 
-/** Of the three forms, the password, the wrong key, the list of three and the one that is written down. */
+/** Of the three forms, the password, the wrong key, the list of three and the recorded one. */
 const TO_THE_SERVICE = 8
 
 const PROGRAMS: readonly (readonly [name: string, program: string | undefined, args: readonly string[]])[] = [
@@ -69,7 +69,7 @@ const missing = workerd === undefined ? 'the package `workerd` has no program fo
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
 
 describe.skipIf(missing !== undefined)(titleWith(missing, 'Cloudflare Workers'), () => {
-  test('without the flag that brings Node’s modules', async () => {
+  test('without the flag that adds Node’s modules', async () => {
     await bundle(folder, 'worker.mjs', 'worker.mjs')
     const { URLS, seen, emulator } = await places()
     const args = ['serve', '--control-fd=1', 'config.capnp']
@@ -78,7 +78,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'Cloudflare Workers'),
     const report: unknown = await fetch(url)
       .then((answer) => answer.json())
       .finally(close)
-    // It says of a refused connection nothing that tells it from a broken one.
+    // workerd does not distinguish a refused connection from a broken one.
     expect(report).toEqual({ ...EXPECTED, closed: 'unknown_outcome 1' })
     expect([seen.requests, emulator.report().sends.requests]).toEqual([ONCE_EACH, TO_THE_SERVICE])
   })

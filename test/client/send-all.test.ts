@@ -1,4 +1,4 @@
-/** Long lists: every number is accounted for, whatever its request met. */
+/** Long lists: every number is accounted for, with any outcome of its request. */
 import type { NumberOutcome, SendTotals } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
@@ -9,7 +9,7 @@ const numbers = (count: number): string[] => Array.from({ length: count }, (_, n
 
 const NONE = { accepted: 0, refused: 0, failed: 0, repeated: 0, unknown: 0, unsent: 0 }
 
-/** The totals are those of the outcomes, and these are one for each number, in the order of the list. */
+/** Checks that there is one outcome for each number, in the order of the list, and that the totals match. */
 function isWhole(to: readonly string[], outcomes: readonly NumberOutcome[], totals: SendTotals): void {
   expect(outcomes.map((each) => each.to)).toEqual(to)
   const counts: Record<string, number> = { ...NONE, total: to.length }
@@ -17,12 +17,12 @@ function isWhole(to: readonly string[], outcomes: readonly NumberOutcome[], tota
   expect(totals).toEqual(counts)
 }
 
-/** The numbers that came to this end. */
+/** The numbers with this outcome. */
 function those(outcomes: readonly NumberOutcome[], end: NumberOutcome['outcome']): readonly string[] {
   return outcomes.filter(({ outcome }) => outcome === end).map(({ to }) => to)
 }
 
-test('a list goes out in batches, so many at once, and the outcomes are in its order', async () => {
+test('sends a list in concurrent batches, with the outcomes in its order', async () => {
   const { endpoint, emulator } = await emulating()
   let most = 0
   let underWay = 0
@@ -51,8 +51,8 @@ test('a list goes out in batches, so many at once, and the outcomes are in its o
   expect(outcomes.at(-1)).toMatchObject({ to: UNSUPPORTED, outcome: 'refused', recipients: [{ code: 12 }] })
 })
 
-describe('as it is iterated', () => {
-  test('each outcome comes once, and the totals add up at any time', async () => {
+describe('iterated', () => {
+  test('yields each outcome once, and the totals always add up', async () => {
     const { endpoint } = await emulating()
     const to = numbers(95)
     const sending = clientOf(endpoint).sendAll({ to, message: 'Sale!' }, { batch: 10, concurrency: 3 })
@@ -67,7 +67,7 @@ describe('as it is iterated', () => {
     expect(sending.stoppedBy).toBeUndefined()
   })
 
-  test('nothing is sent before, no more than is taken, and nothing after the loop is left', async () => {
+  test('sends nothing before the loop, no more than it consumes, and nothing after it ends', async () => {
     const { endpoint, emulator } = await emulating()
     const sending = clientOf(endpoint).sendAll({ to: numbers(100), message: 'x' }, { batch: 10, concurrency: 2 })
     expect(emulator.sends()).toEqual([])
@@ -77,12 +77,12 @@ describe('as it is iterated', () => {
     }
     const made = emulator.sends().flatMap(({ recipients }) => recipients)
     expect(made.length).toBeLessThanOrEqual(50)
-    // Those that were under way are known.
+    // The outcomes of the requests in flight are known.
     expect(sending.totals).toMatchObject({ accepted: made.length, unsent: 100 - made.length })
   })
 })
 
-test('requests that fail do not stop the others, and nothing is sent twice', async () => {
+test('failed requests do not stop the others, and nothing is sent twice', async () => {
   const { endpoint, emulator } = await emulating(
     {},
     { sendFaults: { noAnswer: 0.2, badGateway: 0.2, lostRequest: 0.2 } },
@@ -99,7 +99,7 @@ test('requests that fail do not stop the others, and nothing is sent twice', asy
   expect(made.length).toBe(300 - lost * 5)
 })
 
-test('an aborted list stops between requests, and says what was sent', async () => {
+test('an aborted list stops between requests, and reports what was sent', async () => {
   const { endpoint, emulator } = await emulating()
   const stopping = new AbortController()
   const to = numbers(100)
@@ -127,7 +127,7 @@ test.each([
     'insufficient_balance',
   ],
   ['the key', { status: 401, body: { message: 'Unauthenticated.' } }, 'unauthenticated'],
-] as const)('what every later request would meet stops the list: %s', async (_, refusal, code) => {
+] as const)('an error that every later request would meet stops the list: %s', async (_, refusal, code) => {
   let nth = 0
   const to = numbers(10)
   const { url, received } = await answering(({ body }) => {
@@ -148,7 +148,7 @@ test('a service that cannot be reached stops the list', async () => {
   expect(all).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 10, unsent: 20 } })
 })
 
-describe('the totals are of numbers, and not of what the answer lists', () => {
+describe('totals count numbers, not entries of the answer', () => {
   const [one = '', two = '', three = ''] = numbers(3)
   const entry = (messageId: string, to: string, statusCode = '11', messagePart = 1) => {
     return { messageId, to, status: 'accepted', statusCode, messagePart, type: 'bulk' }
@@ -163,7 +163,7 @@ describe('the totals are of numbers, and not of what the answer lists', () => {
     ],
     ['with a plus', [`+${one}`, two, three].map((to) => entry(to, to)), ['accepted', 'accepted', 'accepted']],
     ['by none of them', [entry('a', '254799999999')], ['unknown', 'unknown', 'unknown']],
-    ['a code that nobody knows', [entry('a', one, '77'), entry('b', two, '12')], ['unknown', 'refused', 'unknown']],
+    ['an unknown code', [entry('a', one, '77'), entry('b', two, '12')], ['unknown', 'refused', 'unknown']],
   ])('%s', async (_, recipients, outcomes) => {
     const to = [one, two, three]
     const { url } = await answering(() => ({ body: { messageData: { messages: 3 }, recipients } }))
@@ -172,7 +172,7 @@ describe('the totals are of numbers, and not of what the answer lists', () => {
     expect(all.outcomes.map(({ outcome }) => outcome)).toEqual(outcomes)
   })
 
-  test('an answer to one send lists as unknown whom it does not name', async () => {
+  test('recipients that the answer does not name are unknown', async () => {
     const { url } = await answering(() => ({ body: { recipients: [entry('a', one), entry('b', one)] } }))
     const sent = await clientOf(url).send({ to: [one, two], message: 'x' })
     expect(sent.kind).toBe('partial')
@@ -180,7 +180,7 @@ describe('the totals are of numbers, and not of what the answer lists', () => {
   })
 })
 
-test('a number that is twice in the list is sent to once', async () => {
+test('sends once to a number that is twice in the list', async () => {
   const { endpoint, emulator } = await emulating()
   const [one = '', two = ''] = numbers(2)
   const to = [one, two, `+${one}`, one]
@@ -190,7 +190,7 @@ test('a number that is twice in the list is sent to once', async () => {
   expect(emulator.sends().flatMap(({ recipients }) => recipients)).toHaveLength(2)
 })
 
-test('a key that no header can carry loses nothing', async () => {
+test('a key that no header can carry loses no recipient', async () => {
   const { seen, url } = await onTheWire((socket) => socket.end())
   const none = await clientOf(url, { apiKey: () => 'key\n' }).sendAll({ to: numbers(3), message: 'x' }, { batch: 3 })
   expect(none).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 3 } })

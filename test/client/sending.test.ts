@@ -16,7 +16,7 @@ const FORMS: readonly (readonly [Form, KeyPlace])[] = [
 ]
 
 describe.each(FORMS)('as %s, the key in a %s', (via, keyIn) => {
-  test('one number, and all that a send may carry', async () => {
+  test('one number, with every field of a send', async () => {
     const { emulator, endpoint } = await emulating()
     const sent = await clientOf(endpoint, { via, keyIn }).send({
       to: `+${DELIVERED}`,
@@ -39,7 +39,7 @@ describe.each(FORMS)('as %s, the key in a %s', (via, keyIn) => {
     expect(emulator.otpLog()).toMatchObject([{ sender: 'SHOP', recipient: DELIVERED }])
   })
 
-  test('several numbers: what was accepted is not hidden by what was refused', async () => {
+  test('several numbers: refusals do not hide accepted recipients', async () => {
     const { endpoint } = await emulating()
     const client = clientOf(endpoint, { via, keyIn })
     const sent = await client.send({ to: [DELIVERED, UNSUPPORTED, '999400000022', '999400000023'], message: 'Hello' })
@@ -53,7 +53,7 @@ describe.each(FORMS)('as %s, the key in a %s', (via, keyIn) => {
     expect(sent.messages.map(({ to }) => to)).toEqual([DELIVERED])
   })
 
-  test('numbers that are all refused are an error that has the answer', async () => {
+  test('throws an error with the answer when all numbers are refused', async () => {
     const { endpoint } = await emulating()
     const { code, answer } = await failing(
       clientOf(endpoint, { via, keyIn }).send({ to: [UNSUPPORTED], message: 'Hello' }),
@@ -63,7 +63,7 @@ describe.each(FORMS)('as %s, the key in a %s', (via, keyIn) => {
   })
 })
 
-test('the text arrives as it was written, and `extra` untouched beside it', async () => {
+test('sends the text and `extra` unchanged', async () => {
   const { url, received } = await answering(() => ({ body: ACCEPTED }))
   const message = 'Line 1\nLine 2 "quoted" 😀 €'
   const extra = { template: { name: 'welcome', values: [1, null, true] }, ttl: 60 }
@@ -93,7 +93,7 @@ test('the text arrives as it was written, and `extra` untouched beside it', asyn
   }
 })
 
-test('one number is a text, be it in a list', async () => {
+test('sends a single number as a string, also from a list', async () => {
   const { url, received } = await answering(() => ({ body: ACCEPTED }))
   await clientOf(url).send({ to: [DELIVERED], message: 'Hello' })
   await clientOf(url).sendAll({ to: [DELIVERED, UNSUPPORTED], message: 'Hello' }, { batch: 1 })
@@ -104,7 +104,7 @@ test('one number is a text, be it in a list', async () => {
   ])
 })
 
-test('what is sent is what the call was given, whatever becomes of the object', async () => {
+test('sends the values at the time of the call, even if the object changes', async () => {
   const { url, received } = await answering(() => ({ body: ACCEPTED }))
   const client = clientOf(url)
   const to = ['1', '2']
@@ -114,7 +114,7 @@ test('what is sent is what the call was given, whatever becomes of the object', 
   expect(received.map(({ body }) => JSON.parse(body) as unknown)).toMatchObject([{ to: ['1', '2'] }])
 })
 
-test('a one-time password is transactional; premium and airtime go over channels of their own', async () => {
+test('a one-time password is transactional; premium and airtime use their own channels', async () => {
   const { emulator, endpoint } = await emulating()
   const client = clientOf(endpoint)
   expect(await client.otp({ to: DELIVERED, message: 'Your code is 4711.' })).toMatchObject({ type: 'transactional' })
@@ -134,7 +134,7 @@ test('a one-time password is transactional; premium and airtime go over channels
   expect(emulator.sends().map(({ channel }) => channel)).toEqual(channels)
 })
 
-test('channels go by the names that the service gives them', async () => {
+test('uses the service’s names of channels', async () => {
   const { endpoint, emulator } = await emulating({}, { channels: { airtime: 'top-up' } })
   await clientOf(endpoint, { channels: { airtime: 'top-up' } }).airtime({ to: DELIVERED, extra: { amount: 1 } })
   expect(emulator.sends()).toMatchObject([{ channel: 'top-up', httpStatus: 200 }])
@@ -150,7 +150,7 @@ test('the parts of a long text are one recipient and one message', async () => {
 describe('a send for a future time', () => {
   const message: Message = { to: DELIVERED, message: 'Later' }
 
-  test('is scheduled where the service understands how the time is written', async () => {
+  test('is scheduled if the service understands the format of its time', async () => {
     const clock = fakeClock()
     const { endpoint } = await emulating({}, { clock })
     const scheduledFor = new Date(clock.now() + 60_000)
@@ -160,7 +160,7 @@ describe('a send for a future time', () => {
     expect(lines).toEqual([])
   })
 
-  test('that goes out at once is told to the log', async () => {
+  test('that goes out at once is logged', async () => {
     const { url, received } = await answering(() => ({ body: ACCEPTED }))
     const { logger, lines } = logging()
     const scheduledFor = new Date(Date.now() + 3_600_000)
@@ -171,7 +171,7 @@ describe('a send for a future time', () => {
   })
 })
 
-test('a regenerated key is live at once, where a function reads it', async () => {
+test('uses a regenerated key at once when a function reads it', async () => {
   const { emulator, endpoint } = await emulating()
   const client = clientOf(endpoint, { apiKey: async () => emulator.keys().apiKey })
   const old = clientOf(endpoint, { apiKey: emulator.keys().apiKey })
@@ -190,7 +190,7 @@ test('a callback may overtake the answer to its send', async () => {
 })
 
 test.each(['', ' ', '+', 'hello', '+254 711 000000', '0x12', '254711000000\n', '++254711', '254-711', '٢٥٤'])(
-  'a recipient that is no number is refused before any request: %j',
+  'refuses a recipient that is not a number before any request: %j',
   async (to) => {
     const { url, received } = await answering(() => ({ body: ACCEPTED }))
     const client = clientOf(url)

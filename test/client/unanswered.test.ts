@@ -1,4 +1,4 @@
-/** What becomes of a send that nobody answers: only what reached nobody is sent again by itself. */
+/** Sends without an answer: the client retries only those that cannot have reached the service. */
 import { fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
@@ -11,7 +11,7 @@ const HELLO = { to: [DELIVERED, '999200000000'], message: 'Hello' }
 const WHOLE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${JSON.stringify(ACCEPTED).length}\r\n\r\n${JSON.stringify(ACCEPTED)}`
 
 describe('not sent', () => {
-  test('a refused connection is tried again, so often and no more', async () => {
+  test('retries a refused connection up to the limit', async () => {
     const { logger, lines } = logging()
     const url = `http://127.0.0.1:${await freePort()}/`
     const client = clientOf(url, { logger, retry: { attempts: 4, initialDelayMs: 0 } })
@@ -28,12 +28,12 @@ describe('not sent', () => {
     )
   })
 
-  test('a name that no one has', async () => {
+  test('an unknown host name', async () => {
     const client = clientOf('http://service.invalid/', { retry: { attempts: 1 } })
     expect(await failing(client.send(HELLO))).toMatchObject({ code: 'not_sent', mayBeSent: false, attempts: 1 })
   })
 
-  test('the waits double, up to the longest, and chance takes a part of each', async () => {
+  test('delays double up to the maximum, with jitter', async () => {
     const clock = fakeClock()
     const { logger, lines } = logging()
     const refused = async () => {
@@ -60,7 +60,7 @@ describe('not sent', () => {
     expect(lines).toHaveLength(5)
   })
 
-  test('several addresses of which every one refused; not where one of them may have been reached', async () => {
+  test('retries when all of several addresses refuse; not when one may have been reached', async () => {
     const tried = (...codes: readonly string[]) => ({
       retry: { attempts: 1 },
       fetch: async () => {
@@ -93,7 +93,7 @@ describe('not sent', () => {
   })
 })
 
-describe('unknown, and never sent again by itself', () => {
+describe('unknown, and never retried', () => {
   test.each([
     [
       'a reset before a byte was read',
@@ -103,7 +103,7 @@ describe('unknown, and never sent again by itself', () => {
     ],
     ['a reset after the whole request', (socket: Wire) => void socket.resetAndDestroy(), true, undefined],
     ['an end without an answer', (socket: Wire) => void socket.end(), true, undefined],
-    ['what is no HTTP', (socket: Wire) => void socket.end('hello\r\n\r\n'), true, undefined],
+    ['a reply that is not HTTP', (socket: Wire) => void socket.end('hello\r\n\r\n'), true, undefined],
     ['half a head', (socket: Wire) => void socket.end('HTTP/1.1 200'), true, undefined],
     ['half a body', (socket: Wire) => void socket.end(WHOLE.slice(0, -20)), true, 200],
     ['half a body, then a reset', halfThenReset, true, 200],
@@ -131,7 +131,7 @@ describe('unknown, and never sent again by itself', () => {
     expect(seen.requests).toBe(1)
   })
 
-  test('a `fetch` that heeds no signal is not waited for', async () => {
+  test('does not wait for a `fetch` that ignores its signal', async () => {
     const client = clientOf('http://service.invalid/', { fetch: () => new Promise(() => {}), timeoutMs: 20 })
     expect(await failing(client.send(HELLO))).toMatchObject({ code: 'unknown_outcome', reason: 'timeout' })
   })
@@ -158,7 +158,7 @@ describe('unknown, and never sent again by itself', () => {
     },
   )
 
-  test('the emulator’s lostRequest: no one can tell it from the others, and it was not sent', async () => {
+  test('the emulator’s lostRequest: the client cannot tell it from the others, and it was not sent', async () => {
     const { emulator, endpoint } = await emulating({}, { sendFaults: { lostRequest: 1 } })
     expect(await failing(clientOf(endpoint).send(HELLO))).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
     expect(emulator.sends()).toEqual([])
@@ -181,7 +181,7 @@ describe('a redirect', () => {
 })
 
 describe('aborted', () => {
-  test('before it began: nothing is sent', async () => {
+  test('before it starts: nothing is sent', async () => {
     const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
     const error = await failing(clientOf(url).send(HELLO, { signal: AbortSignal.abort() }))
     expect(error).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
@@ -197,7 +197,7 @@ describe('aborted', () => {
     expect(seen.connections).toBe(0)
   })
 
-  test('while the key is read: nothing is sent, and it waits no longer', async () => {
+  test('while the key is read: nothing is sent, and it stops waiting', async () => {
     const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
     for (const answer of [() => 'key', () => new Promise<string>(() => {})]) {
       const stopping = new AbortController()
@@ -211,14 +211,14 @@ describe('aborted', () => {
     expect(seen.connections).toBe(0)
   })
 
-  test('under way: it may have been sent', async () => {
+  test('in flight: it may have been sent', async () => {
     const stopping = new AbortController()
     const { url } = await onTheWire(() => stopping.abort())
     const error = await failing(clientOf(url).send(HELLO, { signal: stopping.signal }))
     expect(error).toMatchObject({ code: 'aborted', mayBeSent: true, attempts: 1 })
   })
 
-  test('between attempts: nothing was sent, and it waits no longer', async () => {
+  test('between attempts: nothing was sent, and it stops waiting', async () => {
     const stopping = new AbortController()
     const logger = { debug() {}, info() {}, error() {}, warn: () => stopping.abort() }
     const url = `http://127.0.0.1:${await freePort()}/`
@@ -231,6 +231,6 @@ describe('aborted', () => {
 type Wire = Parameters<Parameters<typeof onTheWire>[0]>[0]
 
 function halfThenReset(socket: Wire): void {
-  // The client has read what came before the reset when it asks for more.
+  // The client requests more only after it has read everything before the reset.
   socket.write(WHOLE.slice(0, -20), () => setTimeout(() => socket.resetAndDestroy(), 50))
 }

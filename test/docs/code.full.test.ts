@@ -1,6 +1,6 @@
 /**
  * The pages' code works: the README's first block is the quickstart example, every block compiles against the sources, and
- * what the tables say of types is what the types say.
+ * the tables of types match the types.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const blocks = PAGES.flatMap((page) =>
     .map((block) => ({ page, ...block })),
 )
 
-/** What a block that continues another one may use without saying where it comes from. */
+/** The names that a continuing block may use without an import. */
 const AMBIENT = `
 import type { Server } from 'node:http'
 import type expressModule from 'express'
@@ -34,17 +34,17 @@ declare global {
 }
 `
 
-/** Two types are the same; a compiler error where they are not. */
+/** Asserts that two types are equal; a compiler error otherwise. */
 const EQUAL = `
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false
 const same = <_T extends true>(): void => {}
 `
 
-/** The compiler's complaints about sources that stand beside the tests, but only in memory. */
+/** The compiler's errors for in-memory sources in the tests' folder. */
 function complaints(sources: ReadonlyMap<string, string>): string[] {
   const config = ts.getParsedCommandLineOfConfigFile(
     `${ROOT}tsconfig.json`,
-    // For the blocks of NestJS, whose apps are written with decorators and parameter properties.
+    // For the blocks of NestJS, which use decorators and parameter properties.
     { experimentalDecorators: true, erasableSyntaxOnly: false },
     { ...ts.sys, onUnRecoverableConfigFileDiagnostic() {} },
   )
@@ -73,7 +73,7 @@ test('the first block is examples/quickstart.ts, word for word', () => {
   expect(blocks[0]?.code).toBe(readProjectFile('examples/quickstart.ts'))
 })
 
-/** The blank lines make the compiler's line the page's line. */
+/** Blank lines align the compiler's line numbers with the page's. */
 const SOURCES = new Map(
   blocks.map(({ page, code, line }) => [
     `${page.replaceAll('/', '_')}-line-${line}.ts`,
@@ -87,11 +87,11 @@ createReceiver({ credentials: { authKey: 'k' } }).on('message.deliverd', () => {
 `
 
 test(
-  'the compiler takes every block and, both ways, the tables of fields, methods and oddities; not a block that is wrong',
+  'every block and the tables of fields, methods and oddities compile, both ways; a wrong block does not',
   { timeout: 120_000 },
   () => {
     expect(blocks.length).toBeGreaterThan(25)
-    // In one program: most of the time goes to the sources.
+    // In one program, because most of the time is spent on the sources.
     const others = [
       ['ambient.d.ts', AMBIENT],
       ['tables.ts', typesOfTables()],
@@ -110,10 +110,10 @@ test('the block that tests a handler passes when Vitest runs it', { timeout: 120
   const folder = await mkdtemp(join(ROOT, 'test/docs/example-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   await writeFile(join(folder, 'handlers.test.ts'), block?.code ?? '')
-  // Else our own is found, which leads the package's names to the sources.
+  // Otherwise this project's own package.json is found, which maps the package's names to the sources.
   await writeFile(join(folder, 'vitest.config.js'), 'export default {}')
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
-  // By the packages' own names, from the built package: what users have.
+  // Resolves the built package by its name, as for users.
   const { code, stdout, stderr } = await runProgram(process.execPath, [vitest, 'run', '--root', folder], {
     cwd: folder,
     env: { NO_COLOR: '1' },
@@ -132,8 +132,8 @@ test('the block that sends through the emulator passes when it is run', { timeou
   expect(code, stderr).toBe(0)
 })
 
-test('each block that is whole, and needs no server, runs to its end', { timeout: 240_000 }, async () => {
-  // What the compiler takes without the names of other blocks is whole.
+test('runs each complete block that needs no server', { timeout: 240_000 }, async () => {
+  // A block is complete if it compiles without the names of other blocks.
   const found = complaints(SOURCES)
   const whole = [...SOURCES].filter(
     ([name, code]) =>
@@ -153,7 +153,7 @@ test('each block that is whole, and needs no server, runs to its end', { timeout
   expect(failed).toEqual([])
 })
 
-/** What the pages say of types, as statements that a compiler can refuse. */
+/** The types on the pages, as statements that the compiler checks. */
 function typesOfTables(): string {
   const lines = [
     `import type { CommonFields, EventMap, EventType, Oddity, Proof, Receiver, TimestampSource } from 'messaging-webhooks'`,
@@ -189,7 +189,7 @@ function typesOfTables(): string {
     .map((table) => table.slice(1).map(([name = '', type = '']) => ({ name: bare(name), type: bare(type) })))
   const named = (fields: typeof common): string => union(fields.map(({ name }) => name.replace('?', '')))
   lines.push(`same<Equal<keyof CommonFields | 'type', ${named(common)}>>()`)
-  // Of the common fields a report narrows the payload.
+  // A report narrows the payload among the common fields.
   lines.push(`same<Equal<Exclude<keyof ReportFields, keyof CommonFields> | 'payload', ${named(report)}>>()`)
   const fields = [
     ...common.map((field) => ({ ...field, whole: field.name === 'type' ? 'EventMap[EventType]' : 'CommonFields' })),

@@ -1,4 +1,4 @@
-/** The guide's five minutes, as a reader has them: the packed package, its app, its commands. */
+/** The guide's first five minutes, as a reader does them: the packed package, its app, its commands. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -9,7 +9,7 @@ import { runProgram, startProgram } from '../support/program.ts'
 
 const KEYS = { AUTH_KEY: 'a-key', SIGNING_SECRET: 'a-secret' }
 
-test('the app of the guide prints what the guide says', { timeout: 300_000 }, async () => {
+test('the app of the guide prints the output in the guide', { timeout: 300_000 }, async () => {
   const { blocks } = readPage('docs/guides/getting-started.md')
   const app = blocks.find(({ language }) => language === 'js')?.code ?? ''
   const commands = blocks.flatMap(({ code }) => code.split('\n')).filter((line) => line.startsWith('npx '))
@@ -30,7 +30,7 @@ test('the app of the guide prints what the guide says', { timeout: 300_000 }, as
   const [first = '', second = ''] = commands.map((line) => line.replace('localhost:3000', `localhost:${port}`))
   for (const line of [first, second, `${first} --fault duplicate`]) {
     const [, , ...args] = line.split(' ')
-    // Later callbacks are of a later second, as a reader's are.
+    // Later callbacks are from a later second, as for a reader.
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     const { code, stdout, stderr } = await runProgram(process.execPath, [cli, ...args], { env: KEYS })
     expect(code, `${stdout}${stderr}`).toBe(0)

@@ -1,4 +1,4 @@
-/** Every link of the pages leads somewhere, and so does every section of the sender's rules that the code names. */
+/** Every link of the pages resolves, and every section of the sender's rules that the code names exists. */
 import { existsSync, globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ const OTHER_PAGES = ['CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/RE
 describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
   const { links, anchors } = readPage(page)
 
-  test('has headings that differ, so that each anchor is one place', () => {
+  test('has unique headings, so that each anchor is unique', () => {
     expect(anchors).toEqual([...new Set(anchors)])
   })
 
@@ -24,7 +24,7 @@ describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
     expect(broken).toEqual([])
   })
 
-  test('names no file that is not here', () => {
+  test('names only existing files', () => {
     const paths = [...readProjectFile(page).matchAll(/`((?:src|test|examples)\/[\w./-]+)`/g)].map(
       ([, path = '']) => path,
     )
@@ -38,7 +38,7 @@ describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
     expect(before).toMatch(/^npm install --save-dev .*\bsupertest\b/m)
   })
 
-  test('names no script that package.json does not have', () => {
+  test('names only scripts of package.json', () => {
     const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Readonly<Record<string, string>> }
     const named = [...readProjectFile(page).matchAll(/npm (?:run (?:--silent )?([\w:]+)|(start|test)\b)/g)].map(
       ([, run, short]) => run ?? short ?? '',
@@ -47,19 +47,19 @@ describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
   })
 })
 
-test('each page is led to from another one', () => {
+test('another page links to each page', () => {
   const targets = PAGES.flatMap((page) =>
     readPage(page).links.map((link) => join(dirname(page), link.split('#')[0] ?? '')),
   )
   expect(PAGES.filter((page) => page !== 'README.md' && !targets.includes(page))).toEqual([])
 })
 
-test('the first lines of the README say whose format this is', () => {
+test('the first lines of the README name the format’s owner', () => {
   const [head = ''] = readProjectFile('README.md').split('```')
   for (const word of ['authKey', 'X-Service-Signature: t=', ',v1=']) expect(head).toContain(word)
 })
 
-test('the README is read in a few minutes', () => {
+test('the README is short enough to read in a few minutes', () => {
   expect(readProjectFile('README.md').split('\n').length).toBeLessThanOrEqual(121)
 })
 
@@ -67,14 +67,14 @@ describe('the hazards', () => {
   const page = readProjectFile('docs/hazards.md')
   const rows = [...page.matchAll(/^\| (\d+) +\|.*\]\(\.\.\/(test\/hazards\/[\w.-]+)\)/gm)]
 
-  test('are numbered without a gap, each with a test that bears its number', () => {
+  test('are numbered consecutively, each with a test of its number', () => {
     const numbers = rows.map(([, number]) => Number(number)).toSorted((a, b) => a - b)
     expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => index + 1))
     for (const [, number = '', file = ''] of rows)
       expect(readProjectFile(file), number).toMatch(new RegExp(`#${number}\\b`))
   })
 
-  test('have every number that a test bears', () => {
+  test('have every number that a test names', () => {
     const borne = globSync('test/hazards/*.ts', { cwd: ROOT }).flatMap((file) =>
       [...readProjectFile(file).matchAll(/['`]#(\d+)\b/g)].map(([, number]) => number),
     )
@@ -82,7 +82,7 @@ describe('the hazards', () => {
   })
 })
 
-test('what the code says of the sender’s rules names a section of their page', () => {
+test('references to the sender’s rules in the code name a section of their page', () => {
   const { anchors } = readPage('docs/service.md')
   const sources = globSync('{src,test,examples,bench}/**/*.ts', { cwd: ROOT })
   const named = sources.flatMap((file) =>
@@ -92,11 +92,11 @@ test('what the code says of the sender’s rules names a section of their page',
   )
   expect(named.length).toBeGreaterThan(100)
   expect(named.filter(({ anchor }) => !anchors.includes(anchor))).toEqual([])
-  // A section that is quoted leads nowhere.
+  // A quoted section name is not a reference.
   const quoted = sources.filter((file) => readProjectFile(file).includes('ontract, "'))
   expect(quoted).toEqual(['test/docs/links.test.ts'])
 })
 
-test('a broken link would be noticed', () => {
+test('detects a broken link', () => {
   expect(readMarkdown('# A\n[b](#c) <a id="d"></a>')).toMatchObject({ links: ['#c'], anchors: ['a', 'd'] })
 })

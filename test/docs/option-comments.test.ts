@@ -1,4 +1,4 @@
-/** The unit, range and default that a comment states are those of the schema; a failure shows how the comment must end. */
+/** The unit, range and default that a comment states match the schema; a failure shows how the comment must end. */
 import { describe, expect, test } from 'vitest'
 import { readProjectFile } from '../../docs/markdown.ts'
 import { OPTIONS } from '../../docs/options.ts'
@@ -7,7 +7,7 @@ test.each(OPTIONS)('the comment of $name', ({ comment, ending }) => {
   expect(comment.endsWith(ending) ? ending : comment).toBe(ending)
 })
 
-describe('the default that the comment of a store’s setting names is the one that it has', () => {
+describe('the comment of a store’s setting names its default', () => {
   const UNITS: Readonly<Record<string, string>> = { MiB: ' * 1024 * 1024', days: '', day: '', ms: '' }
 
   test.each([

@@ -1,4 +1,4 @@
-/** What an editor shows of each option in a call, by the declarations of the built package. */
+/** The help that an editor shows for each option in a call, from the declarations of the built package. */
 import { join } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
@@ -10,7 +10,7 @@ const FILE = join(ROOT, 'test/docs/calls.mts')
 const PAIR = "{ authKey: 'of the test' }"
 const CLIENT = "baseUrl: 'https://service.invalid', project: 'a', apiKey: 'b'"
 
-/** Of the receiver, or of the client: which option a call ends with, and its comment. */
+/** For the receiver or the client: the last option of a call, and its comment. */
 const shown = [
   ...OPTIONS.map(({ name, comment }) => ({ name, comment, call: `createReceiver({ ${optionsUpTo(name)} })` })),
   ...clientOptions('clientOptions', ''),
@@ -57,7 +57,7 @@ const editor = ts.createLanguageService({
   getDefaultLibFileName: ts.getDefaultLibFilePath,
 })
 
-test('the calls are right', () => {
+test('the calls compile', () => {
   expect(editor.getSemanticDiagnostics(FILE).map(({ messageText }) => messageText)).toEqual([])
 })
 

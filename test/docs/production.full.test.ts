@@ -20,7 +20,7 @@ function blockWith(language: string, text: string): string {
   return block.code
 }
 
-/** A database with the tables, and the address of a role that has only what the page grants. */
+/** A database with the tables, and the address of a role with only the grants on the page. */
 async function migratedDatabase(): Promise<string> {
   const name = `mw_production_${process.pid}`
   const owner = Object.assign(new URL(POSTGRES_URL), { pathname: `/${name}` }).href
@@ -58,7 +58,7 @@ async function post(url: string, messageId: string): Promise<number> {
 
 describePostgres('the app of the checklist', () => {
   test(
-    'keeps a callback without its database, and handles it once the database is there',
+    'keeps a callback while its database is unavailable, and handles it afterwards',
     { timeout: 180_000 },
     async () => {
       const folder = await mkdtemp(join(ROOT, 'test/docs/production-'))

@@ -1,4 +1,4 @@
-/** The guide's table of proofs, each cell asked of a receiver over HTTP. */
+/** The guide's table of proofs, each cell checked against a receiver over HTTP. */
 import { PROOF_POLICIES } from '../../src/public/callback.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { readPage, render, tableOf } from '../../docs/markdown.ts'
 
 const nowSeconds = Math.floor(Date.now() / 1_000)
 
-/** What stands in the first column, as headers that a client could send; undefined for none. */
+/** The first column, as headers that a client could send; undefined without one. */
 const HEADERS: Readonly<Record<string, readonly ((body: string) => string | undefined)[]>> = {
   holds: [(body) => signCallback(body, SIGNING_SECRET)],
   absent: [() => undefined],
@@ -20,7 +20,7 @@ const HEADERS: Readonly<Record<string, readonly ((body: string) => string | unde
   'anything else': [() => undefined, (body) => signCallback(body, 'another secret'), () => 'v1='],
 }
 
-/** What stands in the second column, as fields of the body. */
+/** The second column, as fields of the body. */
 const KEYS: Readonly<Record<string, readonly object[]>> = {
   holds: [{ authKey: AUTH_KEY }],
   'absent or wrong': [{}, { authKey: 'another key' }],
@@ -30,7 +30,7 @@ const KEYS: Readonly<Record<string, readonly object[]>> = {
 const HEADER = ['Signature header', 'authKey', ...PROOF_POLICIES.map((policy) => `\`${policy}\``)]
 const rows = tableOf(readPage('docs/guides/security.md'), 'authentic-callbacks', HEADER)
 
-test('the table has every row that there can be', () => {
+test('the table has every possible row', () => {
   expect(rows.map(([header, key]) => `${header ?? ''} / ${key ?? ''}`)).toEqual([
     'holds / holds',
     'holds / absent or wrong',
@@ -44,7 +44,7 @@ test('the table has every row that there can be', () => {
 describe.each(rows.map((row) => ({ row })))('signature header $row.0, authKey $row.1', ({ row }) => {
   const [header = '', key = ''] = row
 
-  test('is answered as the table says, under every policy', async () => {
+  test('gets the answer in the table, under every policy', async () => {
     const cells: string[] = []
     for (const proof of PROOF_POLICIES) {
       const { url, errors } = await receiving({}, { kind: 'status', proof })

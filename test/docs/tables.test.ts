@@ -1,4 +1,4 @@
-/** Every table of the reference says what the code's constants say, row by row and word by word. */
+/** Every table of the reference matches the code's constants, row by row and word by word. */
 import { readdirSync } from 'node:fs'
 import { memoryStore } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
@@ -32,26 +32,26 @@ describe('a table that `npm run docs:tables` writes', () => {
     })
 })
 
-describe('what writes the tables', () => {
+describe('the writer of the tables', () => {
   const table = { page: 'a.md', under: 'b', header: ['C', 'D'], rows: [['1', '2']] }
 
-  test('replaces the rows of the table, and nothing else', () => {
+  test('replaces only the rows of the table', () => {
     const page = '# A\n\n| C | D |\n| - | - |\n| x | y |\n\n## B\n\n| C | D |\n| - | - |\n| x | y |\n| x | y |\n\nEnd.'
     const expected = '# A\n\n| C | D |\n| - | - |\n| x | y |\n\n## B\n\n| C | D |\n| --- | --- |\n| 1 | 2 |\n\nEnd.'
     expect(withTables(page, [table])).toBe(expected)
   })
 
-  test('knows a table that has other columns now by its first one', () => {
+  test('recognises a table with changed columns by its first column', () => {
     const page = '# B\n\n| C | X | Y |\n| - | - | - |\n| x | y | z |\n'
     expect(withTables(page, [table])).toBe('# B\n\n| C | D |\n| --- | --- |\n| 1 | 2 |\n')
   })
 
-  test('refuses a page that has no such table', () => {
+  test('refuses a page without the table', () => {
     expect(() => withTables('# B\n\n| E |\n| - |\n', [table])).toThrow('a.md has no table with the columns C, D')
   })
 })
 
-test('there is no table of the reference that no test holds', () => {
+test('a test checks every table of the reference', () => {
   const held = GENERATED_TABLES.map(({ page, under, header }) => `${page}#${under}: ${header.join(', ')}`)
   const byOtherTests = [
     'docs/reference/receiver.md#the-receiver: Method, What it does',
@@ -69,7 +69,7 @@ test('there is no table of the reference that no test holds', () => {
   expect([...found, ...settings].sort()).toEqual([...held, ...byOtherTests].sort())
 })
 
-test('every code of a line of the log that tells of no error is in its table', () => {
+test('every log code without an error is in its table', () => {
   const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' })
   const written = files
     .filter((name) => name.endsWith('.ts'))
@@ -82,7 +82,7 @@ test('every code of a line of the log that tells of no error is in its table', (
   )
 })
 
-test('every store that can be imported stands under “Which store?”', () => {
+test('“Which store?” lists every importable store', () => {
   const { exports } = JSON.parse(readProjectFile('package.json')) as {
     readonly exports: Readonly<Record<string, { readonly types?: string }>>
   }
@@ -93,7 +93,7 @@ test('every store that can be imported stands under “Which store?”', () => {
   expect(listed.toSorted()).toEqual([...importable, 'memory'].toSorted())
 })
 
-test('what a 204 promises when the process ends is what the stores say of themselves', () => {
+test('the promises of a 204 match what each store declares', () => {
   const promised = tableOf(stores, 'what-a-204-promises', PROMISE_HEADER).map(([store = '', crash = '']) => [
     store,
     crash,
@@ -107,7 +107,7 @@ test('what a 204 promises when the process ends is what the stores say of themse
   expect(promised.slice(0, said.length)).toEqual(said)
 })
 
-test('the time that retries take by default is what the table says', () => {
+test('the default duration of retries matches the table', () => {
   const { attempts, initialDelayMs, maxDelayMs } = resolveOptions({ credentials: { authKey: 'of the test' } }).retry
   let ceilings = 0
   for (let attempt = 1; attempt < attempts; attempt += 1)

@@ -48,12 +48,12 @@ const ROWS = ['/api/v1/messaging', '/v1/messaging'].flatMap((path) =>
 )
 
 describe('every form, place, channel and case', () => {
-  test('there are as many rows as the tables make', () => {
+  test('covers every combination of the tables', () => {
     expect(ROWS).toHaveLength(2 * 3 * 2 * 5 * 9)
   })
 
   // One emulator for all, or the machine would open 540 ports.
-  test('is answered as the contract says', { timeout: 120_000 }, async () => {
+  test('gets the answer of the contract', { timeout: 120_000 }, async () => {
     const { url, emulator } = await emulating()
     for (const row of ROWS) {
       const { path, form, place, channel, wrapper, project, key, status, message } = row
@@ -83,21 +83,24 @@ describe('every form, place, channel and case', () => {
 describe('credentials elsewhere', () => {
   const send = { to: '999100000000', message: 'Hi' }
 
-  test('in the query of a POST are none', async () => {
+  test('are ignored in the query of a POST', async () => {
     const { endpoint } = await emulating()
     const query = new URLSearchParams({ project: SHOP, apiKey: API_KEY }).toString()
     const answer = await call(`${endpoint}?${query}`, { method: 'POST', headers: json, body: JSON.stringify(send) })
     expect(answer).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
   })
 
-  test.each(['', 'Bearer', 'Bearer ', `Basic ${API_KEY}`, API_KEY])('in the header %j are none', async (header) => {
-    const { endpoint } = await emulating()
-    const headers = { ...json, authorization: header }
-    const answer = await call(endpoint, { method: 'POST', headers, body: JSON.stringify({ ...send, project: SHOP }) })
-    expect(answer.status).toBe(401)
-  })
+  test.each(['', 'Bearer', 'Bearer ', `Basic ${API_KEY}`, API_KEY])(
+    'are not read from the header %j',
+    async (header) => {
+      const { endpoint } = await emulating()
+      const headers = { ...json, authorization: header }
+      const answer = await call(endpoint, { method: 'POST', headers, body: JSON.stringify({ ...send, project: SHOP }) })
+      expect(answer.status).toBe(401)
+    },
+  )
 
-  test('a header that is wrong counts before a field that is right', async () => {
+  test('a wrong header takes precedence over a right field', async () => {
     const { endpoint } = await emulating()
     const headers = { ...json, authorization: 'Bearer wrong' }
     const body = JSON.stringify({ ...send, project: SHOP, apiKey: API_KEY })
@@ -108,7 +111,7 @@ describe('credentials elsewhere', () => {
   })
 
   test.each([{ apiKey: '' }, { apiKey: 7 }, { apiKey: [API_KEY] }, { apiKey: null }])(
-    '%j is no key',
+    '%j is not a key',
     async (fields) => {
       const { endpoint } = await emulating()
       const body = JSON.stringify({ ...send, project: SHOP, ...fields })
@@ -116,7 +119,7 @@ describe('credentials elsewhere', () => {
     },
   )
 
-  test.each([{ project: '' }, { project: 7 }, { project: [SHOP] }])('%j is no project', async (fields) => {
+  test.each([{ project: '' }, { project: 7 }, { project: [SHOP] }])('%j is not a project', async (fields) => {
     const { endpoint } = await emulating()
     const body = JSON.stringify({ ...send, apiKey: API_KEY, ...fields })
     expect(await call(endpoint, { method: 'POST', headers: json, body })).toEqual({

@@ -1,4 +1,4 @@
-/** The option `proof`: which of the two proofs callbacks carry, and what becomes of faults that need the other one. */
+/** The option `proof`: which of the two proofs callbacks carry, and how faults that need the other one behave. */
 import type { EventProof, ProofPolicy, WebhookEvent } from 'messaging-webhooks'
 import { createEmulator, type EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
@@ -13,9 +13,9 @@ async function playing(options: Omit<EmulatorOptions, 'projects'>, policy: Proof
   const status = await receiving({ credentials: CREDENTIALS }, { kind: 'status', proof: policy })
   const received = await receiving({ credentials: CREDENTIALS }, { kind: 'received', proof: policy })
   const proofs = new Map<string, EventProof>()
-  const hear = (event: WebhookEvent): void =>
+  const collect = (event: WebhookEvent): void =>
     void proofs.set('channel' in event ? event.channel : event.type, event.proof)
-  for (const { receiver } of [status, received]) receiver.onAny(hear)
+  for (const { receiver } of [status, received]) receiver.onAny(collect)
   const emulating_ = await emulating({ callbackUrls: { status: status.url, received: received.url } }, options)
   return {
     ...emulating_,
@@ -31,7 +31,7 @@ async function playing(options: Omit<EmulatorOptions, 'projects'>, policy: Proof
   }
 }
 
-test('by default every callback carries both, that of the chat-app too', async () => {
+test('every callback carries both by default, including those of the chat-app', async () => {
   const { play } = await playing({}, 'both')
   expect(await play()).toEqual({ 'chat-app': 'both', sms: 'both', received: 'both' })
 })
@@ -47,7 +47,7 @@ test.each(['authKey', 'signature'] as const)('for all of them: %s', async (proof
   expect(await play()).toEqual({ 'chat-app': proof, sms: proof, received: proof })
 })
 
-test('a receiver that asks for the other one loses what such a service sends', async () => {
+test('a receiver that requires the other proof refuses every callback', async () => {
   const { play, emulator } = await playing({ proof: { sms: 'authKey', 'chat-app': 'signature' } }, 'signature')
   expect(await play()).toEqual({ 'chat-app': 'signature', received: 'both' })
   expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 3, lost: 1, rightlyRefused: 0 })
@@ -78,7 +78,7 @@ describe('a fault', () => {
     ['signature', 'behind301'],
     ['authKey', 'tamperedByte'],
     ['authKey', 'oldKey'],
-  ] as const)('of the only proof, %s, makes it none: %s', async (proof, name) => {
+  ] as const)('with %s as the only proof, %s invalidates the callback', async (proof, name) => {
     const { play, emulator } = await playing({ proof, faults: { [name]: 1 } })
     expect(await play()).toEqual({})
     expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 0, refused: 3, rightlyRefused: 3, lost: 0 })
@@ -86,10 +86,14 @@ describe('a fault', () => {
 })
 
 test.each([
-  ['a proof that is none', 'bth', 'proof: unknown proof. Got "bth". Did you mean "both"?'],
+  ['an unknown proof', 'bth', 'proof: unknown proof. Got "bth". Did you mean "both"?'],
   ['no text', 5, 'proof: unknown proof. Got 5. Valid: both, authKey, signature.'],
-  ['a callback that is none', { chatapp: 'both' }, 'Invalid option for proof: chatapp. Did you mean chat-app?'],
-  ['a proof of one that is none', { sms: 'none' }, 'proof: sms is a string; expected one of both, authKey, signature'],
+  ['an unknown callback', { chatapp: 'both' }, 'Invalid option for proof: chatapp. Did you mean chat-app?'],
+  [
+    'an unknown proof for one callback',
+    { sms: 'none' },
+    'proof: sms is a string; expected one of both, authKey, signature',
+  ],
 ] as const)('%s is refused at once', (_, proof, says) => {
   const options = { proof } as unknown as EmulatorOptions
   expect(() => createEmulator(options)).toThrow(

@@ -1,4 +1,4 @@
-/** The option `channels`: what the emulator calls its channels, wherever it says one, and what cannot be a name. */
+/** The option `channels`: the channel names of the emulator, and invalid names. */
 import type { WebhookEvent } from 'messaging-webhooks'
 import { createEmulator, type EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ const DELIVERED = '999100000000'
 describe('a chat-app by its real name', () => {
   const channels = { 'chat-app': 'telegraph' }
 
-  test('is what a receiver hears in every report', async () => {
+  test('appears in every report that a receiver gets', async () => {
     const { url, receiver } = await receiving({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } })
     const events: WebhookEvent[] = []
     receiver.onAny((event) => void events.push(event))
@@ -27,7 +27,7 @@ describe('a chat-app by its real name', () => {
     ])
   })
 
-  test('replaces the emulator’s own, and a send by that one is told which there are', async () => {
+  test('replaces the emulator’s own name, and a send with that name gets the list of valid channels', async () => {
     const { endpoint, emulator } = await emulating({}, { channels })
     const text =
       'Error. Invalid request. The channel field names no channel; there are sms, telegraph, premium, premium-subscription, airtime.'
@@ -39,14 +39,14 @@ describe('a chat-app by its real name', () => {
     expect(emulator.sends().map(({ channel }) => channel)).toEqual(['sms', 'telegraph'])
   })
 
-  test('is answered in the envelopes of a chat-app', async () => {
+  test('gets answers in the envelopes of a chat-app', async () => {
     const { endpoint } = await emulating({ balance: 0 }, { channels })
     const { status, body } = await sendFrom(endpoint, { to: READ, channel: 'telegraph' })
     expect(status).toBe(400)
     expect(body).toMatchObject({ MessageData: { Error: expect.any(String) as string } })
   })
 
-  test('stands in the lists of the control API', async () => {
+  test('appears in the lists of the control API', async () => {
     const { url, emulator } = await emulating({}, { channels })
     expect((await call(`${url}/control/channels`)).body).toEqual(emulator.channels())
     expect(emulator.channels()).toMatchObject({ sms: ['sms'], 'chat-app': ['telegraph'] })
@@ -56,7 +56,7 @@ describe('a chat-app by its real name', () => {
   })
 })
 
-test('several names are several channels of the kind', async () => {
+test('several names make several channels of one kind', async () => {
   const { collected, callbackUrls } = await collecting()
   const { endpoint, idle, emulator } = await emulating(
     { callbackUrls },
@@ -77,15 +77,15 @@ test('the other channels can be renamed too, even to each other’s names', asyn
   const { body } = await sendFrom(endpoint, { to: DELIVERED, channel: 'top up', amount: 5 })
   expect(body).toMatchObject({ data: { messages: 1 } })
   await idle()
-  const heard = collected.map(({ path, body: sent }) => [path, sent['channel']])
-  expect(heard.toSorted()).toEqual([
+  const channelsSeen = collected.map(({ path, body: sent }) => [path, sent['channel']])
+  expect(channelsSeen.toSorted()).toEqual([
     ['/status', 'top up'],
     ['/subscription', undefined],
     ['/subscription', undefined],
   ])
 })
 
-describe('a mistake in the option is told at once', () => {
+describe('a mistake in the option throws at once', () => {
   const chatApp = 'channels.chat-app is a string; expected the chat-app’s name in lowercase, or a list of such names'
   const MISTAKES: readonly (readonly [what: string, channels: unknown, says: string])[] = [
     [
@@ -93,7 +93,7 @@ describe('a mistake in the option is told at once', () => {
       { chatapp: 'telegraph' },
       'Invalid option: channels.chatapp. Did you mean channels.chat-app?',
     ],
-    ['a channel that is none', { telegraph: 'chat-app' }, 'Invalid option: channels.telegraph. Valid: '],
+    ['an unknown channel', { telegraph: 'chat-app' }, 'Invalid option: channels.telegraph. Valid: '],
     ['a name for SMS', { sms: 'text' }, 'channels.sms is a string; expected to be left out'],
     ['capital letters', { 'chat-app': 'Telegraph' }, chatApp],
     ['an empty name', { 'chat-app': '' }, 'channels.chat-app is an empty string; expected'],

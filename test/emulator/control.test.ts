@@ -1,4 +1,4 @@
-/** The control API as HTTP: its routes, and who may use them. */
+/** The control API over HTTP: its routes and access to them. */
 import http from 'node:http'
 import { networkInterfaces } from 'node:os'
 import express from 'express'
@@ -40,7 +40,7 @@ describe('routes', () => {
     expect(listed.length).toBeGreaterThan(12)
   })
 
-  test('tell what was sent and what came of it, a page at a time', async () => {
+  test('list sends and their outcomes, a page at a time', async () => {
     const { endpoint, get, post, emulator } = await controlled()
     await sendFrom(endpoint, { to: ['999100000000', '999200000000'], type: 'transactional' })
     expect(await post('/control/idle', { deadlineMs: 60_000 })).toEqual({ status: 200, body: { idle: true } })
@@ -73,7 +73,7 @@ describe('routes', () => {
     })
   })
 
-  test('show keys where they are asked for, and nowhere else', async () => {
+  test('show keys only on request', async () => {
     const { get } = await controlled()
     const keys = { apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
     expect((await get('/control/projects/My%20Shop/keys')).body).toEqual(keys)
@@ -93,7 +93,7 @@ describe('routes', () => {
     expect((await sendFrom(endpoint, { to: '999100000000', ...(body as { apiKey: string }) })).status).toBe(200)
   })
 
-  test('trigger, and make a callback of your own', async () => {
+  test('trigger an event, and send a custom callback', async () => {
     const { post, collected } = await controlled()
     expect(await post('/control/trigger', { event: 'payment', fields: { amount: 7 } })).toMatchObject({
       status: 200,
@@ -104,7 +104,7 @@ describe('routes', () => {
   })
 })
 
-describe('a request that is wrong', () => {
+describe('an invalid request', () => {
   test.each([
     ['GET', '/control/nothing', undefined, 404, 'route_unknown'],
     ['GET', '/control/projects/a/b/c', undefined, 404, 'route_unknown'],
@@ -127,7 +127,7 @@ describe('a request that is wrong', () => {
     expect(answer).toMatchObject({ status, body: { error: { code, message: expect.any(String) as string } } })
   })
 
-  test('is one whose body is a form, as a page of a browser can post it', async () => {
+  test('includes a form body, as a page in a browser can post it', async () => {
     const { url, emulator } = await controlled()
     const body = '{"event":"payment"}'
     const headers = { 'content-type': 'text/plain' }
@@ -136,7 +136,7 @@ describe('a request that is wrong', () => {
   })
 })
 
-/** `fetch` lets nobody choose `Host`. */
+/** `fetch` does not let the caller choose `Host`. */
 function get(url: string, headers: Record<string, string>): Promise<Answered> {
   return new Promise((resolve, reject) => {
     http
@@ -175,7 +175,7 @@ describe('access', () => {
     { host: '[::1]:80' },
     { host: '127.0.0.2' },
     { origin: 'http://localhost:3000' },
-  ])('on loopback with %j needs none', async (headers) => {
+  ])('on loopback with %j needs no token', async (headers) => {
     const { url } = await controlled()
     expect((await get(url, headers)).status).toBe(200)
   })
@@ -203,7 +203,7 @@ describe('access', () => {
   )
 })
 
-test('the control API can be mounted, apart from the send endpoint', async () => {
+test('the control API can be mounted separately from the send endpoint', async () => {
   const emulator = createEmulator()
   onTestFinished(() => emulator.close())
   const app = express()
@@ -216,7 +216,7 @@ test('the control API can be mounted, apart from the send endpoint', async () =>
   expect((await call(`${url}controls`)).body).toEqual({ other: true })
 })
 
-test('a request target that is no URL is answered, and ends no server', async () => {
+test('answers a request target that is not a URL, and keeps the server running', async () => {
   const { emulator, get, url } = await controlled()
   const alone = new URL(await serve(emulator.controlApp))
   const together = new URL(url)

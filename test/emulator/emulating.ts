@@ -1,4 +1,4 @@
-/** An emulator on a real server, and a server that its callbacks are posted to. */
+/** An emulator on a real server, and a server that receives its callbacks. */
 import { text } from 'node:stream/consumers'
 import { createEmulator, type Emulator, type EmulatorOptions, type ProjectOptions } from 'messaging-webhooks/emulator'
 import type { CallbackKind } from 'messaging-webhooks'
@@ -17,7 +17,7 @@ const DEADLINE_MS = 60_000
 // A busy machine may take its time over a few hundred callbacks.
 vi.setConfig({ testTimeout: 120_000 })
 
-/** Messages do not linger, and no chance is left. */
+/** No delays and no randomness. */
 export const AT_ONCE: NonNullable<EmulatorOptions['network']> = {
   delayMs: [0, 0],
   retryDelayMs: 0,
@@ -34,7 +34,7 @@ interface Emulating {
   readonly idle: () => Promise<void>
 }
 
-/** Listens until the test ends; `shop` adds to the one project that there is. */
+/** Listens until the test ends; `shop` extends the only project. */
 export async function emulating(
   shop: Partial<ProjectOptions> = {},
   options: Omit<EmulatorOptions, 'projects'> = {},
@@ -63,7 +63,7 @@ export interface Collected {
   readonly signature: string | undefined
 }
 
-/** A server that takes every callback and keeps it. */
+/** A server that accepts and records every callback. */
 export async function collecting(status = 204) {
   const collected: Collected[] = []
   const url = await serve((request, response) => {

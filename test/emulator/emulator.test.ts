@@ -1,4 +1,4 @@
-/** Options, listening and closing, and that a run repeats. */
+/** Options, listening, closing, and repeatable runs. */
 import {
   createEmulator,
   FAULT_NAMES,
@@ -14,7 +14,7 @@ describe('a signature header that is sent twice', () => {
   test.each([
     ['signature', { lost: 0, rightlyRefused: 1, refused: 1, taken: 0 }],
     ['either', { lost: 0, rightlyRefused: 0, refused: 0, taken: 1 }],
-  ] as const)('where %s is asked for, is no loss', async (proof, counts) => {
+  ] as const)('does not count as lost with proof %s', async (proof, counts) => {
     const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
     const { url } = await receiving({ credentials }, { kind: 'received', proof })
     const { emulator } = await emulating({ callbackUrls: { received: url } }, { faults: { headerTwice: 1 } })
@@ -22,7 +22,7 @@ describe('a signature header that is sent twice', () => {
     expect(emulator.report().callbacks).toMatchObject({ sent: 1, wronglyTaken: 0, ...counts })
   })
 
-  test('but a refusal of what meets no fault is one, and one of a stale signature is not', async () => {
+  test('counts the refusal of a faultless callback as a loss, and that of a stale signature not', async () => {
     const { collected, callbackUrls } = await collecting(500)
     const { emulator } = await emulating({ callbackUrls })
     await emulator.trigger('received')
@@ -34,8 +34,8 @@ describe('a signature header that is sent twice', () => {
   })
 })
 
-describe('a fault is counted by the callbacks that it meets', () => {
-  test('three that are all posted twice are three duplicates', async () => {
+describe('faults are counted by callback', () => {
+  test('three callbacks posted twice count as three duplicates', async () => {
     const { collected, callbackUrls } = await collecting()
     const { emulator } = await emulating({ callbackUrls }, { faults: { duplicate: 1 } })
     for (let nth = 0; nth < 3; nth += 1) await emulator.trigger('received')
@@ -44,7 +44,7 @@ describe('a fault is counted by the callbacks that it meets', () => {
   })
 })
 
-describe('an option that cannot work', () => {
+describe('an invalid option', () => {
   const shop = { name: SHOP }
   const CASES: readonly (readonly [name: string, options: object, text: string])[] = [
     ['no projects', { projects: [] }, 'projects'],
@@ -60,7 +60,7 @@ describe('an option that cannot work', () => {
     ['an empty key', { projects: [{ ...shop, authKey: '' }] }, 'projects.0.authKey'],
     ['a URL of another scheme', { projects: [{ ...shop, callbackUrls: { status: 'file:///x' } }] }, 'http or https'],
     [
-      'a kind that is none',
+      'an unknown kind',
       { projects: [{ ...shop, callbackUrls: { statuses: 'http://x' } }] },
       'Did you mean projects.0.callbackUrls.status?',
     ],
@@ -73,30 +73,26 @@ describe('an option that cannot work', () => {
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
     ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean faults.duplicate?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
-    [
-      'a clock that is none',
-      { clock: 5 },
-      'clock is a number; expected a function that returns milliseconds, or a clock',
-    ],
+    ['an invalid clock', { clock: 5 }, 'clock is a number; expected a function that returns milliseconds, or a clock'],
     ['a clock that is null', { clock: null }, 'clock is null'],
-    ['a seed that is none', { seed: {} }, 'seed'],
+    ['an invalid seed', { seed: {} }, 'seed'],
   ]
 
-  test.each(CASES)('%s is an error that says where', (_, options, text) => {
+  test.each(CASES)('%s is an error that names the option', (_, options, text) => {
     expect(() => createEmulator(options as EmulatorOptions)).toThrow(
       expect.objectContaining({ code: 'options_invalid', message: expect.stringContaining(text) as string }) as Error,
     )
   })
 
   test.each([{ projects: [{ name: SHOP, apiKey: ['secret-of-mine'] }] }, { faults: { drop: 'secret-of-mine' } }])(
-    'is not quoted, for it may be a key (%#)',
+    'does not quote a value that may be a key (%#)',
     (options: object) => {
       expect(() => createEmulator(options as EmulatorOptions)).toThrow(/^((?!secret-of-mine).)*$/)
     },
   )
 })
 
-describe('what a method cannot work with is refused by name', () => {
+describe('methods refuse invalid arguments by name', () => {
   const MISTAKES: readonly (readonly [of: keyof Emulator, input: readonly unknown[], says: string])[] = [
     ['idle', [{ deadline: 5 }], 'Invalid option for idle: deadline. Did you mean deadlineMs?'],
     ['idle', [{ deadlineMs: Number.NaN }], 'idle: deadlineMs is NaN; expected a number of milliseconds from 0'],
@@ -127,13 +123,13 @@ describe('what a method cannot work with is refused by name', () => {
 })
 
 describe('listening', () => {
-  test('is on loopback, on a free port, and once', async () => {
+  test('uses a free port on loopback, and listens once', async () => {
     const { emulator, url } = await emulating()
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     await expect(emulator.listen()).rejects.toMatchObject({ code: 'emulator_listening' })
   })
 
-  test('on a port that is taken is an error, after which another can be tried', async () => {
+  test('fails on a port in use, and can then use another one', async () => {
     const { url } = await emulating()
     const second = createEmulator()
     onTestFinished(() => second.close())
@@ -141,7 +137,7 @@ describe('listening', () => {
     expect(await second.listen()).toMatchObject({ port: expect.any(Number) as number })
   })
 
-  test('ends with close, and so does everything else', async () => {
+  test('ends with close, as do all timers and connections', async () => {
     const { callbackUrls } = await collecting()
     const { emulator, endpoint } = await emulating({ callbackUrls })
     await emulator.close()
@@ -157,14 +153,14 @@ describe('a run', () => {
   const faults = Object.fromEntries(FAULT_NAMES.map((name) => [name, name.includes('300') ? 0 : 0.08]))
   const to = Array.from({ length: 40 }, (_, index) => `25471100${String(index).padStart(4, '0')}`)
 
-  /** Answers whatever comes, and survives what comes by half. */
+  /** Answers every request, and survives incomplete ones. */
   const takingAll = () =>
     serve((request, response) => {
       request.on('error', () => {})
       request.resume().on('end', () => response.writeHead(204).end())
     })
 
-  /** What is the same in every run with this seed: all but when, and in which order timers fired. */
+  /** What every run with this seed repeats: everything except times and the order in which timers fire. */
   async function run(seed: string): Promise<{ answers: unknown; deliveries: readonly string[]; faults: unknown }> {
     const url = await takingAll()
     const callbackUrls = { status: url, payment: url }
@@ -183,19 +179,19 @@ describe('a run', () => {
     return { answers, deliveries: emulator.deliveries().map(shown).toSorted(), faults: applied }
   }
 
-  test('with the same seed and sends is the same: ids, outcomes and faults', { timeout: 120_000 }, async () => {
+  test('repeats ids, outcomes and faults with the same seed and sends', { timeout: 120_000 }, async () => {
     const first = await run('one')
     expect(await run('one')).toEqual(first)
     expect(first.deliveries.length).toBeGreaterThan(100)
     expect(Object.keys(first.faults as object).length).toBeGreaterThan(12)
   })
 
-  test('with another seed is another', { timeout: 120_000 }, async () => {
+  test('differs with another seed', { timeout: 120_000 }, async () => {
     expect(await run('two')).not.toEqual(await run('one'))
   })
 })
 
-test('only the newest sends and deliveries are kept, and all are counted', async () => {
+test('keeps only the newest sends and deliveries, and counts all', async () => {
   const { callbackUrls } = await collecting()
   const { emulator, endpoint, idle } = await emulating({ callbackUrls }, { keep: 10 })
   for (let sent = 0; sent < 30; sent += 1) await sendFrom(endpoint, { to: '999100000000', type: 'transactional' })
@@ -206,23 +202,23 @@ test('only the newest sends and deliveries are kept, and all are counted', async
   expect(emulator.report()).toMatchObject({ sends: { requests: 30 }, callbacks: { sent: 30, taken: 30 } })
 })
 
-test('listeners hear of sends and deliveries until they are taken off, whatever they throw', async () => {
+test('listeners receive sends and deliveries until they are removed, even if they throw', async () => {
   const { callbackUrls } = await collecting()
   const { emulator, endpoint, idle } = await emulating({ callbackUrls })
-  const heard: string[] = []
+  const activities: string[] = []
   emulator.onActivity(() => {
     throw new Error('of the listener')
   })
-  const off = emulator.onActivity(({ type }) => void heard.push(type))
+  const off = emulator.onActivity(({ type }) => void activities.push(type))
   await sendFrom(endpoint, { to: '999100000000' })
   await idle()
   off()
   await sendFrom(endpoint, { to: '999100000000' })
   await idle()
-  expect(heard).toEqual(['send', 'delivery'])
+  expect(activities).toEqual(['send', 'delivery'])
 })
 
-test('a payload that cannot be written is among the failures of the report', async () => {
+test('lists a payload that cannot be serialised among the failures of the report', async () => {
   const { callbackUrls } = await collecting()
   const { emulator } = await emulating({ callbackUrls })
   await emulator.callback('status', { amount: 1n, run() {} })

@@ -115,7 +115,7 @@ describe('a send that is accepted', () => {
   })
 })
 
-describe('a send of which nothing is accepted', () => {
+describe('a send that is refused entirely', () => {
   const unsupported = { to: '12', status: 'unsupported_number', statusCode: '12' }
   const FAILURES = {
     balance: { shop: { balance: 0 }, code: '22', status: 'insufficient_balance' },
@@ -153,7 +153,7 @@ describe('a send of which nothing is accepted', () => {
 
   const OTHERS = Object.keys(ENVELOPES).filter((channel) => channel !== 'sms')
 
-  test.each(OTHERS)('by %s all recipients are refused with the one that cannot be accepted', async (channel) => {
+  test.each(OTHERS)('by %s one unacceptable recipient refuses all', async (channel) => {
     const { endpoint, emulator, idle } = await emulating({ balance: 2, volumeLimit: 4 })
     const send = (to: readonly string[]) => sendFrom(endpoint, { to, channel, amount: 1 })
     expect(await send([DELIVERED, '12'])).toEqual({ status: 400, body: ENVELOPES[channel]?.('number') })
@@ -171,7 +171,7 @@ describe('a send of which nothing is accepted', () => {
   })
 
   test.each(['', '+', '123456', '1234567890123456', '+25471100000a', '00 254', '٢٥٤٧١١٠٠٠٠٠٠'])(
-    '%j is no number that is supported',
+    '%j is not a supported number',
     async (to) => {
       const { endpoint } = await emulating()
       const { body } = await sendFrom(endpoint, { to: [DELIVERED, to || '-'] })
@@ -179,7 +179,7 @@ describe('a send of which nothing is accepted', () => {
     },
   )
 
-  test('takes what the balance is enough for, recipient by recipient', async () => {
+  test('accepts recipients one by one while the balance suffices', async () => {
     const { endpoint, emulator } = await emulating({ balance: 2 })
     const { status, body } = await sendFrom(endpoint, { to: [DELIVERED, DELIVERED, DELIVERED] })
     expect(status).toBe(200)
@@ -190,7 +190,7 @@ describe('a send of which nothing is accepted', () => {
     expect(emulator.projects()).toMatchObject([{ balance: 0 }])
   })
 
-  test('counts the volume limit anew each day', async () => {
+  test('resets the volume limit each day', async () => {
     const day = 86_400_000
     let now = day * 20_000 + 1
     const { endpoint } = await emulating({ volumeLimit: 1 }, { clock: () => now })
@@ -259,7 +259,7 @@ describe('a request with a bad field', () => {
     })
   })
 
-  test('on the other channels has their envelopes', async () => {
+  test('gets the envelope of its channel on the other channels', async () => {
     const { endpoint } = await emulating()
     const text = 'Error. Invalid request. The to field is required.'
     const of = async (channel: string) => (await sendFrom(endpoint, { channel, amount: 1 })).body
@@ -283,12 +283,12 @@ describe('a request that cannot be read', () => {
     expect(await of({})).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
   })
 
-  test('for its size is answered 413', async () => {
+  test('gets 413 for its size', async () => {
     const { endpoint } = await emulating()
     expect((await sendFrom(endpoint, { to: DELIVERED, message: 'x'.repeat(1_100_000) })).status).toBe(413)
   })
 
-  test('because its client left in the middle is not counted, and the next one is served', async () => {
+  test('is not counted when its client disconnects, and the next one is served', async () => {
     const { endpoint, emulator } = await emulating()
     const { socket, write } = await connect(endpoint)
     write('POST /v1/messaging HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"project":')
@@ -298,13 +298,13 @@ describe('a request that cannot be read', () => {
     expect(emulator.report().sends).toMatchObject({ requests: 1, answers: { 200: 1 } })
   })
 
-  test.each(['PUT', 'DELETE', 'PATCH'])('for its method %s is answered 405', async (method) => {
+  test.each(['PUT', 'DELETE', 'PATCH'])('gets 405 for its method %s', async (method) => {
     const { endpoint } = await emulating()
     const response = await fetch(endpoint, { method })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, POST'])
   })
 
-  test('for its path is answered 404', async () => {
+  test('gets 404 for its path', async () => {
     const { url } = await emulating()
     for (const path of ['/', '/api/v2/messaging', '/api/v1/messaging/more'])
       expect((await call(url + path)).status).toBe(404)
@@ -314,7 +314,7 @@ describe('a request that cannot be read', () => {
 describe('mounted', () => {
   const shop = { name: SHOP, apiKey: API_KEY }
 
-  test.each(['alone', 'behind express.json()'])('in Express, %s, it leaves other paths to others', async (how) => {
+  test.each(['alone', 'behind express.json()'])('in Express, %s, it passes other paths on', async (how) => {
     const emulator = createEmulator({ projects: [shop], network: AT_ONCE })
     onTestFinished(() => emulator.close())
     const app = express()
@@ -328,14 +328,14 @@ describe('mounted', () => {
     expect((await call(`${url}service/other`)).body).toEqual({ other: true })
   })
 
-  test('it says 503 once it is closed', async () => {
+  test('answers 503 once it is closed', async () => {
     const emulator = createEmulator({ projects: [shop] })
     const url = await serve(emulator.app)
     await emulator.close()
     expect((await sendFrom(`${url}v1/messaging`, { to: DELIVERED })).status).toBe(503)
   })
 
-  test('what it cannot do is an answer of its own in node:http, and an error in Express', async () => {
+  test('answers a failure itself in node:http, and passes it on as an error in Express', async () => {
     const clock = (): number => {
       throw new Error('The clock has stopped.')
     }
@@ -353,7 +353,7 @@ describe('mounted', () => {
     expect(errors).toMatchObject([{ message: 'The clock has stopped.' }])
   })
 
-  test('in node:http it answers 404 elsewhere', async () => {
+  test('answers 404 to other paths in node:http', async () => {
     const emulator = createEmulator({ projects: [shop], network: AT_ONCE })
     onTestFinished(() => emulator.close())
     const url = await serve(emulator.app)

@@ -1,4 +1,4 @@
-/** Each fault alone, against a real receiver: what arrives of the callback, and what becomes of it. */
+/** Each fault alone, against a real receiver: what arrives, and how the receiver treats it. */
 import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test, vi } from 'vitest'
@@ -13,7 +13,7 @@ const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
 const POLICIES: readonly ProofPolicy[] = ['either', 'authKey', 'signature', 'both']
 const POLL = { timeout: PATIENCE_MS }
 
-/** Posts so many callbacks of messages of their own, each with this fault. */
+/** Posts `count` callbacks of different messages, each with this fault. */
 async function play(name: FaultName, proof?: ProofPolicy, count = CALLBACKS) {
   const played = await playing({ faults: { [name]: 1 } }, { proof })
   const payloads = Array.from({ length: count }, (_, nth) =>
@@ -25,7 +25,7 @@ async function play(name: FaultName, proof?: ProofPolicy, count = CALLBACKS) {
 
 type Played = Awaited<ReturnType<typeof play>>
 
-/** Handlers got each of them once, and nothing else. */
+/** Handlers received each of them once, and nothing else. */
 async function expectHandedOnce({ handed, receiver, payloads }: Played): Promise<void> {
   await expect.poll(() => handed.length, POLL).toBeGreaterThanOrEqual(payloads.length)
   expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
@@ -33,7 +33,7 @@ async function expectHandedOnce({ handed, receiver, payloads }: Played): Promise
   expect(ids.sort()).toEqual(payloads.map(({ messageId }) => messageId).sort())
 }
 
-/** What a request of each fault looks like on arrival, beside what the table says of it. */
+/** How a request with each fault arrives, in addition to what the table says. */
 const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
   duplicate({ seen, payloads }) {
     const bodies = seen.map(({ chunks }) => Buffer.concat(chunks).toString())
@@ -59,7 +59,7 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
   },
   slowBody({ seen }) {
     for (const { headers, chunks } of seen) expect(Buffer.concat(chunks).length).toBe(Number(headers['content-length']))
-    // A busy machine may read the pieces of one at once, for their pauses are short ones, too.
+    // A busy machine may read several pieces at once, because the pauses between them are short.
     expect(seen.filter(({ chunks }) => chunks.length > 1).length).toBeGreaterThan(CALLBACKS / 2)
   },
   clockSkew({ seen }) {
@@ -85,7 +85,7 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
     const whole = new Set(payloads.map((payload) => JSON.stringify({ ...payload, authKey: AUTH_KEY }).length))
     const bodies = seen.map(({ chunks }) => Buffer.concat(chunks))
     for (const body of bodies) expect(body.includes(AUTH_KEY)).toBe(false)
-    // Some have a key that is wrong, and some have none.
+    // Some carry a wrong key, and some no key.
     expect(bodies.some((body) => whole.has(body.length))).toBe(true)
     expect(bodies.some((body) => !whole.has(body.length))).toBe(true)
   },
@@ -164,9 +164,9 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     ARRIVES[name](played)
   })
 
-  // What only holds a request back leaves the proof alone.
+  // A fault that only delays a request keeps its proof.
   if (taken === 'no' || (taken === 'yes' && faultRow(name).slot === 'proof'))
-    test('whatever proof is asked for', async () => {
+    test('with any required proof', async () => {
       for (const { sent, handed, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
         expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (taken === 'yes' ? 204 : 401)))
         await expect.poll(() => handed.length, POLL).toBe(taken === 'yes' ? payloads.length : 0)
@@ -181,12 +181,12 @@ test.each([
   ['noSignature', 'both'],
   ['noAuthKey', 'authKey'],
   ['noAuthKey', 'both'],
-] as const)('%s is refused where %s is asked for', async (name, proof) => {
+] as const)('%s is refused when %s is required', async (name, proof) => {
   const { sent } = await play(name, proof, 3)
   expect(sent.map(({ status }) => status)).toEqual([401, 401, 401])
 })
 
-test('a callback without an authKey has none in its repetition either: it is the same event', async () => {
+test('the repetition of a callback without an authKey has none either, and is the same event', async () => {
   const { sender, url, seen, receiver, handed } = await playing({ faults: { noAuthKey: 0.5, duplicate: 1 } })
   const payloads = Array.from({ length: 20 }, (_, nth) => callback.payment({ id: `p-${nth}` }))
   await Promise.all(payloads.map((payload) => sender.send(outgoing(url, payload, { kind: 'payment' }))))

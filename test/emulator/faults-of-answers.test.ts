@@ -1,4 +1,4 @@
-/** Faults of the answers to sends; what a client makes of each is in test/client. */
+/** Faults of the answers to sends; test/client covers how the client treats each. */
 import { createEmulator, SEND_FAULT_NAMES, SEND_FAULTS, type SendFaultRates } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
 import { collecting, emulating, sendFrom } from './emulating.ts'
@@ -6,7 +6,7 @@ import { collecting, emulating, sendFrom } from './emulating.ts'
 const TO = Array.from({ length: 60 }, (_, index) => `99910000${String(index).padStart(4, '0')}`)
 const SOME: SendFaultRates = { lostRequest: 0.2, noAnswer: 0.2, halfAnswer: 0.2, badGateway: 0.2 }
 
-/** Which fault each number met; sent one after the other, or all at once. */
+/** The fault of each number, sent one after the other or all at once. */
 async function run(seed: string, atOnce: boolean) {
   const { endpoint, emulator } = await emulating({}, { sendFaults: SOME, seed })
   const send = (to: string) => sendFrom(endpoint, { to }).catch(() => undefined)
@@ -16,7 +16,7 @@ async function run(seed: string, atOnce: boolean) {
   return { met: new Map(met), faults: emulator.report().sends.faults }
 }
 
-test('the same seed brings the same faults to the same sends, in whatever order they come', async () => {
+test('the same seed applies the same faults to the same sends in any order', async () => {
   const first = await run('a', false)
   expect(Object.keys(first.faults).sort()).toEqual(Object.keys(SOME).sort())
   expect(first.met.size).toBe(TO.length - (first.faults.lostRequest ?? 0))
@@ -24,7 +24,7 @@ test('the same seed brings the same faults to the same sends, in whatever order 
   expect((await run('b', true)).met).not.toEqual(first.met)
 })
 
-test('a send that is refused meets none but a lost request', async () => {
+test('a refused send has no fault other than a lost request', async () => {
   const all = Object.fromEntries(SEND_FAULT_NAMES.map((name) => [name, name === 'lostRequest' ? 0 : 1]))
   const { endpoint, emulator } = await emulating({}, { sendFaults: all })
   expect(await sendFrom(endpoint, { to: '999400000012' })).toMatchObject({ status: 400 })
@@ -33,7 +33,7 @@ test('a send that is refused meets none but a lost request', async () => {
 })
 
 describe.each(SEND_FAULT_NAMES.filter((name) => name !== 'silence'))('%s', (fault) => {
-  test('is one by which the send is made, or not, as the table says', async () => {
+  test('makes the send or not, as the table says', async () => {
     const { collected, callbackUrls } = await collecting()
     const { endpoint, emulator, idle } = await emulating({ callbackUrls }, { sendFaults: { [fault]: 1 } })
     await sendFrom(endpoint, { to: TO[0] }).catch(() => undefined)
@@ -43,7 +43,7 @@ describe.each(SEND_FAULT_NAMES.filter((name) => name !== 'silence'))('%s', (faul
   })
 })
 
-test('a late answer comes in the end where there is no callback', async () => {
+test('a late answer arrives even without a callback URL', async () => {
   const { endpoint } = await emulating({}, { sendFaults: { lateAnswer: 1 } })
   expect(await sendFrom(endpoint, { to: '999400000011' })).toMatchObject({ status: 200 })
 })

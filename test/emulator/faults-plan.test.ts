@@ -1,4 +1,4 @@
-/** The plan: what is drawn for each callback, and that it is drawn again. */
+/** The plan: the faults drawn for each callback, and their repetition. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
@@ -27,7 +27,7 @@ function firstOf(rates: FaultRates, seed: number | string, count: number) {
   })
 }
 
-test('repeats whatever the order in which callbacks are made', () => {
+test('repeats in any order of callbacks', () => {
   fc.assert(
     fc.property(anyRates, anySeed, fc.array(fc.string()), (rates, seed, keys) => {
       const shown = (order: readonly string[]) =>
@@ -39,7 +39,7 @@ test('repeats whatever the order in which callbacks are made', () => {
   )
 })
 
-test('a fault that is switched on leaves where the others happen as it was', () => {
+test('enabling one fault does not move the others', () => {
   fc.assert(
     fc.property(fc.constantFrom(...FAULT_NAMES), anySeed, (other, seed) => {
       const alone = firstOf({ slowBody: 0.3 }, seed, 40)
@@ -51,7 +51,7 @@ test('a fault that is switched on leaves where the others happen as it was', () 
   )
 })
 
-test('what must become of a request is never in doubt', () => {
+test('every request has exactly one expected outcome', () => {
   fc.assert(
     fc.property(anyRates, anySeed, (rates, seed) => {
       for (const { requests } of firstOf(rates, seed, 20))
@@ -59,7 +59,7 @@ test('what must become of a request is never in doubt', () => {
           const slots = faults.flatMap((name) => faultRow(name).slot ?? [])
           expect(new Set(slots).size).toBe(slots.length)
           if (faults.includes('drop')) expect(faults.filter((name) => name !== 'duplicate')).toEqual(['drop'])
-          // Either the proof or the arrival, so that a refusal has one reason.
+          // A request has a fault of its proof or of its arrival, not both, so that a refusal has one reason.
           expect(faults.filter((name) => !isToBeTaken(new Set([name]), 'both')).length).toBeLessThanOrEqual(1)
         }
     }),
@@ -85,7 +85,7 @@ test('a fault happens about as often as its rate says', () => {
   }
 })
 
-test('of several that exclude each other, each happens', () => {
+test('each of several mutually exclusive faults happens', () => {
   const proofs = FAULT_NAMES.filter((name) => faultRow(name).slot === 'proof')
   const rates = Object.fromEntries(proofs.map((name) => [name, 1]))
   const seen = new Set<FaultName>(firstOf(rates, 3, 500).flatMap(({ requests }) => requests[0]?.faults ?? []))

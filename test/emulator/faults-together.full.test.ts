@@ -1,4 +1,4 @@
-/** Faults upon faults: whatever meets one request, the table still says what a receiver must do with it. */
+/** Combined faults: the table says what a receiver must do with each request. */
 import type { ProofPolicy } from 'messaging-webhooks'
 import { FAULT_NAMES, FAULTS, type Delivery, type FaultName } from 'messaging-webhooks/emulator'
 import { callback } from 'messaging-webhooks/testing'
@@ -20,7 +20,7 @@ function takenBy(policy: ProofPolicy, { faults }: Delivery): boolean {
   })
 }
 
-test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('where %s is asked for', async (proof) => {
+test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %s', async (proof) => {
   const { sender, url, handed, receiver, refusals, seen } = await playing({ faults: RATES, seed: proof }, { proof })
   const sent = await Promise.all(
     Array.from({ length: CALLBACKS }, (_, nth) =>

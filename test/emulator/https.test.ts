@@ -13,7 +13,7 @@ import { titleWith } from '../support/skipping.ts'
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 
 const certificate = makeCertificate()
-// Where tests must all run, a tool that is absent turns them red.
+// Where every test must run, a missing tool fails the run.
 const isSkipped = certificate === undefined && process.env['CI'] !== 'true'
 const missing = isSkipped ? 'no openssl' : undefined
 
@@ -34,7 +34,7 @@ async function receivingSecurely() {
   return { receiver, url: `https://127.0.0.1:${port}/` }
 }
 
-test.skipIf(isSkipped)(titleWith(missing, 'are taken where the certificate is trusted'), async () => {
+test.skipIf(isSkipped)(titleWith(missing, 'are accepted when the certificate is trusted'), async () => {
   const { receiver, url } = await receivingSecurely()
   const { sender } = sending({ ca: certificate?.cert })
   expect(await sender.send(outgoing(url, callback.smsDelivery()))).toMatchObject([
@@ -43,7 +43,7 @@ test.skipIf(isSkipped)(titleWith(missing, 'are taken where the certificate is tr
   expect(await receiver.stats()).toMatchObject({ taken: 1 })
 })
 
-test.skipIf(isSkipped)(titleWith(missing, 'are not sent where it is not'), async () => {
+test.skipIf(isSkipped)(titleWith(missing, 'are not sent when it is not'), async () => {
   const { receiver, url } = await receivingSecurely()
   const { sender } = sending()
   const [delivery] = await sender.send(outgoing(url, callback.smsDelivery()))

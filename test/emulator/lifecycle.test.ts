@@ -14,7 +14,7 @@ async function timed(network: object = {}) {
 }
 
 describe('a transient failure', () => {
-  test('of a transactional send is retried, and what becomes of it in the end is reported', async () => {
+  test('of a transactional send is retried, and its final outcome is reported', async () => {
     const { endpoint, clock, statuses, emulator, collected } = await timed()
     await sendFrom(endpoint, { to: '999110000002', type: 'transactional' })
     const state = () => emulator.otpLog().map(({ deliveryState }) => deliveryState)
@@ -35,7 +35,7 @@ describe('a transient failure', () => {
     })
   })
 
-  test('that does not go away is reported when the retries are used up', async () => {
+  test('that persists is reported once the retries are used up', async () => {
     const { endpoint, clock, statuses, emulator } = await timed()
     await sendFrom(endpoint, { to: '999100001001', type: 'transactional' })
     await clock.advance(100 + 1_000 + 2_000 + 3_999)
@@ -54,7 +54,7 @@ describe('a transient failure', () => {
     expect(emulator.otpLog()).toEqual([])
   })
 
-  test('is not retried where the profile has no retries', async () => {
+  test('is not retried if the profile has no retries', async () => {
     const { endpoint, clock, statuses } = await timed({ retries: 0 })
     await sendFrom(endpoint, { to: '999110000001', type: 'transactional' })
     await clock.advance(100)
@@ -137,7 +137,7 @@ test('each part of a long text is reported', async () => {
   expect(new Set(collected.map(({ body }) => body['messageId'])).size).toBe(1)
 })
 
-test('the states of a chat-app message come one after another', async () => {
+test('reports the states of a chat-app message one after another', async () => {
   const { endpoint, clock, collected } = await timed()
   await sendFrom(endpoint, { to: '999300000001', channel: 'chat-app' })
   const words = () => collected.map(({ body }) => (body['statuses'] as { status: string }).status)
@@ -147,7 +147,7 @@ test('the states of a chat-app message come one after another', async () => {
   }
 })
 
-test('idle tells that something still waits, and close drops it', async () => {
+test('idle reports pending callbacks, and close drops them', async () => {
   const { endpoint, emulator, clock, statuses } = await timed()
   await sendFrom(endpoint, { to: '999100000000' })
   const waiting = emulator.idle({ deadlineMs: 50 })

@@ -1,4 +1,4 @@
-/** What becomes of messages: documented numbers one by one, other numbers by the profile. */
+/** Outcomes of messages: documented numbers one by one, other numbers by the profile. */
 import { createReceiver, type WebhookEvent } from 'messaging-webhooks'
 import { CHANNELS, OUTCOMES } from 'messaging-webhooks/emulator'
 import express from 'express'
@@ -48,7 +48,7 @@ test('the tables of this test and OUTCOMES name the same numbers, each once', ()
   expect(numbers.toSorted()).toEqual([...SMS.map(([n]) => n), ...CHAT_APP.map(([n]) => n), ...SILENT].toSorted())
 })
 
-test('SMS: each documented number is reported as it says, with the fields of the contract', async () => {
+test('SMS: each documented number gets its documented report, with the fields of the contract', async () => {
   const { collected, callbackUrls } = await collecting()
   const { endpoint, idle, emulator } = await emulating({ callbackUrls }, { clock: () => 1_700_000_000_999 })
   const { body } = await sendFrom(endpoint, { to: [...SMS.map(([number]) => number), ...SILENT], type: 'bulk' })
@@ -125,10 +125,10 @@ test('airtime is reported like SMS, premium on the subscription URL', async () =
   ])
 })
 
-test('a real receiver reads every outcome as the contract’s cross-channel table has it', async () => {
+test('a real receiver reads every outcome as in the contract’s cross-channel table', async () => {
   const receiver = createReceiver({
     credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
-    // Carrier B's own words can only be read where it is known whose they are.
+    // Carrier B's own words are readable only when the carrier is known.
     networks: { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' },
     logger: false,
   })
@@ -172,7 +172,7 @@ test('a real receiver reads every outcome as the contract’s cross-channel tabl
   expect(events.filter(({ type }) => type === 'unrecognized')).toEqual([])
 })
 
-describe('numbers that no table names', () => {
+describe('undocumented numbers', () => {
   const to = Array.from({ length: 160 }, (_, index) => `2547${String(10_000_000 + index)}`)
 
   async function statusesOf(network: object, channel = 'sms'): Promise<Record<string, number>> {
@@ -192,7 +192,7 @@ describe('numbers that no table names', () => {
     return counts
   }
 
-  test('belong to the carriers in the share that the profile says', async () => {
+  test('belong to the carriers in the shares of the profile', async () => {
     expect(await statusesOf({ carrierAShare: 1 })).toEqual({ 'carrier-a success': 160 })
     expect(await statusesOf({ carrierAShare: 0 })).toEqual({ 'carrier-b delivered': 160 })
     const half = await statusesOf({ carrierAShare: 0.5, names: { carrierA: 'alpha', carrierB: 'beta' } })
@@ -201,7 +201,7 @@ describe('numbers that no table names', () => {
     expect(half['beta delivered']).toBeGreaterThan(50)
   })
 
-  test('fail in the shares that the profile says', async () => {
+  test('fail in the shares of the profile', async () => {
     const on = await statusesOf({
       carrierAShare: 1,
       permanentShare: 0.25,
@@ -222,7 +222,7 @@ describe('numbers that no table names', () => {
   })
 })
 
-test('every documented number is one that no telephone has, and its channels exist', () => {
+test('every documented number is unassigned, and its channels exist', () => {
   for (const { number, channels } of OUTCOMES) {
     expect(number).toMatch(/^999\d{9}$/)
     for (const channel of channels) expect(CHANNELS).toContain(channel)

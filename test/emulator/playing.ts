@@ -1,4 +1,4 @@
-/** The emulator's sender against a real receiver on loopback, and what both of them saw. */
+/** The emulator's sender against a real receiver on loopback, and the records of both. */
 import http from 'node:http'
 import {
   createReceiver,
@@ -21,10 +21,10 @@ interface SeenRequest {
   readonly chunks: readonly Buffer[]
 }
 
-/** For whatever must happen: the machine may be busy with something else. */
+/** The limit for anything that must happen: the machine may be busy. */
 export const PATIENCE_MS = 60_000
 
-/** A sender that the test's end closes. Its clock stands still, so that 300 s are 300 s. */
+/** A sender that closes when the test ends. Its clock stands still, so that 300 s are exactly 300 s. */
 export function sending(options: Partial<SenderOptions> = {}) {
   const deliveries: Delivery[] = []
   const sender = createSender({
@@ -41,7 +41,7 @@ export function sending(options: Partial<SenderOptions> = {}) {
 
 export const NOW_MS = Date.UTC(2026, 4, 17, 12, 0, 0, 500)
 
-/** A server that writes down each request and leaves the answer to `answer`; 204 where there is none. */
+/** A server that records each request and answers with `answer`, or with 204 without one. */
 export async function serving(answer?: http.RequestListener) {
   const seen: SeenRequest[] = []
   const server = http.createServer((request, response) => {

@@ -36,7 +36,7 @@ describe('rotation', () => {
     expect(collected.map((one, index) => isSignedWith(secrets[index] ?? '', one))).toEqual([true, true, true])
   })
 
-  test('leaves the pair before it to the fault that uses old keys', async () => {
+  test('leaves the previous pair to the fault that uses old keys', async () => {
     const { collected, callbackUrls } = await collecting()
     const { emulator } = await emulating({ callbackUrls }, { faults: { oldKey: 1 } })
     emulator.rotateKeys()
@@ -56,7 +56,7 @@ describe('rotation', () => {
     expect(emulator.keys()).toEqual({ apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET })
   })
 
-  test('leaves the API key as it is, and the other projects', async () => {
+  test('changes neither the API key nor other projects', async () => {
     const other = { name: 'Other', authKey: 'a', signingSecret: 's', apiKey: 'k' }
     const emulator = createEmulator({ projects: [{ name: SHOP, apiKey: API_KEY }, other] })
     onTestFinished(() => emulator.close())
@@ -66,7 +66,7 @@ describe('rotation', () => {
   })
 })
 
-test('with a new API key the old one is dead at once', async () => {
+test('a new API key revokes the old one at once', async () => {
   const { endpoint, emulator } = await emulating()
   expect((await sendFrom(endpoint, { to: '999100000000' })).status).toBe(200)
   const { apiKey } = emulator.regenerateApiKey()
@@ -96,7 +96,7 @@ describe('callback URLs', () => {
     expect(collected).toHaveLength(1)
   })
 
-  test('that are not there get nothing, which is counted', async () => {
+  test('that are not configured get nothing, which is counted', async () => {
     const { callbackUrls, collected } = await collecting()
     const { emulator } = await emulating({ callbackUrls: { payment: callbackUrls.payment } })
     expect(await emulator.trigger('received')).toEqual([])
@@ -107,7 +107,7 @@ describe('callback URLs', () => {
     expect(await emulator.trigger('received')).toHaveLength(1)
   })
 
-  test('are not asked twice when they refuse, and redirects are not followed', async () => {
+  test('are not retried after a refusal, and redirects are not followed', async () => {
     const refusing = await collecting(500)
     const { emulator } = await emulating({ callbackUrls: refusing.callbackUrls })
     expect(await emulator.trigger('received')).toMatchObject([{ status: 500, intact: true, sent: true }])
@@ -119,7 +119,7 @@ describe('callback URLs', () => {
     expect(emulator.report().failures).toHaveLength(2)
   })
 
-  test('that nobody answers are a failure without a status', async () => {
+  test('without an answer count as a failure without a status', async () => {
     const { emulator } = await emulating({ callbackUrls: { received: 'http://user:word@127.0.0.1:1/' } })
     const [delivery] = await emulator.trigger('received')
     expect(delivery).toMatchObject({ error: expect.any(String) as string })
@@ -128,7 +128,7 @@ describe('callback URLs', () => {
   })
 })
 
-test('keys that are not given follow from the seed and the name', () => {
+test('derives missing keys from the seed and the name', () => {
   const keysOf = (seed: number, name: string) => createEmulator({ seed, projects: [{ name }] }).keys()
   expect(keysOf(1, 'A')).toEqual(keysOf(1, 'A'))
   const made = [keysOf(1, 'A'), keysOf(2, 'A'), keysOf(1, 'B')]
@@ -136,7 +136,7 @@ test('keys that are not given follow from the seed and the name', () => {
   expect(new Set(all).size).toBe(9)
 })
 
-test('a project that is not there is an error that names those that are', async () => {
+test('the error for an unknown project names the known ones', async () => {
   const { emulator } = await emulating()
   const expected = expect.objectContaining({
     code: 'emulator_project_unknown',

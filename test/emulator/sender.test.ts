@@ -1,4 +1,4 @@
-/** What the sender posts where nothing goes wrong, and what it records where something does. */
+/** What the sender posts, and how it records failures. */
 
 import net from 'node:net'
 import { inspect } from 'node:util'
@@ -10,7 +10,7 @@ import { outgoing, PATIENCE_MS, playing, sending, serving } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 
-test('a payload’s own authKey gives way to the project’s', async () => {
+test('a payload’s own authKey is replaced by the project’s', async () => {
   const { url, seen } = await serving()
   const { sender } = sending()
   await sender.send(outgoing(url, { messageId: 'm', authKey: 'another' }))
@@ -34,7 +34,7 @@ test.each([200, 204, 301, 307, 400, 401, 404, 500, 503])(
   },
 )
 
-test('an answer that never comes is given up', async () => {
+test('gives up on an answer that never comes', async () => {
   const { url } = await serving((request) => void request.resume())
   const { sender } = sending({ callbackTimeoutMs: 200 })
   const [delivery] = await sender.send(outgoing(url, callback.payment()))
@@ -42,7 +42,7 @@ test('an answer that never comes is given up', async () => {
   expect(delivery).not.toHaveProperty('status')
 })
 
-test('an answer without end has told its status', async () => {
+test('records the status of an answer that never ends', async () => {
   const { url } = await serving((request, response) => {
     request.resume()
     response.writeHead(200)
@@ -53,7 +53,7 @@ test('an answer without end has told its status', async () => {
   expect(await sender.send(outgoing(url, callback.payment()))).toMatchObject([{ status: 200 }])
 })
 
-test('a closed port, a broken URL and a URL of another kind are recorded', async () => {
+test('records a closed port, an invalid URL and a URL of another scheme', async () => {
   const { sender } = sending()
   const free = net.createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => free.once('listening', resolve))
@@ -69,7 +69,7 @@ test('a closed port, a broken URL and a URL of another kind are recorded', async
     ])
 })
 
-test('a URL whose credentials are broken is recorded without them', async () => {
+test('records a URL with invalid credentials without them', async () => {
   const { url } = await serving()
   const { sender } = sending()
   const broken = url.replace('http://', 'http://%E0%A4:passphrase@')
@@ -78,14 +78,14 @@ test('a URL whose credentials are broken is recorded without them', async () => 
   ])
 })
 
-test('a connection that cannot be reset, for there is none, is recorded as that', async () => {
+test('records that there was no connection to reset', async () => {
   const { sender } = sending({ faults: { connectionReset: 1 } })
   expect(await sender.send(outgoing('http://127.0.0.1:1/', callback.payment()))).toMatchObject([
     { sent: false, error: 'connection refused' },
   ])
 })
 
-test('a server that hangs up is recorded', async () => {
+test('records a server that hangs up', async () => {
   const { url } = await serving((request) => void request.socket.destroy())
   const { sender } = sending()
   const [delivery] = await sender.send(outgoing(url, callback.payment()))
@@ -93,7 +93,7 @@ test('a server that hangs up is recorded', async () => {
   expect(delivery?.error).toMatch(/connection/)
 })
 
-test('a payload that is no JSON is recorded', async () => {
+test('records a payload that is not JSON', async () => {
   const { url, seen } = await serving()
   const { sender } = sending()
   expect(await sender.send(outgoing(url, { amount: 10n }))).toMatchObject([
@@ -112,14 +112,14 @@ test('neither keys nor the credentials of a URL are in a record', async () => {
   for (const secret of ['passphrase', AUTH_KEY, SIGNING_SECRET]) expect(shown).not.toContain(secret)
 })
 
-test('half a rotation leaves no half that holds', async () => {
+test('half a rotation leaves no valid half', async () => {
   const { sender, url, handed } = await playing({ faults: { oldKey: 1 } })
   const before = { previous: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }
   expect(await sender.send(outgoing(url, callback.smsDelivery(), before))).toMatchObject([{ status: 401 }])
   expect(handed).toEqual([])
 })
 
-test('close cuts what is under way, drops what waits, and takes nothing more', async () => {
+test('close cuts running requests, drops queued ones, and accepts no more', async () => {
   const { url, seen } = await serving((request) => void request.resume())
   const { sender } = sending({ faults: { reorder: 0.5 } })
   const sent = Promise.all(
@@ -133,7 +133,7 @@ test('close cuts what is under way, drops what waits, and takes nothing more', a
   expect(await sender.send(outgoing(url, callback.payment()))).toMatchObject([{ sent: false, intact: false }])
 })
 
-test('what is to be reordered arrives behind the next one of its message, and no other', async () => {
+test('a reordered callback arrives behind the next one of its message, and no other', async () => {
   const faults = { reorder: 0.5 }
   const keys = Array.from({ length: 100 }, (_, nth) => `key ${nth}`)
   const isHeld = (key: string): boolean =>
@@ -155,7 +155,7 @@ test('what is to be reordered arrives behind the next one of its message, and no
   expect(order).toEqual(['another success', 'm success', 'm accepted', 'other accepted'])
 })
 
-test('10 that are to burst are posted at once', async () => {
+test('posts a burst of 10 at once', async () => {
   const arrived: (() => void)[] = []
   const { url, seen } = await serving((request, response) => {
     request.resume()
@@ -163,13 +163,13 @@ test('10 that are to burst are posted at once', async () => {
   })
   const { sender } = sending({ faults: { burst: 1 } })
   const sent = Array.from({ length: 10 }, (_, nth) => sender.send(outgoing(url, callback.payment({ id: `p-${nth}` }))))
-  // None is answered before all have come.
+  // No request is answered before all have arrived.
   await expect.poll(() => seen.length, { timeout: PATIENCE_MS }).toBe(10)
   for (const answer of arrived) answer()
   expect((await Promise.all(sent)).flat().map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 204))
 })
 
-test('many at once are posted with a bounded number of connections', async () => {
+test('posts many callbacks with a bounded number of connections', async () => {
   let open = 0
   let most = 0
   const { url } = await serving((request, response) => {
@@ -188,7 +188,7 @@ test('many at once are posted with a bounded number of connections', async () =>
   expect(most).toBeLessThanOrEqual(128)
 })
 
-test('nothing keeps a connection once it is idle', async () => {
+test('keeps no connection when idle', async () => {
   const { url, server } = await serving()
   const { sender } = sending()
   await sender.send(outgoing(url, callback.payment()))

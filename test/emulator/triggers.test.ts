@@ -1,4 +1,4 @@
-/** Callbacks that no send leads to, against a real receiver with the default options. */
+/** Callbacks without a send, against a real receiver with the default options. */
 import { createReceiver, CALLBACK_KINDS, type WebhookEvent } from 'messaging-webhooks'
 import { NOT_SHOWN, TRIGGER_NAMES, TRIGGERS, type EmulatorOptions, type TriggerName } from 'messaging-webhooks/emulator'
 import express from 'express'
@@ -39,7 +39,7 @@ const EVENTS: Readonly<Record<TriggerName, string>> = {
   'subscription.other': 'subscription.other',
 }
 
-test('each trigger comes to a receiver as the event that its name begins with', async () => {
+test('a receiver turns each trigger into the event that its name begins with', async () => {
   const { emulator, events, receiver } = await received()
   for (const name of TRIGGER_NAMES)
     expect(await emulator.trigger(name)).toMatchObject([{ kind: TRIGGERS[name].kind, status: 204, intact: true }])
@@ -48,12 +48,12 @@ test('each trigger comes to a receiver as the event that its name begins with', 
   expect(events.map(({ proof }) => proof)).toEqual(events.map(() => 'both'))
 })
 
-test('there is one for each event that the contract names', () => {
+test('every event of the contract has a trigger', () => {
   expect(TRIGGER_NAMES).toEqual(Object.keys(EVENTS))
   for (const name of TRIGGER_NAMES) expect(TRIGGERS[name].what).toMatch(/^[A-Z].*\.$/)
 })
 
-test('a payment says which transaction it is and how it ended', async () => {
+test('a payment has its transaction and its outcome', async () => {
   const { collected, callbackUrls } = await collecting()
   const { emulator } = await emulating({ callbackUrls })
   for (const type of ['push', 'c2b', 'paybill'] as const)
@@ -68,7 +68,7 @@ test('a payment says which transaction it is and how it ended', async () => {
   ])
 })
 
-test('a message from a customer comes over the chat-app, by its name, or by SMS', async () => {
+test('a customer’s message comes over the chat-app, by its name, or by SMS', async () => {
   const { emulator, events, receiver } = await received({ channels: { 'chat-app': ['telegraph', 'chat-app'] } })
   emulator.configure({ phoneNumber: '999300001234' })
   await emulator.trigger('received.chat-app')
@@ -80,7 +80,7 @@ test('a message from a customer comes over the chat-app, by its name, or by SMS'
   ])
 })
 
-test('every field of a payload stands among what the service does not show', async () => {
+test('lists every field of a payload among those the service does not document', async () => {
   const { collected, callbackUrls } = await collecting()
   const { emulator } = await emulating({ callbackUrls })
   for (const name of TRIGGER_NAMES) {
@@ -108,7 +108,7 @@ test('two triggers are two events; the same fields twice are one', async () => {
   expect(events).toHaveLength(3)
 })
 
-test('fields replace those of the payload, and add to them', async () => {
+test('fields replace or extend those of the payload', async () => {
   const { collected, callbackUrls } = await collecting()
   const { emulator } = await emulating({ callbackUrls, shortcode: '40400' }, { clock: () => 1_700_000_000_000 })
   await emulator.trigger('received', { text: 'STOP', extra: { nested: true } })
@@ -127,7 +127,7 @@ test('fields replace those of the payload, and add to them', async () => {
   ])
 })
 
-test('a callback of your own goes out as you wrote it, with the proofs', async () => {
+test('a custom callback goes out unchanged, with the proofs', async () => {
   const { collected, callbackUrls } = await collecting()
   const { emulator } = await emulating({ callbackUrls })
   const payload = {

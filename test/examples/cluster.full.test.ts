@@ -1,4 +1,4 @@
-/** The cluster example, on servers of the test's own: every event is handled, though an instance is killed. */
+/** The cluster example, on the test's own servers: every event is handled although an instance is killed. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { titleWith } from '../support/skipping.ts'
 const PATIENT = { timeout: 300_000 }
 const START = 'examples/cluster/start.ts'
 
-/** For what the example leaves behind. */
+/** For the example's files. */
 function newFolder(onFinished: (work: () => void) => void): string {
   const folder = mkdtempSync(join(tmpdir(), 'e-'))
   onFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,7 +23,7 @@ for (const engine of [POSTGRES, REDIS]) {
   test
     .skipIf(missing !== undefined)
     .concurrent(
-      titleWith(missing, `cluster: three instances on one ${engine.name} lose nothing, though one is killed`),
+      titleWith(missing, `cluster: three instances on one ${engine.name} lose nothing when one is killed`),
       PATIENT,
       async ({ onTestFinished }) => {
         const server = await engine.start()
@@ -33,7 +33,7 @@ for (const engine of [POSTGRES, REDIS]) {
         const { code, stdout, stderr } = await runProgram(process.execPath, args, { env })
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
         expect(stdout).toContain('kill -9 of instance 2')
-        // Three reports of each message, and some of them twice: more callbacks than events, and every one was taken.
+        // Three reports of each message, and some of them twice: more callbacks than events, and all accepted.
         const [, sent] = /60 messages sent, (\d+) callbacks/.exec(stdout) ?? []
         expect(Number(sent)).toBeGreaterThan(180)
         expect(stdout).toContain(`answered 204: ${sent} callbacks, 180 distinct events`)
@@ -43,7 +43,7 @@ for (const engine of [POSTGRES, REDIS]) {
 }
 
 test(
-  'cluster: without a store, or with one that does not answer, it says what to do',
+  'cluster: without a store, or with one that does not answer, says what to do',
   PATIENT,
   async ({ onTestFinished }) => {
     const none = await runProgram(process.execPath, [START])

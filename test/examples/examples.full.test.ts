@@ -1,4 +1,4 @@
-/** Each example runs as a process, ends by itself, and prints what it is there to show. */
+/** Each example runs as a process, ends by itself, and prints its result. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,13 +14,13 @@ async function run(name: string, env: NodeJS.ProcessEnv = {}, TMPDIR = ownFolder
   return stdout
 }
 
-/** A busy machine may take its time over a program. */
+/** A busy machine may be slow. */
 const PATIENT = { timeout: 120_000 }
 
 const startFolder = mkdtempSync(join(tmpdir(), 'mw-start-'))
 afterAll(() => rmSync(startFolder, { recursive: true }))
 let startRun: Promise<string> | undefined
-/** What `npm start` prints: it takes some seconds, and several tests read it. */
+/** The output of `npm start`, shared by several tests because it takes some seconds. */
 const start = (): Promise<string> => (startRun ??= run('start', {}, startFolder))
 
 test('several projects: each with its own credentials, its own messages, and its old pair for a while', async () => {
@@ -59,7 +59,7 @@ second time: 204
 `)
 })
 
-test('Fastify: callbacks beside an app of its own, and one close for both', async () => {
+test('Fastify: callbacks in an existing app, and one close for both', async () => {
   expect(await run('fastify')).toBe(`message.delivered: sms-1 by sms
   answered 204
 paid: "pay-1"
@@ -76,7 +76,7 @@ test('AWS Lambda: the answer comes after the handler, once', async () => {
   )
 })
 
-test('a one-time password: the code counts once, and a lost answer leads to another one', async () => {
+test('a one-time password: the code counts once, and a lost answer causes a new one', async () => {
   expect(await run('otp')).toBe(`999100000000: unknown_outcome, so another code is sent
 999100000000: delivered
   refused, let in, refused
@@ -87,7 +87,7 @@ test('a one-time password: the code counts once, and a lost answer leads to anot
 `)
 })
 
-test('a campaign: every number is accounted for once, and a report that was lost is noticed', PATIENT, async () => {
+test('a campaign: every number is accounted for once, and a lost report is detected', PATIENT, async () => {
   const output = await run('campaign')
   const counts = (what: string): number => Number(new RegExp(`\\b${what}: (\\d+)`).exec(output)?.[1] ?? 0)
   expect(output).toMatch(/^All were tried \{/m)
@@ -102,20 +102,20 @@ test('a campaign: every number is accounted for once, and a report that was lost
   expect(output).toMatch(/^The first that are overdue: 254711\d{6}/m)
 })
 
-test('durable: an app that is killed again and again loses nothing', { timeout: 120_000 }, async () => {
-  // On a busy machine its handlers may run past their time, which the app logs.
+test('durable: an app that is killed repeatedly loses nothing', { timeout: 120_000 }, async () => {
+  // On a busy machine its handlers may exceed their timeout, which the app logs.
   const env = { TMPDIR: ownFolder(), KILLS: '2' }
   const { code, stdout: output } = await runProgram(process.execPath, ['examples/durable.ts'], { env })
   expect(code).toBe(0)
   expect(output.match(/^kill -9 of process \d+, after \d+ callbacks were answered 204$/gm)).toHaveLength(2)
   expect(output).toContain('exited with 0\n')
-  const [, answered, handedOver, missing] = /204: (\d+), dispatched: (\d+), missing: (\d+)/.exec(output) ?? []
+  const [, answered, dispatched, missing] = /204: (\d+), dispatched: (\d+), missing: (\d+)/.exec(output) ?? []
   expect(Number(answered)).toBeGreaterThan(0)
-  expect(Number(handedOver)).toBeGreaterThanOrEqual(Number(answered))
+  expect(Number(dispatched)).toBeGreaterThanOrEqual(Number(answered))
   expect(missing).toBe('0')
 })
 
-test('npm start keeps its inbox, and says how to look into it', PATIENT, async () => {
+test('npm start keeps its inbox, and says how to inspect it', PATIENT, async () => {
   const [, file = ''] = /^ {2}npx node dist\/cli\/main\.js inspect --store (.+)$/m.exec(await start()) ?? []
   expect(readdirSync(startFolder).map((name) => join(startFolder, name, 'inbox.db'))).toEqual([file])
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
@@ -126,7 +126,7 @@ test('npm start keeps its inbox, and says how to look into it', PATIENT, async (
   expect(stdout).toContain('"type":"unrecognized"')
 })
 
-test('npm start -- --keep goes on with the inspector on what came, until it is interrupted', PATIENT, async () => {
+test('npm start -- --keep serves the inspector until it is interrupted', PATIENT, async () => {
   const { child, ended } = startProgram(process.execPath, ['examples/start.ts', '--keep'], {
     env: { TMPDIR: ownFolder() },
   })
@@ -143,7 +143,7 @@ test('npm start -- --keep goes on with the inspector on what came, until it is i
   expect(await ended).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('npm start sends 50 messages, shows every kind of event, and its sums are right', PATIENT, async () => {
+test('npm start sends 50 messages, shows every kind of event, and its totals are right', PATIENT, async () => {
   const output = await start()
   const inOrder = ['message.sent', 'message.delivered', 'message.read'].map(
     (type) => new RegExp(`${type} +999300000001`),
@@ -182,13 +182,9 @@ test('npm start sends 50 messages, shows every kind of event, and its sums are r
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 
-test(
-  'npm start is coloured where a person looks, and plain where a program reads or NO_COLOR is set',
-  PATIENT,
-  async () => {
-    const escape = '\u001B['
-    expect(await start()).not.toContain(escape)
-    expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
-    expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
-  },
-)
+test('npm start is coloured on a terminal, and plain in a pipe or with NO_COLOR', PATIENT, async () => {
+  const escape = '\u001B['
+  expect(await start()).not.toContain(escape)
+  expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
+  expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
+})

@@ -1,4 +1,4 @@
-/** The examples of frameworks that need no adapter of their own: each is held to what every adapter is. */
+/** The examples of frameworks without an adapter: each meets the contract of every adapter. */
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import express from 'express'
@@ -55,10 +55,10 @@ adapterCases('h3', {
   },
 })
 
-test('Azure Functions: its handler answers what its runtime passes', async () => {
+test('Azure Functions: its handler answers the requests of its runtime', async () => {
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })
   onTestFinished(() => receiver.close())
-  const told = watched(receiver)
+  const observed = watched(receiver)
   const handle = azureHandler(receiver)
   const body = reportText()
   const headers = { 'x-service-signature': signatureOf(body) }
@@ -68,12 +68,12 @@ test('Azure Functions: its handler answers what its runtime passes', async () =>
   const refused = await handle(new Request('http://localhost', { method: 'POST', body }))
   expect(refused).toMatchObject({ status: 401, body: expect.stringContaining('not_authentic') as unknown })
   await receiver.drain()
-  expect(told().handed).toMatchObject([{ messageId: 'm-1' }])
+  expect(observed().handed).toMatchObject([{ messageId: 'm-1' }])
 })
 
-test('Google Cloud Functions: the bytes are proved that its parser left in rawBody', async () => {
+test('Google Cloud Functions: verifies the bytes that its parser left in rawBody', async () => {
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })
-  const told = watched(receiver)
+  const observed = watched(receiver)
   // As its framework does before it calls the function.
   const parser = express.json({
     verify: (incoming, _response, bytes) => Object.assign(incoming, { rawBody: bytes }),
@@ -93,9 +93,9 @@ test('Google Cloud Functions: the bytes are proved that its parser left in rawBo
   expect(await request(url, { body })).toMatchObject({ status: 401 })
   await receiver.drain()
   expect(
-    told()
+    observed()
       .handed.map(({ messageId }) => messageId)
       .sort(),
   ).toEqual(['m-1', 'm-2'])
-  expect(told().handed[0]?.raw).toBe(Buffer.from(body).toString('hex'))
+  expect(observed().handed[0]?.raw).toBe(Buffer.from(body).toString('hex'))
 })

@@ -1,4 +1,4 @@
-/** The example of NestJS, written with decorators, as its own compiler options take it and as Node.js runs it. */
+/** The example of NestJS, with decorators, checked with its own compiler options and run by Node.js. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
@@ -12,14 +12,14 @@ import { AUTH_KEY, post, SIGNING_SECRET } from '../support/receiving.ts'
 const PATIENT = { timeout: 120_000 }
 const PROJECT = join(ROOT, 'examples/nest/tsconfig.json')
 
-test('its types hold, those of decorated methods too', PATIENT, async () => {
+test('its types are checked, including those of decorated methods', PATIENT, async () => {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
   const { code, stdout } = await runProgram(process.execPath, [tsc, '-p', PROJECT])
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
 })
 
-test('it accepts callbacks, hands them to methods, and closes on SIGTERM', PATIENT, async () => {
-  // Within the package, whose own name leads to what is built.
+test('accepts callbacks, calls methods with them, and closes on SIGTERM', PATIENT, async () => {
+  // Within the package, its own name resolves to the build.
   const folder = mkdtempSync(join(ROOT, 'examples/nest/compiled-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const { options } = ts.convertCompilerOptionsFromJson(

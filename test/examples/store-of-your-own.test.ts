@@ -1,4 +1,4 @@
-/** The store that the guide shows passes the suite that every store passes. */
+/** The store in the guide passes the conformance suite. */
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { test } from 'vitest'
 import { inMap, keyValueStore } from '../../examples/store-of-your-own.ts'

@@ -1,4 +1,4 @@
-/** Changes through the inspector: who may, from where, what comes of them, and what is written down. */
+/** Changes through the inspector: rights, origins, results, and the audit log. */
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import { json } from 'express'
@@ -21,21 +21,21 @@ import type {
 } from '../../src/inspector/shapes.ts'
 import { ownFile } from '../support/own-folder.ts'
 
-/** With two dead letters; `mend` makes their handlers succeed. */
+/** With two dead letters; `fixHandlers` makes their handlers succeed. */
 async function withDeadLetters() {
   const entries: AuditEntry[] = []
   const made = await inspecting({ retry: { attempts: 1 } }, { audit: (entry) => void entries.push(entry) })
-  let isMended = false
+  let isFixed = false
   made.receiver.on('payment', () => {
-    if (!isMended) throw new Error('broken')
+    if (!isFixed) throw new Error('broken')
   })
   for (const id of ['p-1', 'p-2']) await post(made.payment, { id })
   await expect.poll(async () => (await made.receiver.stats()).deadLetters).toBe(2)
   const { items } = as<DeadLetterList>((await made.get('api/dead-letters')).body)
-  return { ...made, entries, ids: items.map(({ id }) => id), items, mend: () => (isMended = true) }
+  return { ...made, entries, ids: items.map(({ id }) => id), items, fixHandlers: () => (isFixed = true) }
 }
 
-test('a dead letter names the recipient that was told of its send, masked for whoever may not see it', async () => {
+test('a dead letter names the recipient of its recorded send, masked without the right to reveal', async () => {
   const { receiver, status, get } = await inspecting({ retry: { attempts: 1 } })
   await receiver.expect({ messages: [{ messageId: 'm-1', to: '254711000007' }] })
   receiver.on('message.*', () => {
@@ -49,7 +49,7 @@ test('a dead letter names the recipient that was told of its send, masked for wh
   expect(await recipient('read')).toEqual(['•••07'])
 })
 
-test('of an attempt that another process made, a discarded dead letter says no more than that it is settled', async () => {
+test('a discarded dead letter of another process says only that it is settled', async () => {
   const store = ownFile()
   const before = await inspecting({ store: sqliteStore(store), retry: { attempts: 1 } })
   before.receiver.on('payment', () => {
@@ -66,12 +66,12 @@ test('of an attempt that another process made, a discarded dead letter says no m
   expect(await attempts()).toMatchObject([{ number: 1, outcome: 'settled' }])
 })
 
-test('dead letters are listed with their error, replayed and discarded, and each change is written down', async () => {
-  const { get, send, ids, items, entries, receiver, mend } = await withDeadLetters()
+test('lists dead letters with their error, replays and discards them, and audits each change', async () => {
+  const { get, send, ids, items, entries, receiver, fixHandlers } = await withDeadLetters()
   expect(items).toMatchObject([{ attempts: 1, outcome: 'dead', type: 'payment' }, {}])
   expect(items[0]?.error).toContain('broken')
   const [first = '', second = ''] = ids
-  mend()
+  fixHandlers()
   expect(as<DeadLetterResult>((await send('api/dead-letters/replay', { ids: [first, 'nothing'] })).body)).toEqual({
     done: [first],
     missing: ['nothing'],
@@ -94,7 +94,7 @@ test('dead letters are listed with their error, replayed and discarded, and each
   ])
 })
 
-test('a change needs the right to it, its own page, JSON, and a body of at most 64 KiB; what is refused is written down', async () => {
+test('a change needs its right, the page’s own origin, JSON, and a body of at most 64 KiB; refusals are audited', async () => {
   const { origin, ids, entries, receiver, send } = await withDeadLetters()
   const url = `${origin}/look/api/dead-letters/discard`
   const body = JSON.stringify({ ids })
@@ -103,7 +103,7 @@ test('a change needs the right to it, its own page, JSON, and a body of at most 
   const refused: readonly (readonly [headers: Record<string, string>, body: string, status: number, code: string])[] = [
     [{ ...type, ...own, 'x-may': 'read' }, body, 403, 'write_required'],
     [{ ...type, ...own, 'x-may': 'reveal' }, body, 403, 'write_required'],
-    [{ ...type, ...own, 'x-may': 'nobody' }, body, 403, 'forbidden'],
+    [{ ...type, ...own, 'x-may': 'nothing' }, body, 403, 'forbidden'],
     [type, body, 403, 'foreign_origin'],
     [{ ...type, origin: 'https://elsewhere.example' }, body, 403, 'foreign_origin'],
     [{ ...type, origin: 'null' }, body, 403, 'foreign_origin'],
@@ -123,16 +123,16 @@ test('a change needs the right to it, its own page, JSON, and a body of at most 
   }
   expect((await fetch(url, { headers: own })).status).toBe(405)
   expect((await receiver.stats()).deadLetters).toBe(2)
-  // Whom `authorize` lets in not at all is not worth a line.
+  // A caller without any right is not audited.
   expect(new Set(entries.map(({ outcome }) => outcome))).toEqual(new Set(['refused']))
   expect(entries).toHaveLength(refused.length - 1)
-  // A browser without `Sec-Fetch-Site` says its origin.
+  // A browser without `Sec-Fetch-Site` sends its origin.
   const old = await fetch(url, { method: 'POST', headers: { ...type, origin }, body })
   expect(as<DeadLetterResult>(await old.json()).done).toEqual(ids)
   expect((await send('api/dead-letters/discard', { ids })).status).toBe(200)
 })
 
-test('a parser of the app that was there before is no obstacle', async () => {
+test('works behind a body parser of the app', async () => {
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
   const app = express()
   app.use(json())
@@ -151,7 +151,7 @@ test('a parser of the app that was there before is no obstacle', async () => {
   expect(await response.json()).toEqual({ done: [], missing: ['nothing'], failed: [] })
 })
 
-test('an `audit` that throws or rejects undoes nothing, and is logged', async () => {
+test('an `audit` that throws or rejects does not undo the change, and is logged', async () => {
   const lines: unknown[] = []
   const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void lines.push(fields) }
   const { send } = await inspecting(
@@ -166,7 +166,7 @@ test('an `audit` that throws or rejects undoes nothing, and is logged', async ()
   expect(lines).toMatchObject([{ code: 'inspector_audit_failed', cause: expect.stringContaining('full') as string }])
 })
 
-test('without `audit` a change is a line of the log', async () => {
+test('logs a change without `audit`', async () => {
   const lines: unknown[] = []
   const logger = { debug() {}, warn() {}, error() {}, info: (fields: object) => void lines.push(fields) }
   const { send } = await inspecting({ logger })
@@ -176,7 +176,7 @@ test('without `audit` a change is a line of the log', async () => {
   ])
 })
 
-test('the quarantine says why each was refused, and is verified again: first as a trial, then in earnest', async () => {
+test('the quarantine names each reason, and is verified again: first as a dry run, then for real', async () => {
   let pair = { authKey: AUTH_KEY, signingSecret: 'a-secret-that-was-rotated' }
   const { get, send, status, receiver } = await inspecting({ credentials: () => pair, proof: 'signature' })
   const report = { messageId: 'm-1', status: 'delivered', project: 'Shop', big: 0, text: 'for Erika' }
@@ -204,7 +204,7 @@ test('the quarantine says why each was refused, and is verified again: first as 
   expect((await send('api/quarantine/reverify', {})).status).toBe(400)
 })
 
-test('the quarantine is cleared by a change with the right to it, which is written down', async () => {
+test('clearing the quarantine needs the right to write, and is audited', async () => {
   const entries: AuditEntry[] = []
   const { send, status, receiver } = await inspecting(
     { credentials: { authKey: AUTH_KEY, signingSecret: 'a-secret-that-was-rotated' }, proof: 'signature' },
@@ -221,7 +221,7 @@ test('the quarantine is cleared by a change with the right to it, which is writt
   ])
 })
 
-test('dead letters are grouped by error, filtered, listed newest first, and all that match are named', async () => {
+test('groups dead letters by error, filters them, lists them newest first, and names all matches', async () => {
   const made = await inspecting({ retry: { attempts: 1 } })
   made.receiver.on('payment', ({ data }) => {
     throw Number(data['amount']) > 2 ? new TypeError(`no such amount: ${String(data['amount'])}`) : new Error('closed')
@@ -255,7 +255,7 @@ test('dead letters are grouped by error, filtered, listed newest first, and all 
     'TypeError: no such amount: •••',
     'Error: closed',
   ])
-  // What was changed is not listed any more.
+  // Changed dead letters are no longer listed.
   await made.send('api/dead-letters/discard', { ids })
   expect(names(await list(''))).toEqual(['p-2', 'p-1'])
 })

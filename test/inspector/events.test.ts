@@ -1,4 +1,4 @@
-/** What the inspector shows of events: lists, searches, one event, a message's timeline; masked for whoever may not see it. */
+/** Events in the inspector: lists, searches, one event, a message's timeline; masked without the right to reveal. */
 import type { AuditEntry } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { EventsPage, Store } from 'messaging-webhooks/store'
@@ -24,7 +24,7 @@ function chatReport(messageId: string, status: string, more: object = {}) {
 const options = { networks: { A: 'carrierA', B: 'carrierB' } } as const
 
 describe.each(onEachStore)('on %s', (_, make) => {
-  test('events are listed newest first, filtered, and found by message id, recipient and their own id', async () => {
+  test('lists events newest first, filters them, and finds them by message id, recipient and their own id', async () => {
     const { get, status, payment, receiver } = await inspecting({ ...options, store: make(), retry: { attempts: 1 } })
     receiver.on('payment', () => {
       throw new Error('no')
@@ -40,7 +40,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
     expect(await ids('type=message.failed')).toEqual(['m-2'])
     expect(await ids('type=payment')).toEqual(['payment'])
     expect(await ids('carrier=carrierB')).toEqual(['m-3'])
-    expect(await ids('project=Nobody')).toEqual([])
+    expect(await ids('project=Unknown')).toEqual([])
     expect(await ids('q=m-2')).toEqual(['m-2'])
     expect(await ids(`q=${encodeURIComponent('+4915199999999')}`)).toEqual(['m-2'])
     const [first] = (await list('q=m-1')).items
@@ -64,7 +64,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
   })
 })
 
-test('nothing that names a person or quotes a body is shown without `reveal`, also not in what handlers threw', async () => {
+test('shows no personal data and no body without `reveal`, not even in errors of handlers', async () => {
   const { get, status, payment, receiver } = await inspecting({
     ...options,
     store: sqliteStore(ownFile()),
@@ -94,7 +94,7 @@ test('nothing that names a person or quotes a body is shown without `reveal`, al
   const dead = items.find(({ kind }) => kind === 'payment')
   expect(dead).toMatchObject({ outcome: 'dead', attempts: 1 })
   expect(dead?.error).toContain('cannot book')
-  // With it, all of it but the key.
+  // With it, everything except the key.
   const shown = as<EventDetail>((await get(`api/events/${dead?.id ?? ''}`)).body)
   expect(shown.payload).toContain('Erika Mustermann')
   expect(shown.payload).not.toContain('authKey')
@@ -106,7 +106,7 @@ test('nothing that names a person or quotes a body is shown without `reveal`, al
   expect(without.curl).not.toContain('Erika')
 })
 
-test('an event whose message the address names is found by that, in any process', async () => {
+test('finds an event by the message in its address, in any process', async () => {
   const pages: EventsPage[] = []
   const kept = sqliteStore(ownFile())
   const store: Store = {
@@ -131,11 +131,11 @@ test('an event whose message the address names is found by that, in any process'
   expect(await wholeLooks(`${path}?of=m-1&project=Shop`)).toBe(0)
   expect(await wholeLooks(`${path}/raw?of=m-1&project=Shop`)).toBe(0)
   expect(await wholeLooks(`api/events/${payed?.id ?? ''}`)).toBe(0)
-  // An address that somebody has shortened, or that names another.
+  // An address that was shortened, or that names another event.
   for (const address of [path, `${path}?of=m-2`]) expect((await get(address)).status).toBe(200)
 })
 
-test('a body is shown exactly, cut at 16 KiB, and downloaded whole by whoever may', async () => {
+test('shows a body exactly, cut at 16 KiB, and lets callers with the right download it whole', async () => {
   const { get, payment } = await inspecting({ store: sqliteStore(ownFile()) })
   const body = `{"id":12345678901234567890,"small":1.50,"e":1e400,"authKey":"${AUTH_KEY}","text":"</script>${'x'.repeat(40_000)}"}`
   await post(payment, body)
@@ -157,7 +157,7 @@ test('a body is shown exactly, cut at 16 KiB, and downloaded whole by whoever ma
   expect((await get(`api/events/${'0'.repeat(32)}/raw`)).status).toBe(404)
 })
 
-test('a timeline has each report in its order and by arrival, with repetitions, attempts and why it stands there', async () => {
+test('a timeline has each report in order and by arrival, with repetitions, attempts and the reason for its position', async () => {
   const { get, status, receiver } = await inspecting({
     ...options,
     store: sqliteStore(ownFile()),
@@ -205,10 +205,10 @@ test('a timeline has each report in its order and by arrival, with repetitions, 
     },
     { number: 2, outcome: 'succeeded', handlers: [{ name: 'confirm', outcome: 'succeeded' }] },
   ])
-  expect((await get('api/messages/nobody')).status).toBe(404)
+  expect((await get('api/messages/unknown')).status).toBe(404)
 })
 
-test('of a chat-app message it says how long a missing step was waited for', async () => {
+test('for a chat-app message it gives the reorder wait for a missing step', async () => {
   const { get, status, receiver } = await inspecting({ ordering: { gapTimeoutMs: 20 }, store: sqliteStore(ownFile()) })
   await post(status, chatReport('c-1', 'delivered'))
   await receiver.drain()
@@ -221,7 +221,7 @@ test('of a chat-app message it says how long a missing step was waited for', asy
   expect(entries.map(({ why }) => why)).toEqual([undefined, undefined])
 })
 
-test('a list is saved as CSV or JSON, with its filters, masked without `reveal`, and the export is written down', async () => {
+test('exports a list as CSV or JSON, with its filters, masked without `reveal`, and audits the export', async () => {
   const entries: AuditEntry[] = []
   const { get, status, receiver } = await inspecting(
     { ...options, store: sqliteStore(ownFile()), retry: { attempts: 1 } },
@@ -240,7 +240,7 @@ test('a list is saved as CSV or JSON, with its filters, masked without `reveal`,
   expect(rest).toEqual([''])
   expect(head).toMatch(/^receivedAt,type,outcome,project,messageId,/)
   expect(row).toContain(`message.failed,dead,Shop,m-1,,${PHONE},`)
-  // A spreadsheet would run what begins so; quotes are doubled.
+  // A spreadsheet would evaluate such a cell as a formula; quotes are doubled.
   expect(row).toMatch(/"Error: =cmd\(""a"", ""b""\)/)
   expect(String((await get('api/events.csv', READ)).body)).not.toContain(PHONE.slice(1))
   const json = as<EventRow[]>((await get('api/events.json')).body)

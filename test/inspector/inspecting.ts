@@ -1,4 +1,4 @@
-/** A receiver with its inspector on a real server, and the service played against it. */
+/** A receiver with its inspector on a real server, and a simulated service. */
 import http from 'node:http'
 import { createReceiver, type Receiver } from 'messaging-webhooks'
 import { inspector, type Authorized, type InspectorOptions } from 'messaging-webhooks/inspector'
@@ -6,10 +6,10 @@ import { onTestFinished } from 'vitest'
 import { isFakeClock, letTimePass } from '../support/fake-clock.ts'
 import { listen, withCredentials, type SomeOptions } from '../support/receiving.ts'
 
-/** What each request may do that does not say otherwise by its header `x-may`. */
+/** The rights of a request without the header `x-may`. */
 const ALL: Authorized = { may: ['write', 'reveal'], who: 'Ada' }
 
-/** Of tests alone: the rights stand in a header. */
+/** For tests only: a header carries the rights. */
 function byHeader({ headers }: { readonly headers: Headers }): Authorized {
   const may = headers.get('x-may')
   if (may === null) return ALL
@@ -55,7 +55,7 @@ export async function inspecting(options: SomeOptions = {}, given: Partial<Inspe
   return { receiver, look, server, origin, get, send, status: `${origin}/status`, payment: `${origin}/payment` }
 }
 
-/** Whoever asks says what it expects: a wrong shape fails where it is compared. */
+/** The caller names the expected type: a wrong shape fails in its assertions. */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters
 export function as<T>(body: unknown): T {
   return body as T

@@ -1,4 +1,4 @@
-/** What open pages learn of changes, by asking for their session, and what that costs: nothing for none. */
+/** Open pages learn of changes by polling their session; the cost without open pages is zero. */
 import { memoryStore, type Store } from 'messaging-webhooks'
 import type { Authorized } from 'messaging-webhooks/inspector'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
 import type { Session } from '../../src/inspector/shapes.ts'
 
-/** A store that counts how often it is asked how much it holds. */
+/** A store that counts queries for its totals. */
 function counting(): { readonly store: Store; readonly asked: () => number } {
   const { capabilities, open } = memoryStore()
   let asked = 0
@@ -29,7 +29,7 @@ function counting(): { readonly store: Store; readonly asked: () => number } {
   }
 }
 
-test('each open page learns that something changed, by one question to the store for all of them', async () => {
+test('each open page learns of a change, with one query to the store for all of them', async () => {
   const { store, asked } = counting()
   const clock = fakeClock(Date.now())
   const { get, status } = await inspecting({ store, clock })
@@ -49,7 +49,7 @@ test('each open page learns that something changed, by one question to the store
   expect((await pages())[0]?.changes).toBe(after[0]?.changes)
 })
 
-test('with no page open, the store is asked nothing', async () => {
+test('does not query the store without an open page', async () => {
   const { store, asked } = counting()
   const clock = fakeClock(Date.now())
   const { get } = await inspecting({ store, clock })
@@ -61,7 +61,7 @@ test('with no page open, the store is asked nothing', async () => {
   expect(asked()).toBe(before)
 })
 
-test('each question of an open page is one to `authorize`', async () => {
+test('each request of an open page calls `authorize`', async () => {
   let rights: Authorized = ['write', 'reveal']
   const { get } = await inspecting({}, { authorize: () => rights })
   const session = async () => as<Session>((await get('api/session')).body)

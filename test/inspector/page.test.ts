@@ -1,4 +1,4 @@
-/** The page as it is built: small, of files that are all there, and with nothing inline. */
+/** The built page: small, complete, and without inline code. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -8,12 +8,12 @@ const MOST_BYTES = 70 * 1_024
 
 const files = new Map(readdirSync(FOLDER).map((name) => [name, readFileSync(FOLDER + name, 'utf8')]))
 
-test('all of it is at most 70 KiB, before any compression', () => {
+test('is at most 70 KiB before compression', () => {
   const sizes = [...files.values()].map((text) => Buffer.byteLength(text))
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(MOST_BYTES)
 })
 
-test('it names only files of its own, relative to where it is mounted, has nothing inline, and makes no code of texts', () => {
+test('references only its own files by relative paths, has nothing inline, and evaluates no strings', () => {
   const index = files.get('index.html') ?? ''
   const named = [...index.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address = '']) => address)
   expect(named).toContain('page/main.js')

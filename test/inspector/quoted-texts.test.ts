@@ -1,4 +1,4 @@
-/** Without `reveal`, no form in which a handler's error quotes a customer's text is shown, and the work for it is bounded. */
+/** Without `reveal`, no quotation of a customer's text in a handler's error is shown, and masking has bounded cost. */
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { DeadLetterList, EventDetail, EventList } from '../../src/inspector/shapes.ts'
@@ -44,11 +44,11 @@ const QUOTES: Readonly<Record<string, Quote>> = {
   'as JSON in an address': (text) => `GET /?q=${encodeURIComponent(JSON.stringify({ text }))} failed`,
 }
 
-describe('a text that an error quotes', () => {
+describe('a quotation in an error', () => {
   test.each(Object.entries(QUOTES))('%s', async (_, quote) => {
     const shown = await shownOf(quote)
     for (const part of ['yes', 'brien', 'mega', 'say']) expect(shown.toLowerCase()).not.toContain(part)
-    // Of a stack nothing is shown.
+    // The stack is not shown.
     expect(shown).not.toContain('.test.ts')
   })
 
@@ -73,7 +73,7 @@ describe('a text that an error quotes', () => {
     for (const part of said) expect(shown).not.toContain(part)
   })
 
-  test('short values are not found by chance: the class and words that are not of the body are left', async () => {
+  test('short values do not match by chance: the class and words that are not in the body remain', async () => {
     const shown = await shownOf(() => 'customer Al cannot pay, of all', { name: 'Al', city: 'pay' })
     expect(shown).toContain('Error: customer')
     expect(shown).toContain('cannot')
@@ -97,7 +97,7 @@ describe('a text that an error quotes', () => {
   })
 })
 
-test('two hundred dead letters of many texts let other work through', async () => {
+test('two hundred dead letters of many texts do not block other work', async () => {
   const { get, payment, receiver } = await inspecting({ retry: { attempts: 1 } })
   const notes = Array.from({ length: 1_200 }, (_, at) => `a private note ${at}`)
   receiver.on('payment', ({ data }) => {
@@ -115,7 +115,7 @@ test('two hundred dead letters of many texts let other work through', async () =
   expect(turns).toBeGreaterThan(3)
 })
 
-test('a body of 3,000 levels is shown as far as there is room', async () => {
+test('a body of 3,000 levels is shown up to the size limit', async () => {
   const { get, payment, receiver } = await inspecting()
   for (const name of ['in', 'authKey'])
     await post(payment, `{"id":"deep","${name}":${'['.repeat(3_000)}1${']'.repeat(3_000)},"after":[]}`)
@@ -126,9 +126,9 @@ test('a body of 3,000 levels is shown as far as there is room', async () => {
     for (const may of ['read', 'reveal']) expect((await get(`api/events/${id}`, { 'x-may': may })).status).toBe(200)
 })
 
-test('many searches at once wait for their turn, and beyond that are told to come again', async () => {
+test('concurrent searches queue, and are asked to retry beyond the queue’s limit', async () => {
   const { get } = await inspecting({ store: sqliteStore(ownFile()) })
-  const answers = await Promise.all(Array.from({ length: 60 }, () => get('api/events?q=nobody', READ)))
+  const answers = await Promise.all(Array.from({ length: 60 }, () => get('api/events?q=unknown', READ)))
   const busy = answers.filter(({ status }) => status === 503)
   expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(22)
   expect(busy.length).toBeGreaterThan(0)
@@ -136,5 +136,5 @@ test('many searches at once wait for their turn, and beyond that are told to com
     expect(body).toMatchObject({ error: { code: 'inspector_busy' } })
     expect(response.headers.get('retry-after')).toBe('3')
   }
-  expect((await get('api/events?q=nobody', READ)).status).toBe(200)
+  expect((await get('api/events?q=unknown', READ)).status).toBe(200)
 })

@@ -1,4 +1,4 @@
-/** What the inspector shows of a message from its send on: what the app told of it, and that no end was reported in time. */
+/** A message in the inspector from its send on: what the app recorded of it, and that no end was reported in time. */
 import { createClient } from 'messaging-webhooks/client'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
@@ -29,7 +29,7 @@ async function inspectingSends(options: Parameters<typeof inspecting>[0]) {
 }
 
 describe.each(onEachStore)('on %s', (_, make) => {
-  test('a message that was only sent has a page, and is found by its id', async () => {
+  test('a message without reports has a page, and is found by its id', async () => {
     const { receiver, message, list, get } = await inspectingSends({ store: make() })
     const scheduledFor = new Date(Date.now() + 3_600_000)
     await receiver.expect({ ...SEND, scheduledFor, messages: [{ messageId: 'm-1', to: PHONE }] }, { meta: META })
@@ -56,7 +56,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
     expect(shown).not.toHaveProperty('latest')
   })
 
-  test('what is overdue stands behind what had come by then, and names its message', async () => {
+  test('an overdue event follows the reports received by then, and names its message', async () => {
     const { receiver, status, message, get } = await inspectingSends({ store: make() })
     const handed: string[] = []
     receiver.onAny(({ type }) => void handed.push(type))
@@ -79,9 +79,9 @@ describe.each(onEachStore)('on %s', (_, make) => {
     ])
   })
 
-  test('what is overdue is found by its type', async () => {
+  test('finds an overdue event by its type', async () => {
     const { receiver, list } = await inspectingSends({ store: make(), retry: { initialDelayMs: 600_000 } })
-    // As long as it waits to be tried again, every store has all of it.
+    // Every store has the whole event while it waits for a retry.
     receiver.on('send.overdue', () => {
       throw new Error('not today')
     })
@@ -96,7 +96,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
     })
   })
 
-  test('what was refused at once says why', async () => {
+  test('an immediate refusal has its reason', async () => {
     const { receiver, message } = await inspectingSends({ store: make() })
     const recipients = [{ code: 12, to: PHONE, messageId: 'm-1' }]
     await receiver.expect({ ...SEND, messages: [], recipients })
@@ -106,8 +106,8 @@ describe.each(onEachStore)('on %s', (_, make) => {
   })
 })
 
-describe.each(onEachStore)('whoever says that nothing came, on %s', (_, make) => {
-  test('finds what was sent to their number, however they write it, and what came of each', async () => {
+describe.each(onEachStore)('a customer reports that nothing arrived, on %s', (_, make) => {
+  test('finds the sends to their number in any notation, with their outcomes', async () => {
     const { receiver, status, list } = await inspectingSends({ store: make() })
     const handed: string[] = []
     receiver.onAny(({ type }) => void handed.push(type))
@@ -145,7 +145,7 @@ describe.each(onEachStore)('whoever says that nothing came, on %s', (_, make) =>
   })
 })
 
-test('of many that were sent to one number the newest are shown, and from when on to look for more', async () => {
+test('shows the newest of many sends to one number, and the time to continue from', async () => {
   const { receiver, list } = await inspectingSends({ store: sqliteStore(ownFile()) })
   const messages = Array.from({ length: 45 }, (_, at) => ({ messageId: `m-${at}`, to: PHONE }))
   for (const [at, message] of messages.entries())
@@ -163,7 +163,7 @@ test('of many that were sent to one number the newest are shown, and from when o
   expect(seen.size).toBe(45)
 })
 
-test('an end that comes after all stands behind it', async () => {
+test('a late final report follows the overdue event', async () => {
   const { receiver, status, message } = await inspectingSends({ store: sqliteStore(ownFile()) })
   const handed: string[] = []
   receiver.onAny(({ type }) => void handed.push(type))
@@ -180,7 +180,7 @@ test('an end that comes after all stands behind it', async () => {
   expect((await receiver.events.ofMessage('m-1')).map(({ type }) => type)).toEqual(order)
 })
 
-test('a message that was sent again says so, and its repetition of which it is one', async () => {
+test('a re-sent message and its repetition refer to each other', async () => {
   const { receiver, status, message } = await inspectingSends({ retry: { initialDelayMs: 1 } })
   const answers = (messageId: string) => async () =>
     Response.json({ messageData: { messages: 1 }, recipients: [{ messageId, to: PHONE, statusCode: '11' }] })
@@ -199,10 +199,10 @@ test('a message that was sent again says so, and its repetition of which it is o
   })
 })
 
-test('a send of which nobody knows names whom it was to, and nothing that the app wrote without `reveal`', async () => {
+test('a send with an unknown outcome names its recipient, and without `reveal` nothing that the app wrote', async () => {
   const { receiver, list, get } = await inspectingSends({ retry: { attempts: 1 } })
   receiver.on('send.unknown', ({ sent }) => {
-    throw new Error(`nobody to call for ${JSON.stringify(sent.meta)}`)
+    throw new Error(`no one to call for ${JSON.stringify(sent.meta)}`)
   })
   await receiver.start()
   const { unknown } = await receiver.intend({ reference: 'parcel 12', to: PHONE, channel: 'sms', meta: META })
@@ -217,10 +217,10 @@ test('a send of which nobody knows names whom it was to, and nothing that the ap
   expect(event.payload).toContain('parcel 12')
 })
 
-test('without `reveal`, neither whom it was sent to nor what the app wrote is shown', async () => {
+test('without `reveal`, shows neither the recipient nor what the app wrote', async () => {
   const { receiver, message, list, get } = await inspectingSends({ retry: { attempts: 1 } })
   receiver.on('send.overdue', ({ sent }) => {
-    throw new Error(`nobody to call for ${JSON.stringify(sent.meta)}`)
+    throw new Error(`no one to call for ${JSON.stringify(sent.meta)}`)
   })
   await receiver.start()
   const messages = [{ messageId: 'm-1', to: PHONE }]

@@ -1,4 +1,4 @@
-/** Who may see the inspector, and what its answers allow a browser to do. */
+/** Access to the inspector, and the security headers of its answers. */
 import http from 'node:http'
 import express from 'express'
 import { createReceiver, memoryStore, OptionsError, type Store } from 'messaging-webhooks'
@@ -11,7 +11,7 @@ import type { Overview, Problem, Session } from '../../src/inspector/shapes.ts'
 
 const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 
-test('there is no inspector without `authorize`, nor of what is no receiver', () => {
+test('requires `authorize` and a receiver', () => {
   const receiver = createReceiver({ credentials, logger: false })
   // @ts-expect-error: it is required
   expect(() => inspector(receiver, {})).toThrow(OptionsError)
@@ -21,13 +21,13 @@ test('there is no inspector without `authorize`, nor of what is no receiver', ()
   expect(() => inspector(receiver, { authorize: () => 'read', path: 'inspector' })).toThrow('begins with a slash')
 })
 
-/** What plain JavaScript may answer, too. */
+/** Includes answers that only plain JavaScript can give. */
 const REFUSING: readonly (readonly [name: string, answer: () => unknown, status: number])[] = [
   ['false', () => false, 403],
   ['nothing', () => undefined, 403],
   ['a list of no right', () => [], 403],
-  ['true, which is no right', () => true, 403],
-  ['a word that is no right', () => ['read', 'admin'], 403],
+  ['true, which is not a right', () => true, 403],
+  ['an unknown right', () => ['read', 'admin'], 403],
   ['a rejection', () => Promise.reject(new Error('password=hunter2')), 500],
   [
     'an error',
@@ -38,7 +38,7 @@ const REFUSING: readonly (readonly [name: string, answer: () => unknown, status:
   ],
 ]
 
-test.each(REFUSING)('where `authorize` answers %s, nothing is shown', async (_, answer, status) => {
+test.each(REFUSING)('shows nothing if `authorize` answers %s', async (_, answer, status) => {
   const { get } = await inspecting({}, { authorize: answer as () => false })
   for (const path of ['', 'page/main.js', 'api/session', 'api/overview', 'nowhere']) {
     const { status: answered, body } = await get(path)
@@ -47,7 +47,7 @@ test.each(REFUSING)('where `authorize` answers %s, nothing is shown', async (_, 
   }
 })
 
-test('rights are a word, a list, or an object that names the person, at once or later', async () => {
+test('rights are a word, a list, or an object that names the person, sync or async', async () => {
   const rights: { now: 'read' | readonly ('write' | 'reveal')[] | { may: 'write'; who: string } } = { now: 'read' }
   const { get } = await inspecting({}, { authorize: () => Promise.resolve(rights.now) })
   const session = async () => as<Session>((await get('api/session')).body)
@@ -61,13 +61,13 @@ test('rights are a word, a list, or an object that names the person, at once or 
   expect(await session()).toMatchObject({ may: { write: true, reveal: false }, who: 'Ada' })
 })
 
-test('each answer, a refusal too, lets a browser run and fetch nothing else, and is kept nowhere', async () => {
+test('every answer, including refusals, forbids other scripts and requests, and caching', async () => {
   const { get } = await inspecting()
   for (const [path, may] of [
     ['', ''],
     ['api/session', ''],
     ['nowhere', ''],
-    ['api/session', 'nobody'],
+    ['api/session', 'nothing'],
   ] as const) {
     const { headers } = (await get(path, may === '' ? {} : { 'x-may': may })).response
     expect(headers.get('content-security-policy')).toBe(
@@ -82,7 +82,7 @@ test('each answer, a refusal too, lets a browser run and fetch nothing else, and
   }
 })
 
-test('unknown paths are 404, other methods 405 with those there are, and HEAD has no body', async () => {
+test('unknown paths get 404, other methods 405 with the allowed ones, and HEAD has no body', async () => {
   const { origin, get } = await inspecting()
   const missing = await get('api/nowhere')
   expect([missing.status, as<Problem>(missing.body).error.code]).toEqual([404, 'not_found'])
@@ -94,13 +94,13 @@ test('unknown paths are 404, other methods 405 with those there are, and HEAD ha
   expect([head.status, await head.text()]).toEqual([200, ''])
 })
 
-test('run from its sources there is no page, which it says', async () => {
+test('says that it has no page when run from its sources', async () => {
   const { get } = await inspecting()
   const { status, body } = await get('')
   expect([status, as<Problem>(body).error.message]).toEqual([503, expect.stringContaining('npm run build')])
 })
 
-test('it works under any mount of Express, Connect and node:http, and by Fetch, and redirects to its slash relatively', async () => {
+test('works under any mount of Express, Connect and node:http, and by Fetch, and redirects to its slash relatively', async () => {
   const receiver = createReceiver({ credentials, logger: false })
   const options = { authorize: () => 'read' as const }
   const app = express()
@@ -130,7 +130,7 @@ test('it works under any mount of Express, Connect and node:http, and by Fetch, 
   }
 })
 
-test('the overview counts what came', async () => {
+test('the overview counts received callbacks', async () => {
   const { get, status } = await inspecting()
   const report = { messageId: 'm-1', project: 'Shop', status: 'delivered', channel: 'sms', timestamp: 1_760_000_000 }
   await post(status, report)
@@ -143,7 +143,7 @@ test('the overview counts what came', async () => {
   expect(body.attention).toEqual([])
 })
 
-test('what needs somebody leads the overview: each cause with its number, since when, and what it is', async () => {
+test('the overview starts with what needs attention: each cause with its count, since when, and its description', async () => {
   const { get, status, payment, receiver } = await inspecting({
     credentials: () => ({ authKey: AUTH_KEY, signingSecret }),
     proof: 'signature',
@@ -165,7 +165,7 @@ test('what needs somebody leads the overview: each cause with its number, since 
   ])
 })
 
-test('a plot goes back as far as is asked, and says how long handlers take', async () => {
+test('a plot covers the requested period, and includes handler durations', async () => {
   const clock = fakeClock(Date.now())
   const { get, payment, receiver } = await inspecting({ clock })
   receiver.on('payment', () => {})
@@ -181,14 +181,14 @@ test('a plot goes back as far as is asked, and says how long handlers take', asy
   expect((await get('api/overview?range=1y')).status).toBe(400)
 })
 
-test('no address is redirected before `authorize` has allowed it', async () => {
+test('does not redirect before `authorize` allows the request', async () => {
   const { look } = await inspecting()
   const ask = (may: string) => look.fetch(new Request('http://host.example/look', { headers: { 'x-may': may } }))
-  expect((await ask('nobody')).status).toBe(403)
+  expect((await ask('nothing')).status).toBe(403)
   expect((await ask('read')).status).toBe(302)
 })
 
-test('what a store of your own rejects with is answered as the failure of the store', async () => {
+test('answers a rejection of a custom store as a store failure', async () => {
   const { capabilities, open } = memoryStore()
   const store: Store = {
     capabilities,

@@ -15,7 +15,7 @@ import { LIMITS, NOW_MS, recordOf, report } from './records.ts'
 const DAY_MS = 86_400_000
 
 describe('admission', () => {
-  test('a duplicate changes nothing: of one that waits, is dead, or is settled', () => {
+  test('a duplicate changes nothing: pending, dead, or settled', () => {
     const one = message()
     one.admit(1)
     expect(one.admit(1)).toBe('duplicate')
@@ -26,7 +26,7 @@ describe('admission', () => {
     expect(one.record?.settled.map((settled) => settled.id)).toEqual([id])
   })
 
-  test('a step that is missing is waited for, until it comes or the time is over', () => {
+  test('waits for a missing step, until it arrives or the reorder wait ends', () => {
     const one = message()
     one.admit(2, { step: 2, awaits: 1, gapUntilMs: NOW_MS + 700 })
     expect(one.lease()).toBeUndefined()
@@ -38,7 +38,7 @@ describe('admission', () => {
     expect(other.admit(1, { step: 1 })).toBe('late')
   })
 
-  test('late is what is older than what was dispatched, final or not; it waits for no step', () => {
+  test('a report older than a dispatched one is late, final or not, and waits for no step', () => {
     const one = message()
     one.admit(5)
     expect(one.admit(4), 'what only waits was not dispatched').toBe('new')
@@ -53,7 +53,7 @@ describe('admission', () => {
     expect(final.admit(3)).toBe('late')
   })
 
-  test('no step is waited for that was seen before, and none hurries an event that is to be retried', () => {
+  test('waits for no step seen before, and no step hurries a scheduled retry', () => {
     const one = message()
     one.admit(1, { step: 1 })
     one.admit(3, { step: 2, awaits: 1, gapUntilMs: NOW_MS + 700 })
@@ -70,14 +70,14 @@ describe('admission', () => {
     ])
   })
 
-  test('an event of no message has no order and no latest state', () => {
+  test('an event without a message has no order and no latest state', () => {
     const one = message()
     expect(one.admit(1, { order: '' })).toBe('new')
     expect(one.lease()?.late).toBe(false)
     expect(one.record?.latest).toBeUndefined()
   })
 
-  test('a record has a bound; beyond it an event gets a record of its own, late where a later one was dispatched', () => {
+  test('a record is bounded; beyond it an event gets its own record, late if a later one was dispatched', () => {
     const one = message()
     for (let at = 1; at <= MOST_EVENTS; at += 1) expect(one.admit(at)).toBe('new')
     expect(one.admit(MOST_EVENTS + 1)).toBe('overflow')
@@ -93,7 +93,7 @@ describe('admission', () => {
   })
 })
 
-test('a message that never rests forgets the identities past their window', () => {
+test('a message that is always active drops idempotency keys past their window', () => {
   const one = message()
   for (let at = 1; at < MOST_EVENTS; at += 1) {
     one.admit(at)
@@ -105,7 +105,7 @@ test('a message that never rests forgets the identities past their window', () =
   expect([one.record?.settled, one.record?.waiting.length]).toEqual([[], 1])
 })
 
-test('a message that was full stays full, so that an event in a record of its own is known when it comes again', () => {
+test('a full message stays full, so that a repetition of an event in its own record is recognised', () => {
   const one = message()
   for (let at = 1; at <= MOST_EVENTS; at += 1) {
     one.admit(at)
@@ -123,7 +123,7 @@ test('a message that was full stays full, so that an event in a record of its ow
 })
 
 describe('delivery', () => {
-  test('an event is leased as it is admitted if it is the first of its message, due, and no lease lasts', () => {
+  test('leases an event on admission if it is the first of its message, due, and no lease is active', () => {
     const one = message()
     const request = { nowMs: NOW_MS, untilMs: NOW_MS + LEASE_MS, worker: 'w' }
     const admitLeased = (at: number, more = {}) =>
@@ -154,7 +154,7 @@ describe('delivery', () => {
     fc.record({ kind: fc.constant('replay' as const) }),
   )
 
-  test('each event runs at least once, one at a time and never backwards, whatever is lost or repeated', () => {
+  test('each event runs at least once, one at a time and never backwards, despite losses and repetitions', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const one = message()
@@ -217,7 +217,7 @@ describe('delivery', () => {
     )
   })
 
-  test('a lease whose answer was lost makes nothing late; what was late before it stays late', () => {
+  test('a lease with a lost answer makes no event late; events late before it stay late', () => {
     const one = message()
     one.admit(3)
     one.lease()
@@ -239,7 +239,7 @@ describe('delivery', () => {
     expect(one.admit(0)).toBe('late')
   })
 
-  test('an event that found no room in the record of its message stays late where its lease is taken back', () => {
+  test('an event outside the full record of its message stays late when its lease is released', () => {
     const own = message()
     own.apply((known) => admitOverflow(known, { of: 'm', late: true }, report(0), NOW_MS, LIMITS))
     own.lease()
@@ -247,7 +247,7 @@ describe('delivery', () => {
     expect(own.lease()).toMatchObject({ late: true, attempts: 1 })
   })
 
-  test('a retry waits for its time, holds the later ones back, and may be repeated until the event is leased anew', () => {
+  test('a retry waits for its time, blocks later events, and can be repeated until the event is leased again', () => {
     const one = message()
     one.admit(1)
     one.admit(2)
@@ -261,7 +261,7 @@ describe('delivery', () => {
     expect(one.apply((known) => settle(known, retry, NOW_MS))).toBe(false)
   })
 
-  test('an attempt that did not begin does not count, and a token of 0 settles nothing', () => {
+  test('an attempt that did not start does not count, and a token of 0 settles nothing', () => {
     const one = message()
     one.admit(1)
     expect(one.done('event-1', 0)).toBe(false)
@@ -273,7 +273,7 @@ describe('delivery', () => {
   })
 
   test.each(['comes', 'is replayed'] as const)(
-    'what was returned is due when that is said, also where the step %s then that it had waited for',
+    'a released event is due at the given time, even if its awaited step %s then',
     (what) => {
       const one = message()
       if (what === 'is replayed') {
@@ -295,7 +295,7 @@ describe('delivery', () => {
   )
 })
 
-test('a dead letter is replayed late where a later report was dispatched, unless it is forced; once', () => {
+test('replays a dead letter once, late if a later report was dispatched, unless forced', () => {
   const one = message()
   one.admit(1)
   one.admit(2)
@@ -315,7 +315,7 @@ describe('sends', () => {
   const sent = { expectation: { sentAtMs: NOW_MS, to: '+254711000000' }, sentAtMs: NOW_MS, overdueAtMs: NOW_MS + 1_000 }
   const overdue = { ...report(0), id: 'overdue', order: '' }
 
-  test('a message becomes overdue once, and not where it has an end', () => {
+  test('a message becomes overdue once, and not after its end', () => {
     const one = message()
     expect(one.apply((known) => expectSend(known, sent, NOW_MS))).toBe(true)
     expect(one.apply((known) => expectSend(known, sent, NOW_MS))).toBe(false)
@@ -334,7 +334,7 @@ describe('sends', () => {
     expect(message().apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
   })
 
-  test('nothing more is awaited of one that ended, and what waited for a send is due when it is known', () => {
+  test('an ended message expects no more, and a report that waited for a send is due once it is known', () => {
     const one = message()
     one.admit(1, { awaits: 8, gapUntilMs: NOW_MS + 9_000 })
     expect(one.lease()).toBeUndefined()
@@ -348,7 +348,7 @@ describe('sends', () => {
     expect(one.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
   })
 
-  test('a record that is full has room for being overdue', () => {
+  test('a full record has capacity for becoming overdue', () => {
     const one = message()
     one.apply((known) => expectSend(known, sent, NOW_MS))
     for (let at = 1; at <= MOST_EVENTS; at += 1) one.admit(at, { order: `${'0'.repeat(12)}0${at}` })
@@ -357,7 +357,7 @@ describe('sends', () => {
   })
 })
 
-test('erasure leaves identities and what orders the message, and voids the token', () => {
+test('erasure keeps idempotency keys and the order of the message, and voids the token', () => {
   const one = message()
   one.admit(1)
   one.die()
@@ -376,7 +376,7 @@ test('erasure leaves identities and what orders the message, and voids the token
   expect(one.admit(0)).toBe('late')
 })
 
-test('erasure removes the payload of an event that was admitted after the store was asked for payloads', () => {
+test('erasure removes the payload of an event admitted after the store was queried for payloads', () => {
   const one = message()
   one.admit(1)
   one.admit(2)
@@ -406,7 +406,7 @@ test('erasing one event leaves the lease and the reports of the others; the sett
   expect(one.lease()?.id).toBe('event-2')
 })
 
-test('what is past its retention expires, and nothing else', () => {
+test('only events past their retention expire', () => {
   const retention = { payloadMs: DAY_MS, deadLetterMs: 2 * DAY_MS, dedupeMs: 3 * DAY_MS }
   const one = message()
   for (const at of [1, 2]) one.admit(at)
@@ -429,7 +429,7 @@ test('what is past its retention expires, and nothing else', () => {
   expect(at(6, []).answer).toBe('changed')
 })
 
-test('a record that cannot be read is made anew of its payloads, all pending, in their order', () => {
+test('rebuilds an unreadable record from its payloads, all pending, in their order', () => {
   const left = [
     { id: 'b', admittedAtMs: NOW_MS, record: { ...recordOf('b'), timestamp: 2 } },
     { id: 'a', admittedAtMs: NOW_MS + 1, record: { ...recordOf('a'), timestamp: 1 } },
@@ -438,7 +438,7 @@ test('a record that cannot be read is made anew of its payloads, all pending, in
   const restored = restore(left, undefined)
   expect(restored.waiting.map(({ id }) => id)).toEqual(['c', 'a', 'b'])
   expect(restored.latest?.record.report?.status).toBe('b')
-  // One of an event that found no room in that of its message has no order.
+  // The record of an event outside the full one of its message has no order.
   expect(restore(left.slice(0, 1), 'm')).toMatchObject({
     of: 'm',
     latest: undefined,

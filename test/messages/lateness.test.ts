@@ -63,7 +63,7 @@ function isOlder({ place: [time, rank] }: Reported, { place: [otherTime, otherRa
   return time < otherTime || (time === otherTime && rank < otherRank)
 }
 
-/** Admits these one after another, each when the one before it is settled. Returns what was late. */
+/** Admits these one after another, each when the one before it is settled. Returns the late ones. */
 function dispatched(...arrivals: readonly Reported[]): readonly boolean[] {
   const one = message()
   return arrivals.map((arrival) => {
@@ -94,7 +94,7 @@ describe('reports of equal time and rank are both dispatched as themselves', () 
   })
 })
 
-test('a report that was late, and found no room in the record of its message, is replayed late', () => {
+test('a late report outside the full record of its message is replayed late', () => {
   const own = message()
   const event = reported({ shape: 'sms', step: LIFE.queued, at: 1, name: 'a' })
   own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS, LIMITS))
@@ -103,7 +103,7 @@ test('a report that was late, and found no room in the record of its message, is
   expect(own.lease()).toMatchObject({ id, late: true, replay: true })
 })
 
-describe('whatever the order, the repetitions and the outcomes', () => {
+describe('any order, repetitions and outcomes', () => {
   const outcome = fc.constantFrom('done' as const, 'retry' as const, 'dead' as const)
   const scenario = fc.constantFrom('sms' as const, 'chat-app' as const).chain((shape) =>
     fc
@@ -122,14 +122,14 @@ describe('whatever the order, the repetitions and the outcomes', () => {
           arrivals: fc
             .shuffledSubarray([...drawn, ...drawn], { minLength: 2 * drawn.length })
             .map((order) => order.map(reported)),
-          /** After each arrival, what becomes of the attempts that are made then. */
+          /** The outcomes of the attempts after each arrival. */
           attempts: fc.array(fc.array(outcome, { maxLength: 3 }), { maxLength: 12 }),
           replays: fc.boolean(),
         }),
       ),
   )
 
-  test('nothing runs as itself after something newer, only what is older is late, and the message ends the same', () => {
+  test('no event runs as on time after a newer one, only older ones are late, and the final state is the same', () => {
     fc.assert(
       fc.property(scenario, ({ reports, arrivals, attempts, replays }) => {
         const inOrder = message()

@@ -1,4 +1,4 @@
-/** One message and the decisions about it, one after another. */
+/** One message and a sequence of decisions about it. */
 import { expect } from 'vitest'
 import { admit, lease, settle } from '../../src/messages/events.ts'
 import type { Decision, MessageRecord } from '../../src/messages/record.ts'
@@ -6,7 +6,7 @@ import { LIMITS, NOW_MS, report } from './records.ts'
 
 export const LEASE_MS = 1_000
 
-/** Decisions get data that nobody can change. */
+/** Decisions get frozen data. */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)

@@ -1,4 +1,4 @@
-/** A report that has overtaken the answer to its send waits for it: what is decided about it, as functions. */
+/** The decisions about a report that overtakes the answer to its send and waits for it, as functions. */
 import { describe, expect, test } from 'vitest'
 import { pendingMark } from '../../src/messages/marks.ts'
 import type { Lease } from '../../src/messages/record.ts'
@@ -18,7 +18,7 @@ const sent = { sentAtMs: NOW_MS, overdueAtMs: NOW_MS + HOUR_MS, expectation: { s
 const begun = { ...sent.expectation, recipients: 1, overdueAtMs: NOW_MS + 120_000 }
 const A_SECOND_MS = 1_000
 
-/** A message of which one report is leased. */
+/** A message with one leased report. */
 function leased(at = 5, nowMs = NOW_MS) {
   const one = message()
   one.admit(at)
@@ -29,17 +29,17 @@ function leased(at = 5, nowMs = NOW_MS) {
 }
 
 describe('whether a report waits', () => {
-  test('for a send that was begun before it came, as long as nobody expects its message', () => {
+  test('for a send that was pending before it came, as long as its message is not expected', () => {
     const { one, taken } = leased()
     expect(leasesOvertaking(undefined, one.record ?? fail())).toBe(true)
     const asked = (pendingSinceMs: number | undefined, nowMs = NOW_MS, more = {}): number | undefined =>
       waitsForAnswerUntil({ ...taken, ...more }, pendingSinceMs, nowMs)
     expect(asked(undefined)).toBeUndefined()
     expect(asked(NOW_MS - 1)).toBe(NOW_MS + 250)
-    // The clocks of two processes are not that far apart.
+    // The clocks of two processes differ by less.
     expect(asked(NOW_MS + A_SECOND_MS)).toBe(NOW_MS + 250)
     expect(asked(NOW_MS + 3 * A_SECOND_MS)).toBeUndefined()
-    // As long again as it has waited, and not beyond the time of the send.
+    // Doubles the wait so far, up to the deadline of the send.
     expect(asked(NOW_MS - 1, NOW_MS + 4 * A_SECOND_MS)).toBe(NOW_MS + 8 * A_SECOND_MS)
     expect(asked(NOW_MS - 1, NOW_MS + 20 * A_SECOND_MS)).toBe(NOW_MS - 1 + MOST_PENDING_MS)
     const { entry } = taken
@@ -51,7 +51,7 @@ describe('whether a report waits', () => {
     expect(leasesOvertaking(one.record, one.record ?? fail()), 'no new lease').toBe(false)
   })
 
-  test('a send is pending from its begin to its answer, by the store’s clock', () => {
+  test('a send is pending from its start to its answer, by the store’s clock', () => {
     const one = message()
     const mark = (): number | undefined => one.record && pendingMark(one.record)
     const aheadMs = 5 * HOUR_MS
@@ -68,7 +68,7 @@ describe('whether a report waits', () => {
 })
 
 describe('a report that waits', () => {
-  test('is as if it had not been leased, and due as soon as its message is expected', () => {
+  test('counts as not leased, and is due as soon as its message is expected', () => {
     const { one, taken } = leased()
     expect(one.admit(3), 'older than what is leased').toBe('late')
     expect(one.apply((known) => awaitAnswer(known, taken, NOW_MS + 250))).toBe(true)

@@ -70,7 +70,7 @@ const eventRecord: fc.Arbitrary<EventRecord> = fc
     },
     { requiredKeys: ['project', 'kind', 'timestamp', 'timestampSource', 'receivedAtMs', 'proof'] },
   )
-  // The state of a trace is kept with its parent alone.
+  // The trace state is kept only with its parent.
   .map(({ tracestate, ...record }) =>
     record.traceparent === undefined ? record : { ...record, tracestate: tracestate ?? '' },
   )

@@ -1,4 +1,4 @@
-/** What every adapter is held to, on both of Nest's platforms. */
+/** The contract of every adapter, on both of Nest's platforms. */
 import express from 'express'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import type { FastifyAdapter } from '@nestjs/platform-fastify'
@@ -21,7 +21,7 @@ function starting(platform: () => ExpressAdapter | FastifyAdapter) {
 adapterCases('NestJS on Express', {
   start: starting(PLATFORMS.Express),
   parser: {
-    // Whatever is added to the app comes later; to come before, it must be there before Nest is.
+    // Anything added to the app runs later; to run before, it must be registered before Nest starts.
     start: starting(() => new ExpressAdapter(express().use(express.json()))),
     code: 'body_already_parsed',
     says: 'before express.json()',

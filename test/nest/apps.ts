@@ -47,7 +47,7 @@ interface AppOptions {
   readonly rawBody?: boolean
 }
 
-/** An app that is not listening yet, as `main.ts` has it. */
+/** An app that is not listening yet, as in `main.ts`. */
 export async function createApp(
   platform: Platform,
   module: Type,
@@ -57,7 +57,7 @@ export async function createApp(
   return NestFactory.create<App>(module, platform, given)
 }
 
-/** Listens until the test ends, or until it is closed by the test; says where. */
+/** Listens until the test ends or closes it; returns its address. */
 export async function listening(app: App): Promise<string> {
   onTestFinished(() => close(app))
   return listen(app)

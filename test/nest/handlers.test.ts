@@ -1,4 +1,4 @@
-/** Which methods are handlers, on which instance they are called, and what their outcome means. */
+/** Which methods are handlers, the instance they are called on, and the meaning of their outcome. */
 import { Controller, Inject, Injectable, Scope, type Type } from '@nestjs/common'
 import { ModuleRef, REQUEST } from '@nestjs/core'
 import { EVENT_TYPES, type HandlerContext, type Receiver, type WebhookEvent } from 'messaging-webhooks'
@@ -10,7 +10,7 @@ import { createApp, listening, mark, moduleWith, OPTIONS, PLATFORMS, type App } 
 
 const webhooks = (): ReturnType<typeof WebhooksModule.forRoot> => WebhooksModule.forRoot(OPTIONS)
 
-/** An app with these providers beside the receiver, and where to send a report to. */
+/** An app with these providers and a receiver, and a function that posts a report. */
 async function appWith(providers: readonly Type[], metadata: Parameters<typeof moduleWith>[0] = {}) {
   const { imports = [], ...others } = metadata
   const app = await createApp(
@@ -21,12 +21,12 @@ async function appWith(providers: readonly Type[], metadata: Parameters<typeof m
   return { app, report: (fields: object) => postUnsigned(url, keyedText(fields)) }
 }
 
-/** Until nothing is left to hand over. */
+/** Runs until nothing is left to dispatch. */
 async function drained(app: App): Promise<void> {
   expect(await app.get<Receiver>(getReceiverToken()).drain()).toBe(true)
 }
 
-test('a method is called on its provider, with the event and the context, for its types only', async () => {
+test('calls a method on its provider, with the event and the context, for its types only', async () => {
   const calls: unknown[] = []
   class Reports {
     readonly name = 'of this instance'
@@ -94,7 +94,7 @@ test('several decorators on a method, and methods of a base class', async () => 
   await report({ messageId: 'm-1', status: 'success' })
   await report({ messageId: 'm-2', status: 'failed' })
   await drained(app)
-  // A method that takes the place of another is marked by itself, as everywhere in Nest.
+  // An overriding method needs its own decorator, as everywhere in Nest.
   expect(calls.sort()).toEqual([
     'Derived inherited message.delivered',
     'Derived inherited message.failed',
@@ -103,7 +103,7 @@ test('several decorators on a method, and methods of a base class', async () => 
   ])
 })
 
-test('handlers are found in all modules, in controllers, and in what factories and values provide; aliases count once', async () => {
+test('finds handlers in all modules, in controllers, and in factory and value providers; aliases count once', async () => {
   const calls: string[] = []
   class Handlers {
     private readonly name: string
@@ -139,7 +139,7 @@ test('handlers are found in all modules, in controllers, and in what factories a
   expect(calls.sort()).toEqual(['asynchronous', 'controller', 'deep', 'factory', 'value'])
 })
 
-test('a class that two modules provide has its handlers run once, and a warning says so', async () => {
+test('runs the handlers of a class that two modules provide once, and warns', async () => {
   const calls: string[] = []
   class Twice {
     on(): void {
@@ -165,7 +165,7 @@ test('a class that two modules provide has its handlers run once, and a warning 
 })
 
 for (const scope of ['REQUEST', 'TRANSIENT'] as const)
-  test(`a provider of the scope ${scope} is made for each event, where it is provided`, async () => {
+  test(`a provider of the scope ${scope} is created for each event, in its module`, async () => {
     let made = 0
     const calls: unknown[] = []
     class Scoped {
@@ -192,12 +192,12 @@ for (const scope of ['REQUEST', 'TRANSIENT'] as const)
       await report({ messageId })
       await drained(app)
     }
-    // The handlers of one event share what is made for it.
+    // The handlers of one event share its instances.
     const shared = (number: number): unknown => ['message.delivered', 'its module', number]
     expect(calls).toEqual([1, 1, 2, 2].map(shared))
   })
 
-test('whose dependency is request-scoped is so itself, and finds the event as REQUEST', async () => {
+test('with a request-scoped dependency is request-scoped, and gets the event as REQUEST', async () => {
   const seen: unknown[] = []
   class Tenant {
     readonly messageId: unknown
@@ -224,7 +224,7 @@ test('whose dependency is request-scoped is so itself, and finds the event as RE
   expect(seen.sort()).toEqual(['m-1', 'm-2'])
 })
 
-test('what a handler throws, rejects with, or an Observable of it ends with, is tried again', async () => {
+test('retries after a handler throws, rejects, or returns an Observable that fails', async () => {
   const attempts: Record<string, number[]> = { thrown: [], rejected: [], observed: [], made: [] }
   const fails = (name: string, { attempt }: HandlerContext): boolean => (attempts[name]?.push(attempt), attempt < 3)
   class Failing {
@@ -268,7 +268,7 @@ test('what a handler throws, rejects with, or an Observable of it ends with, is 
   expect(codes).toEqual(Array.from({ length: 8 }, () => 'handler_failed'))
 })
 
-test('the app does not start with a handler for a type that does not exist, and is told where it is', async () => {
+test('the app does not start with a handler for an unknown type, and the error names the handler', async () => {
   class Misspelt {
     on(): void {}
   }
@@ -282,7 +282,7 @@ test('the app does not start with a handler for a type that does not exist, and 
   })
 })
 
-test('a static method is refused where it is written', () => {
+test('refuses a static method at its definition', () => {
   class Static {
     readonly isInstance = true
     static on(): void {}

@@ -1,4 +1,4 @@
-/** How a receiver starts and closes with its app, where its options come from, and how several live in one app. */
+/** Start and close of a receiver with its app, its options, and several receivers in one app. */
 import http from 'node:http'
 import { join } from 'node:path'
 import { Inject, type DynamicModule, type Type } from '@nestjs/common'
@@ -22,7 +22,7 @@ import { keyedText, postUnsigned, reportText } from '../support/wire.ts'
 import { createApp, listen, listening, mark, moduleWith, OPTIONS, PLATFORMS } from './apps.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-/** What handlers use, as an app has it: open while the app runs. */
+/** A database as an app has it: open while the app runs. */
 class Database {
   isOpen = false
   onModuleInit(): void {
@@ -33,7 +33,7 @@ class Database {
   }
 }
 
-/** Handlers that wait until they are let go on, and write down whether the database was there. */
+/** Handlers that wait until the test releases them, and record whether the database was open. */
 function waitingHandlers() {
   const seen: string[] = []
   let begun = (): void => {}
@@ -64,7 +64,7 @@ function rootWith(webhooks: DynamicModule, handlers: Type): Type {
 
 for (const [name, platform] of Object.entries(PLATFORMS))
   describe(`NestJS on ${name}`, () => {
-    test('app.close() waits for what runs, hands over what waits in memory, and only then is the database closed', async () => {
+    test('app.close() waits for running handlers, dispatches what is in memory, and then closes the database', async () => {
       const { Handlers, seen, isBegun, goOn } = waitingHandlers()
       const webhooks = WebhooksModule.forRoot({ ...OPTIONS, concurrency: 1, closeDeadlineMs: 60_000 })
       const app = await createApp(platform(), rootWith(webhooks, Handlers))
@@ -73,7 +73,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
         expect(await postUnsigned(`${url}webhooks/status`, keyedText({ messageId }))).toBe(204)
       await isBegun
       const closed = app.close()
-      // Nest has closed the server by now, or is about to; the handler still runs.
+      // Nest has closed the server or is about to; the handler still runs.
       await new Promise((resolve) => app.getHttpServer().once('close', resolve))
       expect(seen).toEqual([])
       goOn()
@@ -83,7 +83,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       expect(await receiver.stats()).toMatchObject({ store: 'closed' })
     })
 
-    test('what a durable store has is handed over after the next start, once the database is there', async () => {
+    test('dispatches the events of a durable store after the next start, once the database is ready', async () => {
       const folder = ownFolder()
       const options = { ...OPTIONS, quarantine: false, dispatch: true } as const
       const create = (handlers: Type) =>
@@ -110,7 +110,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       await expect.poll(() => seen).toEqual(['kept: database open'])
     })
 
-    test('a handler that does not end is given up at the deadline, and hears of it', async () => {
+    test('abandons a handler at the deadline, and aborts its signal', async () => {
       let begun = (): void => {}
       const isBegun = new Promise<void>((resolve) => (begun = resolve))
       const aborted: boolean[] = []
@@ -136,7 +136,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
     })
   })
 
-test('forRootAsync takes its options from what it injects', async () => {
+test('forRootAsync builds its options from injected providers', async () => {
   class Configuration {
     readonly credentials = { authKey: AUTH_KEY }
     readonly path = '/from/configuration'
@@ -156,7 +156,7 @@ test('forRootAsync takes its options from what it injects', async () => {
   }
 })
 
-test('several receivers have a name each, and handlers say whose they are', async () => {
+test('several receivers each have a name, and handlers choose theirs', async () => {
   const calls: string[] = []
   class Handlers {
     ofTheShop({ project }: WebhookEvent): void {
@@ -188,7 +188,7 @@ test('several receivers have a name each, and handlers say whose they are', asyn
   expect(app.get(getReceiverToken('bank'))).not.toBe(app.get(getReceiverToken()))
 })
 
-describe('the app is not made', () => {
+describe('the app is not created', () => {
   class ForNobody {
     on(): void {}
   }
@@ -242,7 +242,7 @@ describe('the app is not made', () => {
     })
   })
 
-  test('where the store cannot be opened', async () => {
+  test('if the store cannot be opened', async () => {
     const folder = ownFolder()
     const store = sqliteStore(folder)
     await expect(make([WebhooksModule.forRoot({ ...OPTIONS, store })])).rejects.toThrow()
@@ -259,7 +259,7 @@ test.each([
   [{ received: '/Webhooks/Status/' }, 'two kinds of callback have the path /Webhooks/Status/'],
   [{ closeDeadlineMs: -1 }, 'closeDeadlineMs is -1'],
   [{ name: '' }, 'name is an empty string'],
-])('forRoot(%o) is refused where it is written', (options, says) => {
+])('forRoot(%o) is refused at its definition', (options, says) => {
   const given: Parameters<typeof WebhooksModule.forRoot>[0] = { ...OPTIONS, ...(options as object) }
   expect(() => WebhooksModule.forRoot(given)).toThrow(says)
 })
@@ -275,7 +275,7 @@ test('a platform that is neither Express nor Fastify is refused', async () => {
   await expect(made).rejects.toThrow('the app runs on other')
 })
 
-test('without a server it only hands over', async () => {
+test('without a server it only dispatches', async () => {
   const folder = ownFolder()
   const file = join(folder, 'inbox.db')
   const credentials = { authKey: AUTH_KEY }
@@ -298,7 +298,7 @@ test('without a server it only hands over', async () => {
 })
 
 /** `Test.createTestingModule` makes the modules first, and then the adapter. */
-test('it is mounted as soon as there is an adapter', async () => {
+test('is mounted as soon as there is an adapter', async () => {
   const context = await NestFactory.createApplicationContext(moduleWith({ imports: [DiscoveryModule] }), {
     logger: false,
   })
@@ -328,7 +328,7 @@ test('it is mounted as soon as there is an adapter', async () => {
   }
 })
 
-test('it warns through the logger of the app, ten lines a minute, and says what it mapped', async () => {
+test('warns through the logger of the app, ten lines a minute, and logs its routes', async () => {
   const lines: string[] = []
   const logger = {
     log: (line: string) => void lines.push(`log ${line}`),

@@ -1,4 +1,4 @@
-/** Where the module's URLs are, whatever the app does with its other requests. */
+/** The module's URLs, independent of the app's other routes. */
 import { Body, Controller, Module, Post, RequestMethod, VersioningType, type MiddlewareConsumer } from '@nestjs/common'
 import { json, urlencoded } from 'express'
 import type { Receiver } from 'messaging-webhooks'
@@ -8,10 +8,10 @@ import { keyedText, postSigned, postUnsigned, reportText, request } from '../sup
 import { watched } from '../http/adapters/watched.ts'
 import { createApp, listening, moduleWith, OPTIONS, PLATFORMS, type App } from './apps.ts'
 
-/** A body that a parser would write out in other words. */
+/** A body that changes when it is parsed and serialised again. */
 const BODY = `{ "messageId" : "m-\u{1F980}", "status":"success" }\r\n`
 
-/** A controller beside the receiver, which wants its JSON. */
+/** A controller that needs parsed JSON. */
 class Orders {
   create(order: unknown): unknown {
     return { order }
@@ -46,7 +46,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       expect({ status: order.status, text: order.text }).toEqual({ status: 201, text: '{"order":{"item":"tea"}}' })
     }
 
-    test('it comes before the parsers that Nest adds, and other controllers keep their JSON', async () => {
+    test('runs before the parsers that Nest adds, and other controllers keep their JSON', async () => {
       await expectBoth(await createApp(platform(), withOrders()))
     })
 
@@ -61,7 +61,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       await expectBoth(app, 'api/v2/orders')
     })
 
-    test('what main.ts adds comes later, middleware of modules too', async () => {
+    test('runs before anything that main.ts adds, and before middleware of modules', async () => {
       const seen: string[] = []
       class WithMiddleware {
         configure(consumer: MiddlewareConsumer): void {
@@ -84,7 +84,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       expect(seen).toEqual(['/orders', '/orders'])
     })
 
-    test('a slash at the end, the case of letters and a query make no difference; another path does', async () => {
+    test('ignores a trailing slash, the case of letters and a query; refuses another path', async () => {
       const app = await createApp(platform(), withOrders({ ...OPTIONS, received: { path: '/Webhooks/In/' } }))
       const url = await listening(app)
       for (const path of ['webhooks/status/', 'Webhooks/STATUS', 'webhooks/status?a=/b', 'webhooks/in'])
@@ -93,7 +93,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
         expect({ path, status: await postUnsigned(`${url}${path}`, keyedText()) }).toEqual({ path, status: 404 })
     })
 
-    test('each kind has its path, and the proofs that it needs', async () => {
+    test('each kind has its path and its required proofs', async () => {
       const app = await createApp(
         platform(),
         withOrders({
@@ -113,13 +113,13 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       expect(await postUnsigned(`${url}in`, keyedText({ text: 'Hello?' }))).toBe(204)
     })
 
-    test('without a path nothing is mounted', async () => {
+    test('mounts nothing without a path', async () => {
       const app = await createApp(platform(), withOrders({ ...OPTIONS, status: undefined }))
       expect(await postUnsigned(`${await listening(app)}webhooks/status`, keyedText())).toBe(404)
     })
   })
 
-test('on Express, body parsers that main.ts adds come later', async () => {
+test('on Express, body parsers that main.ts adds run later', async () => {
   const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)], controllers: [Orders] })
   const app = await createApp(PLATFORMS.Express(), module)
   app.use(json(), urlencoded({ extended: true }))
@@ -127,7 +127,7 @@ test('on Express, body parsers that main.ts adds come later', async () => {
   expect(await postSigned(`${url}webhooks/status`, BODY)).toBe(204)
 })
 
-test('on Fastify, body parsers of main.ts see no callback; middie need not be there', async () => {
+test('on Fastify, body parsers of main.ts see no callback; works without middie', async () => {
   const { FastifyAdapter } = await import('@nestjs/platform-fastify')
   const adapter = new FastifyAdapter({ skipMiddie: true })
   const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] })
@@ -138,7 +138,7 @@ test('on Fastify, body parsers of main.ts see no callback; middie need not be th
   await expect.poll(() => told().handed.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
 })
 
-test('on Fastify, a body parser of Express that main.ts adds comes later', async () => {
+test('on Fastify, a body parser of Express that main.ts adds runs later', async () => {
   const app = await createApp(PLATFORMS.Fastify(), moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] }))
   app.use(json())
   expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)

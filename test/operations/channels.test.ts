@@ -1,4 +1,4 @@
-/** What a receiver says on its channels, to a subscriber that any program could be. */
+/** The diagnostics channels of a receiver, as any subscriber sees them. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from 'messaging-webhooks'
@@ -6,19 +6,19 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
 
-test('what became of each callback, and nothing that names a person', async () => {
-  const heard: CallbackMessage[] = []
+test('the outcome of each callback, without personal data', async () => {
+  const received: CallbackMessage[] = []
   // Other receivers of this process publish there, too.
-  const hear = (message: unknown): void => void heard.push(message as CallbackMessage)
-  subscribe(CALLBACK_CHANNEL, hear)
-  onTestFinished(() => void unsubscribe(CALLBACK_CHANNEL, hear))
+  const listener = (message: unknown): void => void received.push(message as CallbackMessage)
+  subscribe(CALLBACK_CHANNEL, listener)
+  onTestFinished(() => void unsubscribe(CALLBACK_CHANNEL, listener))
   const { receiver, url } = await receiving({}, { kind: 'status' })
   const first = callback.smsDelivery({ messageId: 'm1' })
   await post(url, first)
   await post(url, first)
   await post(url, '{}', { headers: { 'x-service-signature': 'wrong' } })
   await post(url, { anything: 1 })
-  const ours = heard.filter((message) => message.receiver === receiver).map(({ receiver: _, ...rest }) => rest)
+  const ours = received.filter((message) => message.receiver === receiver).map(({ receiver: _, ...rest }) => rest)
   const [{ eventId } = {}] = ours
   expect(eventId).toMatch(/^[\w-]+$/)
   expect(ours).toEqual([
@@ -29,7 +29,7 @@ test('what became of each callback, and nothing that names a person', async () =
   ])
 })
 
-test('each attempt is traced: its handlers run within, and its end tells what came of it', async () => {
+test('each attempt is traced: its handlers run within, and its end has the outcome', async () => {
   const retry = { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 }
   const { receiver, url } = await receiving({ retry }, { kind: 'status' })
   const traced = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
@@ -82,9 +82,9 @@ test('each attempt is traced: its handlers run within, and its end tells what ca
   ])
 })
 
-test('a subscriber that throws harms no callback and no handler', async () => {
+test('a subscriber that throws affects no callback and no handler', async () => {
   const uncaught: unknown[] = []
-  // Node throws it again on the next turn, as of any subscriber; here the test hears of it.
+  // Node rethrows a subscriber's error on the next turn; here the test receives it.
   const listeners = process.rawListeners('uncaughtException')
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', (error) => uncaught.push(error))
@@ -109,7 +109,7 @@ test('a subscriber that throws harms no callback and no handler', async () => {
   await expect.poll(() => uncaught.length).toBe(2)
 })
 
-test('a follower may have the handlers called in a context of its own; whatever it does, they run once', async () => {
+test('a tracer may run the handlers in its own context; they run exactly once', async () => {
   const { receiver, url, errors } = await receiving({}, { kind: 'status' })
   const held = new AsyncLocalStorage<string>()
   const seen: (string | undefined)[] = []
@@ -119,8 +119,8 @@ test('a follower may have the handlers called in a context of its own; whatever 
     seen.push(held.getStore())
   })
   let within: AttemptMessage['within']
-  const set = (told: unknown): void => {
-    const message = told as AttemptMessage
+  const set = (value: unknown): void => {
+    const message = value as AttemptMessage
     if (message.receiver === receiver && within !== undefined) message.within = within
   }
   const traced = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)

@@ -7,7 +7,7 @@ import { METRICS } from '../../src/operations/metric-table.ts'
 const DASHBOARD = 'examples/grafana-dashboard.json'
 const PAGE = 'docs/guides/observing.md'
 
-/** What may stand in a query: a histogram has three names of its own. */
+/** The names for queries: a histogram has three. */
 const LABELS_OF: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries(METRICS).flatMap(([name, [type, labels]]): [string, readonly string[]][] =>
     type === 'histogram'
@@ -18,7 +18,7 @@ const LABELS_OF: ReadonlyMap<string, readonly string[]> = new Map(
 /** Prometheus gives these to every target. */
 const OF_TARGETS = ['job', 'instance']
 
-/** Every expression: of the dashboard all that its JSON holds, of the page the `expr` of its alerts. */
+/** Every expression: all of the dashboard's JSON, and the `expr` of the page's alerts. */
 function queriesOf(): readonly string[] {
   const dashboard = [
     ...readProjectFile(DASHBOARD).matchAll(/"(?:expr|query)": ("(?:[^"\\]|\\.)*messaging_webhooks(?:[^"\\]|\\.)*")/g),
@@ -28,7 +28,7 @@ function queriesOf(): readonly string[] {
   return [...dashboard.map(([, json = '']) => String(JSON.parse(json))), ...alerts.map(([, text = '']) => text)]
 }
 
-test('every metric of a query exists, and has the labels that are asked for', () => {
+test('every metric of a query exists, with its labels', () => {
   const asked = new Set<string>()
   for (const query of queriesOf()) {
     const names = query.match(/messaging_webhooks_\w+/g) ?? []
@@ -51,7 +51,7 @@ test('every code and outcome that an alert names exists', () => {
         expect(label === 'code' ? Object.keys(ERRORS) : outcomes, query).toContain(value)
 })
 
-test('the dashboard can be imported: each panel has its place, a unit and a number of its own', () => {
+test('the dashboard can be imported: each panel has a position, a unit and a unique id', () => {
   const { panels, title } = JSON.parse(readProjectFile(DASHBOARD)) as {
     readonly title: string
     readonly panels: readonly {

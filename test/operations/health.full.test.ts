@@ -1,4 +1,4 @@
-/** Health on a disk that is full: a spool that takes nothing any more makes the receiver unready, until there is room. */
+/** Health on a full disk: a spool that cannot write makes the receiver unready, until there is space. */
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect } from 'vitest'
@@ -21,14 +21,14 @@ onSmallDisk('a spool on a full disk is not ready, and is ready again when there 
   expect(await ready()).toBe('true')
   store.fault = 'throws'
   const makeRoom = fill(disk)
-  // The reserve takes some.
+  // The reserve absorbs some.
   let status = 204
   for (let sent = 0; status === 204 && sent < MOST_CALLBACKS; sent += 1)
     ({ status } = await post(url, { ...callback.smsDelivery(), padding: 'x'.repeat(100 * 1024) }))
   expect(status).toBe(503)
   await expect.poll(ready).toBe('false spool_failing store_away')
   makeRoom()
-  // Nobody need send anything for it to be found.
+  // The check finds it without any callback.
   await expect.poll(ready, { timeout: 10_000 }).toBe('true store_away')
   expect((await post(url, callback.smsDelivery())).status).toBe(204)
 })

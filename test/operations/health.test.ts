@@ -1,4 +1,4 @@
-/** Each state of health, forced by the fault itself. */
+/** Each state of health, caused by its real fault. */
 import { rmSync } from 'node:fs'
 import http from 'node:http'
 import express from 'express'
@@ -13,9 +13,9 @@ import { ownFolder } from '../support/own-folder.ts'
 
 const STORE_TIMEOUT_MS = 3_000
 
-/** A callback that is proved. */
-/** What is told apart here, in a line. */
-function told({ live, ready, working, reasons }: ReceiverHealth): string {
+/** An authentic callback. */
+/** The health fields that these tests compare, in one line. */
+function summary({ live, ready, working, reasons }: ReceiverHealth): string {
   const sides = Object.entries({ live, ready, working }).map(([side, is]) => `${side}: ${String(is)}`)
   return [...sides, ...reasons.map(({ code }) => code)].join(', ')
 }
@@ -27,14 +27,14 @@ async function withStore(options: SomeOptions = {}) {
   async function health(): Promise<string> {
     const asked = serving.receiver.health()
     await letTimePass(clock, asked)
-    return told(await asked)
+    return summary(await asked)
   }
   return { ...serving, store, clock, health }
 }
 
 const WELL = 'live: true, ready: true, working: true'
 
-test('all is well, and before anything came no one knows how it works', async () => {
+test('is healthy, and `working` is undefined before the first event', async () => {
   const { receiver, url, health } = await withStore()
   expect(await health()).toBe('live: true, ready: true, working: undefined, not_started')
   expect((await receiver.health()).oldestDueMs).toBe(undefined)
@@ -44,7 +44,7 @@ test('all is well, and before anything came no one knows how it works', async ()
 })
 
 test.each<Fault>(['throws', 'hangs', 'will not open'])(
-  'a store that %s, without a spool: nothing can be kept, until it is back',
+  'a store that %s, without a spool: not ready until it is back',
   async (fault) => {
     const { receiver, store, clock, health } = await withStore()
     if (fault !== 'will not open') await receiver.start()
@@ -61,7 +61,7 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
 )
 
 test.each<Fault>(['throws', 'hangs', 'will not open'])(
-  'a store that %s, with a spool: what comes is kept, so that it stays ready',
+  'a store that %s, with a spool: stays ready, because the spool accepts callbacks',
   async (fault) => {
     const { receiver, url, store, clock, health } = await withStore({ spool: ownFolder() })
     if (fault !== 'will not open') await receiver.start()
@@ -71,14 +71,14 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
     expect((await posted).status).toBe(204)
     const askedMs = clock.now()
     expect(await health()).toMatch(/^live: true, ready: true, working: (false|undefined), store_away/)
-    // The spool answers for it, and nobody waits for a store that hangs.
+    // The spool accepts them, and no caller waits for a store that hangs.
     expect(clock.now() - askedMs).toBeLessThan(STORE_TIMEOUT_MS)
     store.fault = 'none'
     await expect.poll(() => clock.advance(1_000).then(health), { timeout: 10_000, interval: 1 }).toBe(WELL)
   },
 )
 
-test('a spool whose folder is gone keeps nothing, and that counts while the store is unavailable', async () => {
+test('a spool without its folder fails, which matters while the store is unavailable', async () => {
   const folder = ownFolder()
   const { receiver, url, store, clock, health } = await withStore({ spool: folder })
   await receiver.start()
@@ -93,7 +93,7 @@ test('a spool whose folder is gone keeps nothing, and that counts while the stor
   await expect.poll(() => clock.advance(1_000).then(health), { timeout: 10_000, interval: 1 }).toBe(WELL)
 })
 
-test('a store that is full is not ready until something in it is settled', async () => {
+test('a full store is not ready until an event in it is settled', async () => {
   let fails = true
   const { receiver, url, clock, health } = await withStore({ store: memoryStore({ maxEvents: 1 }) })
   receiver.onAny(() => {
@@ -107,7 +107,7 @@ test('a store that is full is not ready until something in it is settled', async
   await expect.poll(() => clock.advance(1_000).then(health), { interval: 1 }).toBe(WELL)
 })
 
-test('as it closes it is ready no more; once it is closed nothing is as it should be', async () => {
+test('is not ready while closing, and neither live nor working once closed', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock, store: await lastingStore(), spool: false })
   let finish = (): void => {}
@@ -115,17 +115,17 @@ test('as it closes it is ready no more; once it is closed nothing is as it shoul
   await post(url, callback.smsDelivery())
   await expect.poll(async () => (await receiver.stats()).running).toBe(1)
   const closed = receiver.close()
-  expect(told(await receiver.health())).toBe('live: true, ready: false, working: true, closing')
+  expect(summary(await receiver.health())).toBe('live: true, ready: false, working: true, closing')
   finish()
   await letTimePass(clock, closed)
-  expect(told(await receiver.health())).toBe('live: false, ready: false, working: false, closed')
+  expect(summary(await receiver.health())).toBe('live: false, ready: false, working: false, closed')
 })
 
-test('an event that has waited for more than a minute, for every slot is taken', async () => {
+test('an event that has waited for more than a minute because every slot is busy', async () => {
   const { receiver, url, clock, health } = await withStore({ concurrency: 1, handlerTimeoutMs: 600_000 })
   const waiting: (() => void)[] = []
   receiver.onAny(() => new Promise<void>((resolve) => void waiting.push(resolve)))
-  // The first look finds nothing, so that what comes is run as it is taken until there is no room.
+  // The first claim finds nothing, so events run as they are accepted until there is no capacity.
   await receiver.start()
   await expect.poll(health).toBe(WELL)
   for (let count = 0; count < 6; count += 1) await post(url, callback.smsDelivery())
@@ -141,27 +141,27 @@ test('an event that has waited for more than a minute, for every slot is taken',
     .toBe(WELL)
 })
 
-test('a claim loop that does not turn: the clock runs nothing that it is given', async () => {
+test('a stuck claim loop: the clock runs no timer', async () => {
   const real = fakeClock()
   let isBroken = false
   const clock = { ...real, soon: (work: () => void) => (isBroken ? undefined : real.soon(work)) }
   const { receiver, url } = await receiving({ clock, spool: false, concurrency: 1, storeTimeoutMs: STORE_TIMEOUT_MS })
   await receiver.start()
-  await expect.poll(async () => told(await receiver.health())).toBe(WELL)
+  await expect.poll(async () => summary(await receiver.health())).toBe(WELL)
   isBroken = true
   await post(url, callback.smsDelivery())
   await post(url, callback.smsDelivery())
   await real.advance(1_000)
-  expect(told(await receiver.health())).toBe(WELL)
+  expect(summary(await receiver.health())).toBe(WELL)
   await real.advance(STORE_TIMEOUT_MS + 10_001)
-  expect(told(await receiver.health())).toBe('live: true, ready: true, working: false, claims_stuck')
+  expect(summary(await receiver.health())).toBe('live: true, ready: true, working: false, claims_stuck')
   isBroken = false
 })
 
-test('where another receiver runs the handlers, this one says that it does not know how that goes', async () => {
+test('`working` is undefined if another receiver runs the handlers', async () => {
   const { receiver } = await receiving({ store: await lastingStore(), spool: false, dispatch: false })
   await receiver.start()
-  expect(told(await receiver.health())).toBe('live: true, ready: true, working: undefined, not_dispatching')
+  expect(summary(await receiver.health())).toBe('live: true, ready: true, working: undefined, not_dispatching')
 })
 
 async function probed(receiver: Receiver) {
@@ -182,7 +182,7 @@ async function probed(receiver: Receiver) {
   return { get, url }
 }
 
-test('the probes of a second share one question to the store; only /readyz asks, and it turns first', async () => {
+test('probes within a second share one query of the store; only /readyz queries, and it fails first', async () => {
   const counting = { calls: 0 }
   const inner = memoryStore()
   const receiver: Receiver = createReceiver({
@@ -233,7 +233,7 @@ test('the probes of a second share one question to the store; only /readyz asks,
   })
 })
 
-test('alone on a server, anything else is answered 404', async () => {
+test('alone on a server, answers 404 to anything else', async () => {
   const { receiver } = await receiving()
   const server = http.createServer(receiver.healthMiddleware())
   const url = await listen(server)

@@ -1,4 +1,4 @@
-/** Metrics: what a scraper reads, from real callbacks and a real store that fails. */
+/** Metrics as a scraper reads them, from real callbacks and a real store that fails. */
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -21,12 +21,12 @@ function samplesOf(text: string): ReadonlyMap<string, number> {
   )
 }
 
-/** Of the samples those that are not 0, and begin like this. */
+/** The non-zero samples with this prefix. */
 function nonZero(text: string, name: string): Readonly<Record<string, number>> {
   return Object.fromEntries([...samplesOf(text)].filter(([key, value]) => key.startsWith(name) && value !== 0))
 }
 
-test('each line is of the format, and each metric of the table is there with its help and type', async () => {
+test('each line has the right format, and each metric of the table has its help and type', async () => {
   const { receiver, url } = await receiving({}, { kind: 'status' })
   await receiver.metrics()
   await post(url, callback.smsDelivery())
@@ -43,7 +43,7 @@ test('each line is of the format, and each metric of the table is there with its
     if (line.startsWith('# TYPE')) current = line.split(' ')[2] ?? ''
     else if (!line.startsWith('#')) {
       expect(line).toMatch(LINE)
-      // All of a metric stand together.
+      // All samples of a metric are adjacent.
       expect(line.startsWith(current)).toBe(true)
     }
   expect(new Set(samplesOf(text).keys()).size).toBe(lines.length - comments.length)
@@ -62,7 +62,7 @@ test('help and labels are escaped, and the buckets of a histogram add up', () =>
   ).toEqual(['h_bucket{le="1"} 2', 'h_bucket{le="2"} 3', 'h_bucket{le="+Inf"} 4', 'h_sum 6', 'h_count 4', ''])
 })
 
-test('callbacks by what became of them, events by type and carrier, requests in quarantine', async () => {
+test('callbacks by outcome, events by type and carrier, requests in quarantine', async () => {
   const { receiver, url } = await receiving({}, { kind: 'status' })
   expect(
     samplesOf(await receiver.metrics()).get('messaging_webhooks_callbacks_total{kind="status",outcome="new",code=""}'),
@@ -94,7 +94,7 @@ test('callbacks by what became of them, events by type and carrier, requests in 
   expect(await receiver.stats()).toMatchObject({ taken: 4, duplicates: 1, refused: 1, unhandled: 3 })
 })
 
-test('labels are bounded, whatever a sender writes: all of it is in the tables', async () => {
+test('labels are bounded for any input of a sender: all values are in the tables', async () => {
   const { receiver, url } = await receiving({}, { kind: 'status' })
   const before = (await receiver.metrics()).split('\n').length
   for (const word of ['__proto__', 'constructor', '"}\n', 'x'.repeat(500)])
@@ -103,12 +103,12 @@ test('labels are bounded, whatever a sender writes: all of it is in the tables',
   await receiver.drain()
   // An attempt has a histogram for each type that came.
   const text = await receiver.metrics()
-  // Two that a process knows only after it has begun.
+  // Two that a process knows only after it has started.
   expect(text.split('\n').length - before).toBeLessThanOrEqual(3 * 16 + 2)
   expect(text).not.toMatch(/__proto__|constructor|xxx/)
 })
 
-test('attempts by outcome, and from the arrival to the end, from the first reading on', async () => {
+test('attempts by outcome, and durations from arrival to end, from the first scrape on', async () => {
   const clock = fakeClock()
   const retry = { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 }
   const { receiver, url } = await receiving(
@@ -118,7 +118,7 @@ test('attempts by outcome, and from the arrival to the end, from the first readi
   const attempts = 'messaging_webhooks_attempt_duration_seconds_'
   receiver.on('message.failed', () => Promise.reject(new Error('no')))
   receiver.on('message.delivered', () => new Promise<void>((resolve) => void clock.setTimer(resolve, 2_000)))
-  // It is told of as it is given up, and not again when it ends.
+  // It is counted when it is abandoned, and not again when it ends.
   receiver.on('message.sent', () => new Promise<void>((resolve) => void clock.setTimer(resolve, 55_000)))
   async function drained(): Promise<void> {
     const drain = receiver.drain({ deadlineMs: 60_000 })
@@ -147,7 +147,7 @@ test('attempts by outcome, and from the arrival to the end, from the first readi
   expect(samplesOf(text).get('messaging_webhooks_dead_letters')).toBe(1)
 })
 
-test('calls of the store and those that failed; what it does not say is left out', async () => {
+test('calls of the store and failed ones; omits values that the store does not report', async () => {
   const store = faultyStore(memoryStore())
   const clock = fakeClock()
   const { receiver, url } = await receiving({ store, clock, spool: false }, { kind: 'status' })
@@ -176,7 +176,7 @@ test('calls of the store and those that failed; what it does not say is left out
   expect(clock.now() - askedMs).toBeLessThanOrEqual(5_000)
 })
 
-test('where another receiver runs the handlers, the oldest due event is not known; closed, the rest still is', async () => {
+test('omits the oldest due event if another receiver runs the handlers; keeps the rest after close', async () => {
   const { receiver, url } = await receiving({ store: await lastingStore(), spool: false, dispatch: false })
   await post(url, callback.smsDelivery())
   const text = await receiver.metrics()

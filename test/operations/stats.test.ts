@@ -1,4 +1,4 @@
-/** Counts for metrics: whatever the store does, a timer that asks for them is answered. */
+/** Counts for metrics: `stats()` answers in any state of the store. */
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -20,7 +20,7 @@ async function counting({ isSpooled = true } = {}) {
 }
 
 test.each<Fault>(['throws', 'hangs', 'will not open'])(
-  'while the store %s, stats() says what is known here, and that the rest is not',
+  'while the store %s, stats() has the local counts, and marks the rest as unknown',
   async (fault) => {
     const { receiver, url, store, clock } = await counting()
     if (fault !== 'will not open') {
@@ -34,7 +34,7 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
     const askedMs = clock.now()
     const asked = receiver.stats()
     await letTimePass(clock, asked)
-    // As long as a callback waits for it, and no longer.
+    // No longer than a callback waits for it.
     expect(clock.now() - askedMs).toBeLessThanOrEqual(STORE_TIMEOUT_MS)
     expect(await asked).toMatchObject({
       taken: 2,
@@ -60,17 +60,17 @@ test('without a spool, too', async () => {
   expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 1, store: 'away', spooled: 0 })
 })
 
-test('what waits in the spool is unsettled, once the store can be asked again', async () => {
+test('counts spooled callbacks as unsettled once the store is back', async () => {
   const { receiver, url, store } = await counting()
   await receiver.start()
   store.fault = 'throws'
   await post(url, callback.smsDelivery())
   store.fault = 'none'
-  // Time stands still, so that nothing is drained.
+  // Time stands still, so the spool does not drain.
   expect(await receiver.stats()).toMatchObject({ store: 'up', spooled: 1, unsettled: 1 })
 })
 
-test('after close() the counts of this process are still there', async () => {
+test('keeps the counts of this process after close()', async () => {
   const { receiver, server, url, clock } = await counting()
   await post(url, callback.smsDelivery())
   server.closeAllConnections()

@@ -1,4 +1,4 @@
-/** From the HTTP request that the instrumentation sees to the handler, in one process and from one to the next. */
+/** Traces from the instrumented HTTP request to the handler, in one process and across processes. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY } from '../support/receiving.ts'
@@ -17,14 +17,14 @@ function named(spans: readonly AppSpan[], name: string): readonly AppSpan[] {
   return spans.filter((span) => span.name === name)
 }
 
-test('the span of an attempt is linked to that of its request, and a handler’s is its child', async () => {
+test('links the span of an attempt to that of its request, and makes a handler’s span its child', async () => {
   const app = await startTracedApp({ path: ownFile(), dispatch: true, fails: false, authKey: AUTH_KEY })
   expect(await bring(app.url, 'm1', { traceparent: OUTSIDE, tracestate: 'vendor=value' })).toBe(204)
   const spans = await app.spans()
   const [request] = named(spans, 'POST')
   const [attempt] = named(spans, 'process message.delivered')
   const [inHandler] = named(spans, 'look up')
-  // The request's own parent is whoever sent it; what is kept is the request.
+  // The request's own parent is its sender; the link keeps the request.
   expect(request?.parentSpanId).toBe('b7ad6b7169203331')
   expect(attempt?.links).toEqual([[request?.traceId, request?.spanId, 'vendor=value']])
   expect(attempt?.parentSpanId).toBeUndefined()
@@ -33,7 +33,7 @@ test('the span of an attempt is linked to that of its request, and a handler’s
   expect(inHandler?.traceId).toBe(attempt?.traceId)
 })
 
-test('another process that dispatches it links to the request of the first, in each attempt', async () => {
+test('another process that dispatches the event links each attempt to the request of the first process', async () => {
   const path = ownFile()
   const first = await startTracedApp({ path, dispatch: false, fails: false, authKey: AUTH_KEY })
   expect(await bring(first.url, 'm1', { traceparent: OUTSIDE, tracestate: 'vendor=value' })).toBe(204)

@@ -6,7 +6,7 @@ import { gate } from '../support/gate.ts'
 
 const PROCESS = { 'messaging.system': 'messaging_webhooks', 'messaging.operation.name': 'process' }
 
-test('attempts: how long, and how many, by type and code', async () => {
+test('attempts: durations and counts, by type and code', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk, { retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 } })
   receiver.on('message.failed', () => Promise.reject(new Error('no')))
@@ -25,7 +25,7 @@ test('attempts: how long, and how many, by type and code', async () => {
   expect(await sdk.points('messaging.client.consumed.messages')).toEqual(expected)
 })
 
-test('callbacks by what became of them, and how it is when someone collects', async () => {
+test('callbacks by outcome, and current values at collection', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk, { retry: { attempts: 1, initialDelayMs: 0, maxDelayMs: 0 } })
   receiver.on('message.*', () => Promise.reject(new Error('no')))
@@ -49,7 +49,7 @@ test('callbacks by what became of them, and how it is when someone collects', as
   expect(quarantined.filter(([, value]) => value > 0).map(([, value]) => value)).toEqual([1])
 })
 
-test('what is unsettled is counted while it is; a receiver that is closed knows nothing of its store', async () => {
+test('counts unsettled events; a closed receiver reports nothing of its store', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk)
   const { open: release, opened: released } = gate()
@@ -63,7 +63,7 @@ test('what is unsettled is counted while it is; a receiver that is closed knows 
   expect(await sdk.points('messaging_webhooks.store_up')).toEqual([[{}, 0]])
 })
 
-test('stopped, nothing is counted, and the receiver is asked no more', async () => {
+test('counts nothing and does not query the receiver once stopped', async () => {
   const sdk = withSdk()
   const { receiver, bring, stop } = observed(sdk)
   const { open: release, opened: released } = gate()
@@ -74,7 +74,7 @@ test('stopped, nothing is counted, and the receiver is asked no more', async () 
   release()
   await receiver.drain()
   await bring(callback.smsDelivery())
-  // The SDK repeats what it heard last.
+  // The SDK repeats the last value it received.
   expect(await sdk.points('messaging_webhooks.running')).toEqual([[{}, 1]])
   expect((await sdk.points('messaging_webhooks.callbacks')).map(([, value]) => value)).toEqual([1])
 })

@@ -1,11 +1,11 @@
-/** The names, against the package that OpenTelemetry makes of its conventions. */
+/** The names, compared with the package of OpenTelemetry's semantic conventions. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import * as conventions from '@opentelemetry/semantic-conventions/incubating'
 import { expect, test } from 'vitest'
 import { ATTRIBUTES, METRICS } from '../../src/otel/names.ts'
 
-test('names that are none of our own are those of the conventions, in the version that is named', () => {
+test('names other than our own are those of the semantic conventions, in the stated version', () => {
   const theirs = new Set<unknown>(Object.values(conventions))
   const all = [...Object.values(ATTRIBUTES), ...Object.keys(METRICS)]
   const ours = all.filter((name) => name.startsWith('messaging_webhooks.'))

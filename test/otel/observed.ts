@@ -1,4 +1,4 @@
-/** A receiver that OpenTelemetry's own SDK observes, and what it exports, in memory. */
+/** A receiver observed by OpenTelemetry's own SDK, which exports to memory. */
 import {
   context,
   trace,
@@ -52,10 +52,10 @@ export function withSdk({ sampler }: { readonly sampler?: Sampler } = {}) {
     tracerProvider,
     meterProvider,
     tracer,
-    /** Those of attempts, in the order in which they ended. */
+    /** The spans of attempts, in the order in which they ended. */
     attempts: () => spans.getFinishedSpans().filter(({ name }) => name.startsWith('process ')),
     all: () => spans.getFinishedSpans(),
-    /** The data points of a metric: what each is about, and its value, or of a histogram how many. */
+    /** The data points of a metric: the attributes and value of each, or the count of a histogram. */
     async points(name: string): Promise<readonly (readonly [attributes: object, value: number])[]> {
       await reader.forceFlush()
       const latest = metrics.getMetrics().at(-1)
@@ -77,7 +77,7 @@ export function withSdk({ sampler }: { readonly sampler?: Sampler } = {}) {
 
 type Sdk = ReturnType<typeof withSdk>
 
-/** A receiver that is observed until the test ends, unless it stops before. */
+/** A receiver that is observed until the test ends or stops it. */
 export function observed(
   sdk: Omit<Sdk, 'tracerProvider'> & { readonly tracerProvider: TracerProvider },
   options: SomeOptions = {},
@@ -98,7 +98,7 @@ export function observed(
     await closed
   })
 
-  /** Brings a callback in a span of its own, as the HTTP instrumentation makes one of each request; says which it was. */
+  /** Posts a callback in its own span, as the HTTP instrumentation does for each request; returns the span. */
   async function bring(body: object, spanOptions: SpanOptions = {}): Promise<Span> {
     const bytes = Buffer.from(JSON.stringify({ ...body, authKey: AUTH_KEY }))
     const request = sdk.tracer.startSpan('POST /webhooks/status', spanOptions, ROOT_CONTEXT)
@@ -114,7 +114,7 @@ export function observed(
   return { receiver, telemetry, errors, stop, bring }
 }
 
-/** Where the links of a span lead. */
+/** The targets of a span's links. */
 export function linksOf({ links }: ReadableSpan): readonly string[] {
   return links.map(({ context: { traceId, spanId, traceFlags } }) => `${traceId} ${spanId} ${traceFlags}`)
 }

@@ -12,7 +12,7 @@ import { gate } from '../support/gate.ts'
 
 const ONCE_MORE = { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 }
 
-test('an attempt is a span of its own trace, linked to the request; what handlers make are its children', async () => {
+test('an attempt is a span in its own trace, linked to the request; spans of handlers are its children', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk)
   const inHandlers: (string | undefined)[] = []
@@ -51,7 +51,7 @@ test('an attempt is a span of its own trace, linked to the request; what handler
   ])
 })
 
-test('requests that come together are each linked to from their own event alone', async () => {
+test('each of several concurrent requests is linked only from its own event', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk)
   receiver.on('message.*', () => Promise.resolve())
@@ -62,7 +62,7 @@ test('requests that come together are each linked to from their own event alone'
   expect(found).toEqual(new Map(ids.map((id, index) => [id, requests.slice(index, index + 1).map(linkTo)])))
 })
 
-test('each attempt is a span; the dead letter says so, and so does its replay', async () => {
+test('each attempt is a span, including the one that dead-letters the event and its replay', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk, { retry: ONCE_MORE })
   let fails = true
@@ -85,7 +85,7 @@ test('each attempt is a span; the dead letter says so, and so does its replay', 
   expect(sdk.attempts().map(linksOf)).toEqual(Array.from({ length: 3 }, () => [linkTo(request)]))
 })
 
-test('the span of a handler that runs past its time is ended then, and once', async () => {
+test('ends the span of a handler at its timeout, and only once', async () => {
   const sdk = withSdk()
   const clock = fakeClock()
   const { receiver, bring } = observed(sdk, { clock, handlerTimeoutMs: 1_000 })
@@ -98,7 +98,7 @@ test('the span of a handler that runs past its time is ended then, and once', as
   expect(outcomes(sdk.attempts())).toEqual(['1 handler_timeout'])
 })
 
-test('the span of an attempt whose lease is lost is ended then', async () => {
+test('ends the span of an attempt when its lease is lost', async () => {
   const sdk = withSdk()
   const clock = fakeClock()
   let isHeld = true
@@ -118,7 +118,7 @@ test('the span of an attempt whose lease is lost is ended then', async () => {
   release()
 })
 
-test('an unsampled request is linked to all the same, and does not decide over the attempt', async () => {
+test('links to an unsampled request, which does not decide the sampling of the attempt', async () => {
   // The request's span is not sampled, all others are.
   const always = new AlwaysOnSampler()
   const sdk = withSdk({
@@ -135,7 +135,7 @@ test('an unsampled request is linked to all the same, and does not decide over t
   expect(sdk.attempts().map(linksOf)).toEqual([[linkTo(request)]])
 })
 
-test('tracestate is kept, and other bits of the flags', async () => {
+test('keeps tracestate and the other flag bits', async () => {
   const sdk = withSdk()
   const { receiver, telemetry } = observed(sdk)
   const given = {
@@ -152,7 +152,7 @@ test('tracestate is kept, and other bits of the flags', async () => {
   await receiver.start()
 })
 
-test('without a request that is traced there is no link; with `traceContext` left out neither', async () => {
+test('adds no link without a traced request or without `traceContext`', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk, { traceContext: undefined })
   await bring(callback.smsDelivery())
@@ -160,7 +160,7 @@ test('without a request that is traced there is no link; with `traceContext` lef
   expect(sdk.attempts().map(linksOf)).toEqual([[]])
 })
 
-test('nothing of a body but the id of its message, and no word of what a handler threw, is in a span or a metric', async () => {
+test('spans and metrics contain nothing of a body except the message id, and no text of a handler’s error', async () => {
   const sdk = withSdk()
   const { receiver, bring } = observed(sdk, { retry: ONCE_MORE })
   receiver.on('message.*', ({ recipient, payload }) => {
@@ -186,7 +186,7 @@ test('nothing of a body but the id of its message, and no word of what a handler
   expect(all).not.toContain('m'.repeat(257))
 })
 
-test('stopped, it makes no more spans, and ends those that are open', async () => {
+test('creates no more spans once stopped, and ends open ones', async () => {
   const sdk = withSdk()
   const { receiver, bring, stop } = observed(sdk)
   const { open: release, opened: released } = gate()
@@ -203,7 +203,7 @@ test('stopped, it makes no more spans, and ends those that are open', async () =
   expect(sdk.attempts()).toHaveLength(1)
 })
 
-test('another receiver of the process is not observed', async () => {
+test('does not observe another receiver of the process', async () => {
   const sdk = withSdk()
   observed(sdk)
   const other = observed(sdk)
@@ -214,7 +214,7 @@ test('another receiver of the process is not observed', async () => {
   expect(await sdk.points('messaging_webhooks.callbacks')).toEqual([])
 })
 
-test('without an SDK all goes as it would, and nothing is kept', async () => {
+test('works without an SDK, and keeps nothing', async () => {
   const telemetry = openTelemetry()
   const receiver = createReceiver({ logger: false, traceContext: telemetry.traceContext, ...withCredentials({}) })
   onTestFinished(() => receiver.close({ deadlineMs: 0 }))
@@ -229,14 +229,14 @@ test('without an SDK all goes as it would, and nothing is kept', async () => {
   stop()
 })
 
-test('an option that is no provider is refused', () => {
+test('refuses an option that is not a provider', () => {
   // @ts-expect-error: JavaScript has no types.
   expect(() => openTelemetry({ tracerProvider: {} })).toThrow(/tracerProvider.*expected a provider of OpenTelemetry/)
-  // @ts-expect-error: a name that is none.
+  // @ts-expect-error: an unknown name.
   expect(() => openTelemetry({ meter: {} })).toThrow(/meterProvider/)
 })
 
-test('an SDK that throws wherever it is called keeps nothing from its handler', async () => {
+test('an SDK that always throws does not keep events from handlers', async () => {
   const throwing: object = new Proxy(() => {}, {
     get: () => () => {
       throw new Error('of the SDK')
@@ -245,7 +245,7 @@ test('an SDK that throws wherever it is called keeps nothing from its handler', 
   const sdk = withSdk()
   const { receiver, bring } = observed({
     ...sdk,
-    // @ts-expect-error: it is no provider.
+    // @ts-expect-error: it is not a provider.
     tracerProvider: { getTracer: () => throwing },
   })
   let handled = 0
@@ -255,7 +255,7 @@ test('an SDK that throws wherever it is called keeps nothing from its handler', 
   expect(handled).toBe(1)
 })
 
-test('with no provider given, the registered one is asked, even where it is registered later', async () => {
+test('uses the registered provider by default, even if it is registered later', async () => {
   const sdk = withSdk()
   const telemetry = openTelemetry()
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })

@@ -1,4 +1,4 @@
-/** The app of programs/traced-app.ts, as the tests start, ask and end it. */
+/** Starts, queries and stops the app of programs/traced-app.ts for tests. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ export async function startTracedApp(settings: TracedAppSettings) {
   return {
     url: `http://127.0.0.1:${address.port}/webhooks/status`,
     kill,
-    /** All that have ended, once what can be handed over is. */
+    /** All ended spans, once everything due has been dispatched. */
     async spans(): Promise<readonly AppSpan[]> {
       child.send('spans')
       const [{ spans }] = (await once(child, 'message')) as [{ readonly spans: readonly AppSpan[] }]

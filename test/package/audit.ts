@@ -1,7 +1,7 @@
-/** `npm run audit`: fails on a known vulnerability of what users install, unless it is explained here. */
+/** `npm run audit`: fails on a known vulnerability in the packages that users install, unless it is explained here. */
 import { readKnown, unexplained } from './vulnerabilities.ts'
 
-/** By the number of its advisory: why it does not concern whoever uses this package. Take a line out with its cause. */
+/** By advisory: why it does not affect users of this package. Remove an entry together with its cause. */
 const EXPLAINED: Readonly<Record<string, string>> = {}
 
 const known = await readKnown()

@@ -1,4 +1,4 @@
-/** `npm run build`, in a small project of its own: what is made is whole and of now, and what is made already is left alone. */
+/** `npm run build`, in a small project of its own: the output is complete and current, and up-to-date output is not rebuilt. */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -33,7 +33,7 @@ function newProject() {
   return { at, write, build, read: (path: string): string => readFileSync(at(path), 'utf8') }
 }
 
-test('builds what changed, says so, and is silent where nothing did', PATIENT, async () => {
+test('builds changes with a message, and is silent without changes', PATIENT, async () => {
   const { at, write, build, read } = newProject()
   expect(await build()).toMatchObject({
     code: 0,
@@ -50,30 +50,26 @@ test('builds what changed, says so, and is silent where nothing did', PATIENT, a
   expect(read('dist/cjs/one.d.cts')).toContain('export declare const one')
 })
 
-test(
-  'leaves nothing of a file that is gone, and repairs what someone changed or removed in dist',
-  PATIENT,
-  async () => {
-    const { at, write, build, read } = newProject()
-    await build()
-    rmSync(at('src/two.ts'))
-    await build()
-    expect(existsSync(at('dist/two.js'))).toBe(false)
-    // Each alone is reason enough to build.
-    for (const change of [
-      () => write('dist/one.js', 'export const one = "spoilt"\n'),
-      () => rmSync(at('dist/one.d.ts')),
-      () => write('dist/three.js', ''),
-    ]) {
-      change()
-      expect((await build()).stderr).toContain('Building dist')
-      expect(read('dist/one.js')).toContain('one = 1')
-      expect([existsSync(at('dist/three.js')), existsSync(at('dist/one.d.ts'))]).toEqual([false, true])
-    }
-  },
-)
+test('removes the output of a deleted file, and repairs changed or removed files in dist', PATIENT, async () => {
+  const { at, write, build, read } = newProject()
+  await build()
+  rmSync(at('src/two.ts'))
+  await build()
+  expect(existsSync(at('dist/two.js'))).toBe(false)
+  // Each of these changes alone triggers a build.
+  for (const change of [
+    () => write('dist/one.js', 'export const one = "stale"\n'),
+    () => rmSync(at('dist/one.d.ts')),
+    () => write('dist/three.js', ''),
+  ]) {
+    change()
+    expect((await build()).stderr).toContain('Building dist')
+    expect(read('dist/one.js')).toContain('one = 1')
+    expect([existsSync(at('dist/three.js')), existsSync(at('dist/one.d.ts'))]).toEqual([false, true])
+  }
+})
 
-test('what does not compile fails, each time, and is built once it does', PATIENT, async () => {
+test('fails each time while the sources do not compile, and builds once they do', PATIENT, async () => {
   const { write, build, read } = newProject()
   write('src/one.ts', 'export const one: string = 1\n')
   for (let time = 0; time < 2; time += 1) {
@@ -86,7 +82,7 @@ test('what does not compile fails, each time, and is built once it does', PATIEN
   expect(read('dist/one.js')).toContain('one = "1"')
 })
 
-test('what a browser runs is checked for a browser, bundled into one file, and small', PATIENT, async () => {
+test('checks browser code for the browser, and bundles it into one small file', PATIENT, async () => {
   const { at, write, build, read } = newProject()
   mkdirSync(at('src/inspector/page'), { recursive: true })
   write('src/inspector/page/one.ts', '/** Why. */\nexport const title: string = document.title\n')
@@ -98,7 +94,7 @@ test('what a browser runs is checked for a browser, bundled into one file, and s
   expect(read('dist/inspector/page/main.js').trim()).toMatch(/^(?!.*import).*document\.title.{0,20}$/)
   expect(read('dist/inspector/page/style.css').trim()).toBe('p{margin:0}')
   expect(read('dist/inspector/page/index.html')).toBe('<p>\none\n</p>\n')
-  // The library's licence goes with what is bundled of it.
+  // The bundle includes the licence of the bundled library.
   expect(read('dist/inspector/licences.txt')).toContain('preact 11.')
   write('src/inspector/page/one.ts', 'export const wrong: number = document.title\n')
   expect((await build()).code).toBe(1)

@@ -1,4 +1,4 @@
-/** An app that a bundler has put into one file, with the SQLite store in it. Needs `npm run build`. */
+/** An app bundled into one file, including the SQLite store. Needs `npm run build`. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -20,7 +20,7 @@ try {
 await receiver.close()
 `
 
-test('says which setting keeps the package out of the bundle', { timeout: 120_000 }, async () => {
+test('names the setting that keeps the package out of the bundle', { timeout: 120_000 }, async () => {
   const folder = appFolder('any')
   onTestFinished(() => removeFolder(folder))
   writeFileSync(join(folder, 'entry.mjs'), APP)

@@ -1,6 +1,6 @@
 /** Reads the changelog. */
 
-/** What stands under the heading of a version. Throws where there is nothing: a version that says nothing is not released. */
+/** The section of a version. Throws if it is empty: a version without notes is not released. */
 export function partOf(changelog: string, version: string): string {
   const parts = changelog.split(/^## /m).slice(1)
   const part = parts.find((one) => one.startsWith(`[${version}]`))

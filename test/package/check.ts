@@ -1,4 +1,4 @@
-/** `npm run check:package`: what publint and attw find in the packed tarball. Says nothing when they find nothing. */
+/** `npm run check:package`: prints the findings of publint and attw for the packed tarball, or nothing without any. */
 import { emptyProject, mustRun, pack } from './packed.ts'
 
 // `node10` knows no `exports`.

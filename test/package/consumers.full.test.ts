@@ -1,4 +1,4 @@
-/** A small project that installs the packed tarball and uses each of its entries, in Jest and in CommonJS too. */
+/** A small project that installs the packed tarball and uses each of its entries, also in Jest and in CommonJS. */
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -60,7 +60,7 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 240_000
   }
 })
 
-// Node requires the ES modules, by the condition `module-sync`: the oldest that is supported, too.
+// Node requires the ES modules by the condition `module-sync`, including the oldest supported version.
 describe.each([
   ['ES modules', 'main.mjs'],
   ['require', 'main.cjs'],
@@ -88,7 +88,7 @@ describe.each([
     expect(await mustRun(oldestNode, options, project.folder)).toBe('sqlite true started\n')
   })
 
-  test('can be imported by a Node without SQLite, and start() says that it cannot be opened', async () => {
+  test('can be imported on a Node without SQLite, where start() reports that it cannot be opened', async () => {
     for (const node of [process.execPath, oldestNode])
       expect(await mustRun(node, ['--no-experimental-sqlite', file], project.folder)).toBe(
         'sqlite true store_unsupported\n',
@@ -99,7 +99,7 @@ describe.each([
 describe('the command line', { timeout: 90_000 }, () => {
   const bin = () => join(project.folder, 'node_modules/.bin/messaging-webhooks')
 
-  test('is found by npx', async () => {
+  test('runs with npx', async () => {
     expect(await mustRun('npx', ['--no', 'messaging-webhooks', '--version'], project.folder)).toMatch(
       /^\d+\.\d+\.\d+\n$/,
     )
@@ -112,7 +112,7 @@ describe('the command line', { timeout: 90_000 }, () => {
       )
   })
 
-  test('says of a Node without SQLite that the store needs one that has it', async () => {
+  test('says that the store needs a Node with SQLite', async () => {
     await writeFile(join(project.folder, 'some.db'), '')
     const args = ['--no-experimental-sqlite', bin(), 'dead-letters', 'list', '--store', 'some.db']
     const { code, stdout, stderr } = await runProgram(oldestNode, args, { cwd: project.folder })
@@ -123,7 +123,7 @@ describe('the command line', { timeout: 90_000 }, () => {
   })
 })
 
-test('`deliver` says what to install where supertest is not there', { timeout: 90_000 }, async () => {
+test('`deliver` says what to install without supertest', { timeout: 90_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'messaging-webhooks-bare-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const filter = (path: string): boolean => !/node_modules\/(supertest|\.bin)$/.test(path)
@@ -134,12 +134,12 @@ await deliver(() => {}, {}).catch((error) => console.log(error.code, error.messa
     expect(await mustRun(node, ['--input-type=module', '-e', program], folder)).toBe('peer_missing true\n')
 })
 
-test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s is told to install it, on Node 22.13 too', async (file) => {
+test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s says to install it, on Node 22.13 too', async (file) => {
   for (const node of [process.execPath, oldestNode])
     expect(await mustRun(node, [file], project.folder)).toBe('postgres peer_missing npm install pg\n')
 })
 
-test('Jest without a flag runs a receiver, its stores and the testing kit, on Node 22.13 too', PATIENT, async () => {
+test('Jest runs a receiver, its stores and the testing kit without a flag, on Node 22.13 too', PATIENT, async () => {
   const jest = join(project.folder, 'node_modules/jest/bin/jest.js')
   for (const node of [process.execPath, oldestNode]) {
     const { code, stderr } = await runProgram(node, [jest, '--ci'], { cwd: project.folder })
@@ -148,7 +148,7 @@ test('Jest without a flag runs a receiver, its stores and the testing kit, on No
   }
 })
 
-test('Node takes the same modules for `import` and `require`', PATIENT, async () => {
+test('Node loads the same modules for `import` and `require`', PATIENT, async () => {
   const program = `import { OptionsError } from 'messaging-webhooks'
 import { createRequire } from 'node:module'
 console.log(createRequire(import.meta.url)('messaging-webhooks').OptionsError === OptionsError)`

@@ -1,4 +1,4 @@
-/** What a function for AWS Lambda is bundled to: its cold start is paid for by the byte. */
+/** The size of a bundled function for AWS Lambda, which determines its cold start. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -7,10 +7,10 @@ import { bundleFunction } from '../../bench/function/bundle.ts'
 import { mustRun } from './packed.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-/** 459 and 152 KiB when these were written down: the Redis store does not share the decisions of `src/messages/` yet. */
+/** 459 and 152 KiB when measured: the Redis store does not share the decisions of `src/messages/` yet. */
 const MOST_KIB = { minified: 465, gzipped: 155 }
 
-test('the receiver, the handler for Lambda and the Redis store in one file stay within their bounds', async () => {
+test('the receiver, the handler for Lambda and the Redis store in one file stay within their limits', async () => {
   const { code, modules, imports } = await bundleFunction()
   expect(Buffer.byteLength(code) / 1_024).toBeLessThan(MOST_KIB.minified)
   expect(gzipSync(code).length / 1_024).toBeLessThan(MOST_KIB.gzipped)
@@ -18,7 +18,7 @@ test('the receiver, the handler for Lambda and the Redis store in one file stay 
   expect(imports.filter((name) => !name.startsWith('node:'))).toEqual([])
   const packages = modules.map((path) => /node_modules\/((@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? 'ours')
   expect([...new Set(packages)].toSorted()).toEqual(['lru-cache', 'ours', 'zod'])
-  // Nothing of what a function has no use for; the doctor signs its probes.
+  // The bundle excludes parts that a function does not use; the doctor signs its probes.
   expect(
     modules.filter((path) =>
       /dist\/(cli|emulator|testing\/(?!sign\.js)|vectors|stores\/(sqlite|postgres))\//.test(path),

@@ -1,14 +1,14 @@
-/** `npm run test:matrix`: the packed tarball on every Node that is supported, a line a version. */
+/** `npm run test:matrix`: tests the packed tarball on every supported Node, one line a version. */
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { runProgram } from '../support/program.ts'
 import { checkOneFile } from './one-file.ts'
 import { emptyProject, mustRun, pack } from './packed.ts'
 
-/** The oldest first: its SQLite, 3.47, must not be written by two processes. */
+/** The oldest first: two processes must not write with its SQLite, 3.47. */
 const VERSIONS = ['22.13', '22', '24', '26'] as const
 const OLD_SQLITE = VERSIONS[0]
-/** Each consumer with what it prints when all is well. */
+/** Each consumer with its output on success. */
 const CONSUMERS: Readonly<Record<string, Consumer>> = {
   'ES modules': { file: 'main.mjs', prints: '204 message.delivered m-1\n' },
   require: { file: 'main.cjs', prints: '204 message.delivered m-1\n' },
@@ -16,7 +16,7 @@ const CONSUMERS: Readonly<Record<string, Consumer>> = {
   SQLite: {
     file: 'sqlite.mjs',
     prints: 'sqlite true started\n',
-    // Node 22 says of its `node:sqlite` that it is an experiment.
+    // Node 22 warns that `node:sqlite` is experimental.
     options: ['--disable-warning=ExperimentalWarning'],
   },
 }
@@ -43,7 +43,7 @@ try {
 async function findNode(asked: string): Promise<{ readonly node: string; readonly version: string }> {
   const node = join(project.folder, `node_modules/node${asked}/bin/node`)
   const version = (await mustRun(node, ['--version'])).trim()
-  // A Node that is not the one asked for would pass for it.
+  // Another version of Node must not pass for the requested one.
   if (!version.startsWith(`v${asked}.`)) throw new Error(`Asked for Node ${asked} and got ${version}.`)
   return { node, version }
 }

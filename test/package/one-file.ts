@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 
 interface Opening {
-  /** What it says first: `opened`, or the code of the error. */
+  /** Its first output: `opened`, or the code of the error. */
   readonly said: string
   end(signal?: 'SIGKILL'): Promise<void>
 }
 
-/** The second is refused while the first lives, and another is not when the first was killed. Returns what differs. */
+/** The second process is refused while the first runs, and another one is accepted once the first was killed. Returns the differences. */
 export async function checkOneFile(node: string, folder: string): Promise<string | undefined> {
   const first = await openFile(node, folder)
   const second = await openFile(node, folder)

@@ -11,14 +11,14 @@ export interface EmptyProject {
   remove(): Promise<void>
 }
 
-/** The tools whose absence or failure must not pass for success. Returns what it printed. */
+/** Runs a tool; its absence or failure is an error. Returns its output. */
 export async function mustRun(command: string, args: readonly string[], cwd?: string): Promise<string> {
   const { code, stdout, stderr } = await runProgram(command, args, cwd === undefined ? {} : { cwd })
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`)
   return stdout
 }
 
-/** Packs what `npm run build` built, into `folder`. Building it here would pull it from under other tests. */
+/** Packs the output of `npm run build` into `folder`. A build here would disturb other tests. */
 export async function pack(folder: string): Promise<string> {
   await mustRun('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder])
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'))
@@ -26,10 +26,10 @@ export async function pack(folder: string): Promise<string> {
   return join(folder, tarball)
 }
 
-/** An empty project in the system's folder for temporary files, so that nothing of ours is found by walking upwards. */
+/** An empty project in the system's folder for temporary files, so that module resolution does not find this project's packages. */
 export async function emptyProject(): Promise<EmptyProject> {
   const folder = await mkdtemp(join(tmpdir(), 'messaging-webhooks-consumer-'))
-  // npm lists the parts of a version alone, and npm 11 runs no install script that is not allowed; `node` has one.
+  // npm 11 runs only allowed install scripts, and the package `node` has one.
   const manifest = { name: 'consumer', version: '0.0.0', private: true, allowScripts: { node: true } }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
   await cp(join(import.meta.dirname, 'consumers'), folder, { recursive: true })

@@ -1,4 +1,4 @@
-/** The README as it is packed: what it links to comes with it, and what a registry makes of its links has an address. */
+/** The packed README: its relative links are packed, and registries can resolve them. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { expect, onTestFinished, test } from 'vitest'
@@ -17,7 +17,7 @@ test('every relative link of the packed README, and its picture, is packed too',
   expect(packed.filter((path) => path.includes('.built'))).toEqual([])
 })
 
-test('package.json says where the repository, its page and its issues are, all at one address', () => {
+test('package.json has the repository, the homepage and the issues at one address', () => {
   const { repository, homepage, bugs } = z
     .object({
       repository: z.object({ type: z.literal('git'), url: z.string() }),

@@ -1,4 +1,4 @@
-/** Prints the changelog's part about the version of package.json, for the page of its release. */
+/** Prints the changelog section of the version in package.json, for its release page. */
 import { readProjectFile } from '../../docs/markdown.ts'
 import { partOf } from './changelog.ts'
 

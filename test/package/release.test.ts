@@ -1,4 +1,4 @@
-/** What a release is made of: licences, a list of parts, known vulnerabilities, notes; and how large it is. */
+/** The contents of a release: licences, SBOM, known vulnerabilities, notes, and size. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import { mustRun } from './packed.ts'
 import { partOf } from './changelog.ts'
 import { unexplained, vulnerabilitiesIn } from './vulnerabilities.ts'
 
-/** Licences that ask for no more than to be named. */
+/** Licences that require only attribution. */
 const LICENCES = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0', '0BSD']
 
 const lockFile = z.object({
@@ -20,13 +20,13 @@ describe('the packages that users install', () => {
     return path !== '' && dev !== true && devOptional !== true && peer !== true
   })
 
-  test('have licences that anybody can live with', () => {
+  test('have permissive licences', () => {
     expect(installed.length).toBeGreaterThan(5)
     const others = installed.filter(([, { license }]) => !LICENCES.includes(license ?? ''))
     expect(others.map(([path, { license }]) => `${path}: ${String(license)}`)).toEqual([])
   })
 
-  test('are few: each beyond five says in docs/decisions.md why it stays', () => {
+  test('are few: docs/decisions.md explains each beyond five', () => {
     const { dependencies } = z
       .object({ dependencies: z.record(z.string(), z.string()) })
       .parse(JSON.parse(readProjectFile('package.json')))
@@ -35,7 +35,7 @@ describe('the packages that users install', () => {
   })
 })
 
-describe('what `npm audit` says', () => {
+describe('a finding of `npm audit`', () => {
   const audit = JSON.stringify({
     vulnerabilities: {
       a: { via: [{ source: 1, title: 'Bad', name: 'a', url: 'https://example.com/GHSA-1' }] },
@@ -44,35 +44,35 @@ describe('what `npm audit` says', () => {
     },
   })
 
-  test('is a fault unless it is explained', () => {
+  test('fails unless it is explained', () => {
     const known = vulnerabilitiesIn(audit)
     expect(known.map(({ id }) => id)).toEqual(['GHSA-1', '2'])
-    expect(unexplained(known, { 'GHSA-1': 'Nobody calls it.' })).toEqual([{ id: '2', title: 'Worse', of: 'c' }])
+    expect(unexplained(known, { 'GHSA-1': 'It is never called.' })).toEqual([{ id: '2', title: 'Worse', of: 'c' }])
   })
 
-  test('is a fault, too, where it says nothing', () => {
+  test('fails, too, without output', () => {
     expect(() => vulnerabilitiesIn('{"error":{"summary":"Not found"}}', 'npm error 404')).toThrow('npm error 404')
   })
 })
 
-test('the notes of a release are its part of the changelog', () => {
+test('the notes of a release are its changelog section', () => {
   const changelog = '# Changelog\n\n## [Unreleased]\n\n- c\n\n## [1.1.0] - 2026-01-01\n\n- b\n\n## [1.0.0]\n\n- a\n'
   expect(partOf(changelog, '1.1.0')).toBe('- b')
   expect(() => partOf(changelog, '1.2.0')).toThrow('CHANGELOG.md says nothing of 1.2.0.')
 })
 
-test('the tarball is as small as it should be', { timeout: 120_000 }, async () => {
+test('the tarball stays below its limit', { timeout: 120_000 }, async () => {
   const [packed] = z
     .array(z.object({ size: z.number(), unpackedSize: z.number(), entryCount: z.number() }))
     .parse(JSON.parse(await mustRun('npm', ['pack', '--dry-run', '--json', '--silent', '--ignore-scripts'])))
   const { size = 0, unpackedSize = 0 } = packed ?? {}
   expect(size).toBeGreaterThan(100_000)
-  // Little more than docs/decisions.md says.
+  // Slightly more than docs/decisions.md says.
   expect(size).toBeLessThan(1_250_000)
   expect(unpackedSize).toBeLessThan(4_950_000)
 })
 
-test('the workflow publishes nothing that it has not tested', () => {
+test('the workflow publishes only what it has tested', () => {
   const workflow = readFileSync(new URL('../../.github/workflows/release.yml', import.meta.url), 'utf8')
   for (const step of [
     'bash .ci/run',

@@ -1,6 +1,6 @@
 /**
- * `npm run sbom`: what the packed package is made of, as CycloneDX. It is read from an installation: of this project npm lists
- * no package that the development needs as well.
+ * `npm run sbom`: the SBOM of the packed package, as CycloneDX. It is read from an installation, because for this project npm lists
+ * no package that is also a development dependency.
  */
 import { emptyProject, mustRun, pack } from './packed.ts'
 

@@ -1,4 +1,4 @@
-/** The vectors as they are packed: plain files, one with all of them, and what can be imported. */
+/** The packed vectors: plain files, a combined file, and the module. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,14 +24,14 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-test('each file is packed as it is written', () => {
+test('packs each file unchanged', () => {
   const names = readdirSync(SOURCES).filter((name) => name.endsWith('.json'))
   expect(names).toHaveLength(5)
   for (const name of names)
     expect(readFileSync(join(installed, 'dist/vectors', name), 'utf8')).toBe(readFileSync(join(SOURCES, name), 'utf8'))
 })
 
-test('index.json has all of them', () => {
+test('index.json has all vectors', () => {
   expect(JSON.parse(readFileSync(join(installed, 'dist/vectors/index.json'), 'utf8'))).toEqual(vectors)
 })
 

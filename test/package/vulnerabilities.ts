@@ -1,4 +1,4 @@
-/** What `npm audit` knows of the packages that users install. */
+/** The findings of `npm audit` for the packages that users install. */
 import { z } from 'zod'
 import { runProgram } from '../support/program.ts'
 
@@ -14,9 +14,9 @@ interface Vulnerability {
   readonly of: string
 }
 
-/** Throws where the registry could not be asked: what nobody has looked at is not known to be well. */
+/** Throws when the registry cannot be reached: an unchecked dependency is not known to be safe. */
 export async function readKnown(): Promise<readonly Vulnerability[]> {
-  // It ends with 1 where it knows of any.
+  // It exits with 1 if it finds any.
   const { stdout, stderr } = await runProgram('npm', ['audit', '--json', '--omit', 'dev'])
   return vulnerabilitiesIn(stdout, stderr)
 }
@@ -25,7 +25,7 @@ export function vulnerabilitiesIn(audit: string, complaint = ''): readonly Vulne
   const read = report.safeParse(JSON.parse(audit))
   if (!read.success) throw new Error(`npm audit gave no report; nothing is known of vulnerabilities. ${complaint}`)
   const found = Object.values(read.data.vulnerabilities).flatMap(({ via }) => via)
-  // A package that only needs the one that is vulnerable names it.
+  // A package that only depends on the vulnerable one names it.
   const advisories = found.filter((one) => typeof one !== 'string')
   const byId = advisories.map(({ source, title, name, url }): [string, Vulnerability] => {
     const id = url?.split('/').at(-1) ?? String(source)

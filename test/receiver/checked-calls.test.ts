@@ -1,4 +1,4 @@
-/** What the receiver's methods are given is checked like its options: nothing that is misspelt is accepted in silence. */
+/** The arguments of the receiver's methods are checked like its options: no misspelt name is ignored. */
 import { createServer } from 'node:http'
 import connect from 'connect'
 import express, { type ErrorRequestHandler } from 'express'
@@ -15,7 +15,7 @@ function silent(): Receiver {
   return createReceiver({ credentials: { authKey: 'key-of-the-tests' }, logger: false })
 }
 
-/** As JavaScript calls it, past the compiler. */
+/** Calls it as untyped JavaScript does. */
 async function refusalOf(call: (...input: never[]) => unknown, ...input: readonly unknown[]): Promise<string> {
   let thrown: unknown
   try {
@@ -47,11 +47,11 @@ const REFUSED: Calls = [
     ['payment', { proof: SECRET }],
     'middleware: proof is a string; expected one of either, signature, authKey, both',
   ],
-  ['options of a mount that are none', (it) => it.middleware, ['payment', 'signature'], 'such as { proof }'],
+  ['invalid options of a mount', (it) => it.middleware, ['payment', 'signature'], 'such as { proof }'],
   ['no options at all', (it) => it.middleware, ['payment', null], 'middleware: options is null'],
   ['a kind in the plural', (it) => it.middleware, ['statuses'], 'Got "statuses". Did you mean "status"?'],
   ['a kind of nothing', (it) => it.middleware, [''], 'Valid: status, received, payment, subscription'],
-  ['a kind that is no text', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
+  ['a kind that is not a string', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
   [
     'a misspelt project',
     (it) => it.messageState,
@@ -60,7 +60,7 @@ const REFUSED: Calls = [
   ],
   ['a project alone', (it) => it.messageState, ['m-1', SECRET], 'messageState: options is a string; expected'],
   [
-    'a page of nothing',
+    'a page of size 0',
     (it) => it.deadLetters.list,
     [{ limit: 0 }],
     'deadLetters.list: limit is 0; expected a whole number from 1',
@@ -73,7 +73,7 @@ const REFUSED: Calls = [
     'Invalid option for deadLetters.replay: forced. Did you mean force?',
   ],
   [
-    'a force that is no yes',
+    'a force that is not a boolean',
     (it) => it.deadLetters.replay,
     ['id', { force: 'no' }],
     'force is a string; expected true or false',
@@ -85,7 +85,7 @@ const REFUSED: Calls = [
     'Invalid option for drain: deadline. Did you mean deadlineMs?',
   ],
   [
-    'a deadline that is no number',
+    'a deadline that is not a number',
     (it) => it.drain,
     [{ deadlineMs: Number.NaN }],
     'drain: deadlineMs is NaN; expected a number of milliseconds from 0',
@@ -107,7 +107,7 @@ const REFUSED: Calls = [
   ['one misspelt signal of two', (it) => it.closeOnSignal, [['SIGINT', 'SIGTREM']], 'Did you mean "SIGTERM"?'],
   ['no signal', (it) => it.closeOnSignal, [[]], 'closeOnSignal: no signal is given'],
   [
-    'a signal that nobody hears',
+    'a signal that cannot be handled',
     (it) => it.closeOnSignal,
     ['SIGKILL'],
     'closeOnSignal: a process cannot handle SIGKILL',
@@ -126,13 +126,13 @@ const REFUSED: Calls = [
     'Invalid option for closeOnSignal: idle. Did you mean idleMs?',
   ],
   [
-    'times that are none',
+    'invalid times',
     (it) => it.closeOnSignal,
     ['SIGTERM', [], { listenMs: -1 }],
     'closeOnSignal: listenMs is -1; expected a number of milliseconds',
   ],
   [
-    'what comes afterwards, called already',
+    'an `afterwards` that was already called',
     (it) => it.closeOnSignal,
     ['SIGTERM', [], { afterwards: Promise.resolve() }],
     'afterwards is an object; expected a function',
@@ -156,14 +156,14 @@ const REFUSED: Calls = [
     'Invalid option for quarantine.list: revael. Did you mean reveal?',
   ],
   [
-    'a page that comes after none',
+    'a page after an invalid one',
     (it) => it.quarantine.list,
     [{ after: 'the-first' }],
     'quarantine.list: after is a string; expected the `next` of a page',
   ],
 ]
 
-test.each(REFUSED)('%s is refused by name, and no value is shown', async (_what, of, input, says) => {
+test.each(REFUSED)('%s is refused by name, without its value', async (_what, of, input, says) => {
   const receiver = silent()
   const text = await refusalOf(of(receiver), ...input)
   expect(text).toContain(says)
@@ -171,7 +171,7 @@ test.each(REFUSED)('%s is refused by name, and no value is shown', async (_what,
   await receiver.close()
 })
 
-test('what is refused changes nothing: the receiver goes on, and closes when it is asked rightly', async () => {
+test('a refused call changes nothing: the receiver keeps running, and closes on a valid call', async () => {
   const { receiver, url } = await receiving()
   await refusalOf(receiver.close, { deadline: 5 })
   const { authKey, body } = { authKey: 'auth-key-of-the-tests', body: callback.smsDelivery() }
@@ -181,7 +181,7 @@ test('what is refused changes nothing: the receiver goes on, and closes when it 
   expect((await post()).status).toBe(503)
 })
 
-test('what is left undefined is left out', async () => {
+test('treats undefined as omitted', async () => {
   const receiver = silent()
   expect(receiver.middleware('payment', { proof: undefined })).toBeTypeOf('function')
   expect(receiver.middleware(undefined, undefined)).toBeTypeOf('function')
@@ -191,13 +191,13 @@ test('what is left undefined is left out', async () => {
   await receiver.close(undefined)
 })
 
-test('signals of other systems are no mistake', () => {
+test('accepts signals of other systems', () => {
   const takeOff = silent().closeOnSignal(['SIGTERM', 'SIGBREAK'])
   expect(process.listenerCount('SIGTERM')).toBeGreaterThan(0)
   takeOff()
 })
 
-describe('receiver.middleware that is mounted without parentheses says so', () => {
+describe('receiver.middleware mounted without parentheses is reported', () => {
   const said = "Mount its result: app.use(path, receiver.middleware('status'))"
   const answer: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     response.statusCode = 500

@@ -6,7 +6,7 @@ import { resolveOptions } from '../../src/receiver/resolve-options.ts'
 
 const credentials = { authKey: 'key-of-the-tests', signingSecret: 'secret-of-the-tests' }
 
-/** The text of the error that these options give; they are wrong, so the compiler must not see them. */
+/** The text of the error for these options; they are invalid, so they bypass the compiler. */
 function refusalOf(options: object): string {
   let thrown: unknown
   try {
@@ -20,13 +20,13 @@ function refusalOf(options: object): string {
 
 const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
 
-test.each([[], [undefined]])('without options it says what to pass', (...args) => {
+test.each([[], [undefined]])('says what to pass without options', (...args) => {
   const make = (): unknown => Reflect.apply(createReceiver, undefined, args)
   expect(make).toThrow(OptionsError)
   expect(make).toThrow('credentials or projects is required')
 })
 
-/** What is given, and what the error says was expected there. */
+/** The value, and the expectation in the error. */
 const REFUSED: readonly (readonly [what: string, options: object, says: readonly string[]])[] = [
   ['no credentials', {}, ['credentials or projects is required', '{ credentials: { authKey, signingSecret } }']],
   ['both forms', { credentials, projects: { a: credentials } }, ['credentials and projects exclude each other']],
@@ -54,7 +54,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   ['a store that cannot be opened', { credentials, store: {} }, ['store', 'memoryStore()']],
   ['an unknown policy', { credentials, proof: SECRET }, ['proof', 'either', 'signature', 'authKey', 'both']],
   [
-    'a text for a number',
+    'a string for a number',
     { credentials, toleranceSeconds: SECRET },
     ['toleranceSeconds is a string', 'expected a number of seconds from 0 to 86,400'],
   ],
@@ -64,7 +64,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
     ['bodyTimeoutMs is -1', 'expected a number of milliseconds from 1 to 2,147,483,647'],
   ],
   [
-    'a number that is none',
+    'an invalid number',
     { credentials, storeTimeoutMs: NaN },
     ['storeTimeoutMs is NaN', 'expected a number of milliseconds'],
   ],
@@ -87,7 +87,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   ['an unknown answer', { credentials, answer: SECRET }, ['answer', 'stored', 'handled']],
   ['dedupeKey as a text', { credentials, dedupeKey: SECRET }, ['dedupeKey', 'expected a function']],
   [
-    'subscriptionType as a text',
+    'subscriptionType as a string',
     { credentials, subscriptionType: SECRET },
     ['subscriptionType', 'expected a function'],
   ],
@@ -121,7 +121,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
     ['Invalid option: ordering.gapTimeout. Did you mean ordering.gapTimeoutMs?'],
   ],
   [
-    'a nested one that nothing is like',
+    'a nested one unlike any option',
     { credentials, quarantine: { colour: 1 } },
     ['Valid: maxBytes, maxAgeHours, folder'],
   ],
@@ -129,7 +129,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   ['no object', [], ['is a list', 'expected an object']],
 ]
 
-test.each(REFUSED)('%s: the error says what was expected, and shows no value', (_what, options, says) => {
+test.each(REFUSED)('%s: the error names the expectation, and no value', (_what, options, says) => {
   const text = refusalOf(options)
   for (const words of says) expect(text).toContain(words)
   expect(text).not.toContain(SECRET)
@@ -148,7 +148,7 @@ describe('a number outside its range is refused with the range', () => {
   })
 })
 
-test('of many names that do not exist, and of a long one, not all is shown', () => {
+test('shortens many unknown names, and a long one', () => {
   const variables = Object.fromEntries(Array.from({ length: 40 }, (_, nth) => [`VARIABLE_${nth}`, SECRET]))
   const text = refusalOf({ credentials, ...variables })
   expect(text).toContain('Invalid option: VARIABLE_8. And 31 more.')
@@ -156,16 +156,19 @@ test('of many names that do not exist, and of a long one, not all is shown', () 
   expect(refusalOf({ credentials, [`${'x'.repeat(80)}${SECRET}`]: 1 })).not.toContain(SECRET)
 })
 
-test('nothing that is undefined is an option', () => {
+test('ignores undefined options', () => {
   const nothing = Object.fromEntries(Object.keys(receiverOptions).map((name) => [name, undefined]))
   expect(() => createReceiver({ ...nothing, credentials })).not.toThrow()
 })
 
-test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])('memoryStore refuses a %s of nothing', (name) => {
-  for (const value of [0, -1, NaN]) expect(() => memoryStore({ [name]: value })).toThrow(OptionsError)
-})
+test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])(
+  'memoryStore refuses a non-positive %s',
+  (name) => {
+    for (const value of [0, -1, NaN]) expect(() => memoryStore({ [name]: value })).toThrow(OptionsError)
+  },
+)
 
-test('without a store in production one line says what the memory store promises', () => {
+test('logs one line about the memory store in production without a store', () => {
   const lines: unknown[] = []
   const log = (...line: unknown[]): void => void lines.push(line)
   const logger = { debug: log, info: log, warn: log, error: log }

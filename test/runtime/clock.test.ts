@@ -1,8 +1,8 @@
-/** The clock that is not taken back with the machine's. */
+/** The clock that does not go back with the machine's. */
 import { expect, test } from 'vitest'
 import { steadyClock } from '../../src/runtime/clock.ts'
 
-test('a time that somebody saw long ago takes it back no more than the wall does', () => {
+test('a time seen long ago moves it back no further than the wall clock', () => {
   let wallMs = 10_000_000
   const clock = steadyClock({ now: () => wallMs, setTimer: () => () => {}, soon() {} })
   expect(clock.now()).toBe(10_000_000)

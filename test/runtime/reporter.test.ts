@@ -9,16 +9,16 @@ afterEach(() => void vi.restoreAllMocks())
 
 const refusedOnce = async (url: string): Promise<number> => (await fetch(url, { method: 'POST', body: '{}' })).status
 
-test('handlers of onError hear of everything until they are taken off', async () => {
+test('handlers of onError receive every error until they are removed', async () => {
   const { receiver, url } = await receiving()
-  const heard: unknown[] = []
-  const off = receiver.onError((error) => void heard.push(error))
+  const received: unknown[] = []
+  const off = receiver.onError((error) => void received.push(error))
   expect(await refusedOnce(url)).toBe(401)
   off()
   expect(await refusedOnce(url)).toBe(401)
-  expect(heard).toHaveLength(1)
-  expect(heard[0]).toBeInstanceOf(RefusedError)
-  expect(heard[0]).toBeInstanceOf(MessagingWebhooksError)
+  expect(received).toHaveLength(1)
+  expect(received[0]).toBeInstanceOf(RefusedError)
+  expect(received[0]).toBeInstanceOf(MessagingWebhooksError)
   expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 2 })
 })
 
@@ -30,7 +30,7 @@ test.each([
     },
   ],
   ['rejects', () => Promise.reject(new Error('no'))],
-])('an onError handler that %s costs nothing, and the log says so', async (_what, handler: () => Promise<void>) => {
+])('an onError handler that %s does no harm, and is logged', async (_what, handler: () => Promise<void>) => {
   const codes: unknown[] = []
   const log = (fields: object): void => void codes.push(Reflect.get(fields, 'code'))
   const { receiver, url, errors } = await receiving({ logger: { debug: log, info: log, warn: log, error: log } })
@@ -86,7 +86,7 @@ describe('the default logger', () => {
     expect(warn).toHaveBeenCalledTimes(13)
   })
 
-  test('says at close what it has withheld until then', async () => {
+  test('reports withheld lines at close', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const { receiver, url, server } = await receiving({ logger: undefined })
     server.keepAliveTimeout = 75_000
@@ -115,7 +115,7 @@ describe('the default logger', () => {
     ])
   })
 
-  test('no error text begins with a status, which its line has already', () => {
+  test('no error text begins with a status, because its line already has it', () => {
     for (const [code, [happened]] of Object.entries(ERRORS)) expect(happened, code).not.toMatch(/^\d{3}\b/)
   })
 

@@ -1,4 +1,4 @@
-/** What `receiver.expect` was told comes with the reports, and what is not reported is noticed. */
+/** `receiver.expect`: its data comes with the reports, and messages without a report become overdue. */
 import { inspect } from 'node:util'
 import { memoryStore, OptionsError, type OverdueEvent, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
@@ -18,7 +18,7 @@ function overdueIn(events: readonly WebhookEvent[]): readonly OverdueEvent[] {
 }
 
 describe.each(onEachStore)('%s', (_, makeStore) => {
-  test('every report says what was sent: as it comes, late, as a dead letter, and in the state of its message', async () => {
+  test('every report includes its send: on time, late, as a dead letter, and in the state of its message', async () => {
     const { receiver, url, clock, events, pass } = await expecting({ store: makeStore(), retry: { attempts: 1 } })
     const takeOff = receiver.on('message.delivered', () => {
       throw new Error('not today')
@@ -71,7 +71,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(again.every((event) => 'sent' in event)).toBe(true)
   })
 
-  test('what has no end in time is told once, and what is reported later says so', async () => {
+  test('reports a message without an end once, and marks later reports as overdue', async () => {
     const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
     const reports: string[] = []
     receiver.on('message.*', ({ type }) => void reports.push(type))
@@ -105,7 +105,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(await receiver.drain()).toBe(true)
   })
 
-  test('what is overdue is retried, a dead letter, and replayed as any other event', async () => {
+  test('retries, dead-letters and replays an overdue event as any other event', async () => {
     const store = makeStore()
     const { receiver, clock, pass } = await expecting({ store, retry: { attempts: 2, initialDelayMs: 1 } })
     let isBroken = true
@@ -119,7 +119,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await expect.poll(async () => (await receiver.deadLetters.list()).items.length).toBe(1)
     const [letter] = (await receiver.deadLetters.list()).items
     expect(letter?.event).toMatchObject({ type: 'send.overdue', messageId: 'm' })
-    // Whatever the store has an index of.
+    // Everything that the store indexes.
     const listed = await receiver.events.list({ types: ['send.overdue'] })
     expect(listed.items).toMatchObject([{ type: 'send.overdue', state: 'dead' }])
     expect((await receiver.events.list({ types: ['send.unknown', 'message.failed'] })).items).toEqual([])
@@ -128,7 +128,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await pass(0, () => attempts.length === 3)
   })
 
-  test('lists what has no end, and draws the balance of a period', async () => {
+  test('lists messages without an end, and the totals of a period', async () => {
     const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
     const sentAt = at(clock)
     const messages = ['a', 'b', 'c', 'd', 'e', 'f', 'h'].map((messageId) => ({ messageId }))
@@ -141,7 +141,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     ]
     await receiver.expect({ sentAt, messages, recipients }, { withinMs: HOUR_MS })
     await receiver.expect({ sentAt: at(clock, 60_000), messages: [{ messageId: 'next' }] })
-    // What the service itself sends again has no end with a failure for now.
+    // A temporary failure is not an end for a message that the service itself retries.
     await receiver.expect({ sentAt, type: 'transactional', messages: [{ messageId: 'g' }] }, { withinMs: HOUR_MS })
     await post(url, callback.smsDelivery({ messageId: 'g', status: 'network_failure' }))
     await post(url, callback.smsDelivery({ messageId: 'h', status: 'success' }))
@@ -189,11 +189,11 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect((await receiver.outstanding()).items.map(({ messageId }) => messageId)).toContain('next')
   })
 
-  test('a report that overtakes the word of its send waits for it, and goes on alone after a while', async () => {
+  test('a report that overtakes the record of its send waits for it, up to a limit', async () => {
     const { receiver, url, clock, events, pass } = await expecting({
       store: makeStore(),
       orphanHoldMs: 5_000,
-      // It is for chat-apps, whose chain has gaps.
+      // The reorder wait is for chat-apps, whose chain has gaps.
       ordering: { gapTimeoutMs: HOUR_MS },
     })
     await post(url, callback.smsDelivery({ messageId: 'm', status: 'success' }))
@@ -209,7 +209,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(events[1]).not.toHaveProperty('sent')
   })
 
-  test('forgets what was sent to a person, and nothing is overdue of it', async () => {
+  test('erases sends to a person, and none of them becomes overdue', async () => {
     const { receiver, clock, events, pass } = await expecting({ store: makeStore() })
     const messages = [
       { messageId: 'a', to: '+254 711 000 001' },
@@ -220,13 +220,13 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await pass(HOUR_MS, () => overdueIn(events).length === 1)
     await pass(HOUR_MS)
     expect(overdueIn(events).map(({ messageId }) => messageId)).toEqual(['b'])
-    // What was made of it goes with the message.
+    // Its synthetic event is erased with the message.
     expect(await receiver.forget({ recipient: '254711000002' })).toMatchObject({ messageStates: 1 })
     expect((await receiver.outstanding()).items).toEqual([])
   })
 })
 
-test('what is scheduled is awaited from then on, and a chat-app has more time', async () => {
+test('expects a scheduled send from its time on, and gives a chat-app more time', async () => {
   const { receiver, clock, events, pass } = await expecting()
   const scheduledFor = at(clock, 100 * HOUR_MS)
   await receiver.expect({ sentAt: at(clock), scheduledFor, messages: [{ messageId: 'planned' }] })
@@ -261,7 +261,7 @@ test('every channel that the contract names has the same time', async () => {
   })
 })
 
-test('refuses what it cannot keep', async () => {
+test('refuses invalid values', async () => {
   const { receiver } = await expecting()
   const messages = [{ messageId: 'm' }]
   await expect(receiver.expect({ messages }, { meta: 'x'.repeat(4_095) })).rejects.toThrow(/4097 bytes/)
@@ -274,7 +274,7 @@ test('refuses what it cannot keep', async () => {
   await expect(receiver.outstanding({ limit: 0 })).rejects.toThrow(/limit is 0/)
 })
 
-test('where there is one project with a name, what is overdue names it as reports do', async () => {
+test('an overdue event names the only named project, as reports do', async () => {
   const { receiver, events, pass } = await expecting({ projects: { One: { authKey: 'a', signingSecret: 's' } } })
   await receiver.expect({ messages: [{ messageId: 'm' }] }, { withinMs: 1_000 })
   await receiver.intend({ answerWithinMs: 1_000 })
@@ -286,7 +286,7 @@ test('where there is one project with a name, what is overdue names it as report
   expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
 })
 
-test('what is overdue while a store in memory is full is told once there is room', async () => {
+test('reports a message that became overdue while the memory store was full, once there is capacity', async () => {
   const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
   let letGo = (): void => {}
   const held = new Promise<void>((resolve) => (letGo = resolve))
@@ -306,7 +306,7 @@ test('what is overdue while a store in memory is full is told once there is room
   ).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('tells apart what projects send, and names a store that cannot', async () => {
+test('keeps sends of projects apart, and names a store that cannot', async () => {
   const pair = { authKey: 'a', signingSecret: 's' }
   const several = await expecting({ projects: { One: pair, Two: { authKey: 'b', signingSecret: 't' } } })
   const sent = { messages: [{ messageId: 'm' }] }
@@ -330,7 +330,7 @@ test('tells apart what projects send, and names a store that cannot', async () =
     await expect(call).rejects.toMatchObject({ code: 'expect_unsupported' })
 })
 
-test('what `schemas.meta` refuses is not recorded, and the error quotes none of it', async () => {
+test('does not record what `schemas.meta` refuses, and the error does not quote it', async () => {
   const { receiver } = await expecting({ schemas: { meta: z.object({ order: z.number().max(9) }) } })
   const messages = [{ messageId: 'm' }]
   const refused = { order: 254711000001 }
@@ -348,7 +348,7 @@ test('what `schemas.meta` refuses is not recorded, and the error quotes none of 
   expect(await receiver.expect({ messages }, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
 })
 
-test('a schema of meta that throws refuses the send, and what it threw is not passed on', async () => {
+test('a meta schema that throws refuses the send, and its error is not passed on', async () => {
   const meta = z.unknown().refine((value) => {
     throw new Error(`no page for ${JSON.stringify(value)}`)
   })

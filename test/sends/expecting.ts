@@ -1,10 +1,10 @@
-/** A receiver on a clock that stands still, and all that it hands over. */
+/** A receiver on a clock that stands still, and everything it dispatches. */
 import type { WebhookEvent } from 'messaging-webhooks'
 import { expect } from 'vitest'
 import { fakeClock, isFakeClock } from '../support/fake-clock.ts'
 import { receiving, type SomeOptions } from '../support/receiving.ts'
 
-/** With `pass`, time passes until a condition holds, for a store may have a thread. */
+/** `pass` advances time until a condition holds, because a store may have a thread. */
 export async function expecting(options: SomeOptions = {}) {
   const clock = isFakeClock(options.clock) ? options.clock : fakeClock()
   const found = await receiving({ ...options, clock })

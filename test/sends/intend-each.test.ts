@@ -16,7 +16,7 @@ function unknownIn(events: readonly WebhookEvent[]): readonly UnknownSendEvent[]
 }
 
 describe.each(onEachStore)('%s', (_, makeStore) => {
-  test('a number is sent to once under a reference, however it is written and whatever the list', async () => {
+  test('sends to a number once under a reference, in any notation and any list', async () => {
     const { receiver } = await expecting({ store: makeStore() })
     const first = await receiver.intendEach([A, B], { reference: 'spring' })
     expect(first).toMatchObject({ reference: 'spring', to: [A, B] })
@@ -24,12 +24,12 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(second.to).toEqual([C])
     expect((await receiver.intendEach([A], { reference: 'summer' })).to).toEqual([A])
     expect((await receiver.intendEach([A])).to).toEqual([A])
-    // One send to one number under that reference is another one.
+    // A single send to one number under that reference is separate.
     expect((await receiver.intend({ to: A, reference: 'spring' })).reference).toBe('spring')
     expect(await receiver.account(everything)).toMatchObject({ sent: 6, waiting: 6 })
   })
 
-  test('many calls at once begin each number once', async () => {
+  test('concurrent calls start each number once', async () => {
     const { receiver } = await expecting({ store: makeStore() })
     const numbers = Array.from({ length: 700 }, (__, nth) => String(254_711_000_000 + nth))
     const lists = Array.from({ length: 4 }, (__, nth) => numbers.slice(nth * 50))
@@ -37,7 +37,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(begun.flatMap(({ to }) => to).toSorted()).toEqual(numbers)
   })
 
-  test('an answer is read number by number: accepted, refused, and not named', async () => {
+  test('reads an answer number by number: accepted, refused, and not named', async () => {
     const { receiver, url, events, pass } = await expecting({ store: makeStore() })
     const how = { reference: 'spring', meta: { list: 7 }, channel: 'sms', withinMs: 3_600_000 }
     const { sent } = await receiver.intendEach([A, B, C], how)
@@ -63,7 +63,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect((await receiver.intendEach([A, B, C], how)).to).toEqual([B])
   })
 
-  test('what surely was not sent may be sent, and of what may have been sent each number is told', async () => {
+  test('allows a send that surely was not made, and names each number that may have been sent to', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     const first = await receiver.intendEach([A, B], { reference: 'spring' })
     await first.notSent()
@@ -77,14 +77,14 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([])
   })
 
-  test('an answer that names nobody is as if nothing was sent', async () => {
+  test('treats an answer without recipients as an unsent request', async () => {
     const { receiver } = await expecting({ store: makeStore() })
     const { sent } = await receiver.intendEach([A, B], { reference: 'spring' })
     await sent({ messages: [], recipients: [] })
     expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([A, B])
   })
 
-  test('without any word each number is unknown when the answer is overdue', async () => {
+  test('without an answer each number becomes unknown when the answer is overdue', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     await receiver.intendEach([A, B], { reference: 'spring', answerWithinMs: 1_000 })
     await pass(1_000, () => events.length === 2)
@@ -97,7 +97,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   })
 })
 
-test('what is kept of a send that has ended names nobody', async () => {
+test('the record of an ended send names no recipient', async () => {
   const { receiver, events } = await expecting()
   const { sent } = await receiver.intendEach([A], { reference: 'spring', meta: { name: 'Ann' } })
   await sent({ messages: [{ messageId: 'a' }], recipients: [{ code: 11, messageId: 'a' }] })
@@ -106,7 +106,7 @@ test('what is kept of a send that has ended names nobody', async () => {
   expect(events).toEqual([])
 })
 
-test('refuses what cannot work', async () => {
+test('refuses invalid calls', async () => {
   const { receiver } = await expecting()
   await expect(receiver.intendEach([])).rejects.toThrow(/intendEach: to is .*; expected/)
   const alone = { to: A } as never

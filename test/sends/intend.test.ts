@@ -1,4 +1,4 @@
-/** A send is written down before it is made: what came of it is known, or that nobody knows. */
+/** A send is recorded before it is made: its outcome is known, or reported as unknown. */
 import type { Store, UnknownSendEvent, WebhookEvent } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { memoryStore } from 'messaging-webhooks'
@@ -14,7 +14,7 @@ function unknownIn(events: readonly WebhookEvent[]): readonly UnknownSendEvent[]
   return events.filter((event) => event.type === 'send.unknown')
 }
 
-/** A store of which a verb fails, from the call on that is named, so often. */
+/** A store with a method that fails a number of times, from a given call on. */
 function failing(inner: Store, verb: 'expect' | 'awaitNoMore', from: number, times = Infinity): Store {
   let calls = 0
   return {
@@ -38,7 +38,7 @@ function failing(inner: Store, verb: 'expect' | 'awaitNoMore', from: number, tim
 const everything = { from: new Date(0), to: new Date(8e15) }
 
 describe.each(onEachStore)('%s', (_, makeStore) => {
-  test('a report that overtakes the answer of a send waits for it, and no other report at any other time', async () => {
+  test('only a report that overtakes the answer of its send waits for it', async () => {
     const { receiver, url, events, pass } = await expecting({ store: makeStore() })
     const report = async (messageId: string) => post(url, callback.smsDelivery({ messageId, status: 'success' }))
     const seen = () => events.map((event) => ('messageId' in event ? event.messageId : event.type))
@@ -60,7 +60,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(seen()).toEqual(['before', 'a', 'after', 'stranger'])
   })
 
-  test('reports wait no longer than the answer may take, for none, or as was said', async () => {
+  test('reports wait as long as the answer may take, not at all, or as configured', async () => {
     const forgotten = await expecting({ store: makeStore() })
     await forgotten.receiver.intend({ answerWithinMs: 2_000 })
     await forgotten.pass(2_000, () => forgotten.events.length === 1)
@@ -81,7 +81,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await none.pass(0, () => none.events.length === 1)
   })
 
-  test('what is answered is expected under the reference of its send, and nothing is unknown of it', async () => {
+  test('expects answered messages under the reference of their send, and reports none as unknown', async () => {
     const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
     const { reference, sent } = await receiver.intend({
       reference: 'order 7',
@@ -135,7 +135,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(await receiver.account(everything)).toMatchObject({ ...account, waiting: 0, overdue: 1 })
   })
 
-  test('a send without an answer is told once, and its late answer counts', async () => {
+  test('reports a send without an answer once, and accepts its late answer', async () => {
     const { receiver, clock, events, pass } = await expecting({ store: makeStore() })
     const ofAll: string[] = []
     receiver.on('message.*', ({ type }) => void ofAll.push(type))
@@ -169,7 +169,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(ofAll).toEqual([])
   })
 
-  test('what is known to be unknown is told at once, is a dead letter, and replayed', async () => {
+  test('reports an unknown send at once, moves it to the dead letters, and replays it', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore(), retry: { attempts: 1 } })
     const takeOff = receiver.on('send.unknown', () => {
       throw new Error('not today')
@@ -192,7 +192,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await expect(receiver.intend({ reference: 'order 8' })).rejects.toMatchObject({ code: 'send_repeated' })
   })
 
-  test('what was not sent is forgotten, and its reference is used again', async () => {
+  test('removes a send that was not made, and allows its reference again', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     const first = await receiver.intend({ reference: 'order 9' })
     await first.unknown()
@@ -208,7 +208,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(new Set(unknownIn(events).map(({ id }) => id)).size).toBe(2)
   })
 
-  test('an answer that names nobody is none, and one without an id says nothing', async () => {
+  test('ignores an answer without recipients, and one without an id', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     const empty = await receiver.intend({ reference: 'empty' })
     expect(await empty.sent({ messages: [], recipients: [] })).toEqual({ expected: 0, known: 0 })
@@ -219,7 +219,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(unknownIn(events)).toMatchObject([{ reference: 'nameless' }])
   })
 
-  test('where an answer was written down and its end was not, somebody does that later', async () => {
+  test('a later process ends a send whose answer was recorded but whose end was not', async () => {
     const store = failing(makeStore(), 'awaitNoMore', 1, 1)
     const { receiver, events, pass } = await expecting({ store })
     const { sent } = await receiver.intend({ recipients: 2, withinMs: HOUR_MS })
@@ -232,7 +232,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(await receiver.account(everything)).toMatchObject({ sent: 2, overdue: 2, unknown: 0 })
   })
 
-  test('a message and its repetition are one at each moment, also where somebody ends the send later', async () => {
+  test('a message and its repetition are the same event at each step, also when the send ends later', async () => {
     const store = failing(makeStore(), 'awaitNoMore', 1, 1)
     const { receiver, url, clock, events, pass } = await expecting({ store })
     await receiver.expect({ messages: [{ messageId: 'm' }] }, { withinMs: HOUR_MS })
@@ -266,7 +266,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await expect(receiver.intend({ resendOf: 'm' })).rejects.toMatchObject({ code: 'options_invalid' })
   })
 
-  test('of an answer that was written down in part, the rest is unknown', async () => {
+  test('reports the rest of a partly recorded answer as unknown', async () => {
     // The send itself is the first call, then 500 messages at once.
     const { receiver, events, pass } = await expecting({ store: failing(makeStore(), 'expect', 3) })
     const { sent } = await receiver.intend({ recipients: 700 })
@@ -277,7 +277,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(await receiver.account(everything)).toMatchObject({ sent: 700, waiting: 500, unknown: 200 })
   })
 
-  test('an answer that was kept elsewhere is written down later, by its reference', async () => {
+  test('records an answer later, by its reference', async () => {
     const { receiver, clock, events, pass } = await expecting({ store: makeStore() })
     const { reference } = await receiver.intend({ meta: 'mine', to: '254711000001' })
     await clock.advance(1_000)
@@ -287,25 +287,25 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await pass(300_000)
     await pass(HOUR_MS, () => events.length === 1)
     expect(events).toMatchObject([{ type: 'send.overdue', sent: { messageId: 'm', meta: 'mine', reference } }])
-    // Of one that nobody began there is nothing to end.
+    // A send that was never started has nothing to end.
     const alone = { reference: 'of no send', messages: [{ messageId: 'n' }] }
     expect(await receiver.expect(alone)).toEqual({ expected: 1, known: 0 })
   })
 
-  test('a person is forgotten before the answer and after it', async () => {
+  test('erases a person before the answer and after it', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     await receiver.intend({ to: '+254 711 000 001' })
     const { sent } = await receiver.intend({ to: '+254 711 000 002', meta: { of: '254711000002' } })
     await sent({ messages: [{ messageId: 'm', to: '254711000002' }] })
     expect(await receiver.forget({ recipient: '254711000001' })).toMatchObject({ messageStates: 1 })
-    // With the answer the send itself keeps nothing of the person.
+    // After the answer, the record of the send has no data of the person.
     expect(await receiver.forget({ recipient: '254711000002' })).toMatchObject({ messageStates: 1 })
     await pass(72 * HOUR_MS)
     expect(events).toEqual([])
     expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
   })
 
-  test('the account holds over the borders of its pages, where thousands were sent in one millisecond', async () => {
+  test('the totals are right across pages, with thousands of sends in one millisecond', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     const begun = await Promise.all(
       Array.from({ length: 40 }, (_none, nth) => receiver.intend({ reference: `of ${nth}`, recipients: 30 })),
@@ -321,7 +321,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   })
 })
 
-test('one process tells what another one began and did not end', async () => {
+test('one process reports a send that another one started and did not end', async () => {
   const { sqliteStore } = await import('messaging-webhooks/sqlite')
   const { ownFile } = await import('../support/own-folder.ts')
   const file = ownFile()
@@ -334,13 +334,13 @@ test('one process tells what another one began and did not end', async () => {
   expect(second.events).toMatchObject([{ type: 'send.unknown', reference: 'order 1' }])
 })
 
-test('where the store is away, nothing is begun', async () => {
+test('starts no send while the store is unavailable', async () => {
   const { receiver } = await expecting({ store: failing(memoryStore(), 'expect', 1, 1) })
   await expect(receiver.intend({ reference: 'order 1' })).rejects.toThrow('away')
   expect((await receiver.intend({ reference: 'order 1' })).reference).toBe('order 1')
 })
 
-test('refuses what it cannot keep', async () => {
+test('refuses invalid values', async () => {
   const { receiver } = await expecting()
   await expect(receiver.intend({ reference: '' })).rejects.toThrow(/reference is an empty string/)
   await expect(receiver.intend({ reference: 'x'.repeat(257) })).rejects.toThrow(/1 to 256 characters/)
@@ -353,7 +353,7 @@ test('refuses what it cannot keep', async () => {
   expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
 })
 
-test('a reference is one of its project, and a store that cannot is named', async () => {
+test('a reference belongs to its project, and a store without projects is named', async () => {
   const pair = { authKey: 'a', signingSecret: 's' }
   const { receiver } = await expecting({ projects: { One: pair, Two: { authKey: 'b', signingSecret: 't' } } })
   await expect(receiver.intend({ reference: 'r' })).rejects.toMatchObject({ code: 'project_required' })

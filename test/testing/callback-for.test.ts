@@ -1,4 +1,4 @@
-/** Every event type has a callback that leads to it, proved by a receiver that takes it. */
+/** Every event type has a callback that causes it, verified by a receiver. */
 import { createReceiver, EVENT_TYPES } from 'messaging-webhooks'
 import { callbackFor, deliver, waitFor } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
@@ -7,12 +7,12 @@ import { CALLBACKS } from '../../src/testing/callbacks.ts'
 const signingSecret = 'secret-of-the-tests'
 const TYPES = EVENT_TYPES.filter((type) => type !== 'late' && type !== 'send.overdue' && type !== 'send.unknown')
 
-test('every event type that one callback leads to has one', () => {
+test('covers every event type that one callback can cause', () => {
   expect(Object.keys(CALLBACKS).sort()).toEqual([...TYPES].sort())
 })
 
 describe.each(TYPES)('%s', (type) => {
-  test('is what its callback leads to', async () => {
+  test('results from its callback', async () => {
     const receiver = createReceiver({ credentials: { signingSecret }, ordering: { gapTimeoutMs: 0 }, logger: false })
     const { kind } = CALLBACKS[type]
     const answer = await deliver(receiver.middleware(kind), callbackFor(type), { signingSecret })
@@ -22,17 +22,14 @@ describe.each(TYPES)('%s', (type) => {
   })
 })
 
-test.each(['message.delivered', 'message.read'] as const)(
-  'fields of one’s own, whatever the shape: %s',
-  async (type) => {
-    const receiver = createReceiver({ credentials: { signingSecret }, ordering: { gapTimeoutMs: 0 }, logger: false })
-    const body = callbackFor(type, { messageId: 'm-1', project: 'Another', extra: 1 })
-    await deliver(receiver.middleware('status'), body, { signingSecret })
-    const event = await waitFor(receiver, type, 'm-1', { timeoutMs: 20_000 })
-    expect(event).toMatchObject({ messageId: 'm-1', project: 'Another', payload: { extra: 1 } })
-    await receiver.close()
-  },
-)
+test.each(['message.delivered', 'message.read'] as const)('custom fields, in any shape: %s', async (type) => {
+  const receiver = createReceiver({ credentials: { signingSecret }, ordering: { gapTimeoutMs: 0 }, logger: false })
+  const body = callbackFor(type, { messageId: 'm-1', project: 'Another', extra: 1 })
+  await deliver(receiver.middleware('status'), body, { signingSecret })
+  const event = await waitFor(receiver, type, 'm-1', { timeoutMs: 20_000 })
+  expect(event).toMatchObject({ messageId: 'm-1', project: 'Another', payload: { extra: 1 } })
+  await receiver.close()
+})
 
 test('fields of the `statuses` object are merged into it', () => {
   expect(callbackFor('message.sent', { statuses: { recipient: '254722000000' } })).toMatchObject({

@@ -1,4 +1,4 @@
-/** `deliver` posts to whatever an app may be, what the service would have posted. */
+/** `deliver` posts to any form of an app, as the service would. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import connect from 'connect'
 import express from 'express'
@@ -42,13 +42,13 @@ describe('an app can be', () => {
     expect((await deliver(receiver.middleware('payment'), callback.payment(), { signingSecret })).status).toBe(204)
   })
 
-  test('a server that does not listen, which is left as it was', async () => {
+  test('a server that does not listen, and stays so', async () => {
     const server = createServer(receiver.middleware('status'))
     expect((await deliver(server, callback.smsDelivery(), { signingSecret })).status).toBe(204)
     expect(server.listening).toBe(false)
   })
 
-  test('a server that listens, which goes on listening', async () => {
+  test('a server that listens, and continues to', async () => {
     const server = createServer(receiver.middleware('status'))
     await listen(server)
     expect((await deliver(server, callback.smsDelivery(), { signingSecret })).status).toBe(204)
@@ -57,7 +57,7 @@ describe('an app can be', () => {
   })
 })
 
-describe('what is posted', () => {
+describe('the request', () => {
   interface Seen {
     readonly request: IncomingMessage
     readonly body: Buffer
@@ -73,7 +73,7 @@ describe('what is posted', () => {
   }
   beforeEach(() => void seen.splice(0))
 
-  test('is a POST of JSON, as the contract has it, and no redirect is followed', async () => {
+  test('is a POST of JSON, as in the contract, and follows no redirect', async () => {
     const answer = await deliver(record, { messageId: 'm-1' }, { path: '/status?of=1', authKey })
     expect(answer).toMatchObject({ status: 302, headers: { 'x-seen': 'yes' }, text: '{ not JSON' })
     const [{ request, body } = expect.fail()] = seen
@@ -87,12 +87,12 @@ describe('what is posted', () => {
     ['text', '{"messageId": "m-1" }', Buffer.from('{"messageId": "m-1" }')],
     ['bytes that are no UTF-8', Buffer.from([0x7b, 0xff, 0x00]), Buffer.from([0x7b, 0xff, 0x00])],
     ['nothing', '', Buffer.alloc(0)],
-  ])('is %s to the byte, with no authKey put in', async (_, given, expected) => {
+  ])('is %s byte for byte, without an added authKey', async (_, given, expected) => {
     await deliver(record, given, { authKey, signingSecret })
     expect(seen.map(({ body }) => body)).toEqual([expected])
   })
 
-  test('has headers of the test’s own', async () => {
+  test('has custom headers', async () => {
     await deliver(record, {}, { signingSecret, headers: { 'x-service-signature': 'mine', 'x-other': 'too' } })
     expect(seen[0]?.request.headers).toMatchObject({ 'x-service-signature': 'mine', 'x-other': 'too' })
   })
@@ -110,7 +110,7 @@ test.each([
 test.each([
   ['throws', () => expect.fail('mine')],
   ['rejects', () => Promise.reject(new Error('mine'))],
-])('what a listener %s is told to whoever delivers', async (_, listener) => {
+])('reports what a listener %s to the caller of deliver', async (_, listener) => {
   await expect(deliver(listener, callback.smsDelivery())).rejects.toThrow('mine')
 })
 

@@ -1,18 +1,18 @@
-/** A clock that stands still until it is moved, as users hold it. */
+/** The clock for users' tests: it stands still until it is advanced. */
 import { createReceiver } from 'messaging-webhooks'
 import { callback, deliver, fakeClock } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 
 const signingSecret = 'secret-of-the-tests'
 
-test('it starts where it is told, and moves as far as it is told', async () => {
+test('starts at the given time, and advances by the given amount', async () => {
   const clock = fakeClock(new Date('2026-01-01T00:00:00Z'))
   expect(clock.now()).toBe(Date.UTC(2026, 0, 1))
   await clock.advance(1_500)
   expect(clock.now()).toBe(Date.UTC(2026, 0, 1) + 1_500)
 })
 
-test('timers fire in the order of their times, each at its own, and one that is cancelled does not', async () => {
+test('timers fire in order, each at its time, and cancelled ones do not', async () => {
   const clock = fakeClock(0)
   const fired: string[] = []
   clock.setTimer(() => fired.push(`late ${clock.now()}`), 300)

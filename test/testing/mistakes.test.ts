@@ -10,7 +10,7 @@ const signingSecret = 'secret-of-the-tests'
 const silent = () => createReceiver({ credentials: { signingSecret }, logger: false })
 const app = () => silent().middleware('status')
 
-/** As JavaScript calls it, past the compiler. */
+/** Calls it as untyped JavaScript does. */
 async function thrownBy(call: (...input: never[]) => unknown, ...input: readonly unknown[]): Promise<unknown> {
   try {
     await Reflect.apply(call, undefined, input)
@@ -110,7 +110,7 @@ describe.each([
   })
 })
 
-test('unknown fields pass, and undefined ones are omitted', () => {
+test('keeps unknown fields, and omits undefined ones', () => {
   const fields: object = { campaign: 'spring', messageId: undefined }
   expect(JSON.parse(JSON.stringify(callback.smsDelivery(fields)))).toMatchObject({
     campaign: 'spring',
@@ -120,8 +120,8 @@ test('unknown fields pass, and undefined ones are omitted', () => {
   expect(callback.payment({ stauts: 'of their own' })).toMatchObject({ stauts: 'of their own' })
 })
 
-describe('the kit’s server causes no warning of the receiver', () => {
-  function heard() {
+describe('the server of the kit causes no warning', () => {
+  function logging() {
     const lines: string[] = []
     const log = (fields: object): void => void lines.push('code' in fields ? String(fields.code) : '')
     const logger = { debug: log, info: log, warn: log, error: log }
@@ -135,7 +135,7 @@ describe('the kit’s server causes no warning of the receiver', () => {
     ['an Express app', (listener: ReturnType<typeof app>) => express().use(listener)],
     ['a server that does not listen', (listener: ReturnType<typeof app>) => createHttpServer(listener)],
   ])('opened for %s', async (_what, appOf) => {
-    const { lines, receiver } = heard()
+    const { lines, receiver } = logging()
     const it = appOf(receiver.middleware('status'))
     const answers = await Promise.all([1, 2, 3].map(() => deliver(it, body(), { signingSecret })))
     expect(answers.map(({ status }) => status)).toEqual([204, 204, 204])
@@ -143,8 +143,8 @@ describe('the kit’s server causes no warning of the receiver', () => {
     expect(lines).toEqual([])
   })
 
-  test('a user’s server keeps its setting, which causes the warning later', async () => {
-    const { lines, receiver } = heard()
+  test('a user’s server keeps its settings, which cause the warning later', async () => {
+    const { lines, receiver } = logging()
     const server = createHttpServer(receiver.middleware('status'))
     const { keepAliveTimeout } = server
     await Promise.all([1, 2, 3].map(() => deliver(server, body(), { signingSecret })))

@@ -1,11 +1,11 @@
-/** `waitFor` finds an event whether it is asked before or after, and says what came instead. */
+/** `waitFor` finds past and future events, and lists the events that came instead. */
 import { createReceiver } from 'messaging-webhooks'
 import { callback, callbackFor, deliver, fakeClock, waitFor } from 'messaging-webhooks/testing'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
 const signingSecret = 'secret-of-the-tests'
-/** Far longer than anything takes; what passes it has failed. */
+/** Far longer than anything takes; reaching it is a failure. */
 const ENOUGH = { timeoutMs: 20_000 }
 
 function createTestReceiver() {
@@ -43,7 +43,7 @@ test('an event that is still to come', async () => {
   expect(await waiting).toMatchObject({ type: 'message.read', messageId: 'm-1' })
 })
 
-test('an event is there once its handlers have succeeded, however many attempts they took', async () => {
+test('an event counts once its handlers have succeeded, after any number of attempts', async () => {
   const attempts: number[] = []
   receiver.on('message.delivered', (_, { attempt }) => {
     attempts.push(attempt)
@@ -81,17 +81,17 @@ test('a receiver whose clock stands still', async () => {
   expect((await waitFor(still, 'message.delivered', 'm-1', ENOUGH)).messageId).toBe('m-1')
 })
 
-describe('what does not come', () => {
+describe('an event that does not come', () => {
   const SOON = { timeoutMs: 100 }
 
-  test('is said to be alone, where nothing came', async () => {
+  test('is reported without a list if nothing came', async () => {
     await expect(waitFor(receiver, 'message.read', 'm-1', SOON)).rejects.toMatchObject({
       code: 'wait_timed_out',
       detail: 'No message.read of m-1 was handled within 100 ms. No event was dispatched.',
     })
   })
 
-  test('is told apart from what came instead, of this receiver alone', async () => {
+  test('lists the events that came instead, only of this receiver', async () => {
     await post('status', callback.smsDelivery({ messageId: 'm-2' }))
     await post('payment', callback.payment({ amount: 5 }))
     await waitFor(receiver, 'payment', undefined, ENOUGH)
@@ -117,7 +117,7 @@ describe('what does not come', () => {
     )
   })
 
-  test('may be no type at all', async () => {
+  test('may have an unknown type', async () => {
     // @ts-expect-error: misspelt
     await expect(waitFor(receiver, 'message.deliverd', 'm-1')).rejects.toMatchObject({ code: 'pattern_unknown' })
   })

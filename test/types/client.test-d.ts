@@ -1,4 +1,4 @@
-/** The types of the client: what may be sent, and how an answer and an error are told apart. */
+/** The types of the client: what may be sent, and how answers and errors narrow. */
 import { createReceiver, MessagingWebhooksError, type ErrorCode, type StatusCode } from 'messaging-webhooks'
 import {
   createClient,
@@ -16,7 +16,7 @@ import { z } from 'zod'
 
 const client = createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: async () => 'key' })
 
-test('a recipient is told apart by its outcome', () => {
+test('a recipient narrows by its outcome', () => {
   function read(recipient: Recipient): void {
     if (recipient.outcome === 'accepted') expectTypeOf(recipient.code).toEqualTypeOf<11 | 13 | 14>()
     else if (recipient.outcome === 'refused') expectTypeOf(recipient.code).toEqualTypeOf<12 | 22 | 23>()
@@ -28,7 +28,7 @@ test('a recipient is told apart by its outcome', () => {
   expectTypeOf<11 | 12 | 13 | 14 | 22 | 23>().toExtend<StatusCode>()
 })
 
-test('what an answer has for the reports that come later', () => {
+test('the fields of an answer for later reports', () => {
   expectTypeOf<Sent['kind']>().toEqualTypeOf<'accepted' | 'partial'>()
   expectTypeOf<Sent['sentAt']>().toEqualTypeOf<Date>()
   expectTypeOf<Sent['type']>().toEqualTypeOf<SendType>()
@@ -67,19 +67,19 @@ test('the code of an error', () => {
   expectTypeOf(read).toBeFunction()
 })
 
-test('what cannot be sent does not compile', () => {
+test('an invalid send does not compile', () => {
   const calls = (): unknown => [
-    // @ts-expect-error A text is missing.
+    // @ts-expect-error The text is missing.
     client.send({ to: '999100000000' }),
-    // @ts-expect-error A name that there is not.
+    // @ts-expect-error An unknown name.
     client.send({ to: '999100000000', message: 'Hello', recipients: [] }),
     // @ts-expect-error A one-time password is always transactional.
     client.otp({ to: '999100000000', message: '4711', type: 'bulk' }),
     // @ts-expect-error Airtime has a channel of its own.
     client.airtime({ to: '999100000000', channel: 'sms' }),
-    // @ts-expect-error A client is no receiver.
+    // @ts-expect-error A client is not a receiver.
     createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: 'key', receiver: client }),
-    // @ts-expect-error A form that there is not.
+    // @ts-expect-error An unknown form.
     client.send({ to: '999100000000', message: 'Hello' }, { via: 'xml' }),
     client.send({ to: ['999100000000'], message: 'Hello', extra: { anything: [1] } }, { via: 'form' }),
   ]

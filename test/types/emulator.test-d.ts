@@ -10,9 +10,9 @@ test('an option that does not exist does not compile', () => {
   expectTypeOf<Clock>().toExtend<NonNullable<NonNullable<Parameters<typeof createEmulator>[0]>['clock']>>()
   // @ts-expect-error A misspelt option.
   createEmulator({ project: [] })
-  // @ts-expect-error A fault that there is not.
+  // @ts-expect-error An unknown fault.
   createEmulator({ faults: { duplicates: 1 } })
-  // @ts-expect-error A callback kind that there is not.
+  // @ts-expect-error An unknown callback kind.
   createEmulator({ projects: [{ name: 'A', callbackUrls: { statuses: 'http://localhost' } }] })
   // @ts-expect-error A project needs a name.
   createEmulator({ projects: [{ apiKey: 'k' }] })
@@ -22,15 +22,15 @@ test('a trigger that does not exist does not compile', () => {
   const emulator = createEmulator()
   expectTypeOf(emulator.trigger('subscription.consent')).toEqualTypeOf<Promise<readonly Delivery[]>>()
   expectTypeOf(emulator.report()).toEqualTypeOf<EmulatorReport>()
-  // @ts-expect-error A trigger that there is not.
+  // @ts-expect-error An unknown trigger.
   void emulator.trigger('subscription')
-  // @ts-expect-error A kind that there is not.
+  // @ts-expect-error An unknown kind.
   void emulator.callback('statuses', {})
-  // @ts-expect-error Keys are no part of what a project is changed to.
+  // @ts-expect-error Keys cannot be changed with `configure`.
   emulator.configure({ apiKey: 'k' })
 })
 
-test('an activity is told by its type', () => {
+test('an activity narrows by its type', () => {
   createEmulator().onActivity((activity) => {
     if (activity.type === 'send') expectTypeOf(activity.send.httpStatus).toBeNumber()
     else expectTypeOf(activity.delivery).toEqualTypeOf<Delivery>()

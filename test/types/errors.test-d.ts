@@ -53,7 +53,7 @@ test('the class of an error narrows its code', () => {
   expectTypeOf<OptionsError['code']>().toEqualTypeOf<'options_invalid'>()
 })
 
-test('the codes are those of the table', () => {
+test('the codes match the table', () => {
   expectTypeOf<ErrorCode>().toEqualTypeOf<keyof typeof ERRORS>()
   expectTypeOf<RefusalCode | HandlerErrorCode>().toExtend<ErrorCode>()
   expectTypeOf<RefusalCode & HandlerErrorCode>().toBeNever()

@@ -7,17 +7,17 @@ import { expectTypeOf, test } from 'vitest'
 const app = Fastify({ logger: true })
 const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: app.log })
 
-test('it is registered with its own options, and those of Fastify', () => {
+test('is registered with its own options and those of Fastify', () => {
   expectTypeOf(webhooks).toExtend<FastifyPluginAsync<WebhooksOptions>>()
   void app.register(webhooks, { receiver, status: '/status', prefix: '/webhooks', logLevel: 'warn' })
   void app.register(webhooks, { receiver, payment: { url: '/payment', proof: 'signature' }, close: false })
   void Fastify({ http2: true }).register(webhooks, { receiver, any: '/any' })
 })
 
-test('what it cannot work with does not compile', () => {
-  // @ts-expect-error A kind that there is not.
+test('invalid options do not compile', () => {
+  // @ts-expect-error An unknown kind.
   void app.register(webhooks, { receiver, statuses: '/status' })
-  // @ts-expect-error A policy that there is not.
+  // @ts-expect-error An unknown policy.
   void app.register(webhooks, { receiver, status: { url: '/status', proof: 'signatur' } })
   // @ts-expect-error No receiver.
   void app.register(webhooks, { status: '/status' })

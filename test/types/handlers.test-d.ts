@@ -40,7 +40,7 @@ test('each event type has its own fields', () => {
   receiver.on('message.delivered', (event) => {
     expectTypeOf(event).toEqualTypeOf<DeliveredEvent>()
     expectTypeOf(event).not.toHaveProperty('failure')
-    // @ts-expect-error -- what was delivered did not fail
+    // @ts-expect-error -- a delivered message did not fail
     expectTypeOf(event.failure).toBeAny()
   })
   receiver.on('message.queued', (event) => {
@@ -91,7 +91,7 @@ test('a list of types is the union of their events, narrowed by `type`', () => {
   })
 })
 
-test('a family is all of its kinds, and a family in a list is, too', () => {
+test('a family covers all of its kinds, also in a list', () => {
   receiver.on('message.*', (event) => {
     expectTypeOf(event).toEqualTypeOf<ReportEvent>()
   })
@@ -119,13 +119,13 @@ test('onAny is every event, narrowed by `type`', () => {
   })
 })
 
-test('the map of events has one event for each type, and none is any', () => {
+test('the map of events has one event for each type, none of them `any`', () => {
   expectTypeOf<keyof EventMap>().toEqualTypeOf<EventType>()
   expectTypeOf<{ [T in EventType]: EventMap[T]['type'] }>().toEqualTypeOf<{ [T in EventType]: T }>()
   expectTypeOf<EventMap['received']['payload']>().toBeUnknown()
 })
 
-test('the shape of a report tells the fields of its payload', () => {
+test('the shape of a report determines the fields of its payload', () => {
   receiver.on('message.*', (event) => {
     expectTypeOf(event.shape).toEqualTypeOf<ReportShape>()
     expectTypeOf(event.payload.project).toEqualTypeOf<string | undefined>()
@@ -149,7 +149,7 @@ test('the shape of a report tells the fields of its payload', () => {
   })
 })
 
-test('handlers get a context, may be asynchronous, and `on` returns what takes them off', () => {
+test('handlers get a context, may be async, and `on` returns a function that removes them', () => {
   receiver.on('message.sent', (_event, context) => {
     expectTypeOf(context).toExtend<HandlerContext>()
     expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>()
@@ -171,7 +171,7 @@ test('a misspelt event type does not compile', () => {
     receiver.on(['message.sent', 'message.raed'], () => {})
     // @ts-expect-error -- a handler is needed
     receiver.on('message.sent')
-    // @ts-expect-error -- a failed message is no delivered one
+    // @ts-expect-error -- a failed message is not a delivered one
     receiver.on('message.failed', (_event: DeliveredEvent) => {})
   }).toBeFunction()
 })

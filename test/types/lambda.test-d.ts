@@ -1,4 +1,4 @@
-/** The handler is what each trigger's type asks for, without `@types/aws-lambda` in the package's own types. */
+/** The handler matches each trigger's type, without `@types/aws-lambda` in the package's own types. */
 import type {
   ALBEvent,
   ALBHandler,
@@ -35,8 +35,8 @@ test('the events of each trigger', () => {
 })
 
 test('kinds and policies that do not exist do not compile', () => {
-  // @ts-expect-error A kind that there is not.
+  // @ts-expect-error An unknown kind.
   lambdaHandler(receiver, 'state')
-  // @ts-expect-error A policy that there is not.
+  // @ts-expect-error An unknown policy.
   lambdaHandler(receiver, 'status', { proof: 'signatur' })
 })

@@ -3,7 +3,7 @@ import { createOnWebhook, OnWebhook, WebhooksModule } from 'messaging-webhooks/n
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
-/** What a decorator is handed of a method. */
+/** The arguments of a method decorator. */
 declare const of: <H>(method: H) => TypedPropertyDescriptor<H>
 
 const takesFailed = of((_event: FailedEvent, _context: HandlerContext) => {})
@@ -30,7 +30,7 @@ test('a method takes the events of its types, or more', () => {
   OnWebhook('message.failed')({}, 'on', takesMore)
 })
 
-test('a decorator of your own knows your schemas, and what your store adds', () => {
+test('a custom decorator knows the schemas and the context of the store', () => {
   const _ = { payment: z.object({ amount: z.number() }) }
   const OnMine = createOnWebhook<typeof _, { readonly sql: string }>()
   const takesNumber = of((_event: { readonly data: { readonly amount: number } }) => {})
@@ -51,6 +51,6 @@ test('the module takes the options of the receiver, and paths', () => {
   // @ts-expect-error -- there is no such kind
   WebhooksModule.forRoot({ credentials, statsu: '/status' })
   WebhooksModule.forRootAsync({ inject: ['key'], useFactory: (authKey: string) => ({ credentials: { authKey } }) })
-  // @ts-expect-error -- a path is a text
+  // @ts-expect-error -- a path is a string
   WebhooksModule.forRootAsync({ useFactory: () => ({ credentials, status: 1 }) })
 })

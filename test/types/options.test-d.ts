@@ -19,12 +19,12 @@ import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
-/** As somebody subscribed would get it. */
+/** An event as a subscribed handler gets it. */
 declare function publishedBy<S extends CallbackSchemas>(receiver: Receiver<S>, schemas: S): DispatchMessage<S>
 
 const credentials = { authKey: 'key', signingSecret: 'secret' }
 
-test('a zod schema types the data that it lets through', () => {
+test('a zod schema types the data that it accepts', () => {
   const payment = z.object({ amount: z.coerce.number(), currency: z.string() })
   const receiver = createReceiver({ credentials, schemas: { payment } })
   receiver.on('payment', (event) => {
@@ -38,7 +38,7 @@ test('a zod schema types the data that it lets through', () => {
   })
 })
 
-test('a valibot schema does, too, and one for subscriptions types all', () => {
+test('a valibot schema types data, too, and one for subscriptions types all', () => {
   const subscription = v.object({
     phone: v.pipe(
       v.string(),
@@ -54,7 +54,7 @@ test('a valibot schema does, too, and one for subscriptions types all', () => {
   })
 })
 
-test('a schema for one type of premium callback goes before that for all', () => {
+test('a schema for one type of premium callback takes precedence over that for all', () => {
   const schemas = {
     'subscription.consent': z.object({ consent: z.string() }),
     subscription: z.object({ all: z.string() }),
@@ -78,7 +78,7 @@ test('without a schema, data is a record of unknowns', () => {
   })
 })
 
-test('schemas type dead letters and what is published on the channel, too', async () => {
+test('schemas type dead letters and channel messages, too', async () => {
   const schemas = { payment: z.object({ amount: z.number() }) }
   const receiver = createReceiver({ credentials, schemas })
   const { items } = await receiver.deadLetters.list()
@@ -91,7 +91,7 @@ test('schemas type dead letters and what is published on the channel, too', asyn
   expectTypeOf<DispatchMessage['event']>().toEqualTypeOf<WebhookEvent>()
 })
 
-test('what a store adds to the context reaches the handlers', () => {
+test('handlers get the store’s additions to the context', () => {
   interface Transaction {
     readonly query: (sql: string) => Promise<void>
   }
@@ -127,7 +127,7 @@ test('credentials are pairs, or a function of the project', () => {
   })
   createReceiver({ credentials: async () => [credentials] })
   createReceiver({ projects: { 'My Shop': credentials } })
-  // An environment variable may be unset: that is found out when the receiver is created.
+  // An environment variable may be unset: creating the receiver checks it.
   expectTypeOf<{ authKey: string | undefined }>().toExtend<ReceiverOptions['credentials']>()
 })
 
@@ -150,12 +150,12 @@ test('misspelt options and kinds do not compile', () => {
     receiver.middleware('statuses')
     // @ts-expect-error -- no such policy
     receiver.middleware('payment', { proof: 'signatures' })
-    // @ts-expect-error -- `policy` is no option of a mount
+    // @ts-expect-error -- `policy` is not an option of a mount
     receiver.middleware('payment', { policy: 'both' })
   }).toBeFunction()
 })
 
-test('without credentials, or with both forms of them, nothing compiles', () => {
+test('options without credentials, or with both forms of them, do not compile', () => {
   expectTypeOf(() => {
     // @ts-expect-error -- credentials or projects
     createReceiver({})
@@ -176,7 +176,7 @@ test('without credentials, or with both forms of them, nothing compiles', () => 
   createReceiver({ projects: { 'My Shop': credentials }, credentials: undefined })
 })
 
-test('what is left out of the options and what is given can be put together', () => {
+test('partial options can be combined', () => {
   const others: OtherOptions = { logger: false }
   const mine: ReceiverOptions = { ...others, credentials }
   expectTypeOf(createReceiver(mine)).toEqualTypeOf<Receiver>()
@@ -185,7 +185,7 @@ test('what is left out of the options and what is given can be put together', ()
   expectTypeOf<OtherOptions>().not.toExtend<ReceiverOptions>()
 })
 
-test('with several projects, schemas and the store type the handlers all the same', () => {
+test('schemas and the store also type the handlers with several projects', () => {
   const open = (): never => {
     throw new Error('never opened')
   }
@@ -201,21 +201,21 @@ test('with several projects, schemas and the store type the handlers all the sam
   })
 })
 
-test('what is asked of a receiver is typed', () => {
+test('the receiver’s queries are typed', () => {
   const receiver = createReceiver({ credentials })
   expectTypeOf(receiver.messageState).returns.resolves.toEqualTypeOf<MessageState | undefined>()
   expectTypeOf(receiver.deadLetters.replay).returns.resolves.toBeBoolean()
   expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
 })
 
-test('the state of a message, and each of its reports, is told by its type', async () => {
+test('the state of a message, and each of its reports, narrows by its type', async () => {
   const state = await createReceiver({ credentials }).messageState('m-1')
   if (state === undefined) return
   for (const each of [state, ...state.reports]) {
     expectTypeOf(each.type).toEqualTypeOf<ReportType>()
     if (each.type === 'message.failed') expectTypeOf(each.failure).toEqualTypeOf<DeliveryFailure>()
     if (each.type === 'message.queued') expectTypeOf(each.scheduled).toEqualTypeOf<boolean>()
-    // @ts-expect-error -- only what was queued may be scheduled
+    // @ts-expect-error -- only a queued message may be scheduled
     if (each.type === 'message.delivered') expectTypeOf(each.scheduled).toBeAny()
     // @ts-expect-error -- not every state is a failure
     expectTypeOf(each.failure).toBeAny()
@@ -223,7 +223,7 @@ test('the state of a message, and each of its reports, is told by its type', asy
   expectTypeOf(state.project).toEqualTypeOf<string | undefined>()
 })
 
-test('closeOnSignal takes a signal or several, and whatever listens', () => {
+test('closeOnSignal takes one or several signals, and anything that listens', () => {
   expectTypeOf((receiver: Receiver, server: http.Server, secure: https.Server) => {
     expectTypeOf(receiver.closeOnSignal('SIGTERM')).toEqualTypeOf<() => void>()
     receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
@@ -238,7 +238,7 @@ test('closeOnSignal takes a signal or several, and whatever listens', () => {
     receiver.closeOnSignal('SIGTREM')
     // @ts-expect-error -- not deadline
     receiver.closeOnSignal('SIGTERM', server, { deadline: 1 })
-    // @ts-expect-error -- a receiver is no server
+    // @ts-expect-error -- a receiver is not a server
     receiver.closeOnSignal('SIGTERM', receiver)
   }).toBeFunction()
 })

@@ -15,7 +15,7 @@ test('handlers of a transactional store get the transaction', () => {
   })
 })
 
-test('and those of another one do not', () => {
+test('handlers of another store do not', () => {
   expectTypeOf(postgresStore({ connectionString })).toEqualTypeOf<Store>()
   const receiver = createReceiver({ credentials, store: postgresStore({ connectionString, transactional: false }) })
   receiver.onAny((event, context) => {

@@ -1,7 +1,7 @@
 import { callback, callbackFor, type CallbackFields } from 'messaging-webhooks/testing'
 import { expectTypeOf, test } from 'vitest'
 
-test('the fields that the contract shows are typed, and misspelt ones do not compile', () => {
+test('the fields of the contract are typed, and misspelt ones do not compile', () => {
   expectTypeOf(() => {
     callback.smsDelivery({ status: 'network_failure', messageId: 'm-1', network: 'carrier-a', statusCode: 17 })
     callback.smsDelivery({ messageId: undefined })
@@ -14,12 +14,12 @@ test('the fields that the contract shows are typed, and misspelt ones do not com
     callback.smsDelivery({ timestamp: 'now' })
     // @ts-expect-error -- not stauts
     callback.chatApp({ statuses: { stauts: 'read' } })
-    // @ts-expect-error -- the id stands in `statuses`
+    // @ts-expect-error -- the id is in `statuses`
     callback.chatApp({ messageId: 'm-1' })
   }).toBeFunction()
 })
 
-test('those that it does not show are open', () => {
+test('fields outside the contract are open', () => {
   expectTypeOf(callback.payment).parameter(0).toEqualTypeOf<Readonly<Record<string, unknown>> | undefined>()
   callback.received({ whatever: 1 })
   callback.subscription({ whatever: 1 })

@@ -1,4 +1,4 @@
-/** The files of vectors are what the published schema says, and it refuses what is none. */
+/** The vector files match the published schema, and the schema refuses invalid ones. */
 import { readFileSync } from 'node:fs'
 import { vectors } from 'messaging-webhooks/vectors'
 import { describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ const FAMILIES = ['proof', 'signature', 'normalisation', 'identity', 'sequences'
 const jsonSchema = z.record(z.string(), z.unknown()).parse(JSON.parse(JSON.stringify(vectorsJsonSchema())))
 const schema = z.fromJSONSchema(jsonSchema)
 
-test('the schema says which draft it is written in', () => {
+test('the schema names its draft', () => {
   expect(jsonSchema['$schema']).toBe('https://json-schema.org/draft/2020-12/schema')
 })
 
@@ -22,19 +22,19 @@ describe.each(FAMILIES)('%s.json', (family) => {
     expect(file).toMatchObject({ $schema: './schema.json', version: 1, family })
   })
 
-  test('gives each vector a name of its own', () => {
+  test('gives each vector a unique name', () => {
     const names = vectors[family].map(({ name }) => name)
     expect(names).toEqual([...new Set(names)])
   })
 
-  test('has bodies in base64 as everybody writes it', () => {
+  test('has bodies in standard base64', () => {
     const text = JSON.stringify(vectors[family])
     for (const [, body = ''] of text.matchAll(/"bodyBase64":"([^"]*)"/g))
       expect(Buffer.from(body, 'base64').toString('base64')).toBe(body)
   })
 })
 
-test('all of them in one are valid, too', () => {
+test('the combined file is valid', () => {
   expect(schema.safeParse(vectors).error).toBeUndefined()
 })
 
@@ -47,7 +47,7 @@ const wrong: readonly (readonly [name: string, family: string, vector: object])[
   ['a verdict without a reason', 'proof', { ...proof, expected: { verdict: 'refused' } }],
   ['a reason that does not exist', 'proof', { ...proof, expected: { verdict: 'refused', reason: 'because' } }],
   ['a header without a value', 'proof', { ...proof, headers: [['X-Service-Signature']] }],
-  ['a body that is no base64', 'proof', { ...proof, bodyBase64: '{}' }],
+  ['a body that is not base64', 'proof', { ...proof, bodyBase64: '{}' }],
   ['an arrival before the first', 'sequences', { ...sequence, expected: { handed: [{ arrival: -1 }], states: [] } }],
   ['a vector of another family', 'signature', { ...proof }],
 ]

@@ -1,4 +1,4 @@
-/** Which callbacks are the same event: every identity vector, by the events' ids and by what is handed over. */
+/** Which callbacks are the same event: every identity vector, by the events' ids and by what is dispatched. */
 import { vectors, type IdentityVector } from 'messaging-webhooks/vectors'
 import { expect, test } from 'vitest'
 import { taking } from '../support/vectors.ts'
@@ -26,7 +26,7 @@ function receiverFor({ clock }: IdentityVector) {
   return taking({ clock: () => clock * 1_000, ordering: { gapTimeoutMs: 0 } })
 }
 
-/** For each callback the number of the first that has its identity, told by receivers that have seen no other. */
+/** For each callback the number of the first one with its idempotency key, as found by receivers that have seen no other. */
 async function idsOf(vector: IdentityVector): Promise<readonly number[]> {
   const ids: (string | undefined)[] = []
   for (const callback of vector.groups.flat()) {

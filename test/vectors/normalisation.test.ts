@@ -1,4 +1,4 @@
-/** What callbacks mean: every normalisation vector against a receiver of its own. */
+/** The meaning of callbacks: every normalisation vector against its own receiver. */
 import type { WebhookEvent } from 'messaging-webhooks'
 import { vectors, type NormalisationVector } from 'messaging-webhooks/vectors'
 import { expect, test } from 'vitest'
@@ -15,7 +15,7 @@ test('a wrong vector fails', async () => {
   if (vector === undefined) throw new Error('There is no vector.')
   const event = seen(await eventOf(vector))
   expect(event).not.toEqual({ ...vector.expected, carrier: 'carrierB' })
-  expect(event).not.toEqual({ ...vector.expected, recipient: 'somebody' })
+  expect(event).not.toEqual({ ...vector.expected, recipient: 'someone' })
   const { messageId: _, ...without } = vector.expected
   expect(event).not.toEqual(without)
 })
@@ -27,14 +27,14 @@ async function eventOf(vector: NormalisationVector): Promise<WebhookEvent> {
   await receiver.drain()
   expect(handed).toHaveLength(1)
   const [event] = handed
-  if (event === undefined) throw new Error('Nothing was handed over.')
+  if (event === undefined) throw new Error('Nothing was dispatched.')
   return event
 }
 
-/** Of every event, or what was sent; none of it is what the family is about. */
+/** Fields of every event, or of the request; this family is not about them. */
 const LEFT_OUT = ['id', 'project', 'occurredAt', 'receivedAt', 'proof', 'payload', 'data', 'kind']
 
-/** All other fields, in the words of a vector. */
+/** All other fields, as a vector writes them. */
 function seen(event: WebhookEvent): object {
   const fields = Object.entries(event).filter(([name, value]) => !LEFT_OUT.includes(name) && value !== undefined)
   const oddities = event.oddities === undefined ? {} : { oddities: event.oddities.toSorted() }

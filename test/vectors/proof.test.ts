@@ -1,4 +1,4 @@
-/** Who is believed: every proof vector against a receiver of its own. */
+/** Authentication: every proof vector against its own receiver. */
 import { createReceiver, type CredentialPair, type ErrorCode, type WebhookEvent } from 'messaging-webhooks'
 import { vectors, type ProofVector } from 'messaging-webhooks/vectors'
 import { expect, onTestFinished, test } from 'vitest'
@@ -23,7 +23,7 @@ test('each policy meets each state of both proofs', () => {
   expect(cells).toHaveLength(4 * 5 * 3)
 })
 
-/** What a receiver makes of it, in the words of a vector. */
+/** The result of a receiver, as a vector writes it. */
 async function verdictOf({ clock, policy, pairs, headers, bodyBase64 }: ProofVector): Promise<object> {
   const receiver = createReceiver({ logger: false, clock: () => Math.round(clock * 1_000), ...credentialsOf(pairs) })
   const events: WebhookEvent[] = []
@@ -47,7 +47,7 @@ async function verdictOf({ clock, policy, pairs, headers, bodyBase64 }: ProofVec
   return { verdict: 'accepted', proof, project, ...(code === undefined ? {} : { reported: code }) }
 }
 
-/** As options: pairs of projects, or of one project that nobody names. */
+/** As options: pairs of projects, or of one unnamed project. */
 function credentialsOf(pairs: ProofVector['pairs']) {
   const projects: Record<string, CredentialPair[]> = {}
   const credentials: CredentialPair[] = []

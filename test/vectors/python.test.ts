@@ -1,4 +1,4 @@
-/** The runner in Python and its model receiver: all pass, and a planted mistake of either side is named. */
+/** The runner in Python and its model receiver: all vectors pass, and the runner names a planted mistake of either side. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { vectors, type Vectors } from 'messaging-webhooks/vectors'
@@ -34,7 +34,7 @@ describePython('the model receiver in Python', () => {
       'report["order"] < message["handed"]',
       'chat-app: failed and delivered are one step: neither is late, and the t of the signature tells the newest',
     ],
-  ])('a mistake in %s is named, in %s: %s', async (family, file, right, mistaken, name) => {
+  ])('names a mistake in %s, in %s: %s', async (family, file, right, mistaken, name) => {
     const { code, stdout } = await run(vectors, (folder) => {
       const path = join(folder, file)
       const source = readFileSync(path, 'utf8')
@@ -45,7 +45,7 @@ describePython('the model receiver in Python', () => {
     expect(stdout).toContain(`FAILED ${family}: ${name}\n`)
   })
 
-  test('a wrong vector is named, and a receiver that throws', async () => {
+  test('names a wrong vector, and a receiver that throws', async () => {
     const [first] = vectors.signature
     if (first === undefined) throw new Error('There is no vector.')
     const wrong = { ...first, name: 'planted', v1: '0'.repeat(64) }
@@ -58,7 +58,7 @@ describePython('the model receiver in Python', () => {
   })
 })
 
-/** Runs a copy of the example, changed as the test likes, over these vectors. */
+/** Runs a copy of the example, with the changes of the test, over these vectors. */
 async function run(document: Vectors, change: (folder: string) => void = () => {}) {
   const folder = ownFolder()
   cpSync(EXAMPLE, folder, { recursive: true })

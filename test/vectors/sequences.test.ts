@@ -1,4 +1,4 @@
-/** What is handed over when, and how a message ends: every sequence played against a receiver whose clock stands still. */
+/** Dispatch times and final states: plays every sequence against a receiver whose clock stands still. */
 import type { ReportEvent, ReportState, WebhookEvent } from 'messaging-webhooks'
 import { fakeClock } from 'messaging-webhooks/testing'
 import { vectors, type SequencesVector } from 'messaging-webhooks/vectors'
@@ -7,7 +7,7 @@ import { maskedBody, permutations, taking } from '../support/vectors.ts'
 
 type Expected = SequencesVector['expected']
 
-/** So much later than it says is well: what one report sets free may take a moment. */
+/** Tolerance for late dispatch: events released by one report may take a moment. */
 const SOON_SECONDS = 0.1
 
 test.each(vectors.sequences)('$name', async (vector) => {
@@ -16,7 +16,7 @@ test.each(vectors.sequences)('$name', async (vector) => {
   expect(states).toEqual(likeThese(vector.expected.states, states))
 })
 
-describe('in any order the end is the same', () => {
+describe('the final state is the same in any order', () => {
   test.each(vectors.sequences.filter(({ expected }) => expected.anyOrder))('$name', async (vector) => {
     const ends = []
     for (const order of permutations(vector.arrivals.length)) ends.push((await play(vector, order)).states)
@@ -40,7 +40,7 @@ test('a wrong vector fails', async () => {
   }
 })
 
-/** Plays the bodies in this order at the times of the arrivals; indices are those of the vector all the same. */
+/** Plays the bodies in this order at the times of the arrivals; indices stay those of the vector. */
 async function play(
   { gapSeconds, arrivals, expected }: SequencesVector,
   order: readonly number[] = arrivals.map((_, index) => index),
@@ -73,7 +73,7 @@ async function play(
   return { handed, states }
 }
 
-/** With the times that were expected, where these were kept: not before, and soon after. */
+/** Replaces times within the tolerance by the expected ones: not before, and soon after. */
 function inTime(actual: Expected['handed'], expected: Expected['handed']): Expected['handed'] {
   return actual.map((one, index) => {
     const at = expected[index]?.at ?? one.at
@@ -81,7 +81,7 @@ function inTime(actual: Expected['handed'], expected: Expected['handed']): Expec
   })
 }
 
-/** Where several reports may be the newest, nobody says in which order they are: the one that came out is taken. */
+/** Where several reports may be the newest, their order is not specified: any of them is accepted. */
 function likeThese(expected: Expected['states'], actual: Expected['states']): Expected['states'] {
   return expected.map((state, index) => {
     const { newest = [], finals = [] } = actual[index] ?? {}
@@ -93,11 +93,11 @@ function likeThese(expected: Expected['states'], actual: Expected['states']): Ex
 
 function reportOf(event: WebhookEvent): ReportEvent {
   if (event.type === 'late') return event.report
-  if (!('shape' in event)) throw new Error(`${event.type} is no report.`)
+  if (!('shape' in event)) throw new Error(`${event.type} is not a report.`)
   return event
 }
 
-/** Tells the reports of a vector apart. */
+/** Identifies a report within a vector. */
 function keyOf({ messageId, status, statusCode, timestamp, receivedAt }: ReportState | ReportEvent): string {
   return JSON.stringify([messageId, status, statusCode, timestamp, receivedAt])
 }

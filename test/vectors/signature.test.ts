@@ -1,5 +1,5 @@
 /**
- * Signatures that the service would make, and a real receiver. The digests come from OpenSSL:
+ * Signatures as the service creates them, and a real receiver. The digests come from OpenSSL:
  * `(printf '%s.' "$t"; cat body) | openssl dgst -sha256 -hmac "$secret"`.
  */
 import { vectors } from 'messaging-webhooks/vectors'

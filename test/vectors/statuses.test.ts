@@ -14,7 +14,7 @@ import { CARRIERS } from '../../src/public/events.ts'
 import { recordOf } from '../../src/runtime/record-of.ts'
 import { readTable } from '../support/vectors.ts'
 
-/** What is decided of a report's status, where it has the types that the service documents. */
+/** The decision about a report's status, if it has the documented types. */
 const sms = z.object({
   messageId: z.string(),
   status: z.string().optional(),
@@ -29,10 +29,10 @@ const chatApp = z.object({
   statuses: z.object({ message_id: z.string(), status: z.string().optional(), error: z.string().optional() }),
 })
 
-/** What the words and codes decide, once a message is named. */
+/** The decision by words and codes, once the message is known. */
 const ABOUT_STATUS: readonly NormalisationVector['expected']['problem'][] = [undefined, 'no_status', 'unknown_status']
 
-/** A report's status as `normaliseStatus` takes it; undefined for a vector that is about something else. */
+/** A report's status as `normaliseStatus` takes it; undefined for a vector without a status. */
 function statusInputOf({ bodyBase64, kind, networks, expected }: NormalisationVector) {
   if (kind !== 'status' || !ABOUT_STATUS.includes(expected.problem)) return undefined
   const body = parsed(Buffer.from(bodyBase64, 'base64').toString())
@@ -94,7 +94,7 @@ describe('States and transitions', () => {
     for (const statusCode of unassigned) expect(normaliseStatus({ statusCode })).toBeUndefined()
   })
 
-  test('re-sending is recommended for expired alone', () => {
+  test('re-sending is recommended only for expired', () => {
     expect(STATUS_CODES.filter((row) => row.failure?.resend).map(({ word }) => word)).toEqual(['expired'])
   })
 })
@@ -150,7 +150,7 @@ describe('Cross-channel mapping', () => {
     expect(CROSS_CHANNEL_MAP).toEqual(rows)
   })
 
-  test('re-sending is recommended for transient failures alone', () => {
+  test('re-sending is recommended only for transient failures', () => {
     for (const { concept, chatApp, ...row } of rows) {
       const meanings = [
         ...CARRIERS.flatMap((carrier) => row[carrier].map((status) => normaliseStatus({ status, carrier }))),

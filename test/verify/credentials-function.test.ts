@@ -10,7 +10,7 @@ describe('a credentials function', () => {
     asynchronous: async (project) => (project === 'My Shop' ? [B, A] : null),
   }
 
-  test.each(Object.entries(forms))('that is %s is asked once a request', async (_form, lookUp) => {
+  test.each(Object.entries(forms))('that is %s is called once for each request', async (_form, lookUp) => {
     const asked: unknown[] = []
     const credentials: CredentialsFunction = (project) => {
       asked.push(project)
@@ -25,7 +25,7 @@ describe('a credentials function', () => {
     expect(await receiver.messageState('1', { project: 'My Shop' })).toMatchObject({ project: 'My Shop' })
   })
 
-  test('is not asked again at once for a name that it does not know', async () => {
+  test('is not called again at once for an unknown name', async () => {
     let asked = 0
     const clock = fakeClock()
     const { url } = await receiving({ clock, credentials: () => void (asked += 1) })
@@ -37,7 +37,7 @@ describe('a credentials function', () => {
   })
 
   test.each(['a\0b', '\0', '\ud800', 'x\udc00y', '\udc00\ud800'])(
-    'is not asked for %j, and what makes it fail by itself is no outage',
+    'is not called for %j, and its own failure does not count as an outage',
     async (project) => {
       const asked: unknown[] = []
       const { url, errors, receiver } = await receiving({
@@ -54,7 +54,7 @@ describe('a credentials function', () => {
     },
   )
 
-  test('is asked for any other text', async () => {
+  test('is called for any other string', async () => {
     const asked: unknown[] = []
     const { url } = await receiving({ credentials: (name) => void asked.push(name) })
     const names = ['\u0001', '\ufffd', '\u{1f600}', ' ', 'x'.repeat(256)]
@@ -75,13 +75,13 @@ describe('a credentials function', () => {
     ['returns an empty key in a list', () => [{ authKey: '' }], 'credentials_invalid'],
     ['returns no pair', () => ({}), 'credentials_invalid'],
     ['returns text', () => A.authKey as unknown as CredentialsOption, 'credentials_invalid'],
-  ])('that %s is answered 503 and reported', async (_what, credentials, code) => {
+  ])('that %s leads to a 503 and an error report', async (_what, credentials, code) => {
     const { url, errors } = await receiving({ credentials: credentials as CredentialsFunction })
     expect(await send(url, A)).toBe(503)
     expect(errors).toMatchObject([{ name: 'RefusedError', code, status: 503 }])
   })
 
-  test('that is slow is answered 503 after lookupTimeoutMs', async () => {
+  test('that is slow leads to a 503 after lookupTimeoutMs', async () => {
     const clock = fakeClock()
     const { url, errors } = await receiving({
       clock,
@@ -98,7 +98,7 @@ describe('a credentials function', () => {
     expect(await answer).toBe(503)
   })
 
-  test('has at most 128 look-ups under way', async () => {
+  test('has at most 128 look-ups in flight', async () => {
     const pending: ((pair: typeof A) => void)[] = []
     const { url, errors } = await receiving({ credentials: () => new Promise((resolve) => pending.push(resolve)) })
     const answers = Array.from({ length: 129 }, () => send(url, A))

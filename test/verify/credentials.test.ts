@@ -39,7 +39,7 @@ describe('pairs', () => {
     expect(await send(url, { authKey: B.authKey })).toBe(204)
   })
 
-  test('the project of an unnamed pair is the one that the body names', async () => {
+  test('the body names the project of an unnamed pair', async () => {
     const { receiver, url } = await receiving({ credentials: A })
     const projects: unknown[] = []
     receiver.onAny(({ project }) => void projects.push(project))
@@ -63,7 +63,7 @@ describe('projects', () => {
     await expect(receiver.messageState('1')).rejects.toMatchObject({ code: 'project_required' })
   })
 
-  test('the only project need not be named again', async () => {
+  test('the only project is optional', async () => {
     const { receiver, url } = await receiving({ projects: { 'My Shop': A } })
     await send(url, A, { messageId: '1' })
     expect(await receiver.messageState('1')).toMatchObject({ messageId: '1', project: 'My Shop' })
@@ -74,7 +74,7 @@ test.each<Pick<CredentialPair, 'authKey' | 'signingSecret'>>([
   { signingSecret: 'app' },
   { authKey: 'aaaaaaaaaaaa' },
   { authKey: 'a-long-key', signingSecret: 'short' },
-])('a secret that is short or plain is warned of once, and leaves what the log quotes readable', async (pair) => {
+])('a secret that is short or plain causes one warning, and log lines stay readable', async (pair) => {
   const lines: [{ readonly code: string }, string][] = []
   const log = (fields: { readonly code: string }, text: string): void => void lines.push([fields, text])
   const logger = { debug() {}, info() {}, warn: log, error: log } as const

@@ -1,4 +1,4 @@
-/** A body that names no project may be of any of them. */
+/** A body without a project may belong to any project. */
 import { signCallback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { receiving } from '../support/receiving.ts'
@@ -15,7 +15,7 @@ async function postUnnamed(url: string, body: string, secret: string): Promise<n
   return (await fetch(url, { method: 'POST', body, headers })).status
 }
 
-test('a payment that names no project is taken as the one whose pair proves it, the fiftieth too', async () => {
+test('a payment without a project belongs to the one whose pair proves it, including the fiftieth', async () => {
   const { receiver, url } = await receiving({ projects: PROJECTS }, { kind: 'payment' })
   const seen: (string | undefined)[] = []
   receiver.on('payment', ({ project }) => void seen.push(project))
@@ -25,7 +25,7 @@ test('a payment that names no project is taken as the one whose pair proves it, 
   expect(seen.toSorted()).toEqual(['Shop 0', 'Shop 17', 'Shop 49'])
 })
 
-test('a large body that names no project is tried with sixteen pairs, so that a forged one stays cheap', async () => {
+test('tries a large body without a project with sixteen pairs, so that a forged one stays cheap', async () => {
   const { url, errors } = await receiving({ projects: PROJECTS }, { kind: 'payment' })
   const body = `{"note":"${'x'.repeat(250 * 1024)}"}`
   expect(await postUnnamed(url, body, 'signing-secret-of-shop-15')).toBe(204)

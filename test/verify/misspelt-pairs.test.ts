@@ -1,11 +1,11 @@
-/** A pair with a field that does not exist: one that is written down is refused, a row of a database only where it misspells. */
+/** A pair with an unknown field: refused in options; in a row of a database only if it is misspelt. */
 import { createReceiver } from 'messaging-webhooks'
 import { createEmulator } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
 import { A, send } from '../support/pairs.ts'
 import { receiving } from '../support/receiving.ts'
 
-/** What a text may show of a pair: its names. */
+/** An error may show the names of a pair's fields. */
 const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
 
 describe.each([
@@ -37,7 +37,7 @@ describe.each([
   })
 })
 
-test('the keys of an emulated project are a pair, though the key for sends is among them', async () => {
+test('accepts the keys of an emulated project as a pair, including the API key', async () => {
   const emulator = createEmulator()
   const keys = emulator.keys()
   expect(Object.keys(keys)).toContain('apiKey')
@@ -66,8 +66,8 @@ describe('a credentials function may return', () => {
     ['an end by another name', { ...A, not_after: Date.now() - 1 }, 'not_after looks like notAfter, which is missing'],
     ['a key by another name', { signingSecret: A.signingSecret, authkey: SECRET }, 'authkey looks like authKey'],
     ['an end that is null', { ...A, notAfter: null }, 'an invalid notAfter'],
-  ])('and not %s, which is said and answered 503', async (_what, row, says) => {
-    // As JavaScript returns it.
+  ])('and not %s, which is reported and answered 503', async (_what, row, says) => {
+    // As untyped JavaScript returns it.
     const { url, errors } = await receiving({ credentials: () => row as typeof A })
     expect(await send(url, A, { project: 'My Shop' })).toBe(503)
     expect(errors).toMatchObject([{ code: 'credentials_invalid' }])

@@ -1,4 +1,4 @@
-/** Pairs that are no plain objects: what is checked of them is what is used. */
+/** Pairs that are not plain objects: the receiver uses the values that it checked. */
 import type { CredentialPair } from 'messaging-webhooks'
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { AUTH_KEY, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 import { digestOf, nowSeconds, reportText, request } from '../support/wire.ts'
 
-/** A configuration that answers with what the environment had. */
+/** A configuration that reads from the environment. */
 class Pair implements CredentialPair {
   readonly #signingSecret: unknown
 
@@ -19,7 +19,7 @@ class Pair implements CredentialPair {
   }
 }
 
-/** Says the first of these at the first reading, and so on; the last again and again. */
+/** Returns these values one after another, then repeats the last. */
 function changing(...said: readonly unknown[]): CredentialPair {
   let reads = 0
   return {
@@ -66,14 +66,14 @@ describe.each<readonly [string, () => CredentialPair]>([
     expect(String(thrown)).not.toContain(SIGNING_SECRET)
   })
 
-  test('is refused where a credentials function gives it', async () => {
+  test('is refused from a credentials function', async () => {
     const { url, errors } = await receiving({ credentials: () => pair() })
     expect(await postForged(url, '')).toBe(503)
     expect(errors).toMatchObject([{ code: 'credentials_invalid' }])
   })
 })
 
-test('a pair that changes from reading to reading is the one that was checked', async () => {
+test('uses the checked values of a pair that changes between reads', async () => {
   const { url } = await receiving({ credentials: changing(SIGNING_SECRET, '') })
   expect(await postForged(url, '')).toBe(401)
   expect(await postForged(url, SIGNING_SECRET)).toBe(204)
@@ -88,7 +88,7 @@ test.each<readonly [string, (pair: { authKey?: unknown }) => unknown]>([
   ['taken out of it', (pair) => Reflect.deleteProperty(pair, 'authKey')],
   ['no text any more', (pair) => void (pair.authKey = 7)],
   ['not to be read any more', (pair) => void Object.defineProperty(pair, 'authKey', { get: () => expect.fail() })],
-])('a key that is %s once the receiver has it is still kept out of what failed', async (_what, change) => {
+])('a key that is %s after the receiver has read it stays out of error reports', async (_what, change) => {
   const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   const { receiver, url } = await receiving({ credentials: pair, retry: { attempts: 1 } })
   change(pair)

@@ -4,7 +4,7 @@ import { receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
 const now = (): number => Math.floor(Date.now() / 1_000)
 
-/** What can stand in the header, by what it is worth. */
+/** Forms of the header, by their validity. */
 const HEADERS = {
   holds: (body: string) => [signCallback(body, SIGNING_SECRET)],
   absent: () => [],
@@ -19,7 +19,7 @@ type Header = keyof typeof HEADERS
 
 const STALE: readonly Header[] = ['is too old', 'is from the future', 'is too old and wrong']
 
-test('every reply to what is not authentic is the same, whatever is wrong with it', async () => {
+test('every refusal of an unauthentic callback is the same', async () => {
   const { url } = await receiving()
   const replies = new Set<string>()
   for (const name of ['absent', 'has a wrong digest', 'is malformed', ...STALE] as const) {

@@ -1,4 +1,4 @@
-/** What the log says of a refusal: one likely cause, so that whoever reads it knows where to look. */
+/** The log names one likely cause of a refusal. */
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
 import { expect, test } from 'vitest'

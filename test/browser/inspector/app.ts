@@ -1,4 +1,4 @@
-/** An app with its inspector, as the built package has them, and the service played against it. */
+/** An app with its inspector from the built package, and a simulated service. */
 import http from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { createEmulator } from 'messaging-webhooks/emulator'
@@ -8,7 +8,7 @@ import { AUTH_KEY, listen, SIGNING_SECRET, type SomeOptions } from '../../suppor
 
 const built = (path: string): string => fileURLToPath(new URL(`../../../dist/${path}`, import.meta.url))
 
-// Only what is built has a page for a browser; it is of the same sources, and so has their types.
+// Only the built package has a page for a browser. It is built from the same sources, so their types apply.
 const { createReceiver } = (await import(built('index.js'))) as typeof import('messaging-webhooks')
 const { inspector } = (await import(built('inspector/index.js'))) as typeof import('messaging-webhooks/inspector')
 export const { sqliteStore } = (await import(
@@ -18,7 +18,7 @@ export const { sqliteStore } = (await import(
 const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const PROJECT = 'My Shop'
 
-/** Serves callbacks and the inspector until the test ends. `rights` are what `authorize` says from then on. */
+/** Serves callbacks and the inspector until the test ends. `authorize` returns `rights` from then on. */
 export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'projects'> = {}) {
   let pair = PAIR
   let rights: Authorized = { may: ['write', 'reveal'], who: 'Ada' }
@@ -56,22 +56,22 @@ export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'p
     allow(next: Authorized) {
       rights = next
     },
-    /** What the app verifies with from now on. */
+    /** The credentials that the app verifies with from now on. */
     usePair(next: Partial<typeof PAIR>) {
       pair = { ...PAIR, ...next }
     },
-    /** Whoever asks for the page, or for anything of it, is cut off. */
+    /** Cuts off every request for the page or its assets. */
     cutOff(next: boolean) {
       isOffline = next
       if (next) server.closeAllConnections()
     },
-    /** The service reports about an SMS; `fields` replace what it says. */
+    /** The service reports on an SMS; `fields` override its report. */
     async reportSms(messageId: string, word: string, fields: Readonly<Record<string, unknown>> = {}) {
       const timestamp = Math.floor(Date.now() / 1_000)
       const payload = { project: PROJECT, messageId, channel: 'sms', status: word, network: 'carrier-a', timestamp }
       return emulator.callback('status', { ...payload, ...fields })
     },
-    /** And about a message of the chat-app, which names its recipient. */
+    /** The service reports on a chat-app message, including its recipient. */
     async reportChat(messageId: string, word: string, recipient: string, timestamp = Math.floor(Date.now() / 1_000)) {
       const statuses = { recipient, message_id: messageId, status: word, type: 'status' }
       return emulator.callback('status', {
@@ -85,7 +85,7 @@ export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'p
   }
 }
 
-/** Takes a prefix off, as a gateway does. */
+/** Strips a prefix, as a gateway does. */
 export async function behindProxy(target: string, prefix: string): Promise<string> {
   const proxy = http.createServer((request, response) => {
     const path = request.url ?? '/'

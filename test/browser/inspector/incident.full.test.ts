@@ -1,6 +1,6 @@
 /**
- * The incidents that the inspector is for, played by clicks alone, ten at the most: a wrong secret for a while, a handler that fails for
- * one customer, a carrier whose reports stop, a wrong clock. Each is understood from the page, and ended where the page can end it.
+ * The incidents that the inspector is for, handled in at most ten clicks each: a temporarily wrong secret, a handler that fails for
+ * one customer, a carrier whose reports stop, a wrong clock. The page explains each one, and resolves it where it can.
  */
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,14 +13,14 @@ import { ownFile } from '../../support/own-folder.ts'
 const MOST_CLICKS = 10
 const reason = noBrowser()
 
-describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the page alone'), () => {
+describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, handled on the page'), () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launchBrowser()
   })
   afterAll(() => browser.close())
 
-  /** Clicks, and counts them. */
+  /** Clicks, and counts the clicks. */
   function clicking(page: Page) {
     const clicks: string[] = []
     async function click(target: Locator): Promise<void> {
@@ -29,7 +29,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     }
     const button = (name: string | RegExp) => page.getByRole('main').getByRole('button', { name })
     const link = (name: string | RegExp) => page.getByRole('main').getByRole('link', { name })
-    /** Of the question that the page asks first. */
+    /** The dialog in which the page asks for confirmation. */
     async function answer(says: RegExp, name: string): Promise<void> {
       const dialog = page.getByRole('dialog')
       await dialog.waitFor()
@@ -42,11 +42,11 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
 
   const attention = (page: Page) => page.getByRole('region', { name: 'Needs attention' })
 
-  test('a wrong secret: the overview names it, and what was refused is admitted once the secret is right', async () => {
+  test('a wrong secret: the overview names it, and refused callbacks are admitted once the secret is right', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()) })
     const handled = new Set<string>()
     app.receiver.on('message.*', ({ messageId }) => void handled.add(messageId))
-    // The service rotated its pair, and for a while the app verifies with the old one.
+    // The service rotated its credentials, and for a while the app verifies with the old ones.
     const pair = app.emulator.rotateKeys()
     for (let at = 0; at < 60; at += 1) await app.reportSms(`sms-${at}`, 'success')
     const { page, complaints } = await openPage(browser, app.origin)
@@ -73,10 +73,10 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
 
   test('a handler that fails for one customer: the cause leads to the events, and all of them run again', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()), retry: { attempts: 1 } })
-    let isMended = false
+    let isFixed = false
     let handled = 0
     app.receiver.on('message.*', function tellCustomer({ messageId }) {
-      if (messageId.endsWith('7') && !isMended) throw new TypeError(`no page for customer of ${messageId}`)
+      if (messageId.endsWith('7') && !isFixed) throw new TypeError(`no page for customer of ${messageId}`)
       handled += 1
     })
     for (let at = 0; at < 200; at += 1) await app.reportSms(`sms-${at}`, 'success')
@@ -93,7 +93,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await click(page.locator('tbody').getByRole('link', { name: 'message.delivered' }).first())
     await page.getByText('tellCustomer', { exact: true }).waitFor()
     await page.getByText('Fix this error; the log has the stack.').waitFor()
-    isMended = true
+    isFixed = true
     await click(button('Replay message.delivered of sms-197'))
     await answer(/Replay message\.delivered of sms-197\?.*Replay as if on time/, 'Replay')
     await page.getByRole('main').getByText('Will run again: 1 event.').waitFor()
@@ -109,7 +109,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect(complaints).toEqual([])
   })
 
-  test('a carrier whose reports stop: the sends are overdue, and the list of them is saved', async () => {
+  test('a carrier whose reports stop: the sends become overdue, and their list is exported', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()) })
     await app.reportSms('sms-before', 'success')
     const messages = Array.from({ length: 12 }, (_, at) => ({ messageId: `sms-${at}`, to: '254711000042' }))
@@ -128,7 +128,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect((await saved).suggestedFilename()).toMatch(/^events-.*\.csv$/)
     await click(page.getByRole('link', { name: 'sms-7', exact: true }))
     await page.getByText('No final report came by the deadline, nor since.').waitFor()
-    // It speaks again.
+    // The carrier reports again.
     await app.reportSms('sms-7', 'success')
     await page.locator('.latest', { hasText: 'message.delivered' }).waitFor()
     await page.getByText('Its final report came.').waitFor()
@@ -139,7 +139,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect(complaints).toEqual([])
   })
 
-  test('a wrong clock: what it refused is admitted by the offset that is shown', async () => {
+  test('a wrong clock: refused callbacks are admitted with the offset on the page', async () => {
     let aheadMs = 400_000
     const app = await inspectedApp({ clock: () => Date.now() + aheadMs })
     for (const messageId of ['sms-1', 'sms-2']) await app.reportSms(messageId, 'success')
@@ -160,12 +160,12 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect(complaints).toEqual([])
   })
 
-  test('selected dead letters are replayed as if on time, or discarded; a search result is, too; the quarantine is cleared', async () => {
+  test('replays selected dead letters as if on time, or discards them; a search result, too; clears the quarantine', async () => {
     const app = await inspectedApp({ retry: { attempts: 1 } })
-    let isMended = false
+    let isFixed = false
     const handled: string[] = []
     app.receiver.on('message.*', ({ messageId, type }) => {
-      if (!isMended) throw new Error('not yet')
+      if (!isFixed) throw new Error('not yet')
       handled.push(`${messageId} ${type}`)
     })
     for (const messageId of ['sms-1', 'sms-2', 'sms-3', 'sms-4', 'sms-5']) await app.reportSms(messageId, 'success')
@@ -179,7 +179,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await expect.poll(() => page.locator('tbody tr').count()).toBe(5)
     for (const messageId of ['sms-1', 'sms-2'])
       await page.getByRole('checkbox', { name: `Select message.delivered of ${messageId}` }).check()
-    isMended = true
+    isFixed = true
     await click(button('Replay those selected'))
     await page.getByRole('checkbox', { name: 'Replay as if on time' }).check()
     await answer(/Replay 2 dead letters\?/, 'Replay')
@@ -194,7 +194,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await click(button('Discard those selected'))
     await answer(/Discard 1 dead letter\?/, 'Discard')
     await page.getByRole('main').getByText('Discarded: 1 event.').waitFor()
-    // Where one lands by a search, and on the page of a message.
+    // The page that a search opens, and the page of a message.
     await page.goto(`${app.url}#/events?outcome=dead`)
     await click(button('Discard message.delivered of sms-4'))
     await answer(/Discard message\.delivered of sms-4\?/, 'Discard')
@@ -211,11 +211,11 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect(complaints).toEqual([])
   })
 
-  test('all that match are replayed, beyond what one page lists', async () => {
+  test('replays all matches, beyond the current page', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()), retry: { attempts: 1 } })
-    let isMended = false
+    let isFixed = false
     app.receiver.on('message.*', () => {
-      if (!isMended) throw new Error('not yet')
+      if (!isFixed) throw new Error('not yet')
     })
     for (let at = 0; at < 120; at += 1) await app.reportSms(`sms-${at}`, 'success')
     await app.receiver.drain()
@@ -227,7 +227,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await page.getByRole('link', { name: 'Older »' }).click()
     await page.getByRole('link', { name: '« Newest' }).click()
     await page.getByRole('checkbox', { name: 'All on this page' }).check()
-    isMended = true
+    isFixed = true
     await click(button('Replay all that match'))
     await answer(/Replay 120 dead letters\?/, 'Replay')
     await page.getByRole('main').getByText('Will run again: 120 events.').waitFor()

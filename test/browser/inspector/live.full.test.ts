@@ -1,4 +1,4 @@
-/** The page shows what changed within seconds, says so where nobody answers, and is quiet while hidden. */
+/** The page shows changes within seconds, says when the server does not answer, and sends nothing while hidden. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
@@ -8,7 +8,7 @@ import { inspectedApp } from './app.ts'
 
 const reason = noBrowser()
 
-describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as things happen'), () => {
+describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, live'), () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launchBrowser()
@@ -17,7 +17,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
 
   const connection = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).waitFor()
 
-  /** Browsers without a window show every page, so the page is told. */
+  /** Headless browsers report every page as visible, so the test sets its visibility. */
   function hide(page: Page, isHidden: boolean): Promise<unknown> {
     return page.evaluate(`
       Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
@@ -25,7 +25,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
     `)
   }
 
-  test('a new event shows by itself, unless the page is hidden or held still', async () => {
+  test('a new event appears without a reload, unless the page is hidden or paused', async () => {
     const app = await inspectedApp()
     const { page, complaints } = await openPage(browser, app.origin)
     const rows = page.locator('tbody tr')
@@ -56,7 +56,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
     expect(complaints).toEqual([])
   })
 
-  test('it says that the connection is lost, and is up to date once it is back', async () => {
+  test('reports a lost connection, and catches up once it is back', async () => {
     const app = await inspectedApp()
     const { page } = await openPage(browser, app.origin)
     await page.goto(`${app.url}#/events`)

@@ -1,4 +1,4 @@
-/** Each view of the inspector, in a real browser: usable by everybody, safe whatever a sender writes, anywhere it is mounted. */
+/** Each view of the inspector, in a real browser: accessible, safe with any text of a sender, under any mount. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startCli } from '../../cli/cli.ts'
@@ -21,7 +21,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
   })
   afterAll(() => browser.close())
 
-  /** An app to which some of everything has come; what fails is a dead letter at once. */
+  /** An app with events of every kind; a failure is a dead letter at once. */
   async function usedApp(path = ownFile()) {
     const app = await inspectedApp({
       store: sqliteStore(path),
@@ -50,7 +50,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     return app
   }
 
-  test('every view, light and dark, at the width of a desk and of a phone', async () => {
+  test('every view, light and dark, at the width of a desktop and of a phone', async () => {
     const app = await usedApp()
     const { items } = await app.receiver.deadLetters.list()
     const views = [
@@ -77,7 +77,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     }
   })
 
-  test('the overview counts what came, and leads to it', async () => {
+  test('the overview counts events, and links to them', async () => {
     const app = await usedApp()
     const { page, complaints } = await openPage(browser, app.origin)
     await page.goto(app.url)
@@ -92,7 +92,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.getByRole('link', { name: 'message.failed' }).click()
     await expect.poll(() => page.url()).toMatch(/#\/events\?type=message\.failed$/)
     await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
-    // A bar leads to what it counts, and the range stands in the address.
+    // A bar links to the events it counts, and the address has the range.
     await page.goto(`${app.url}#/overview`)
     await page.getByRole('link', { name: '24 h' }).click()
     await page.getByText('per 8 min').waitFor()
@@ -107,7 +107,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(complaints).toEqual([])
   })
 
-  test('filters and searches stand in the address; back and forward go through them', async () => {
+  test('filters and searches are in the address; back and forward navigate them', async () => {
     const app = await usedApp()
     const { page, complaints } = await openPage(browser, app.origin)
     const rows = page.locator('tbody tr')
@@ -127,7 +127,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.getByRole('heading', { name: 'Message chat-1' }).waitFor()
     await page.goBack()
     await expect.poll(() => rows.count()).toBe(3)
-    // Reports of an SMS do not say whom it was for.
+    // Reports of an SMS do not name its recipient.
     await page.getByRole('searchbox').fill(`+${CUSTOMER}`)
     await page.keyboard.press('Enter')
     await expect.poll(() => rows.count()).toBe(2)
@@ -135,17 +135,17 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(await rows.filter({ hasText: 'sms-3' }).textContent()).toContain('Awaited')
     await page.getByRole('link', { name: 'sms-3' }).click()
     await page.getByRole('heading', { name: 'Message sms-3' }).waitFor()
-    await page.getByRole('searchbox').fill('nobody-has-this')
+    await page.getByRole('searchbox').fill('unknown-message')
     await page.keyboard.press('Enter')
-    await page.getByText('Nothing is known of “nobody-has-this”.').waitFor()
-    // A link that somebody was sent.
+    await page.getByText('Nothing is known of “unknown-message”.').waitFor()
+    // A shared link.
     const other = await openPage(browser, app.origin)
     await other.page.goto(`${app.url}#/events?type=received`)
     await expect.poll(() => other.page.locator('tbody tr').count()).toBe(1)
     expect([...complaints, ...other.complaints]).toEqual([])
   })
 
-  test('a timeline says in which order reports came, which were late or repeated, and what handlers did', async () => {
+  test('a timeline shows the order of arrival, late and repeated reports, and attempts', async () => {
     const app = await usedApp()
     const { page, complaints } = await openPage(browser, app.origin)
     await page.goto(`${app.url}#/message/chat-1?project=My+Shop`)
@@ -163,7 +163,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(complaints).toEqual([])
   })
 
-  test('a message begins with its send, before any report has come, and becomes overdue under the eyes of its reader', async () => {
+  test('a message starts with its send, before any report, and becomes overdue while its page is open', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()) })
     const { page, complaints } = await openPage(browser, app.origin, { reducedMotion: 'reduce' })
     const send = { type: 'transactional', channel: 'sms', campaign: HOSTILE }
@@ -200,12 +200,12 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.getByText('Numbers and bodies are masked').waitFor()
     const masked = (await page.locator('body').textContent()) ?? ''
     for (const text of [RECIPIENT, '4711']) expect(masked).not.toContain(text)
-    // Its report came, so nobody has to look for it.
+    // Its report came, so it needs no attention.
     await other.page.getByText('Nothing needs attention.').waitFor()
     expect([...complaints, ...other.complaints]).toEqual([])
   })
 
-  test('what a sender writes is text, exact and inert; a line of 250 KB freezes nothing', async () => {
+  test('shows a sender’s text exactly and inert; a line of 250 KB does not block the page', async () => {
     const app = await inspectedApp({ store: sqliteStore(ownFile()) })
     const big = '12345678901234567890'
     const { page, complaints } = await openPage(browser, app.origin)
@@ -233,7 +233,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(complaints).toEqual([])
   })
 
-  test('without the right to write or to reveal: no button that would fail, and it says what is masked', async () => {
+  test('without the right to write or to reveal: no button that would fail, and a note of what is masked', async () => {
     const app = await usedApp()
     app.allow('read')
     const { page, complaints } = await openPage(browser, app.origin)
@@ -256,7 +256,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(complaints.splice(0).join()).toContain('403')
   })
 
-  test('what is shown goes with the right to see it', async () => {
+  test('hides revealed data when the right ends', async () => {
     const app = await usedApp()
     const { page } = await openPage(browser, app.origin)
     await page.goto(`${app.url}#/events`)
@@ -271,7 +271,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(await page.locator('body').textContent()).not.toContain(RECIPIENT)
   })
 
-  test('times are shown in UTC or local time, ids and requests are copied, lists are saved', async () => {
+  test('shows times in UTC or local time, copies ids and requests, exports lists', async () => {
     const app = await usedApp()
     const { page, complaints } = await openPage(browser, app.origin, {
       timezoneId: 'Asia/Tokyo',
@@ -304,7 +304,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(complaints).toEqual([])
   })
 
-  test('behind a proxy that takes a prefix off, every request stays below it', async () => {
+  test('behind a proxy that strips a prefix, every request keeps the prefix', async () => {
     const app = await usedApp()
     const origin = await behindProxy(app.origin, '/some/prefix')
     const { page, complaints } = await openPage(browser, `${origin}/some/prefix/look`)
@@ -317,7 +317,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(complaints).toEqual([])
   })
 
-  test('the keyboard goes anywhere', async () => {
+  test('every view is reachable by keyboard', async () => {
     const app = await usedApp()
     const { page, complaints } = await openPage(browser, app.origin)
     await page.goto(app.url)
@@ -330,7 +330,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.keyboard.type('sms-1')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Message sms-1' }).waitFor()
-    // The focus stays where somebody types, and what they type is no shortcut.
+    // The focus stays in the field being typed in, and its keys are not shortcuts.
     await page.keyboard.type('e')
     await page.evaluate(`dispatchEvent(new Event('hashchange'))`)
     await page.keyboard.type('q')
@@ -349,7 +349,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.getByRole('main').getByText('1 selected').waitFor()
     expect(complaints).toEqual([])
   })
-  test('the command line opens it on a store alone, and it says what is not seen from there', async () => {
+  test('the command line opens it on a store alone, and the page says what is not available there', async () => {
     const path = ownFile()
     await usedApp(path)
     const { printed } = startCli(['inspect', '--store', path])

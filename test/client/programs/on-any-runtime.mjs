@@ -1,7 +1,7 @@
-/** The same sends on any runtime; `report` is what a test compares. It imports the built package alone. */
+/** The same sends on any runtime; a test compares `report`. Imports only the built package. */
 import { createClient, SendError } from 'messaging-webhooks/client'
 
-/** `urls`: where the service is, where a reset comes after the request, and where nobody listens. */
+/** `urls`: the service, a server that resets after the request, and a port without a listener. */
 export async function tryOut({ service, resetting, closed, apiKey }) {
   const options = { project: 'My Shop', apiKey, logger: false, retry: { attempts: 2, initialDelayMs: 1 } }
   const to = '999100000000'
@@ -27,7 +27,7 @@ export async function tryOut({ service, resetting, closed, apiKey }) {
     { batch: 1 },
   )
   report.all = all.outcomes.map(({ outcome }) => outcome)
-  // The receiver itself needs Node; a runtime without it asks one elsewhere.
+  // The receiver needs Node; other runtimes call one elsewhere.
   const told = []
   const receiver = {
     async intend({ reference }) {

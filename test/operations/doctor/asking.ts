@@ -1,4 +1,4 @@
-/** An app with a receiver behind whatever a test puts in front, and a doctor that comes from outside. */
+/** An app with a receiver, optionally behind a proxy or middleware, and a doctor that probes from outside. */
 import http, { type RequestListener } from 'node:http'
 import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
@@ -9,7 +9,7 @@ import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
 
 export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 
-/** As the command line does it: it knows nothing of the app but its URL and its pair. */
+/** As the command line does: it knows only the app's URL and credentials. */
 export function askDoctor(
   url: string,
   pair: CredentialPair = PAIR,
@@ -26,17 +26,17 @@ export function askDoctor(
   })
 }
 
-/** The codes of what is not well. */
+/** The codes of the findings. */
 export function faultsOf({ findings }: DoctorReport): readonly DoctorFindingCode[] {
   return findings.filter(({ level }) => level === 'problem' || level === 'warning').map(({ code }) => code)
 }
 
-/** What it says of one of them. */
+/** The text of one finding. */
 export function textOf({ findings }: DoctorReport, code: DoctorFindingCode): string {
   return findings.find((found) => found.code === code)?.what ?? ''
 }
 
-/** A server until the test ends, whose connections are kept as long as a proxy would like. */
+/** A server until the test ends, with a keep-alive as long as a proxy needs. */
 export async function serving(listener: RequestListener): Promise<string> {
   const server = http.createServer({ keepAliveTimeout: 75_000 }, listener)
   onTestFinished(() => {
@@ -46,7 +46,7 @@ export async function serving(listener: RequestListener): Promise<string> {
   return listen(server)
 }
 
-/** What a proxy makes of a request. */
+/** A proxy's change of a request. */
 interface Passed {
   body: Buffer
   /** Names and values in turn, as `rawHeaders` has them. */
@@ -86,7 +86,7 @@ export function withoutHeader(headers: readonly string[], name: string): string[
   return headers.filter((_, index) => headers[index - (index % 2)]?.toLowerCase() !== name)
 }
 
-/** Raw headers in which the values of one are made anew. */
+/** Raw headers with new values for one of them. */
 export function withHeader(
   headers: readonly string[],
   name: string,

@@ -1,4 +1,4 @@
-/** What is wrong at the URL, with the pair, the clock and the app: each is planted, and named. */
+/** Faults of the URL, the credentials, the clock and the app: the doctor names each planted one. */
 import { once } from 'node:events'
 import https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
@@ -29,8 +29,8 @@ describe('at the URL', () => {
       () => Promise.resolve('http://no-such-host.invalid/status'),
       ['host_unknown', 'https_missing'],
     ],
-    ['somebody listens and never answers', () => serving(() => {}), ['no_answer']],
-    ['somebody listens and hangs up', () => serving((request) => request.socket.destroy()), ['no_answer']],
+    ['a server listens and never answers', () => serving(() => {}), ['no_answer']],
+    ['a server listens and hangs up', () => serving((request) => request.socket.destroy()), ['no_answer']],
   ])('%s', async (_, at, codes) => {
     const timeoutMs = codes.includes('no_answer') ? 50 : 10_000
     expect(faultsOf(await askDoctor(await at(), PAIR, { timeoutMs }))).toEqual(codes)
@@ -67,7 +67,7 @@ describe('at the URL', () => {
     [502, 'Bad Gateway', 'proxy_failed'],
     [503, 'Service Unavailable', 'proxy_failed'],
     [504, 'Gateway Timeout', 'proxy_failed'],
-  ] as const)('no receiver, but something that answers %i %s: %s', async (status, text, code) => {
+  ] as const)('another server that answers %i %s: %s', async (status, text, code) => {
     const url = await serving((_, response) => void response.writeHead(status).end(text))
     const diagnosis = await askDoctor(url)
     expect(faultsOf(diagnosis)).toEqual([code])
@@ -86,7 +86,7 @@ describe('at the URL', () => {
     expect(faultsOf(await askDoctor(`${await serving(broken)}status`))).toEqual(['server_failed'])
   })
 
-  test('a path that is not mounted, and one for GET alone', async () => {
+  test('a path that is not mounted, and one for GET only', async () => {
     const url = await serving(express().get('/status', (_, response) => void response.send('hello')))
     const diagnosis = await askDoctor(`${url}status`)
     expect(faultsOf(diagnosis)).toEqual(['path_unknown'])
@@ -95,7 +95,7 @@ describe('at the URL', () => {
     expect(faultsOf(await askDoctor(strict))).toEqual(['method_refused'])
   })
 
-  test('an echo of what was sent is not shown', async () => {
+  test('does not show an echo of the probe', async () => {
     const url = await serving(
       express().use(express.text({ type: () => true }), (request, response) => {
         response.status(422).send(`got ${String(request.body)}`)
@@ -106,7 +106,7 @@ describe('at the URL', () => {
     for (const secret of Object.values(PAIR)) expect(shown).not.toContain(secret)
   })
 
-  test('TLS that no stranger trusts, and TLS that there is not', async () => {
+  test('an untrusted certificate, and a server without TLS', async () => {
     const plain = net.createServer((socket) => {
       socket.on('error', () => {})
       socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
@@ -135,7 +135,7 @@ describe('at the URL', () => {
     },
   )
 
-  test('another kind', async () => {
+  test('another kind of callback', async () => {
     const { url } = await app()
     const diagnosis = await askDoctor(url, PAIR, { kind: 'received' })
     expect(faultsOf(diagnosis)).toEqual(['kind_differs'])
@@ -154,7 +154,7 @@ describe('at the URL', () => {
     expect(faultsOf(await askDoctor(url, PAIR, { keepAliveMs: 1_500 }))).toEqual(['keep_alive_short'])
   })
 
-  test('where the app cannot say how long it keeps connections, its answer may', async () => {
+  test('reads the keep-alive from the answer if the app does not know it', async () => {
     const { receiver } = await app()
     const handed = (headers: Record<string, string>) =>
       serving((request, response) => {
@@ -169,7 +169,7 @@ describe('at the URL', () => {
     expect((await askDoctor(await handed({ connection: 'close' }))).ok).toBe(true)
   })
 
-  test('processes that do not answer alike', async () => {
+  test('processes that answer differently', async () => {
     const one = await app()
     const other = await app({ credentials: NEW })
     let turn = 0
@@ -178,7 +178,7 @@ describe('at the URL', () => {
     expect(faultsOf(await askDoctor(url))).toContain('uneven')
   })
 
-  test('credentials that cannot be looked up', async () => {
+  test('a failing credentials function', async () => {
     const { url } = await app({ credentials: () => Promise.reject(new Error('away')), quarantine: false })
     expect(faultsOf(await askDoctor(url))).toEqual(['unavailable'])
   })
@@ -190,7 +190,7 @@ describe('with the pair and the clock', () => {
     expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
   })
 
-  test('the app has the old pair alone', async () => {
+  test('the app has only the old pair', async () => {
     const { url } = await app({ credentials: PAIR })
     expect(faultsOf(await askDoctor(url, NEW, { oldPair: PAIR }))).toEqual(['pair_old'])
     const both = [NEW, { ...PAIR, notAfter: Date.now() + 3_600_000 }]
@@ -198,7 +198,7 @@ describe('with the pair and the clock', () => {
     expect(faultsOf(await receiver.doctor({ url }))).toContain('pair_old')
   })
 
-  test('the pair is on its way out', async () => {
+  test('the pair is about to expire', async () => {
     const notAfter = new Date(Date.now() + 3_600_000)
     const { url } = await app({ credentials: [NEW, { ...PAIR, notAfter }] })
     const diagnosis = await askDoctor(url)
@@ -207,14 +207,14 @@ describe('with the pair and the clock', () => {
     expect(faultsOf(await askDoctor(url, NEW))).toEqual([])
   })
 
-  test('an Auth Key that is still right beside a secret that is not any more', async () => {
+  test('a valid Auth Key with an outdated secret', async () => {
     const { authKey, signingSecret } = PAIR
     const live = { authKey, signingSecret: NEW.signingSecret }
     const { url } = await app({ credentials: [live, { authKey, signingSecret, notAfter: Date.now() - 1_000 }] })
     expect(faultsOf(await askDoctor(url))).toEqual(['pair_half'])
   })
 
-  test('a signing secret that is wrong beside the right Auth Key, by which callbacks are accepted', async () => {
+  test('a wrong signing secret with the right Auth Key, which proves callbacks', async () => {
     const { receiver, url, errors } = await app({ credentials: { ...PAIR, signingSecret: NEW.signingSecret } })
     const events: string[] = []
     receiver.onAny(({ type }) => void events.push(type))
@@ -228,7 +228,7 @@ describe('with the pair and the clock', () => {
     expect([events.length, errors.length, receiver.quarantine.size]).toEqual(before)
   })
 
-  test('a wrong pair costs the app one line of its log a minute, and no room among the callbacks in quarantine', async () => {
+  test('a wrong pair causes one log line a minute in the app, and uses no quarantine capacity', async () => {
     const lines: string[] = []
     const say = (fields: object): void => void lines.push('code' in fields ? String(fields.code) : '')
     const logger = { debug: say, info: say, warn: say, error: say }
@@ -249,7 +249,7 @@ describe('with the pair and the clock', () => {
     expect(lines).not.toContain('quarantine_lost')
   })
 
-  test('a clock that is off is told by callbacks alone', async () => {
+  test('detects a clock that is off from callbacks alone', async () => {
     const { receiver, url } = await app({ clock: () => Date.now() + 400_000 })
     await askDoctor(url)
     expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0 })
@@ -265,7 +265,7 @@ describe('with the pair and the clock', () => {
     expect(textOf(await askDoctor(keyAlone.url), 'pair_half')).toContain('checks no signature')
   })
 
-  test.each([400, -400, 7 * 3_600])('a clock that is %i s off, which its own process knows', async (seconds) => {
+  test.each([400, -400, 7 * 3_600])('a clock that is %i s off, known in its own process', async (seconds) => {
     const { receiver, url } = await app({ clock: () => Date.now() + seconds * 1_000 })
     const diagnosis = await receiver.doctor({ url })
     expect(faultsOf(diagnosis)).toEqual(['clock_off'])
@@ -281,7 +281,7 @@ describe('with the pair and the clock', () => {
 })
 
 describe('in the app', () => {
-  /** As one that is somewhere else than on this machine. */
+  /** As a store on another machine. */
   function lasting(store: Store): Store {
     return { ...store, capabilities: { ...store.capabilities, name: 'distant', durable: true } }
   }
@@ -293,7 +293,7 @@ describe('in the app', () => {
     expect(faultsOf(await receiver.doctor({ url }))).toEqual(['memory_store'])
   })
 
-  test('no folder for what comes while the store is unavailable', async () => {
+  test('no spool folder for callbacks while the store is unavailable', async () => {
     const { receiver, url } = await app({ store: lasting(memoryStore()) })
     expect(faultsOf(await receiver.doctor({ url }))).toEqual(['no_spool'])
     const meant = await app({ store: lasting(memoryStore()), spool: false })
@@ -322,14 +322,14 @@ describe('in the app', () => {
     expect(faultsOf(await receiver.doctor({ url }))).toEqual([])
   })
 
-  test('handlers that run in another process are none of this one’s', async () => {
+  test('ignores handlers that run in another process', async () => {
     const store = memoryStore()
     const shared = { ...store, capabilities: { ...store.capabilities, shared: true } }
     const { receiver } = await receiving({ dispatch: false, store: shared })
     expect(faultsOf(await receiver.doctor({ url: await serving(receiver.middleware('status')) }))).toEqual([])
   })
 
-  test('networks that came with words of no table', async () => {
+  test('networks with unknown status words', async () => {
     const { receiver, url } = await app({ networks: { known: 'carrierB' } })
     for (const network of ['known', 'airwave', 'airwave'])
       await post(url, callback.smsDelivery({ network, status: 'lost_in_transit' }))

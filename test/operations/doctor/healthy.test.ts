@@ -1,4 +1,4 @@
-/** An app in which all is well: the doctor says so, and leaves no trace. */
+/** A healthy app: the doctor reports no problem, and leaves no trace. */
 import express from 'express'
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
@@ -23,11 +23,11 @@ test('all is well, from outside and in the app’s own process', async () => {
     expect(JSON.parse(JSON.stringify(diagnosis))).toEqual(diagnosis)
     found.push(...codes.slice(6))
   }
-  // Of the app itself only its own process knows.
+  // Only the app's own process knows its state.
   expect(found).toEqual(['store_answers', 'handlers_listen'])
 })
 
-test.each(['either', 'signature', 'authKey', 'both'] as const)('all is well where the policy is %s', async (proof) => {
+test.each(['either', 'signature', 'authKey', 'both'] as const)('all is well with the policy %s', async (proof) => {
   const { receiver } = await receiving({ proof })
   receiver.onAny(() => {})
   const url = await serving(receiver.middleware('payment'))
@@ -35,7 +35,7 @@ test.each(['either', 'signature', 'authKey', 'both'] as const)('all is well wher
 })
 
 test.each([{ authKey: PAIR.authKey }, { signingSecret: PAIR.signingSecret }])(
-  'all is well with one half of a pair, where the app has no more: %o',
+  'all is well with one half of a pair, if the app has only that: %o',
   async (pair) => {
     const { receiver } = await receiving({ credentials: pair })
     receiver.onAny(() => {})
@@ -44,7 +44,7 @@ test.each([{ authKey: PAIR.authKey }, { signingSecret: PAIR.signingSecret }])(
   },
 )
 
-test('projects: the name says whose pair it is, and whose it is not', async () => {
+test('projects: the name selects the pair, and a wrong name is reported', async () => {
   const other = { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' }
   const { receiver } = await receiving({ projects: { 'My Shop': PAIR, Another: other } })
   receiver.onAny(() => {})
@@ -57,19 +57,22 @@ test('projects: the name says whose pair it is, and whose it is not', async () =
 test.each([
   ['one', { 'My Shop': PAIR }],
   ['several', { 'My Shop': PAIR, Another: { authKey: 'auth-key-of-another' } }],
-])('projects, %s of them: a probe that names none does not show that callbacks are accepted', async (_, projects) => {
-  const { receiver } = await receiving({ projects })
-  receiver.onAny(() => {})
-  const url = await serving(receiver.middleware('status'))
-  expect((await post(url, callback.smsDelivery({ project: 'My shop' }))).status).toBe(401)
-  const diagnosis = await askDoctor(url)
-  expect(faultsOf(diagnosis)).toEqual(['project_missing'])
-  expect(diagnosis.ok).toBe(false)
-  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My Shop' }))).toEqual([])
-  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My shop' }))).not.toEqual([])
-})
+])(
+  'projects, %s of them: a probe without a project does not prove that callbacks are accepted',
+  async (_, projects) => {
+    const { receiver } = await receiving({ projects })
+    receiver.onAny(() => {})
+    const url = await serving(receiver.middleware('status'))
+    expect((await post(url, callback.smsDelivery({ project: 'My shop' }))).status).toBe(401)
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['project_missing'])
+    expect(diagnosis.ok).toBe(false)
+    expect(faultsOf(await askDoctor(url, PAIR, { project: 'My Shop' }))).toEqual([])
+    expect(faultsOf(await askDoctor(url, PAIR, { project: 'My shop' }))).not.toEqual([])
+  },
+)
 
-test('no handler runs, nothing is stored, counted, reported or put in quarantine', async () => {
+test('runs no handler, and stores, counts, reports and quarantines nothing', async () => {
   const store = memoryStore()
   const { receiver, errors } = await receiving({ store })
   const handled: string[] = []
@@ -89,7 +92,7 @@ test('no handler runs, nothing is stored, counted, reported or put in quarantine
   expect((await receiver.deadLetters.list()).items).toEqual([])
 })
 
-test('it takes eight probes to say so, one of them large', async () => {
+test('needs eight probes, one of them large', async () => {
   const { receiver } = await receiving()
   receiver.onAny(() => {})
   const middleware = receiver.middleware('status')

@@ -1,4 +1,4 @@
-/** What stands in front of the receiver and does harm: each is planted, and named. */
+/** Harmful proxies and middleware in front of the receiver: the doctor names each planted one. */
 import { gzipSync } from 'node:zlib'
 import express from 'express'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { receiving, SIGNING_SECRET } from '../../support/receiving.ts'
 import { askDoctor, faultsOf, proxying, serving, textOf, withHeader, withoutHeader } from './asking.ts'
 
 const HEADER = 'x-service-signature'
-/** Without the Auth Key the answer is 401 whatever is wrong. */
+/** Without the Auth Key the answer to any fault is 401. */
 const SECRET_ALONE = { signingSecret: SIGNING_SECRET }
 
 async function app(proof: 'either' | 'signature' = 'either') {
@@ -18,12 +18,12 @@ async function app(proof: 'either' | 'signature' = 'either') {
 const CHANGES: readonly (readonly [string, (body: Buffer) => Buffer, string])[] = [
   ['adds a newline', (body) => Buffer.concat([body, Buffer.from('\n')]), 'a newline was appended'],
   [
-    'writes the JSON anew',
+    'serialises the JSON again',
     (body) => Buffer.from(JSON.stringify(JSON.parse(body.toString()))),
     'parsed and serialised again.',
   ],
   [
-    'writes the JSON anew and indents it',
+    'serialises the JSON again and indents it',
     (body) => Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 2)),
     'parsed and serialised again, indented by two.',
   ],
@@ -31,7 +31,7 @@ const CHANGES: readonly (readonly [string, (body: Buffer) => Buffer, string])[] 
 ]
 
 test.each(CHANGES)('a proxy that %s', async (_, change, named) => {
-  // Where the Auth Key proves the probe its answer says so; where nothing does, the receiver's own process knows.
+  // If the Auth Key proves the probe, the answer says so; otherwise only the receiver's own process knows.
   const [either, signature] = [await app(), await app('signature')]
   const behind = (url: string) => proxying(url, (passed) => (passed.body = change(passed.body)))
   for (const diagnosis of [
@@ -43,7 +43,7 @@ test.each(CHANGES)('a proxy that %s', async (_, change, named) => {
   }
 })
 
-test('a change of the body that no one has thought of is told by its lengths', async () => {
+test('an unforeseen change of the body is reported by its lengths', async () => {
   const { url } = await app()
   const front = await proxying(url, (passed) => {
     passed.body = Buffer.from(passed.body.toString().replace('"status" : "probe"', '"status" : "PROBE!"'))
@@ -67,7 +67,7 @@ test.each([
   }
 })
 
-test('a header that is folded as a list proves all the same, and is told', async () => {
+test('accepts a header that is folded into a list, and reports it', async () => {
   const { url } = await app('signature')
   const front = await proxying(url, (passed) => {
     passed.headers = withHeader(passed.headers, HEADER, (value) => [value.replace(',', ', ')])
@@ -77,7 +77,7 @@ test('a header that is folded as a list proves all the same, and is told', async
   expect(textOf(diagnosis, 'header_changed')).toContain('folded as a list')
 })
 
-test('where nothing is proved, the receiver’s own process knows why', async () => {
+test('without any proof, the receiver’s own process knows why', async () => {
   const { receiver, url } = await app('signature')
   const stripped = await proxying(url, (passed) => (passed.headers = withoutHeader(passed.headers, HEADER)))
   expect(faultsOf(await receiver.doctor({ url: stripped }))).toContain('header_missing')
@@ -85,7 +85,7 @@ test('where nothing is proved, the receiver’s own process knows why', async ()
     passed.headers = withHeader(passed.headers, HEADER, (value) => [value, value])
   })
   expect(textOf(await receiver.doctor({ url: twice }), 'header_changed')).toContain('it was sent twice')
-  // From outside no more is known than that nothing holds.
+  // From outside, only the failure of every proof is known.
   expect(faultsOf(await askDoctor(stripped, SECRET_ALONE))).toEqual(['pair_wrong'])
 })
 
@@ -118,7 +118,7 @@ test('a limit that refuses the smallest probe, in front and in the receiver itse
 test.each([
   ['compresses', gzipSync],
   ['only says that it compresses', (body: Buffer) => body],
-])('a proxy that %s: the probe is no event, and the header is named', async (_, change) => {
+])('a proxy that %s: the probe is not an event, and the finding names the header', async (_, change) => {
   const { receiver, url } = await app()
   const handled: string[] = []
   receiver.onAny(({ type }) => void handled.push(type))
@@ -141,7 +141,7 @@ test('a proxy that cuts bodies', async () => {
   expect(faultsOf(await askDoctor(url))).toEqual(['body_lost'])
 })
 
-test('middleware that makes another method of a POST', async () => {
+test('middleware that changes the method of a POST', async () => {
   const { receiver } = await app()
   const middleware = receiver.middleware('status')
   const url = await serving((request, response) => {

@@ -1,10 +1,10 @@
-/** An answer that takes longer than a second: a test that takes a few of them. */
+/** An answer that takes longer than a second; the test takes a few seconds. */
 import express from 'express'
 import { expect, test } from 'vitest'
 import { receiving } from '../../support/receiving.ts'
 import { askDoctor, faultsOf, serving } from './asking.ts'
 
-test('middleware that holds each request up for longer than a second', async () => {
+test('middleware that delays each request for longer than a second', async () => {
   const { receiver } = await receiving()
   receiver.onAny(() => {})
   const url = await serving(

@@ -1,4 +1,4 @@
-/** Nobody but a holder of the pair learns that there is a doctor, or anything from it; and no probe is ever an event. */
+/** Only a holder of the credentials learns that there is a doctor, or anything from it; a probe is never an event. */
 import { createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { signCallback } from 'messaging-webhooks/testing'
@@ -13,7 +13,7 @@ interface Recorded {
   readonly signature: string
 }
 
-/** The answer as it stands, but for its date. */
+/** The answer without its date. */
 async function answerTo(url: string, { body, signature }: Recorded) {
   const headers = { 'content-type': 'application/json', 'x-service-signature': signature }
   const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) })
@@ -21,8 +21,8 @@ async function answerTo(url: string, { body, signature }: Recorded) {
   return { status: response.status, headers: rest, text: await response.text() }
 }
 
-/** A receiver behind somebody who reads everything. */
-async function overheard(options: Parameters<typeof receiving>[0] = {}) {
+/** A receiver behind a proxy that reads everything. */
+async function intercepted(options: Parameters<typeof receiving>[0] = {}) {
   const { receiver, errors } = await receiving(options)
   const handled: unknown[] = []
   receiver.onAny((event) => void handled.push(event))
@@ -35,12 +35,12 @@ async function overheard(options: Parameters<typeof receiving>[0] = {}) {
   return { receiver, errors, handled, url, front, recorded }
 }
 
-/** A message id in the form of a probe's, with these tags. */
+/** A message id in the format of a probe's, with these tags. */
 function probeIdOf(...tags: readonly string[]): string {
   return ['messaging-webhooks-doctor', Date.now().toString(36), '0'.repeat(32), ...tags].join('.')
 }
 
-/** What a holder of `key` reads in an answer. */
+/** The answer as decrypted with `key`. */
 function openAnswer(sealed: string, key: string, messageId: string): unknown {
   const bytes = Buffer.from(sealed, 'base64url')
   const answerKey = createHmac('sha256', key).update(`messaging-webhooks doctor, answer\n${messageId}`).digest()
@@ -51,8 +51,8 @@ function openAnswer(sealed: string, key: string, messageId: string): unknown {
 
 const FORGERY = { body: Buffer.from('{"messageId":"m-1","status":"success"}'), signature: `t=1,v1=${'0'.repeat(64)}` }
 
-test('a recorded probe that is sent again is answered as a forgery is', async () => {
-  const { receiver, errors, handled, url, front, recorded } = await overheard()
+test('a replayed probe gets the answer of a forgery', async () => {
+  const { receiver, errors, handled, url, front, recorded } = await intercepted()
   const forged = await answerTo(url, FORGERY)
   expect(forged.status).toBe(401)
   expect(faultsOf(await askDoctor(front))).toEqual([])
@@ -65,8 +65,8 @@ test('a recorded probe that is sent again is answered as a forgery is', async ()
   expect((await receiver.quarantine.list()).items).toHaveLength(kept)
 })
 
-test('who knows the reserved name, and no pair, is answered as a forger is', async () => {
-  const { receiver, errors, url } = await overheard()
+test('a caller with the reserved name but no pair gets the answer of a forgery', async () => {
+  const { receiver, errors, url } = await intercepted()
   const forged = await answerTo(url, FORGERY)
   const guesses = [
     `messaging-webhooks-doctor.${Date.now().toString(36)}.${randomBytes(16).toString('hex')}.${randomBytes(32).toString('hex')}`,
@@ -82,8 +82,8 @@ test('who knows the reserved name, and no pair, is answered as a forger is', asy
   expect((await receiver.quarantine.list()).items).toHaveLength(1 + guesses.length)
 })
 
-test('who has read the Auth Key alone learns no more from a probe than from a callback', async () => {
-  const { receiver, handled, url } = await overheard()
+test('a caller with only the Auth Key learns no more from a probe than from a callback', async () => {
+  const { receiver, handled, url } = await intercepted()
   for (const otherTags of [[], ['0'.repeat(64)]]) {
     const time = Date.now().toString(36)
     const nonce = randomBytes(16).toString('hex')
@@ -104,25 +104,25 @@ test.each([
   ['with the beginning of a probe’s message id', 'messaging-webhooks-doctor.'],
   ['with an id in the form of an older probe’s', `messaging-webhooks-doctor.1.${'0'.repeat(32)}.${'0'.repeat(64)}.`],
   ['with a message id in the whole form of a probe’s', probeIdOf('0'.repeat(64), '0'.repeat(64))],
-])('a callback %s is kept: no half of the pair marked it', async (_, messageId) => {
-  const { receiver, handled, url } = await overheard()
+])('keeps a callback %s: no half of the pair marked it', async (_, messageId) => {
+  const { receiver, handled, url } = await intercepted()
   const body = Buffer.from(JSON.stringify({ messageId, status: 'success', network: 'carrier' }))
   expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
   await receiver.drain()
   expect(handled).toMatchObject([{ messageId }])
 })
 
-test('a probe that cannot be read any more is kept as any callback that cannot be', async () => {
-  const { receiver, handled, url } = await overheard()
+test('keeps a probe that became unreadable, as any unreadable callback', async () => {
+  const { receiver, handled, url } = await intercepted()
   const body = Buffer.from('{"messageId":"messaging-webhooks-doctor.1.2.3",')
   expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
   await receiver.drain()
   expect(handled).toMatchObject([{ type: 'unrecognized', problem: 'not_json' }])
 })
 
-test('a callback whose text quotes a probe without escapes is kept, and verified again from the quarantine', async () => {
+test('keeps a callback whose text quotes a probe without escapes, and verifies it again from the quarantine', async () => {
   const live = { pair: { ...PAIR, signingSecret: 'signing-secret-of-another' } }
-  const { receiver, handled, url } = await overheard({ credentials: () => live.pair })
+  const { receiver, handled, url } = await intercepted({ credentials: () => live.pair })
   const quoted = `"messageId":"${probeIdOf('0'.repeat(64))}" is what I got`
   const bodyOf = (text: string) => Buffer.from(`{"messageId":"m-1","text":"${text}"}`)
   const [early, late] = [bodyOf(`${quoted}, once`), bodyOf(`${quoted}, twice`)]
@@ -134,8 +134,8 @@ test('a callback whose text quotes a probe without escapes is kept, and verified
   expect(handled).toMatchObject([{ problem: 'not_json' }, { problem: 'not_json' }])
 })
 
-test('a callback that cannot be read, in which someone writes of the doctor, is kept as any other', async () => {
-  const { receiver, handled, url } = await overheard()
+test('keeps an unreadable callback that mentions the doctor, as any other', async () => {
+  const { receiver, handled, url } = await intercepted()
   const text = JSON.stringify('"messageId":"messaging-webhooks-doctor.1.2.3" is what I got')
   const body = Buffer.from(`{"messageId":"m-1","text":${text},`)
   expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
@@ -143,9 +143,9 @@ test('a callback that cannot be read, in which someone writes of the doctor, is 
   expect(handled).toHaveLength(1)
 })
 
-test('a probe that was refused is no event when its pair is put in place', async () => {
+test('a refused probe does not become an event when its pair is added', async () => {
   const live = { pair: { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' } }
-  const { receiver, handled, url } = await overheard({ credentials: () => live.pair })
+  const { receiver, handled, url } = await intercepted({ credentials: () => live.pair })
   expect(faultsOf(await askDoctor(url))).toEqual(['pair_wrong'])
   expect((await receiver.quarantine.list()).items.length).toBeGreaterThan(0)
   live.pair = { ...PAIR }
@@ -154,7 +154,7 @@ test('a probe that was refused is no event when its pair is put in place', async
   expect(handled).toEqual([])
 })
 
-test('the answer is sealed, and says nothing of the app', async () => {
+test('the answer is sealed, and reveals nothing of the app', async () => {
   const answers: string[] = []
   const { receiver } = await receiving()
   const middleware = receiver.middleware('status')
@@ -166,12 +166,12 @@ test('the answer is sealed, and says nothing of the app', async () => {
   expect(answers.length).toBeGreaterThan(5)
   for (const answer of answers) {
     expect(Buffer.from(answer, 'base64url').toString('latin1')).not.toContain('maxBodyBytes')
-    // Proxies give the headers of an answer four kilobytes.
+    // Proxies limit the headers of an answer to four kilobytes.
     expect(answer.length).toBeLessThan(1_000)
   }
 })
 
-test('nothing is sent to anywhere but the URL, and with nothing beside what the service sends', async () => {
+test('sends requests only to the URL, with only the fields that the service sends', async () => {
   const seen: IncomingHttpHeaders[] = []
   const targets = new Set<string>()
   const { receiver } = await receiving()

@@ -1,4 +1,4 @@
-/** What a person left is nowhere any more: the store's file and its log, the spool, the quarantine, what is in memory. */
+/** Erasure removes a person from the store's file and its log, the spool, the quarantine, and memory. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WebhookEvent } from 'messaging-webhooks'
@@ -13,7 +13,7 @@ import { gate } from '../../support/gate.ts'
 const PERSON = '254700123456'
 const OTHER = '254711999888'
 
-/** How often these digits stand in any file below the folder. */
+/** The number of occurrences of these digits in files below the folder. */
 function found(folder: string, digits: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
@@ -33,7 +33,7 @@ async function service(options: SomeOptions) {
   return { ...running, seen }
 }
 
-test('nothing of a person is left in an SQLite file or its log, and all of the others', async () => {
+test('removes a person from an SQLite file and its log, and keeps all others', async () => {
   const folder = ownFolder()
   const path = join(folder, 'inbox.db')
   const { receiver, url } = await service({ store: sqliteStore(path), retry: { attempts: 1 } })
@@ -42,7 +42,7 @@ test('nothing of a person is left in an SQLite file or its log, and all of the o
   })
   for (let at = 0; at < 120; at += 1) {
     const recipient = at % 4 === 0 ? PERSON : OTHER
-    // Of some there are several reports, so that rows grow and move.
+    // Some messages have several reports, so that rows grow and move.
     await post(url, chat(`m${at}`, recipient, { status: 'sent', pad: 'x'.repeat((at * 37) % 900) }))
     if (at % 3 === 0) await post(url, chat(`m${at}`, recipient, { status: at % 2 === 0 ? 'failed' : 'delivered' }))
   }
@@ -64,7 +64,7 @@ test('nothing of a person is left in an SQLite file or its log, and all of the o
   expect(await receiver.messageState('m1')).toMatchObject({ recipient: OTHER })
 })
 
-test('a repetition of what was forgotten is a duplicate, and a new report is accepted', async () => {
+test('a repetition of an erased event is a duplicate, and a new report is accepted', async () => {
   const { receiver, url, seen } = await service({ store: sqliteStore(join(ownFolder(), 'inbox.db')) })
   const first = chat('m', PERSON, { status: 'sent' })
   await post(url, first)
@@ -77,7 +77,7 @@ test('a repetition of what was forgotten is a duplicate, and a new report is acc
   expect((await receiver.messageState('m'))?.type).toBe('message.delivered')
 })
 
-test('what a handler has it keeps to its end, its settlement is no error, and what waits behind it is not begun', async () => {
+test('a running handler keeps its event, its settlement is not an error, and the events behind it do not start', async () => {
   const store = sqliteStore(join(ownFolder(), 'inbox.db'))
   const { receiver, url, seen, errors } = await service({ store, concurrency: 1 })
   const { open: release, opened: held } = gate()
@@ -95,7 +95,7 @@ test('what a handler has it keeps to its end, its settlement is no error, and wh
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('another process learns that what its handler has was taken from it, and nothing of its outcome is kept', async () => {
+test('another process learns that its handler’s event was erased, and the outcome is not kept', async () => {
   const path = join(ownFolder(), 'inbox.db')
   const running = await service({ store: sqliteStore(path), retry: { attempts: 1 } })
   const { receiver } = await service({ store: sqliteStore(path) })
@@ -114,7 +114,7 @@ test('another process learns that what its handler has was taken from it, and no
   expect(running.seen).toHaveLength(1)
 })
 
-test('forgets what is in the spool, whatever the store does; its identities come into the store', async () => {
+test('erases the spool in any state of the store; its idempotency keys reach the store', async () => {
   const folder = ownFolder()
   const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
   const spool = join(folder, 'spool')
@@ -141,7 +141,7 @@ test('forgets what is in the spool, whatever the store does; its identities come
   expect(found(folder, PERSON)).toBe(0)
 })
 
-test('counts what is in the spool, and forgets it once', async () => {
+test('counts the spool, and erases it once', async () => {
   const folder = ownFolder()
   const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
   store.refuses = ({ raw }) => raw.includes(PERSON)
@@ -149,7 +149,7 @@ test('counts what is in the spool, and forgets it once', async () => {
   await post(url, chat('mine', PERSON))
   await post(url, chat('other', OTHER))
   await expect.poll(() => seen.length).toBe(1)
-  // What the store refuses is set aside in a spool of its own.
+  // Callbacks that the store refuses go to a separate spool.
   await expect.poll(async () => (await receiver.stats()).spooled).toBe(0)
   expect(found(folder, PERSON)).toBeGreaterThan(0)
   const counted = { spooled: 1, events: 0, quarantined: 0 }
@@ -162,12 +162,12 @@ test('counts what is in the spool, and forgets it once', async () => {
 test.each([
   ['its recipient', { recipient: PERSON }],
   ['its message id', { messageId: 'mine' }],
-])('forgets what is in quarantine, in memory and on the disk, by %s', async (_, selector) => {
+])('erases the quarantine, in memory and on disk, by %s', async (_, selector) => {
   const folder = ownFolder()
   const path = join(folder, 'inbox.db')
   const { receiver, url } = await service({ store: sqliteStore(path) })
   const wrong = (body: object): Promise<number> =>
-    fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey: 'of nobody' }) }).then(({ status }) => status)
+    fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey: 'of no one' }) }).then(({ status }) => status)
   expect(await wrong(chat('mine', PERSON))).toBe(401)
   expect(await wrong(chat('other', OTHER))).toBe(401)
   await expect.poll(() => found(folder, PERSON)).toBeGreaterThan(0)

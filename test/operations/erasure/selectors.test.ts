@@ -1,4 +1,4 @@
-/** Whom a selector means, what it refuses, and what it says; on the stores that need no server. */
+/** Selectors of erasure: matches, refusals and results, on the stores without a server. */
 import { memoryStore, type ForgetSelector, type WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
@@ -55,7 +55,7 @@ describe.each(onEachStore)('with the store %s', (_, makeStore) => {
     expect((await receiver.stats()).deadLetters).toBe(4)
   })
 
-  test('forgets all of a message of which one report is of that person', async () => {
+  test('erases a whole message if one report belongs to the person', async () => {
     const { receiver, url } = await keeping({ store: makeStore() })
     await post(url, chat('m', PERSON))
     await post(url, { ...callback.smsDelivery({ messageId: 'm' }) })
@@ -64,7 +64,7 @@ describe.each(onEachStore)('with the store %s', (_, makeStore) => {
     expect(await receiver.messageState('m')).toBeUndefined()
   })
 
-  test('forgets by what a function says of a payload', async () => {
+  test('erases by a function of the payload', async () => {
     const { receiver, url } = await keeping({ store: makeStore() })
     await post(url, { project: 'p', account: 'Ms Example' })
     await post(url, { project: 'p', account: 'Mr Other' })
@@ -76,7 +76,7 @@ describe.each(onEachStore)('with the store %s', (_, makeStore) => {
     ])
   })
 
-  test('forgets what came before a time, and of a message only that', async () => {
+  test('erases events before a time, and only those of a message', async () => {
     const clock = fakeClock()
     const { receiver, url } = await keeping({ store: makeStore(), clock })
     await post(url, chat('m', PERSON), { timestamp: clock.now() / 1_000 })
@@ -94,7 +94,7 @@ describe.each(onEachStore)('with the store %s', (_, makeStore) => {
     expect(await receiver.forget({ before })).toMatchObject({ events: 0, deadLetters: 0 })
   })
 
-  test('looks into a body that is no JSON object, too', async () => {
+  test('also searches a body that is not a JSON object', async () => {
     const { receiver, url } = await keeping({ store: makeStore() })
     const bodies = [`msisdn=%2B${PERSON}&x=1`, `id=1${PERSON}`, `["${PERSON}"]`]
     for (const body of bodies) await post(url, body)
@@ -104,7 +104,7 @@ describe.each(onEachStore)('with the store %s', (_, makeStore) => {
   })
 })
 
-test('keeps to a project, and asks for one where a message id alone says too little', async () => {
+test('is limited to a project, and requires one if a message id is ambiguous', async () => {
   const { receiver } = await keeping({ projects: { a: A, b: B }, store: memoryStore() })
   for (const [project, { authKey }] of Object.entries({ a: A, b: B })) {
     const body = Buffer.from(JSON.stringify({ ...chat('m', PERSON), project, authKey }))
@@ -130,13 +130,13 @@ test.each<[unknown, RegExp]>([
   [{ where: true }, /where is true; expected a function/],
 ])('refuses %o', async (selector, message) => {
   const { receiver } = await keeping()
-  // What a caller without types may give.
+  // Values that an untyped caller may pass.
   const forgetting = receiver.forget(selector as ForgetSelector)
   await expect(forgetting).rejects.toThrow(message)
   await expect(forgetting).rejects.toMatchObject({ code: 'options_invalid' })
 })
 
-test('refuses options that there are not, and a function that does not say', async () => {
+test('refuses unknown options, and a function without a boolean result', async () => {
   const { receiver, url } = await keeping()
   await post(url, chat('m', PERSON))
   await receiver.drain()

@@ -1,4 +1,4 @@
-/** The same on the stores that are servers: no table and no key has the digits any more. */
+/** Erasure on the stores with a server: no table and no key keeps the digits. */
 import pg from 'pg'
 import { createClient } from 'redis'
 import type { Store } from 'messaging-webhooks'
@@ -14,7 +14,7 @@ import { gate } from '../../support/gate.ts'
 const PERSON = '254700123456'
 const OTHER = '254711999888'
 
-/** Reports of each state for both, some dead letters; then one is forgotten, and nothing of it is found. */
+/** Reports of each state for two persons, some dead letters; then one person is erased and cannot be found. */
 async function forgetsOne(store: Store<object>, found: (digits: string) => Promise<number>): Promise<void> {
   const { receiver, url } = await receiving({ store, retry: { attempts: 1 } }, { kind: 'status' })
   receiver.on('message.failed', ({ recipient }) => {
@@ -41,7 +41,7 @@ async function forgetsOne(store: Store<object>, found: (digits: string) => Promi
 }
 
 describePostgres('Postgres', () => {
-  test('has nothing of a person any more in any column of its tables', async () => {
+  test('keeps nothing of a person in any column of its tables', async () => {
     const schema = newSchema()
     onTestFinished(() => dropSchema(schema))
     const client = new pg.Client({ connectionString: POSTGRES_URL })
@@ -66,7 +66,7 @@ describePostgres('Postgres', () => {
 })
 
 describePostgres('Postgres, where handlers have a transaction', () => {
-  test('undoes what the handler of a forgotten event wrote through it', async () => {
+  test('rolls back the writes of an erased event’s handler', async () => {
     const schema = newSchema()
     onTestFinished(() => dropSchema(schema))
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true })
@@ -74,7 +74,7 @@ describePostgres('Postgres, where handlers have a transaction', () => {
     let begun = false
     const { open: release, opened: held } = gate()
     receiver.on('message.*', async (_, context) => {
-      // `receiving` does not tell the type of the store's context.
+      // `receiving` does not infer the type of the store's context.
       const { transaction } = context as unknown as { readonly transaction: pg.ClientBase }
       await transaction.query(`CREATE TABLE "${schema}".written ()`)
       begun = true
@@ -97,7 +97,7 @@ describePostgres('Postgres, where handlers have a transaction', () => {
 
 describeRedis('Redis', () => {
   const server = useRedis({ appendfsync: 'no' })
-  test('has nothing of a person any more in any key', async () => {
+  test('keeps nothing of a person in any key', async () => {
     const prefix = freshPrefix()
     const { client, end } = clientFor('redis', server().url())
     onTestFinished(end)

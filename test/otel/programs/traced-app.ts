@@ -1,6 +1,6 @@
 /**
- * An app as its users have it: the SDK, the HTTP instrumentation, a receiver on an SQLite file. Its parent says whether it hands
- * over, and asks for the spans.
+ * An app as its users have it: the SDK, the HTTP instrumentation, a receiver on an SQLite file. Its parent decides whether it
+ * dispatches, and requests the spans.
  */
 import { createRequire } from 'node:module'
 import { trace } from '@opentelemetry/api'
@@ -12,7 +12,7 @@ const exporter = new InMemorySpanExporter()
 const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
 provider.register()
 new HttpInstrumentation().setTracerProvider(provider)
-// The instrumentation sees what is required.
+// The instrumentation patches modules that are loaded with `require`.
 createRequire(import.meta.url)('node:http')
 
 const { default: http } = await import('node:http')

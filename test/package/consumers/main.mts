@@ -1,4 +1,4 @@
-// An ESM project in TypeScript: everything that a user types, and one callback that goes all the way.
+// An ESM project in TypeScript: everything that a user types, and one callback from end to end.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver, MessagingWebhooksError, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
@@ -7,7 +7,7 @@ import { callback, signCallback } from 'messaging-webhooks/testing'
 import { z } from 'zod'
 
 const signingSecret: string = 'secret-of-the-consumer'
-// Undefined, as an option that comes from a configuration may be: allowed with exactOptionalPropertyTypes, too.
+// An option from a configuration may be undefined: allowed with exactOptionalPropertyTypes, too.
 const toleranceSeconds = undefined as number | undefined
 const receiver = createReceiver({
   credentials: { signingSecret },

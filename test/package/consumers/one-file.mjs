@@ -1,4 +1,4 @@
-// Opens an SQLite file, says whether it could, and closes it when its input ends.
+// Opens an SQLite file, prints the result, and closes it when its input ends.
 import { once } from 'node:events'
 import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'

@@ -1,4 +1,4 @@
-// OpenTelemetry without an SDK, by the oldest API that is supported: all goes as it would without.
+// OpenTelemetry without an SDK, with the oldest supported API: everything works as without it.
 import { createReceiver } from 'messaging-webhooks'
 import { openTelemetry, type Telemetry } from 'messaging-webhooks/otel'
 import { callback } from 'messaging-webhooks/testing'

@@ -1,4 +1,4 @@
-// The entry of the SQLite store: importing it works on every Node, opening it only where `node:sqlite` is.
+// The entry of the SQLite store: importing it works on every Node, opening it needs `node:sqlite`.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
