@@ -156,7 +156,7 @@ test('runs each complete block that needs no server', { timeout: 240_000 }, asyn
 /** The types on the pages, as statements that the compiler checks. */
 function typesOfTables(): string {
   const lines = [
-    `import type { CommonFields, EventMap, EventType, Oddity, Proof, Receiver, TimestampSource } from 'messaging-webhooks'`,
+    `import type { CallbackAnomaly, CommonFields, EventMap, EventProof, EventType, Receiver, TimestampSource } from 'messaging-webhooks'`,
     `import type { Carrier, ChatAppReportPayload, ReportFields, ReportShape } from 'messaging-webhooks'`,
     `import type { ReportType, SentDetails, SmsReportPayload, StatusCode } from 'messaging-webhooks'`,
     `import type { Emulator, EmulatorOptions, NetworkProfile, ProjectOptions } from 'messaging-webhooks/emulator'`,
@@ -181,7 +181,7 @@ function typesOfTables(): string {
   }
 
   const oddities = tableOf(events, 'oddities', ['Oddity', 'What']).map(([name = '']) => bare(name))
-  lines.push(`same<Equal<Oddity, ${union(oddities)}>>()`)
+  lines.push(`same<Equal<CallbackAnomaly, ${union(oddities)}>>()`)
 
   const [common = [], report = []] = events.sections
     .filter(({ anchor }) => anchor === 'events')

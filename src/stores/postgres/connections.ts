@@ -152,7 +152,7 @@ function createConnections(options: {
     query: async (sql, values = []) => (await run(({ client }) => ask(client, sql, values)))[0] ?? [],
     batch: (statements, settings = []) =>
       run(async ({ client, batch }) => {
-        const planned = await plans.forConnection(client, statements, batch)
+        const planned = await plans.forConnection(client, statements, (text) => batch(text, settings))
         return batch(planned.statements, [...settings, ...planned.settings])
       }),
     checkOut,

@@ -33,7 +33,7 @@ export function writtenOut(statements: string): string {
 
 interface Plans {
   /** What to send on this connection for these statements: the settings to add, and the statements. */
-  forConnection(client: ClientBase, statements: string, run: (statement: string) => Promise<unknown>): Promise<Sent>
+  forConnection(client: ClientBase, statements: string, prepare: (statement: string) => Promise<unknown>): Promise<Sent>
   /** Whether this error says that a plan is missing. Then the statements may be run again, without plans. */
   isLost(error: unknown): boolean
 }
@@ -55,7 +55,7 @@ export function createPlans(areKept: boolean): Plans {
   }
 
   return {
-    async forConnection(client, statements, run) {
+    async forConnection(client, statements, prepare) {
       const unplanned = { settings: [], statements: writtenOut(statements) }
       if (!areKept || !statements.includes(MARK)) return unplanned
       const plans = of(client)
@@ -68,7 +68,7 @@ export function createPlans(areKept: boolean): Plans {
       if (typeof plan === 'number') {
         plan = `mw_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
         try {
-          await run(`PREPARE ${plan} (${types.join(', ')}) AS ${text}`)
+          await prepare(`PREPARE ${plan} (${types.join(', ')}) AS ${text}`)
         } catch (error) {
           if (!isOfTheStatement(error)) throw error
           areKept = false
