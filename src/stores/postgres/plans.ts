@@ -13,7 +13,7 @@ import { hasState, isOfTheStatement } from './failures.ts'
 /** Separates values and their types from the text of a statement. No value contains it. */
 const MARK = '\0'
 /** Uses of a statement on a connection before it is planned. */
-const USES_BEFORE = 0
+const USES_BEFORE = 3
 const MOST_PLANS = 100
 const NO_SCANS = 'SET LOCAL enable_seqscan = off;'
 /** No such plan; there is one already; the tables have changed since. */
@@ -79,9 +79,9 @@ export function createPlans(areKept: boolean): Plans {
       return { settings: [NO_SCANS], statements: `EXECUTE ${plan} (${values.join(', ')});` }
     },
     isLost(error) {
-      const isLost = areKept && LOST.some((state) => hasState(error, state))
-      if (isLost) areKept = false
-      return isLost
+      if (!LOST.some((state) => hasState(error, state))) return false
+      areKept = false
+      return true
     },
   }
 }
