@@ -8,25 +8,33 @@ export interface Answer {
 
 /** One row per answer: its status, the code in its body, and when it is given. */
 export const ANSWERS = {
-  taken: { status: 204, code: undefined, when: 'Taken: new, duplicate, late and unrecognized callbacks alike.' },
+  taken: {
+    status: 204,
+    code: undefined,
+    when: 'The callback was accepted, or is a duplicate. Late and unrecognized callbacks are accepted, too.',
+  },
   body_incomplete: { status: 400, code: 'body_incomplete', when: 'The body ended before its announced length.' },
-  not_authentic: { status: 401, code: 'not_authentic', when: 'No proof holds that the policy of this URL accepts.' },
-  method_not_allowed: { status: 405, code: 'method_not_allowed', when: 'Not a POST; `Allow: POST` says so.' },
+  not_authentic: { status: 401, code: 'not_authentic', when: 'The callback has no valid proof that this URL accepts.' },
+  method_not_allowed: {
+    status: 405,
+    code: 'method_not_allowed',
+    when: 'The method is not POST. The response has `Allow: POST`.',
+  },
   body_too_slow: {
     status: 408,
     code: 'body_too_slow',
-    when: 'The body took longer than `bodyTimeoutMs`, or all but stood still while others waited for room.',
+    when: 'The body took longer than `bodyTimeoutMs`, or almost stopped while other requests waited for capacity.',
   },
   body_too_large: { status: 413, code: 'body_too_large', when: 'The body is larger than `maxBodyBytes`.' },
   content_encoding: {
     status: 415,
     code: 'content_encoding',
-    when: 'The body is compressed, and no proof holds over the bytes as sent.',
+    when: 'The body is compressed, and has no valid proof over the bytes as sent.',
   },
   unavailable: {
     status: 503,
     code: 'unavailable',
-    when: 'The store could not take it, or the credentials could not be looked up. The service does not send it again.',
+    when: 'The store could not accept the event, or the credentials function failed. The service does not retry.',
   },
 } as const
 
