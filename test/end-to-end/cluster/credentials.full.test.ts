@@ -88,9 +88,11 @@ const FAILURES: readonly Failure[] = [
   {
     name: 'a TLS connection to a server without TLS',
     spec: ({ server }) =>
-      changed(server.spec('c'), (url) =>
-        url.startsWith('redis:') ? url.replace('redis:', 'rediss:') : `${url}?sslmode=verify-full`,
-      ),
+      changed(server.spec('c'), (url) => {
+        if (url.startsWith('redis:')) return url.replace('redis:', 'rediss:')
+        if (url.startsWith('mysql:')) return `${url}?ssl=${encodeURIComponent('{"rejectUnauthorized":true}')}`
+        return `${url}?sslmode=verify-full`
+      }),
   },
   {
     name: 'a database that does not exist',
