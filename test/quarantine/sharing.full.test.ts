@@ -314,7 +314,7 @@ describe('any sequence of requests', () => {
           }
         expectRightCounts(keeper)
       }),
-      { numRuns: WHOLE ? 500 : 50 },
+      { numRuns: WHOLE ? 500 : 150 },
     )
     expect(displaced).toBeGreaterThan(100)
   })
