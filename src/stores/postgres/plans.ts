@@ -56,14 +56,13 @@ export function createPlans(areKept: boolean): Plans {
 
   return {
     async forConnection(client, statements, prepare) {
-      const unplanned = { settings: [], statements: writtenOut(statements) }
-      if (!areKept || !statements.includes(MARK)) return unplanned
+      if (!areKept || !statements.includes(MARK)) return unplanned(statements)
       const plans = of(client)
       const { text, types, values } = partsOf(statements)
       let plan = plans.get(text) ?? 0
       if (typeof plan === 'number' && plan < USES_BEFORE) {
         if (plans.size < MOST_PLANS) plans.set(text, plan + 1)
-        return unplanned
+        return unplanned(statements)
       }
       if (typeof plan === 'number') {
         plan = `mw_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
@@ -72,7 +71,7 @@ export function createPlans(areKept: boolean): Plans {
         } catch (error) {
           if (!isOfTheStatement(error)) throw error
           areKept = false
-          return unplanned
+          return unplanned(statements)
         }
         plans.set(text, plan)
       }
@@ -84,6 +83,10 @@ export function createPlans(areKept: boolean): Plans {
       return true
     },
   }
+}
+
+function unplanned(statements: string): Sent {
+  return { settings: [], statements: writtenOut(statements) }
 }
 
 function partsOf(statement: string): Readonly<{ text: string; types: readonly string[]; values: readonly string[] }> {
