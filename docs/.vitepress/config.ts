@@ -58,10 +58,11 @@ const REFERENCE: DefaultTheme.SidebarItem[] = [
   { text: 'Log lines', link: '/reference/log' },
   { text: 'Counts', link: '/reference/counts' },
   { text: 'Command line', link: '/reference/command-line' },
-  { text: 'The client, in full', link: '/reference/client' },
-  { text: 'The emulator, in full', link: '/reference/emulator' },
+  { text: 'Client', link: '/reference/client' },
+  { text: 'Emulator', link: '/reference/emulator' },
   { text: 'Findings of the doctor', link: '/reference/doctor' },
   { text: 'Fields of the vectors', link: '/reference/vectors' },
+  { text: 'SQL of the Postgres store', link: '/reference/sql' },
   { text: 'Runtimes', link: '/reference/runtimes' },
   { text: 'API', link: '/api/' },
 ]

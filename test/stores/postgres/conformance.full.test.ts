@@ -4,7 +4,7 @@ import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startRecordingProxy } from '../../support/servers/recording-proxy.ts'
 import { describePostgres, dropSchema, newSchema, POSTGRES_URL } from './schema.ts'
-import { verbsOf, wordsOf, wordsOfGuide } from './sql-words.ts'
+import { verbsOf, wordsOf, wordsOfPage } from './sql-words.ts'
 
 /** Words and first words of the statements, and how many there were. */
 const sent = { words: new Set<string>(), verbs: new Set<string>(), statements: 0 }
@@ -44,8 +44,8 @@ describePostgres('conformance', () => {
 
   conformance(20, { maxConnections: 3 })
 
-  test('every statement is listed in the guide, and none begins a transaction', () => {
-    const { words, verbs } = wordsOfGuide()
+  test('every statement is listed in the reference, and none begins a transaction', () => {
+    const { words, verbs } = wordsOfPage()
     expect(sent.statements).toBeGreaterThan(1_000)
     expect([...sent.words].filter((word) => !words.has(word))).toEqual([])
     expect([...sent.verbs].filter((verb) => !verbs.has(verb))).toEqual([])

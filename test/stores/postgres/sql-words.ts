@@ -1,11 +1,11 @@
-/** The words of SQL that the store may send by its guide, that its sources contain, and that a statement contains. */
+/** The words of SQL that the store may send by its page, that its sources contain, and that a statement contains. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
-const GUIDE = join(ROOT, 'docs', 'guides', 'store-postgres.md')
-const SECTION = /^## What the store requires of SQL$(.*?)^## /ms
+const PAGE = join(ROOT, 'docs', 'reference', 'sql.md')
+const SECTION = /^## Statements$(.*?)^## /ms
 
 /** Comments, values and quoted names. */
 const NO_WORDS = /--[^\n]*|\bE'(?:[^'\\]|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/gs
@@ -31,9 +31,9 @@ export function verbsOf(statements: string): readonly string[] {
   return each.flatMap((statement) => /^\s*(\w+)/.exec(statement)?.[1] ?? [])
 }
 
-/** The table of the guide: everything that it lists, and the statements of its first row. */
-export function wordsOfGuide(): { readonly words: ReadonlySet<string>; readonly verbs: ReadonlySet<string> } {
-  const section = SECTION.exec(readFileSync(GUIDE, 'utf8'))?.[1] ?? ''
+/** The table of the page: everything that it lists, and the statements of its first row. */
+export function wordsOfPage(): { readonly words: ReadonlySet<string>; readonly verbs: ReadonlySet<string> } {
+  const section = SECTION.exec(readFileSync(PAGE, 'utf8'))?.[1] ?? ''
   const [, , ...rows] = /(?:^\|.*\n)+/m.exec(section)?.[0].trimEnd().split('\n') ?? []
   const [verbs = [], ...others] = rows.map((row) =>
     [...row.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.split(' ')),

@@ -1,6 +1,6 @@
-/** The guide lists the SQL that the sources can send. See also the statements recorded in conformance.full.test.ts. */
+/** The reference lists the SQL that the sources can send. See also the statements recorded in conformance.full.test.ts. */
 import { expect, test } from 'vitest'
-import { verbsOf, wordsOf, wordsOfGuide, wordsOfSources } from './sql-words.ts'
+import { verbsOf, wordsOf, wordsOfPage, wordsOfSources } from './sql-words.ts'
 
 /** Words of messages and of the server's answers. */
 const NOT_SENT = ['ERROR', 'USAGE']
@@ -10,8 +10,8 @@ const NEVER = [
   ...['TEMP', 'TEMPORARY', 'UNLOGGED', 'DECLARE', 'CURSOR', 'COPY', 'REFERENCES', 'NOTIFY'],
 ]
 
-test('the guide lists exactly the words of the sources', () => {
-  const { words } = wordsOfGuide()
+test('the reference lists exactly the words of the sources', () => {
+  const { words } = wordsOfPage()
   const sources = wordsOfSources()
   for (const word of NOT_SENT) expect(sources.delete(word), word).toBe(true)
   const unlisted = [...sources].filter(([word]) => !words.has(word))
@@ -19,8 +19,8 @@ test('the guide lists exactly the words of the sources', () => {
   expect({ unlisted, unused }).toEqual({ unlisted: [], unused: [] })
 })
 
-test('the guide lists nothing that a distributed engine may silently lack', () => {
-  const { words } = wordsOfGuide()
+test('the reference lists nothing that a distributed engine may silently lack', () => {
+  const { words } = wordsOfPage()
   expect(NEVER.filter((word) => words.has(word))).toEqual([])
   expect([...words].filter((word) => word.includes('advisory'))).toEqual([])
 })
