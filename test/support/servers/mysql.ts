@@ -32,7 +32,14 @@ export async function startMysql({
   if (command === undefined || install === undefined) throw new Error('mariadbd is not installed.')
   const folder = serverFolder('mysql')
   const data = join(folder, 'data')
-  const made = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db']
+  // A folder for temporary files each: two servers that start at once would share the names of their temporary tables.
+  const made = [
+    '--no-defaults',
+    `--datadir=${data}`,
+    `--tmpdir=${folder}`,
+    '--auth-root-authentication-method=normal',
+    '--skip-test-db',
+  ]
   execFileSync(install, [...made, '--innodb-log-file-size=16M'], { ...notRoot(), cwd: folder, stdio: 'pipe' })
   const atStart = join(folder, 'start.sql')
   writeFileSync(
@@ -45,6 +52,7 @@ GRANT ALL ON *.* TO app@'%' WITH GRANT OPTION;
   const port = await freePort()
   const all = {
     datadir: data,
+    tmpdir: folder,
     port: String(port),
     'bind-address': '127.0.0.1',
     socket: join(folder, 'socket'),

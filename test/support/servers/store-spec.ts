@@ -17,6 +17,8 @@ export interface StoreSpec {
   readonly through?: 'sentinel' | 'cluster'
   /** For Redis. Default 0. */
   readonly waitReplicas?: number
+  /** For Redis: how long a command may take. Default 4,000. */
+  readonly timeoutMs?: number
 }
 
 /** Imports only the requested engine. `watched`: wraps the store for a test. */
@@ -41,7 +43,12 @@ async function plainStoreOf(spec: StoreSpec): Promise<Store> {
     }
     case 'redis': {
       const { redisStore } = await import('../../../src/stores/redis/store.ts')
-      return redisStore({ client: await redisClientOf(spec), prefix: name, waitReplicas: spec.waitReplicas })
+      return redisStore({
+        client: await redisClientOf(spec),
+        prefix: name,
+        waitReplicas: spec.waitReplicas,
+        timeoutMs: spec.timeoutMs,
+      })
     }
   }
 }
