@@ -47,7 +47,7 @@ async function plainStoreOf(spec: StoreSpec): Promise<Store> {
         client: await redisClientOf(spec),
         prefix: name,
         waitReplicas: spec.waitReplicas,
-        timeoutMs: spec.timeoutMs,
+        commandTimeoutMs: spec.timeoutMs,
       })
     }
   }
