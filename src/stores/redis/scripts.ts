@@ -102,45 +102,63 @@ return redis.call('MGET', unpack(KEYS))
 export const reserve = script(/* lua */ `
 ${SERVER_TIME}
 local dueMs, untilMs, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local sets = ARGV[4] == '1' and { 'due', 'leased' } or { 'due' }
+local names = ARGV[4] == '1' and { 'due', 'leased' } or { 'due' }
 local excluded = {}
 for at = 5, #ARGV do excluded[ARGV[at]] = true end
-local found, nextMs = {}, nil
-for place = 1, #KEYS do
-  local base = baseOf(KEYS[place])
-  for _, name in ipairs(sets) do
-    local members = redis.call('ZRANGE', base .. name, 0, limit + #ARGV - 4, 'WITHSCORES')
-    for at = 1, #members, 2 do
-      local score = tonumber(members[at + 1])
-      if not excluded[members[at]] then
-        if score > dueMs or limit == 0 then
-          if not nextMs or score < nextMs then nextMs = score end
-          break
-        end
-        found[#found + 1] = { base, name, members[at], score }
-      end
+-- Each set is read in parts: the earliest records may be in one of them or in all.
+local part = math.ceil(limit / (#KEYS * #names)) + 1
+local function advance(set)
+  repeat
+    set.at = set.at + 2
+    if set.at > #set.members then
+      set.members = redis.call('ZRANGE', set.base .. set.name, set.read, set.read + part - 1, 'WITHSCORES')
+      set.read = set.read + part
+      set.at = 1
     end
+    set.key = set.members[set.at]
+  until not excluded[set.key or '']
+  set.score = set.key and tonumber(set.members[set.at + 1]) or math.huge
+end
+local sets = {}
+for place = 1, #KEYS do
+  for _, name in ipairs(names) do
+    local set = { base = baseOf(KEYS[place]), name = name, read = 0, at = 1, members = {} }
+    advance(set)
+    sets[#sets + 1] = set
   end
 end
-if #KEYS > 1 then table.sort(found, function(a, b) return a[4] < b[4] end) end
-if #found > limit then nextMs = dueMs end
-local answer = { string.format('%.0f', now), nextMs and string.format('%.0f', nextMs) or '' }
+local function earliest()
+  local first = sets[1]
+  for at = 2, #sets do
+    if sets[at].score < first.score then first = sets[at] end
+  end
+  return first
+end
+local found = {}
+local first = earliest()
+while #found < limit and first.score <= dueMs do
+  found[#found + 1] = { first.base, first.name, first.key }
+  advance(first)
+  first = earliest()
+end
+local nextMs = first.score < math.huge and string.format('%.0f', first.score) or ''
+local answer = { string.format('%.0f', now), nextMs }
 -- See above: what is stored is dispatched although memory is full.
 if #found > 0 then redis.call('UNLINK', baseOf(KEYS[1]) .. 'none') end
 -- A call for many keys: each call costs as much as what it does for some of them.
-local names, moved = {}, {}
-for at = 1, math.min(#found, limit) do
+local texts, moved = {}, {}
+for at = 1, #found do
   local base, name, key = unpack(found[at])
-  names[#names + 1] = base .. 'r:' .. key
-  names[#names + 1] = base .. 's:' .. key
+  texts[#texts + 1] = base .. 'r:' .. key
+  texts[#texts + 1] = base .. 's:' .. key
   local set = moved[base .. name] or {}
   moved[base .. name] = set
   set[#set + 1] = untilMs
   set[#set + 1] = key
 end
 for set, members in pairs(moved) do redis.call('ZADD', set, unpack(members)) end
-local values = #names > 0 and redis.call('MGET', unpack(names)) or {}
-for at = 1, #names / 2 do answer[#answer + 1] = { found[at][3], values[2 * at - 1], values[2 * at] } end
+local values = #texts > 0 and redis.call('MGET', unpack(texts)) or {}
+for at = 1, #found do answer[#answer + 1] = { found[at][3], values[2 * at - 1], values[2 * at] } end
 return answer
 `)
 
