@@ -238,7 +238,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     app.allow('read')
     const { page, complaints } = await openPage(browser, app.origin)
     await page.goto(`${app.url}#/overview`)
-    await page.getByText('1 dead letter', { exact: true }).waitFor()
+    await page.getByRole('region', { name: 'Needs attention' }).getByText('1 dead letter', { exact: true }).waitFor()
     expect(await page.locator('main').getByRole('button').count()).toBe(0)
     await page.goto(`${app.url}#/dead-letters`)
     await page.getByText('Read-only: you lack the right to write.').waitFor()
