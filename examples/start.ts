@@ -59,9 +59,9 @@ receiver.on('payment', ({ type, data }, { attempt }) => {
 receiver.on('subscription.*', ({ type, data }) => screen.handled(type, data.phone, data.keyword))
 receiver.on('unrecognized', ({ type, problem }) => screen.handled(type, '', PROBLEMS[problem]))
 
-let handedOver = 0
+let dispatched = 0
 let retried = 0
-receiver.onAny(() => void (handedOver += 1))
+receiver.onAny(() => void (dispatched += 1))
 receiver.onError(({ code, message, cause }) => {
   if (code === 'handler_failed') retried += 1
   // The address at its end is for a log.
@@ -113,7 +113,7 @@ screen.summary([
   ['duplicates', duplicates, 'of these; nothing ran twice'],
   ['late', late, 'of these; older than a report already dispatched'],
   ['refused', refused, 'answered 401'],
-  ['dispatched', handedOver, 'events to handlers, each once'],
+  ['dispatched', dispatched, 'events to handlers, each once'],
   ['retried', retried, 'after a handler failed'],
 ])
 if (process.argv.includes('--keep')) {

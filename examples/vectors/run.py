@@ -17,8 +17,8 @@ def same_events(vector):
 
 def played(vector):
     """Up to a tenth of a second later will do, and any one of several reports that may be the newest."""
-    actual, expected = receiver.play(vector), {name: vector["expected"][name] for name in ("handed", "states")}
-    for one, wanted in zip(actual["handed"], expected["handed"]):
+    actual, expected = receiver.play(vector), {name: vector["expected"][name] for name in ("dispatched", "states")}
+    for one, wanted in zip(actual["dispatched"], expected["dispatched"]):
         one["at"] = wanted["at"] if wanted["at"] <= one["at"] <= wanted["at"] + 0.1 else one["at"]
     for one, wanted in zip(actual["states"], expected["states"]):
         if len(wanted["newest"]) > 1 and one["newest"][0] in wanted["newest"]:

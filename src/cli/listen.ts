@@ -43,7 +43,7 @@ export const { define } = command({
         'Set SIGNING_SECRET, AUTH_KEY or both, or pass files with --signing-secret-file and --auth-key-file.',
       )
     const print = json ? jsonPrinter(terminal) : linePrinter(terminal, payload)
-    const store = hearDuplicates(memoryStore(), async ({ id, record, raw }) =>
+    const store = reportDuplicates(memoryStore(), async ({ id, record, raw }) =>
       print.duplicate(await eventOf({ id, late: false, record, raw })),
     )
     const receiver = createReceiver({ credentials, store, proof, quarantine: false, logger: false })
@@ -77,7 +77,7 @@ export const { define } = command({
 })
 
 /** A store that also reports duplicates, which a receiver answers 204 and does not dispatch. */
-function hearDuplicates(store: Store, onDuplicate: (event: NewEvent) => Awaitable<void>): Store {
+function reportDuplicates(store: Store, onDuplicate: (event: NewEvent) => Awaitable<void>): Store {
   return {
     capabilities: store.capabilities,
     async open(host) {

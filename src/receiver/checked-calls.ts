@@ -155,7 +155,7 @@ function isBody(body: unknown): boolean {
 /** Signals of other systems. Naming one that never arrives here is not a mistake. */
 const SIGNALS_ELSEWHERE = ['SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2']
 /** No process can handle these. */
-const UNHEARD = ['SIGKILL', 'SIGSTOP']
+const UNCATCHABLE = ['SIGKILL', 'SIGSTOP']
 
 function checkSignals(signals: readonly unknown[]): void {
   if (signals.length === 0)
@@ -164,7 +164,7 @@ function checkSignals(signals: readonly unknown[]): void {
   for (const signal of signals) {
     if (typeof signal !== 'string' || !known.includes(signal))
       throw new OptionsError(`closeOnSignal: unknown signal. ${unknownName(signal, known)}`)
-    if (UNHEARD.includes(signal))
+    if (UNCATCHABLE.includes(signal))
       throw new OptionsError(`closeOnSignal: a process cannot handle ${signal}; expected a signal such as 'SIGTERM'.`)
   }
 }

@@ -65,7 +65,7 @@ const idsOf = (all: readonly StoredExpectation[]) => all.map(({ expectation }) =
 
 const CASES: readonly ConformanceCase[] = [
   {
-    name: 'are handed out with every report of their message: claimed, leased at admission, replayed, latest, dead',
+    name: 'are returned with every report of their message: claimed, leased at admission, replayed, latest, dead',
     async run({ open }) {
       const send = sent('m', { meta: { order: '\u0000é\ud800' } })
       const expected = { expectation: send.expectation, wasOverdue: false }

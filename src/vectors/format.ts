@@ -171,7 +171,7 @@ export const identityVector = z
   })
   .meta({ id: 'identity' })
 
-const handed = z.strictObject({
+const dispatched = z.strictObject({
   arrival,
   at: clock.describe('The time of dispatch, in Unix seconds; up to 0.1 s later is accepted'),
   late: z.boolean().describe('Whether a later report was dispatched first'),
@@ -193,7 +193,7 @@ export const sequencesVector = z
       .min(1)
       .describe('Delivery reports in order of arrival; handlers succeed immediately'),
     expected: z.strictObject({
-      handed: z.array(handed).describe('What handlers receive, in order, without duplicates'),
+      dispatched: z.array(dispatched).describe('What handlers receive, in order, without duplicates'),
       states: z.array(state).min(1).describe('The final state of each message'),
       anyOrder: z.boolean().describe('Whether the states are the same for every order of the callbacks'),
     }),

@@ -1,7 +1,7 @@
 /** Invalid options are refused before any send, with an error that says what was expected. */
 import { createClient, type ClientOptions, type Message, type SendAllOptions } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
-import { unheard, untilHeard } from '../support/hostile.ts'
+import { unhandledRejections, untilDispatched } from '../support/hostile.ts'
 
 const RIGHT: ClientOptions = { baseUrl: 'https://service.invalid/api/v1/messaging', project: 'My Shop', apiKey: 'key' }
 const HELLO: Message = { to: '999100000000', message: 'Hello' }
@@ -70,13 +70,13 @@ describe('a send', () => {
       () => 'tomorrow',
       async () => Promise.reject(new Error()),
     ]
-    const reasons = unheard()
+    const reasons = unhandledRejections()
     for (const schedule of broken) {
       const scheduling = createClient({ ...RIGHT, schedule: schedule as () => Record<string, unknown> })
       const sending = scheduling.send({ ...HELLO, scheduledFor: new Date() })
       await expect(sending).rejects.toMatchObject({ code: 'options_invalid' })
     }
-    await untilHeard()
+    await untilDispatched()
     expect(reasons).toEqual([])
   })
 

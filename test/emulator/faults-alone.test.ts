@@ -26,10 +26,10 @@ async function play(name: FaultName, proof?: ProofPolicy, count = CALLBACKS) {
 type Played = Awaited<ReturnType<typeof play>>
 
 /** Handlers received each of them once, and nothing else. */
-async function expectHandedOnce({ handed, receiver, payloads }: Played): Promise<void> {
-  await expect.poll(() => handed.length, POLL).toBeGreaterThanOrEqual(payloads.length)
+async function expectDispatchedOnce({ dispatched, receiver, payloads }: Played): Promise<void> {
+  await expect.poll(() => dispatched.length, POLL).toBeGreaterThanOrEqual(payloads.length)
   expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
-  const ids = handed.map((event) => (event.type === 'message.delivered' ? event.messageId : event.type))
+  const ids = dispatched.map((event) => (event.type === 'message.delivered' ? event.messageId : event.type))
   expect(ids.sort()).toEqual(payloads.map(({ messageId }) => messageId).sort())
 }
 
@@ -98,23 +98,23 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
   headerTwice({ seen }) {
     for (const { signatures } of seen) expect(signatures).toHaveLength(2)
   },
-  noSignature({ seen, handed }) {
+  noSignature({ seen, dispatched }) {
     for (const { headers } of seen) expect(headers).not.toHaveProperty('x-service-signature')
     for (const { chunks } of seen) expect(Buffer.concat(chunks).toString()).toContain(AUTH_KEY)
-    for (const { proof } of handed) expect(proof).toBe('authKey')
+    for (const { proof } of dispatched) expect(proof).toBe('authKey')
   },
-  noAuthKey({ seen, handed }) {
+  noAuthKey({ seen, dispatched }) {
     for (const { chunks } of seen) expect(Buffer.concat(chunks).toString()).not.toContain('authKey')
     for (const { signatures } of seen) expect(signatures).toHaveLength(1)
-    for (const { proof } of handed) expect(proof).toBe('signature')
+    for (const { proof } of dispatched) expect(proof).toBe('signature')
   },
-  nulText({ seen, handed }) {
+  nulText({ seen, dispatched }) {
     for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(String.raw`\u0000`)).toBe(true)
-    for (const event of handed) expect(event.payload).toMatchObject({ description: 'Free text \u0000' })
+    for (const event of dispatched) expect(event.payload).toMatchObject({ description: 'Free text \u0000' })
   },
-  badUtf8({ seen, handed }) {
+  badUtf8({ seen, dispatched }) {
     for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(Buffer.from([0xff, 0xc3, 0x28]))).toBe(true)
-    for (const { payload, raw } of handed) {
+    for (const { payload, raw } of dispatched) {
       expect(payload).toMatchObject({ description: expect.stringContaining('\uFFFD') as unknown })
       expect(raw.includes(Buffer.from([0xed, 0xa0, 0x80]))).toBe(true)
     }
@@ -138,7 +138,7 @@ describe.each(FAULT_NAMES)('%s', (name) => {
 
   test(`taken: ${taken}`, async () => {
     const played = await play(name)
-    const { sent, deliveries, refusals, handed, receiver } = played
+    const { sent, deliveries, refusals, dispatched, receiver } = played
     const requests = name === 'duplicate' ? 2 * CALLBACKS : CALLBACKS
     expect(sent).toHaveLength(requests)
     expect(deliveries).toHaveLength(requests)
@@ -151,12 +151,12 @@ describe.each(FAULT_NAMES)('%s', (name) => {
       if (name !== 'halfClose' && taken !== 'does not arrive') expect(delivery.status).toBe(isTaken ? 204 : 401)
     }
     if (isTaken) {
-      await expectHandedOnce(played)
+      await expectDispatchedOnce(played)
       await expect.poll(async () => (await receiver.stats()).taken, POLL).toBe(requests)
       expect(refusals).toEqual([])
     } else {
       if (taken === 'no') await expect.poll(() => refusals.length, POLL).toBe(requests)
-      expect(handed).toEqual([])
+      expect(dispatched).toEqual([])
       expect((await receiver.stats()).taken).toBe(0)
       const because: readonly ErrorCode[] = REFUSED_BECAUSE[name] ?? ['body_incomplete']
       for (const code of refusals) expect(because).toContain(code)
@@ -167,9 +167,9 @@ describe.each(FAULT_NAMES)('%s', (name) => {
   // A fault that only delays a request keeps its proof.
   if (taken === 'no' || (taken === 'yes' && faultRow(name).slot === 'proof'))
     test('with any required proof', async () => {
-      for (const { sent, handed, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
+      for (const { sent, dispatched, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
         expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (taken === 'yes' ? 204 : 401)))
-        await expect.poll(() => handed.length, POLL).toBe(taken === 'yes' ? payloads.length : 0)
+        await expect.poll(() => dispatched.length, POLL).toBe(taken === 'yes' ? payloads.length : 0)
       }
     })
 })
@@ -187,7 +187,7 @@ test.each([
 })
 
 test('the repetition of a callback without an authKey has none either, and is the same event', async () => {
-  const { sender, url, seen, receiver, handed } = await playing({ faults: { noAuthKey: 0.5, duplicate: 1 } })
+  const { sender, url, seen, receiver, dispatched } = await playing({ faults: { noAuthKey: 0.5, duplicate: 1 } })
   const payloads = Array.from({ length: 20 }, (_, nth) => callback.payment({ id: `p-${nth}` }))
   await Promise.all(payloads.map((payload) => sender.send(outgoing(url, payload, { kind: 'payment' }))))
   expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
@@ -196,5 +196,5 @@ test('the repetition of a callback without an authKey has none either, and is th
   expect(new Set(bodies).size).toBe(20)
   const keyless = bodies.filter((body) => !body.includes(AUTH_KEY)).length
   expect([keyless > 0, keyless < 40]).toEqual([true, true])
-  expect(handed).toHaveLength(20)
+  expect(dispatched).toHaveLength(20)
 })

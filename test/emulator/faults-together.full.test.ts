@@ -21,7 +21,7 @@ function takenBy(policy: ProofPolicy, { faults }: Delivery): boolean {
 }
 
 test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %s', async (proof) => {
-  const { sender, url, handed, receiver, refusals, seen } = await playing({ faults: RATES, seed: proof }, { proof })
+  const { sender, url, dispatched, receiver, refusals, seen } = await playing({ faults: RATES, seed: proof }, { proof })
   const sent = await Promise.all(
     Array.from({ length: CALLBACKS }, (_, nth) =>
       sender.send(outgoing(url, callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_MS / 1_000 - 9.5 }))),
@@ -34,7 +34,7 @@ test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %
   await expect.poll(async () => (await receiver.stats()).taken, { timeout: PATIENCE_MS }).toBe(wanted.length)
   expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
   const ids = new Set(wanted.map(({ payload }) => payload['messageId']))
-  expect(handed.map(({ payload }) => (payload as { readonly messageId: string }).messageId).sort()).toEqual(
+  expect(dispatched.map(({ payload }) => (payload as { readonly messageId: string }).messageId).sort()).toEqual(
     [...ids].sort(),
   )
   expect(seen).toHaveLength(wanted.length + refused.length)

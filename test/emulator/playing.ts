@@ -79,16 +79,16 @@ export async function playing(
     logger: false,
     bodyTimeoutMs: PATIENCE_MS,
   })
-  const handed: WebhookEvent[] = []
+  const dispatched: WebhookEvent[] = []
   const refusals: string[] = []
-  receiver.onAny((event) => void handed.push(event))
+  receiver.onAny((event) => void dispatched.push(event))
   receiver.onError((error) => {
     if (error instanceof RefusedError) refusals.push(error.code)
   })
   // What is registered last runs first, and a receiver closes once its server has.
   onTestFinished(() => receiver.close({ deadlineMs: 100 }))
   const { url, seen } = await serving(receiver.middleware(kind, { proof }))
-  return { ...sending(options), url, seen, receiver, handed, refusals }
+  return { ...sending(options), url, seen, receiver, dispatched, refusals }
 }
 
 /** A callback of the live pair. */

@@ -113,10 +113,10 @@ test('neither keys nor the credentials of a URL are in a record', async () => {
 })
 
 test('half a rotation leaves no valid half', async () => {
-  const { sender, url, handed } = await playing({ faults: { oldKey: 1 } })
+  const { sender, url, dispatched } = await playing({ faults: { oldKey: 1 } })
   const before = { previous: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }
   expect(await sender.send(outgoing(url, callback.smsDelivery(), before))).toMatchObject([{ status: 401 }])
-  expect(handed).toEqual([])
+  expect(dispatched).toEqual([])
 })
 
 test('close cuts running requests, drops queued ones, and accepts no more', async () => {

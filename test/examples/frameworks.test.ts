@@ -68,7 +68,7 @@ test('Azure Functions: its handler answers the requests of its runtime', async (
   const refused = await handle(new Request('http://localhost', { method: 'POST', body }))
   expect(refused).toMatchObject({ status: 401, body: expect.stringContaining('not_authentic') as unknown })
   await receiver.drain()
-  expect(observed().handed).toMatchObject([{ messageId: 'm-1' }])
+  expect(observed().dispatched).toMatchObject([{ messageId: 'm-1' }])
 })
 
 test('Google Cloud Functions: verifies the bytes that its parser left in rawBody', async () => {
@@ -94,8 +94,8 @@ test('Google Cloud Functions: verifies the bytes that its parser left in rawBody
   await receiver.drain()
   expect(
     observed()
-      .handed.map(({ messageId }) => messageId)
+      .dispatched.map(({ messageId }) => messageId)
       .sort(),
   ).toEqual(['m-1', 'm-2'])
-  expect(observed().handed[0]?.raw).toBe(Buffer.from(body).toString('hex'))
+  expect(observed().dispatched[0]?.raw).toBe(Buffer.from(body).toString('hex'))
 })

@@ -40,7 +40,8 @@ hazards([
     MISMATCH,
   ),
   unsigned('#79 further in and at the top', { authKey: AUTH_KEY, data: { authKey: AUTH_KEY } }, BY_KEY, {
-    also: ({ handed: [event] }) => expect(event?.payload).toHaveProperty('data.authKey', '*'.repeat(AUTH_KEY.length)),
+    also: ({ dispatched: [event] }) =>
+      expect(event?.payload).toHaveProperty('data.authKey', '*'.repeat(AUTH_KEY.length)),
   }),
   ...['authkey', 'AUTHKEY', 'auth_key', 'authKey ', ' authKey', 'apiKey', 'authK\u0435y'].map((name) =>
     unsigned(`named ${JSON.stringify(name)}`, { [name]: AUTH_KEY }, MISSING),
@@ -63,14 +64,14 @@ hazards([
   inserted('#44 wrong, then right', `"authKey":"wrong-but-kept"`, MISMATCH, {
     send: ({ url }) => postUnsigned(url, keyedText().replace('{', '{"authKey":"wrong-but-kept",')),
     outcome: BY_KEY,
-    also: ({ handed: [event] }) => expect(event?.raw.toString()).not.toContain('wrong-but-kept'),
+    also: ({ dispatched: [event] }) => expect(event?.raw.toString()).not.toContain('wrong-but-kept'),
   }),
   inserted('#44 right, then wrong', `"authKey":${key},"authKey":"wrong"`, MISMATCH),
   inserted('#44 right, then null', `"authKey":${key},"authKey":null`, MALFORMED),
   inserted('#45 the name with an escape', `"\\u0061uthKey":${key}`, BY_KEY),
   inserted('#45 the value with an escape', `"authKey":"\\u0061${AUTH_KEY.slice(1)}"`, BY_KEY),
   inserted('#45 every character of the value escaped', `"authKey":"${everyCharacterEscaped}"`, BY_KEY, {
-    also: ({ handed: [event] }) => expect(event?.raw.toString()).not.toContain(everyCharacterEscaped),
+    also: ({ dispatched: [event] }) => expect(event?.raw.toString()).not.toContain(everyCharacterEscaped),
   }),
   inserted('white space round the colon', `"authKey"\t:\r\n ${key}`, BY_KEY),
   inserted('a name that ends in it', `"no\\"authKey":${key}`, MISSING),
@@ -79,7 +80,7 @@ hazards([
     send: ({ url }) =>
       postSigned(url, reportText({ authKey: 'an-older-key', more: { authKey: ['older', 1, 'still'] } })),
     outcome: taken({ type: 'message.delivered', proof: 'signature' }),
-    also({ handed: [event] }) {
+    also({ dispatched: [event] }) {
       expect(event?.raw.toString()).not.toMatch(/older|still/)
       expect(event?.payload).not.toHaveProperty('authKey')
     },
@@ -93,7 +94,7 @@ hazards([
     name: 'masking keeps the length of the body',
     send: ({ url }) => postUnsigned(url, keyedText()),
     outcome: BY_KEY,
-    also: ({ handed: [event] }) => expect(event?.raw).toHaveLength(keyedText().length),
+    also: ({ dispatched: [event] }) => expect(event?.raw).toHaveLength(keyedText().length),
   },
   {
     name: 'the same callback before and after a rotation of the key is one event',

@@ -56,10 +56,10 @@ hazards([
   signed('a byte order mark alone', MARK, unreadable('not_json')),
   signed('#34 UTF-16, little end first', Buffer.from(reportText(), 'utf16le'), unreadable('not_json')),
   signed('#34 UTF-16 with the authKey in it', Buffer.from(keyedText(), 'utf16le'), unreadable('not_json'), {
-    also: ({ handed: [event] }) => expect(event?.raw.toString('utf16le')).not.toContain(AUTH_KEY),
+    also: ({ dispatched: [event] }) => expect(event?.raw.toString('utf16le')).not.toContain(AUTH_KEY),
   }),
   signed('#34 UTF-16, big end first, with the authKey in it', utf16be(keyedText()), unreadable('not_json'), {
-    also: ({ handed: [event] }) =>
+    also: ({ dispatched: [event] }) =>
       expect(
         Buffer.from(event?.raw ?? [])
           .swap16()
@@ -67,14 +67,14 @@ hazards([
       ).not.toContain(AUTH_KEY),
   }),
   signed('#34 UTF-32 with the authKey in it', utf32(keyedText()), unreadable('not_json'), {
-    also: ({ handed: [event] }) => expect(event?.raw.includes(utf32(AUTH_KEY))).toBe(false),
+    also: ({ dispatched: [event] }) => expect(event?.raw.includes(utf32(AUTH_KEY))).toBe(false),
   }),
   signed(
     '#35 bytes that are not UTF-8 in a free field',
     withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0),
     taken({ type: 'message.delivered', payload: { note: 'a\uFFFD\uFFFDb' } }),
     {
-      also: ({ handed: [event] }) => expect(event?.raw).toEqual(withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0)),
+      also: ({ dispatched: [event] }) => expect(event?.raw).toEqual(withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0)),
     },
   ),
   signed('a character cut in two', withBytes(reportText({ note: '?' }), 0xe2, 0x82), DELIVERED),
@@ -133,13 +133,13 @@ hazards([
     taken({ type: 'message.delivered', oddities: ['duplicate_key'] }),
   ),
   signed('status twice, but one of them inside another object', reportText({ inner: { status: 'x' } }), DELIVERED, {
-    also: ({ handed: [event] }) => expect(event).not.toHaveProperty('oddities'),
+    also: ({ dispatched: [event] }) => expect(event).not.toHaveProperty('oddities'),
   }),
   signed(
     '#48 numbers that JavaScript cannot hold',
     reportText({ amount: '?' }).replace('"?"', '1e400,"b":-1e999999,"c":1e200000'),
     taken({ type: 'message.delivered', payload: { amount: Infinity, b: -Infinity } }),
-    { also: ({ handed: [event] }) => expect(event?.raw.toString()).toContain('1e400,"b":-1e999999,"c":1e200000') },
+    { also: ({ dispatched: [event] }) => expect(event?.raw.toString()).toContain('1e400,"b":-1e999999,"c":1e200000') },
   ),
   signed('#64 JSON inside a JSON string', JSON.stringify(reportText()), unreadable('double_encoded')),
   signed('#64 JSON inside a JSON string with the authKey', JSON.stringify(keyedText()), unreadable('double_encoded')),

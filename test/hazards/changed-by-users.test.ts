@@ -1,7 +1,7 @@
 /** User code may change the objects that it gets: stored callbacks, and what other code gets, stay unchanged. */
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { unheard, untilHeard } from '../support/hostile.ts'
+import { unhandledRejections, untilDispatched } from '../support/hostile.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { onEachStore } from '../support/each-store.ts'
 
@@ -27,7 +27,7 @@ function corrupt(value: unknown): void {
 
 describe.each(onEachStore)('with %s', (_name, makeStore) => {
   test('a handler that corrupts its event corrupts neither the next attempt nor what errors and other handlers receive', async () => {
-    const unhandled = unheard()
+    const unhandled = unhandledRejections()
     const { receiver, url, errors } = await receiving({
       store: makeStore(),
       retry: { attempts: 3, initialDelayMs: 0 },
@@ -59,7 +59,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
     expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(true)
     await expect.poll(() => shown.length, { timeout: 30_000 }).toBe(6)
     expect(new Set(shown).size).toBe(1)
-    await untilHeard()
+    await untilDispatched()
     expect(unhandled).toEqual([])
   })
 
@@ -104,7 +104,7 @@ test('what quarantine lists of a request may be corrupted, and the right key sti
 })
 
 test('a handler of onError may corrupt the error, and other errors of the same event are unaffected', async () => {
-  const unhandled = unheard()
+  const unhandled = unhandledRejections()
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })
   const codes: unknown[] = []
   receiver.onError((error) => {
@@ -120,6 +120,6 @@ test('a handler of onError may corrupt the error, and other errors of the same e
   expect((await receiver.deadLetters.list()).items).toMatchObject([
     { error: expect.any(String) as string, attempts: 1 },
   ])
-  await untilHeard()
+  await untilDispatched()
   expect(unhandled).toEqual([])
 })

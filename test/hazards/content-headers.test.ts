@@ -32,7 +32,7 @@ hazards([
       ...encoded(`#59 ${encoding}, signed over the bytes as sent`, encoding, compress(reportText()), {
         ...unreadable('content_encoding', { data: undefined }),
       }),
-      also: ({ handed: [event] }) => expect(event?.raw).toEqual(compress(reportText())),
+      also: ({ dispatched: [event] }) => expect(event?.raw).toEqual(compress(reportText())),
     },
     {
       name: `#59 ${encoding}, without a proof`,

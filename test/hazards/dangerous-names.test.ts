@@ -55,15 +55,15 @@ hazards([
 ])
 
 test('#46 nothing in a body reaches any prototype', async () => {
-  const { url, handed, receiver } = await serve()
+  const { url, dispatched, receiver } = await serve()
   const before = Object.getOwnPropertyNames(Object.prototype)
   for (const name of NAMES)
     await postSigned(url, `{"${name}":{"polluted":"yes"},"messageId":"${name}","status":"success"}`)
   await receiver.drain()
-  expect(handed).toHaveLength(NAMES.length)
+  expect(dispatched).toHaveLength(NAMES.length)
   expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before)
   expect({}).not.toHaveProperty('polluted')
-  for (const event of handed) {
+  for (const event of dispatched) {
     expect(Object.getPrototypeOf(event)).toBe(Object.prototype)
     expect(event).not.toHaveProperty('polluted')
     // A dispatcher would await an event that looks like a promise.

@@ -137,7 +137,7 @@ hazards([
   report('#87 an unnamed network', { network: 'carrier-z' }, taken({ network: 'carrier-z', carrier: 'carrierA' })),
   report('#87 no network, a word of carrier B', { status: 'delivered' }, taken({ carrier: 'carrierB' })),
   report('#87 network that is a list', { network: ['carrier-a'] }, DELIVERED, {
-    also: ({ handed: [event] }) => expect(event).not.toHaveProperty('network'),
+    also: ({ dispatched: [event] }) => expect(event).not.toHaveProperty('network'),
   }),
   report('#87 network constructor', { network: 'constructor' }, taken({ network: 'constructor', carrier: 'carrierA' })),
   report('#88 code 20 beside a known word', { statusCode: 20 }, DELIVERED),
@@ -153,7 +153,7 @@ hazards([
   ),
   ...[15.5, '١٥', -1, 1e9, null, {}].map((statusCode) =>
     report(`#88 code ${JSON.stringify(statusCode)} beside a known word`, { statusCode }, DELIVERED, {
-      also: ({ handed: [event] }) => expect(event).not.toHaveProperty('statusCode'),
+      also: ({ dispatched: [event] }) => expect(event).not.toHaveProperty('statusCode'),
     }),
   ),
   several(

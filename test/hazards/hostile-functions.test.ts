@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import type { ErrorCode, MessagingWebhooksError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { THROWN, unheard, untilHeard } from '../support/hostile.ts'
+import { THROWN, unhandledRejections, untilDispatched } from '../support/hostile.ts'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
 type ReceiverOptions = Parameters<typeof receiving>[0] & object
@@ -95,7 +95,7 @@ const hostile = callback.subscription({ event: 'consent', project: 'Hostile' })
 describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
   describe.each(['throws', 'rejects with'])('%s', (how) => {
     test.each(THROWN)('%s', async (_what, thrown) => {
-      const unhandled = unheard()
+      const unhandled = unhandledRejections()
       const act = (): unknown => {
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what is rejected with is the test
         if (how === 'rejects with') return Promise.reject(thrown())
@@ -108,7 +108,7 @@ describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
       expect(answer.status).toBe(status)
       expect((await post(url, callback.subscription({ event: 'consent', project: 'Good' }))).status).toBe(204)
       expect(await receiver.drain()).toBe(true)
-      await untilHeard()
+      await untilDispatched()
       expect(unhandled).toEqual([])
       expect([...new Set(errors.map(({ code }) => code))]).toEqual(codes)
       const good = { type: 'subscription.consent', project: 'Good' }

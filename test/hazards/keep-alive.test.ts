@@ -55,7 +55,7 @@ test('no request causes a warning about too many listeners', async () => {
 })
 
 test('abandoned bodies do not count as being read', async () => {
-  const { url, errors, handed, receiver } = await serve({ maxInflightBytes: 1_000, bodyTimeoutMs: 200 })
+  const { url, errors, dispatched, receiver } = await serve({ maxInflightBytes: 1_000, bodyTimeoutMs: 200 })
   const half = 'x'.repeat(900)
   const wires = await Promise.all(Array.from({ length: 5 }, () => connect(url)))
   for (const wire of wires) wire.write(head('Content-Length: 2000'), half)
@@ -69,7 +69,7 @@ test('abandoned bodies do not count as being read', async () => {
   )
   expect(new Set(statuses)).toEqual(new Set([204]))
   await receiver.drain()
-  expect(handed).toHaveLength(20)
+  expect(dispatched).toHaveLength(20)
 })
 
 function listenersOf(socket: Socket): Record<string, number> {

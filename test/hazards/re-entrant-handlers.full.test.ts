@@ -2,7 +2,7 @@
 import { callback, fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
-import { unheard, untilHeard } from '../support/hostile.ts'
+import { unhandledRejections, untilDispatched } from '../support/hostile.ts'
 import { post, receiving } from '../support/receiving.ts'
 
 type Receiver = Awaited<ReturnType<typeof receiving>>['receiver']
@@ -40,7 +40,7 @@ const CALLS: readonly (readonly [
 
 describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
   test.each(CALLS)('waits for %s', async (_what, call, receives) => {
-    const unhandled = unheard()
+    const unhandled = unhandledRejections()
     const { receiver, url } = await receiving({ store: makeStore() })
     const received: unknown[] = []
     const given: string[] = []
@@ -54,7 +54,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect(await receiver.drain()).toBe(true)
     expect(given).toEqual(['first', 'second'])
     expect(received).toEqual([receives])
-    await untilHeard()
+    await untilDispatched()
     expect(unhandled).toEqual([])
   })
 
@@ -62,7 +62,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     ['with a deadline', { deadlineMs: 200 }],
     ['with none', { deadlineMs: 0 }],
   ])('waits for close() %s: its signal aborts, and what waits is not lost silently', async (_what, options) => {
-    const unhandled = unheard()
+    const unhandled = unhandledRejections()
     const store = makeStore()
     const { receiver, url } = await receiving({ store, concurrency: 1 })
     let isClosed = false
@@ -81,7 +81,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     // A callback that arrives now cannot be kept, and its answer says so.
     expect((await post(url, second())).status).toBe(503)
     await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
-    await untilHeard()
+    await untilDispatched()
     expect(unhandled).toEqual([])
   })
 
@@ -190,7 +190,7 @@ describe('a handler of onError', () => {
   })
 
   test('closes the receiver, and waits for it', async () => {
-    const unhandled = unheard()
+    const unhandled = unhandledRejections()
     const { receiver, url } = await receiving({ retry: { attempts: 1 } })
     let isClosed = false
     receiver.onError(async () => {
@@ -202,7 +202,7 @@ describe('a handler of onError', () => {
     })
     expect((await post(url, first())).status).toBe(204)
     await expect.poll(() => isClosed, POLL).toBe(true)
-    await untilHeard()
+    await untilDispatched()
     expect(unhandled).toEqual([])
   })
 })
@@ -215,7 +215,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
   ['latest()', (receiver) => receiver.messageState('first', { project: 'My Shop' })],
 ])('%s', (_what, call) => {
   test('that a credentials function waits for delays the request no longer than a look-up may take', async () => {
-    const unhandled = unheard()
+    const unhandled = unhandledRejections()
     let asked = 0
     const { receiver, url } = await receiving({
       lookupTimeoutMs: 500,
@@ -226,12 +226,12 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
       },
     })
     expect([204, 503]).toContain((await post(url, first())).status)
-    await untilHeard()
+    await untilDispatched()
     expect(unhandled).toEqual([])
   })
 
   test('that a logger, a clock, dedupeKey and a schema call does no harm', async () => {
-    const unhandled = unheard()
+    const unhandled = unhandledRejections()
     let isBusy = false
     /** Not from within itself: that would be the user's own loop. */
     const once = (): void => {
@@ -254,7 +254,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
       { kind: 'payment' },
     )
     expect([204, 503]).toContain((await post(url, callback.payment())).status)
-    await untilHeard()
+    await untilDispatched()
     expect(unhandled).toEqual([])
   })
 })

@@ -233,11 +233,11 @@ hazards([
 ])
 
 test('#27 after 2,100 headers before the signature, no callback is accepted on half of its headers', async () => {
-  const { url, handed } = await serve()
+  const { url, dispatched } = await serve()
   const many = Array.from({ length: 2_100 }, (_, index) => `a${index}:`)
   const lines = head(...many, `X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`)
   expect(await writeRaw(url, lines, BODY)).toBe(431)
-  expect(handed).toEqual([])
+  expect(dispatched).toEqual([])
   expect(await postSigned(url, BODY)).toBe(204)
 })
 

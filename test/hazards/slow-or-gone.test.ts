@@ -151,14 +151,14 @@ hazards([
   {
     name: '#66 the client leaves before a slow application calls the receiver',
     mount: { within: calledWhenGone },
-    async send({ url, server, handed }) {
+    async send({ url, server, dispatched }) {
       const seen = once(server, 'request')
       const wire = await connect(url)
       const bytes = head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`, 'X-Slow: yes')
       wire.write(bytes + BODY)
       await seen
       wire.socket.resetAndDestroy()
-      await expect.poll(() => handed.length, POLL).toBe(1)
+      await expect.poll(() => dispatched.length, POLL).toBe(1)
       return undefined
     },
     outcome: { ...DELIVERED, status: undefined },

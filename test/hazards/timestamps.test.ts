@@ -15,7 +15,7 @@ function timed(name: string, json: string, fields: object): HazardCase {
     send: ({ url }) =>
       postSigned(url, body, { 'x-service-signature': `t=${SIGNED_AT},v1=${digestOf(SIGNED_AT, body)}` }),
     outcome: taken({ type: 'message.delivered', ...fields }),
-    also: ({ handed: [event] }) => expect(event?.raw.toString()).toContain(`"timestamp":${json}`),
+    also: ({ dispatched: [event] }) => expect(event?.raw.toString()).toContain(`"timestamp":${json}`),
   }
 }
 

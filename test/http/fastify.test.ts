@@ -110,7 +110,7 @@ describe('an app', () => {
     expect(await post(`${url}/webhooks/payment`)).toMatchObject({ status: 401 })
     expect(await post(`${url}/status`)).toMatchObject({ status: 404 })
     expect(await post(`${url}/webhooks/subscription`)).toMatchObject({ status: 404 })
-    await expect.poll(() => told().handed.map(({ messageId }) => messageId)).toEqual(['m-1', undefined, 'any-1'])
+    await expect.poll(() => told().dispatched.map(({ messageId }) => messageId)).toEqual(['m-1', undefined, 'any-1'])
   })
 
   test('answers every method itself, whatever the content type', async () => {
@@ -129,7 +129,7 @@ describe('an app', () => {
       statusCode: 204,
     })
     expect(await app.inject({ method: 'GET', url: '/status' })).toMatchObject({ statusCode: 405 })
-    await expect.poll(() => told().handed).toHaveLength(1)
+    await expect.poll(() => told().dispatched).toHaveLength(1)
   })
 
   test('passes its logger to the receiver', async () => {

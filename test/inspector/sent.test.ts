@@ -58,12 +58,12 @@ describe.each(onEachStore)('on %s', (_, make) => {
 
   test('an overdue event follows the reports received by then, and names its message', async () => {
     const { receiver, status, message, get } = await inspectingSends({ store: make() })
-    const handed: string[] = []
-    receiver.onAny(({ type }) => void handed.push(type))
+    const dispatched: string[] = []
+    receiver.onAny(({ type }) => void dispatched.push(type))
     await receiver.start()
     await post(status, smsReport('m-1', 'network_failure'))
     await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1', to: PHONE }] }, { withinMs: 1_000 })
-    await expect.poll(() => handed.at(-1)).toBe('send.overdue')
+    await expect.poll(() => dispatched.at(-1)).toBe('send.overdue')
     expect(await message('m-1')).toMatchObject({
       sent: { state: 'overdue', wasOverdue: true },
       entries: [
@@ -109,8 +109,8 @@ describe.each(onEachStore)('on %s', (_, make) => {
 describe.each(onEachStore)('a customer reports that nothing arrived, on %s', (_, make) => {
   test('finds the sends to their number in any notation, with their outcomes', async () => {
     const { receiver, status, list } = await inspectingSends({ store: make() })
-    const handed: string[] = []
-    receiver.onAny(({ type }) => void handed.push(type))
+    const dispatched: string[] = []
+    receiver.onAny(({ type }) => void dispatched.push(type))
     await receiver.start()
     const at = (seconds: number) => ({ ...SEND, sentAt: new Date(SENT_AT.getTime() + seconds * 1_000) })
     await receiver.expect({ ...at(1), messages: [{ messageId: 'm-1', to: `+${PHONE}` }] })
@@ -121,7 +121,7 @@ describe.each(onEachStore)('a customer reports that nothing arrived, on %s', (_,
     const intention = await receiver.intend({ to: PHONE, channel: 'sms', reference: 'order 5' })
     await intention.unknown()
     await post(status, smsReport('m-1', 'success'))
-    await expect.poll(() => handed.toSorted()).toEqual(['message.delivered', 'send.unknown'])
+    await expect.poll(() => dispatched.toSorted()).toEqual(['message.delivered', 'send.unknown'])
     const sent = [
       { state: 'unknown', to: PHONE, channel: 'sms' },
       { state: 'refused', messageId: 'm-4', refused: 'unsupported_number' },
@@ -165,14 +165,14 @@ test('shows the newest of many sends to one number, and the time to continue fro
 
 test('a late final report follows the overdue event', async () => {
   const { receiver, status, message } = await inspectingSends({ store: sqliteStore(ownFile()) })
-  const handed: string[] = []
-  receiver.onAny(({ type }) => void handed.push(type))
+  const dispatched: string[] = []
+  receiver.onAny(({ type }) => void dispatched.push(type))
   await receiver.start()
   await post(status, smsReport('m-1', 'network_failure'))
   await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { withinMs: 1_000 })
-  await expect.poll(() => handed.at(-1)).toBe('send.overdue')
+  await expect.poll(() => dispatched.at(-1)).toBe('send.overdue')
   await post(status, smsReport('m-1', 'success'))
-  await expect.poll(() => handed.at(-1)).toBe('message.delivered')
+  await expect.poll(() => dispatched.at(-1)).toBe('message.delivered')
   const { sent, entries } = await message('m-1')
   expect(sent).toMatchObject({ state: 'ended', wasOverdue: true })
   const order = ['message.failed', 'send.overdue', 'message.delivered']

@@ -41,7 +41,7 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       const told = toldBy(app)
       const url = await listening(app)
       expect(await postSigned(`${url}webhooks/status`, BODY)).toBe(204)
-      await expect.poll(() => told().handed.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
+      await expect.poll(() => told().dispatched.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
       const order = await request(`${url}${ordersPath}`, { body: '{"item":"tea"}' })
       expect({ status: order.status, text: order.text }).toEqual({ status: 201, text: '{"order":{"item":"tea"}}' })
     }
@@ -135,7 +135,7 @@ test('on Fastify, body parsers of main.ts see no callback; works without middie'
   adapter.getInstance().addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
   const told = toldBy(app)
   expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)
-  await expect.poll(() => told().handed.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
+  await expect.poll(() => told().dispatched.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
 })
 
 test('on Fastify, a body parser of Express that main.ts adds runs later', async () => {

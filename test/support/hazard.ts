@@ -29,7 +29,7 @@ export interface Service {
   readonly url: string
   readonly receiver: ReturnType<typeof createReceiver>
   readonly server: http.Server
-  readonly handed: readonly WebhookEvent[]
+  readonly dispatched: readonly WebhookEvent[]
   readonly errors: readonly MessagingWebhooksError[]
 }
 
@@ -109,9 +109,9 @@ export async function serve(options: SomeOptions = {}, mount: Mount = {}): Promi
     ordering: { gapTimeoutMs: 0 },
     ...withCredentials(options),
   })
-  const handed: WebhookEvent[] = []
+  const dispatched: WebhookEvent[] = []
   const errors: MessagingWebhooksError[] = []
-  receiver.onAny((event) => void handed.push(event))
+  receiver.onAny((event) => void dispatched.push(event))
   receiver.onError((error) => void errors.push(error))
   const kind = 'kind' in mount ? mount.kind : 'status'
   const middleware = receiver.middleware(kind, { proof: mount.proof })
@@ -122,7 +122,7 @@ export async function serve(options: SomeOptions = {}, mount: Mount = {}): Promi
     server.close()
     await receiver.close({ deadlineMs: 100 })
   })
-  return { url, receiver, server, handed, errors }
+  return { url, receiver, server, dispatched, errors }
 }
 
 /** A test for each case. For every hazard, no secret shows, no rejection is unhandled, and the server keeps serving. */
@@ -130,12 +130,12 @@ export function hazards(cases: readonly HazardCase[]): void {
   test.each(cases)('$name', async ({ options = {}, mount, send, outcome, also }) => {
     const unhandled = unhandledRejections()
     const service = await serve(options, mount)
-    const { handed, errors, receiver } = service
+    const { dispatched, errors, receiver } = service
     expect(await send(service)).toBe(outcome.status)
-    await expect.poll(() => handed.length, POLL).toBeGreaterThanOrEqual(outcome.events.length)
+    await expect.poll(() => dispatched.length, POLL).toBeGreaterThanOrEqual(outcome.events.length)
     expect(await receiver.drain()).toBe(true)
-    expect(handed.map(withoutPayload)).toHaveLength(outcome.events.length)
-    expect(handed).toMatchObject(outcome.events)
+    expect(dispatched.map(withoutPayload)).toHaveLength(outcome.events.length)
+    expect(dispatched).toMatchObject(outcome.events)
     expect(errors.map(({ code }) => code)).toEqual(outcome.codes)
     if (outcome.refusal !== undefined) expect(errors).toMatchObject([{ status: outcome.refusal }])
     await also?.(service)
@@ -150,9 +150,9 @@ function withoutPayload({ type, ...fields }: WebhookEvent): string {
   return 'problem' in fields ? `${type}: ${fields.problem}` : type
 }
 
-function expectNoSecretIn({ handed, errors }: Service): void {
+function expectNoSecretIn({ dispatched, errors }: Service): void {
   for (const secret of [AUTH_KEY, SIGNING_SECRET]) {
-    for (const event of handed) {
+    for (const event of dispatched) {
       expect(event.raw.includes(secret)).toBe(false)
       expect(inspect(event, { depth: null, showHidden: true })).not.toContain(secret)
       expect(JSON.stringify(event)).not.toContain(secret)
@@ -163,14 +163,14 @@ function expectNoSecretIn({ handed, errors }: Service): void {
 
 let goodCallbacks = 0
 
-async function expectStillServing({ url, receiver, handed }: Service, clock: SomeOptions['clock']): Promise<void> {
+async function expectStillServing({ url, receiver, dispatched }: Service, clock: SomeOptions['clock']): Promise<void> {
   const timestamp = Math.floor((typeof clock === 'function' ? clock() : Date.now()) / 1_000)
   const marker = `good-${(goodCallbacks += 1)}`
-  const before = handed.length
+  const before = dispatched.length
   const answer = await post(url, callback.smsDelivery({ messageId: marker, timestamp }), { timestamp })
   expect(answer.status).toBe(204)
   await receiver.drain()
-  expect(handed.slice(before)).toMatchObject([{ payload: { messageId: marker } }])
+  expect(dispatched.slice(before)).toMatchObject([{ payload: { messageId: marker } }])
 }
 
 function unhandledRejections(): readonly unknown[] {

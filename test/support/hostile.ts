@@ -52,7 +52,7 @@ export const THROWN: readonly (readonly [what: string, thrown: () => unknown])[]
 ]
 
 /** Unhandled rejections and exceptions until the test ends; they would end the process. */
-export function unheard(): readonly unknown[] {
+export function unhandledRejections(): readonly unknown[] {
   const reasons: unknown[] = []
   const add = (reason: unknown): void => void reasons.push(reason)
   process.on('unhandledRejection', add)
@@ -65,6 +65,6 @@ export function unheard(): readonly unknown[] {
 }
 
 /** Node reports an unhandled rejection only after the microtasks. */
-export async function untilHeard(): Promise<void> {
+export async function untilDispatched(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

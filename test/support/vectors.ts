@@ -25,8 +25,8 @@ interface ProvedCallback {
 /** A receiver until the test ends that accepts such callbacks, with the events it dispatches. */
 export function taking(options: OtherOptions<CallbackSchemas>) {
   const receiver = createReceiver({ logger: false, ...options, credentials: PAIR })
-  const handed: WebhookEvent[] = []
-  receiver.onAny((event) => void handed.push(event))
+  const dispatched: WebhookEvent[] = []
+  receiver.onAny((event) => void dispatched.push(event))
   onTestFinished(async () => {
     const closed = receiver.close({ deadlineMs: 100 })
     if (isFakeClock(options.clock)) await letTimePass(options.clock, closed)
@@ -41,7 +41,7 @@ export function taking(options: OtherOptions<CallbackSchemas>) {
     const { status } = await receiver.receive({ kind: kind ?? undefined, method: 'POST', headers, body })
     expect(status).toBe(204)
   }
-  return { receiver, handed, take }
+  return { receiver, dispatched, take }
 }
 
 /** The bytes of this body that an event contains. */

@@ -48,7 +48,11 @@ const wrong: readonly (readonly [name: string, family: string, vector: object])[
   ['a reason that does not exist', 'proof', { ...proof, expected: { verdict: 'refused', reason: 'because' } }],
   ['a header without a value', 'proof', { ...proof, headers: [['X-Service-Signature']] }],
   ['a body that is not base64', 'proof', { ...proof, bodyBase64: '{}' }],
-  ['an arrival before the first', 'sequences', { ...sequence, expected: { handed: [{ arrival: -1 }], states: [] } }],
+  [
+    'an arrival before the first',
+    'sequences',
+    { ...sequence, expected: { dispatched: [{ arrival: -1 }], states: [] } },
+  ],
   ['a vector of another family', 'signature', { ...proof }],
 ]
 

@@ -5,10 +5,10 @@ import { taking } from '../support/vectors.ts'
 
 test.each(vectors.identity)('$name', async (vector) => {
   expect(await idsOf(vector)).toEqual(expectedIds(vector))
-  const { receiver, handed, take } = receiverFor(vector)
+  const { receiver, dispatched, take } = receiverFor(vector)
   for (const callback of vector.groups.flat()) await take(callback)
   await receiver.drain()
-  expect(handed).toHaveLength(vector.groups.length)
+  expect(dispatched).toHaveLength(vector.groups.length)
   expect(await receiver.stats()).toMatchObject({ duplicates: vector.groups.flat().length - vector.groups.length })
 })
 
@@ -30,10 +30,10 @@ function receiverFor({ clock }: IdentityVector) {
 async function idsOf(vector: IdentityVector): Promise<readonly number[]> {
   const ids: (string | undefined)[] = []
   for (const callback of vector.groups.flat()) {
-    const { receiver, handed, take } = receiverFor(vector)
+    const { receiver, dispatched, take } = receiverFor(vector)
     await take(callback)
     await receiver.drain()
-    ids.push(handed[0]?.id)
+    ids.push(dispatched[0]?.id)
   }
   expect(ids).not.toContain(undefined)
   return ids.map((id) => ids.indexOf(id))

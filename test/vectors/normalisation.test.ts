@@ -22,11 +22,11 @@ test('a wrong vector fails', async () => {
 
 async function eventOf(vector: NormalisationVector): Promise<WebhookEvent> {
   const { clock, networks } = vector
-  const { receiver, handed, take } = taking({ clock: () => clock * 1_000, networks, ordering: { gapTimeoutMs: 0 } })
+  const { receiver, dispatched, take } = taking({ clock: () => clock * 1_000, networks, ordering: { gapTimeoutMs: 0 } })
   await take(vector)
   await receiver.drain()
-  expect(handed).toHaveLength(1)
-  const [event] = handed
+  expect(dispatched).toHaveLength(1)
+  const [event] = dispatched
   if (event === undefined) throw new Error('Nothing was dispatched.')
   return event
 }

@@ -30,8 +30,8 @@ describePython('the model receiver in Python', () => {
     [
       'sequences',
       'model/sequences.py',
-      'report["order"][:2] < message["handed"][:2]',
-      'report["order"] < message["handed"]',
+      'report["order"][:2] < message["dispatched"][:2]',
+      'report["order"] < message["dispatched"]',
       'chat-app: failed and delivered are one step: neither is late, and the t of the signature tells the newest',
     ],
   ])('names a mistake in %s, in %s: %s', async (family, file, right, mistaken, name) => {

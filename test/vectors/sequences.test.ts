@@ -11,8 +11,8 @@ type Expected = SequencesVector['expected']
 const SOON_SECONDS = 0.1
 
 test.each(vectors.sequences)('$name', async (vector) => {
-  const { handed, states } = await play(vector)
-  expect(inTime(handed, vector.expected.handed)).toEqual(vector.expected.handed)
+  const { dispatched, states } = await play(vector)
+  expect(inTime(dispatched, vector.expected.dispatched)).toEqual(vector.expected.dispatched)
   expect(states).toEqual(likeThese(vector.expected.states, states))
 })
 
@@ -28,13 +28,13 @@ describe('the final state is the same in any order', () => {
 
 test('a wrong vector fails', async () => {
   for (const vector of vectors.sequences) {
-    const { handed, states } = await play(vector)
+    const { dispatched, states } = await play(vector)
     const { expected } = vector
-    const isWrong = (wrong: Expected['handed']): void => expect(inTime(handed, wrong)).not.toEqual(wrong)
-    isWrong(expected.handed.map((one) => ({ ...one, late: !one.late })))
-    isWrong(expected.handed.map((one) => ({ ...one, at: one.at + 0.01 })))
-    isWrong(expected.handed.map((one) => ({ ...one, at: one.at - SOON_SECONDS - 0.01 })))
-    isWrong(expected.handed.slice(1))
+    const isWrong = (wrong: Expected['dispatched']): void => expect(inTime(dispatched, wrong)).not.toEqual(wrong)
+    isWrong(expected.dispatched.map((one) => ({ ...one, late: !one.late })))
+    isWrong(expected.dispatched.map((one) => ({ ...one, at: one.at + 0.01 })))
+    isWrong(expected.dispatched.map((one) => ({ ...one, at: one.at - SOON_SECONDS - 0.01 })))
+    isWrong(expected.dispatched.slice(1))
     const wrong = expected.states.map(({ messageId, finals }) => ({ messageId, newest: [99], finals }))
     expect(states).not.toEqual(likeThese(wrong, states))
   }
@@ -47,12 +47,12 @@ async function play(
 ): Promise<Omit<Expected, 'anyOrder'>> {
   const clock = fakeClock(milliseconds(arrivals[0]?.at ?? 0))
   const { receiver, take } = taking({ clock, ordering: { gapTimeoutMs: gapSeconds * 1_000 } })
-  const handed: Expected['handed'] = []
+  const dispatched: Expected['dispatched'] = []
   const reports: { readonly arrival: number; readonly report: ReportEvent }[] = []
   const bodies = arrivals.map(maskedBody)
   receiver.onAny((event) => {
     const arrival = bodies.findIndex((body) => body.equals(event.raw))
-    handed.push({ arrival, at: clock.now() / 1_000, late: event.type === 'late' })
+    dispatched.push({ arrival, at: clock.now() / 1_000, late: event.type === 'late' })
     reports.push({ arrival, report: reportOf(event) })
   })
   for (const [place, { at }] of arrivals.entries()) {
@@ -70,11 +70,11 @@ async function play(
     if (state === undefined) continue
     states.push({ messageId, newest: [arrivalOf(state)], finals: state.reports.map(arrivalOf) })
   }
-  return { handed, states }
+  return { dispatched, states }
 }
 
 /** Replaces times within the tolerance by the expected ones: not before, and soon after. */
-function inTime(actual: Expected['handed'], expected: Expected['handed']): Expected['handed'] {
+function inTime(actual: Expected['dispatched'], expected: Expected['dispatched']): Expected['dispatched'] {
   return actual.map((one, index) => {
     const at = expected[index]?.at ?? one.at
     return one.at >= at && one.at <= at + SOON_SECONDS ? { ...one, at } : one

@@ -10,7 +10,7 @@ import { request } from '../support/wire.ts'
 const NOW = 1_760_000_000
 
 test.each(vectors.signature)('$name', async ({ signingSecret, t, bodyBase64, v1 }) => {
-  const { url, handed, receiver } = await serve({ credentials: { signingSecret }, clock: () => NOW * 1_000 })
+  const { url, dispatched, receiver } = await serve({ credentials: { signingSecret }, clock: () => NOW * 1_000 })
   const body = Buffer.from(bodyBase64, 'base64')
   const post = async (signature: string, sent = body): Promise<number> =>
     (await request(url, { body: sent, headers: { 'x-service-signature': signature } })).status
@@ -21,6 +21,6 @@ test.each(vectors.signature)('$name', async ({ signingSecret, t, bodyBase64, v1 
   expect(await post(`t=${t},v1=${v1}`, Buffer.concat([body, Buffer.of(0x20)]))).toBe(401)
   expect(await post(`t=${t},v1=${v1}`)).toBe(204)
   await receiver.drain()
-  expect(handed).toMatchObject([{ proof: 'signature' }])
-  expect(handed[0]?.raw).toEqual(body)
+  expect(dispatched).toMatchObject([{ proof: 'signature' }])
+  expect(dispatched[0]?.raw).toEqual(body)
 })

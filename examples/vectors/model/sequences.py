@@ -1,4 +1,4 @@
-"""What is handed over when, what is late, and what is the newest state: one message at a time, nothing in parallel."""
+"""What is dispatched when, what is late, and what is the newest state: one message at a time, nothing in parallel."""
 import math
 
 from .body import read_body
@@ -13,16 +13,16 @@ NEVER = (-1,)
 
 
 def play(vector):
-    messages, handed = {}, []
+    messages, dispatched = {}, []
     for number, arrival in enumerate(vector["arrivals"]):
-        hand_over(messages, arrival["at"], handed)
+        dispatch_due(messages, arrival["at"], dispatched)
         report = place(number, arrival)
-        message = messages.setdefault(report["messageId"], {"seen": {}, "waiting": [], "handed": NEVER})
+        message = messages.setdefault(report["messageId"], {"seen": {}, "waiting": [], "dispatched": NEVER})
         if report["identity"] not in message["seen"]:
             take(message, report, arrival["at"], vector["gapSeconds"])
-        hand_over(messages, arrival["at"], handed)
-    hand_over(messages, math.inf, handed)
-    return {"handed": handed, "states": [state(name, message) for name, message in messages.items()]}
+        dispatch_due(messages, arrival["at"], dispatched)
+    dispatch_due(messages, math.inf, dispatched)
+    return {"dispatched": dispatched, "states": [state(name, message) for name, message in messages.items()]}
 
 
 def place(number, arrival):
@@ -44,7 +44,7 @@ def place(number, arrival):
 
 def take(message, report, now, gap):
     # Time and stage: of two reports that agree in both, neither is late.
-    report["late"] = report["order"][:2] < message["handed"][:2]
+    report["late"] = report["order"][:2] < message["dispatched"][:2]
     seen = {other["step"] for other in message["seen"].values()}
     waits = report["awaits"] is not None and report["awaits"] not in seen and not report["late"]
     report["due"] = now + gap if waits else now
@@ -55,7 +55,7 @@ def take(message, report, now, gap):
     message["waiting"] = sorted([*message["waiting"], report], key=lambda one: one["order"])
 
 
-def hand_over(messages, now, handed):
+def dispatch_due(messages, now, dispatched):
     """Whatever is due by now, the earliest first; of one message only the first can be."""
     while True:
         firsts = [message for message in messages.values() if message["waiting"]]
@@ -64,10 +64,10 @@ def hand_over(messages, now, handed):
             return
         message = min(due, key=lambda one: one["waiting"][0]["due"])
         report = message["waiting"].pop(0)
-        handed.append({"arrival": report["number"], "at": report["due"], "late": report["late"]})
+        dispatched.append({"arrival": report["number"], "at": report["due"], "late": report["late"]})
         for other in message["waiting"]:
             other["due"] = max(other["due"], report["due"])
-        message["handed"] = max(message["handed"], report["order"])
+        message["dispatched"] = max(message["dispatched"], report["order"])
 
 
 def state(name, message):

@@ -36,7 +36,7 @@ export interface Unanswered {
 }
 
 export type Reply =
-  | ({ readonly kind: 'report' } & Heard)
+  | ({ readonly kind: 'report' } & ReportReply)
   /** The receiver knows the Auth Key but has another signing secret. */
   | { readonly kind: 'onlyAuthKey' }
   /** A receiver's 401: the pair, the time or the bytes are wrong. `refused` is known if it was the one in this process. */
@@ -45,7 +45,7 @@ export type Reply =
   | { readonly kind: 'other'; readonly finding: DoctorFinding }
 
 /** A report and its probe. */
-export interface Heard {
+export interface ReportReply {
   readonly probe: Probe
   readonly facts: Facts
   readonly tookMs: number

@@ -4,7 +4,7 @@
  * redirect. Findings quote no secret and no body. protocol.ts describes the probes and their answers.
  */
 import type { CallbackKind } from '../../public/events.ts'
-import { shownUrl, type Heard, type Probe, type ProbePair } from './answers.ts'
+import { shownUrl, type ReportReply, type Probe, type ProbePair } from './answers.ts'
 import type { RefusedProbe } from './answering.ts'
 import { createExchange, type Exchange, type Target } from './asking.ts'
 import { finding, isWell, type DoctorReport, type DoctorFinding } from './findings.ts'
@@ -36,9 +36,9 @@ export async function examine(examination: Examination): Promise<DoctorReport> {
   try {
     const findings: DoctorFinding[] = []
     const explained = await explain(examination, exchange)
-    if (explained.heard === undefined) findings.push(...explained.findings)
+    if (explained.reply === undefined) findings.push(...explained.findings)
     else {
-      const { facts, probe } = explained.heard
+      const { facts, probe } = explained.reply
       findings.push(finding('receiver_answers'), ...judgeMount(kind, facts), ...explained.findings)
       findings.push(...(await measureTime(exchange, probe.pair)))
       findings.push(...(await measureBodyLimit(exchange, probe.pair, facts.maxBodyBytes)))
@@ -54,7 +54,7 @@ export async function examine(examination: Examination): Promise<DoctorReport> {
 interface Explained {
   readonly findings: readonly DoctorFinding[]
   /** An answered probe. Later probes use its pair. */
-  readonly heard?: Heard
+  readonly reply?: ReportReply
 }
 
 async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promise<Explained> {
@@ -63,7 +63,7 @@ async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promi
     case 'report': {
       const way = judgeArrival(reply.probe, reply.facts.arrival)
       const isIntact = way.every(({ level }) => level === 'ok')
-      return { findings: [...judgePair(reply, isIntact), ...way, ...judgeClock(reply)], heard: reply }
+      return { findings: [...judgePair(reply, isIntact), ...way, ...judgeClock(reply)], reply: reply }
     }
     case 'onlyAuthKey':
       return { findings: [finding('pair_half', `${OTHER_SECRET} The app accepts callbacks by their Auth Key alone.`)] }
@@ -75,7 +75,7 @@ async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promi
   if (known.length > 0) return { findings: known }
   for (const pair of oldPairs) {
     const { reply: replyToOld } = await ask({ pair })
-    if (replyToOld.kind === 'report') return { findings: [finding('pair_old')], heard: replyToOld }
+    if (replyToOld.kind === 'report') return { findings: [finding('pair_old')], reply: replyToOld }
   }
   if (refused !== undefined) return { findings: [finding('pair_wrong', `The receiver’s reason: ${refused.code}.`)] }
   const elsewhere = 'Another process answered, or the body was unreadable.'

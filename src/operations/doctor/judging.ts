@@ -1,6 +1,6 @@
 /** Findings from a receiver's report. Each function judges one part of it. */
 import type { CallbackKind } from '../../public/events.ts'
-import type { Heard, Probe } from './answers.ts'
+import type { ReportReply, Probe } from './answers.ts'
 import { findChange, HEADER_CHANGES } from './changes.ts'
 import { finding, type DoctorFinding } from './findings.ts'
 import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.ts'
@@ -45,7 +45,7 @@ export function judgeMount(asked: CallbackKind | undefined, { kind, lacksProject
 
 /** Both halves of the pair must prove the probe, unless the app has only one. */
 export function judgePair(
-  { probe, facts: { proof, pair, arrival } }: Heard,
+  { probe, facts: { proof, pair, arrival } }: ReportReply,
   isIntact: boolean,
 ): readonly DoctorFinding[] {
   const found: DoctorFinding[] = []
@@ -60,7 +60,7 @@ export function judgePair(
   return found
 }
 
-export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): readonly DoctorFinding[] {
+export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: ReportReply): readonly DoctorFinding[] {
   const { arrivedAtMs, toleranceSeconds } = facts
   // Differences below the probe's round trip cannot be measured.
   const offMs = arrivedAtMs < sentAtMs ? arrivedAtMs - sentAtMs : Math.max(0, arrivedAtMs - sentAtMs - tookMs)

@@ -54,14 +54,14 @@ export function startListening(options: ListenOptions): Listening {
   let stopped = false
   let pauseMs = UNNOTIFIED_POLL_MS / 2
   let probes = 0
-  let heardProbe: ((payload: string) => void) | undefined
+  let onProbe: ((payload: string) => void) | undefined
   let cancelNext = (): void => {}
   let cancelPoll = (): void => {}
   // If this fails, the others poll.
   const telling = createTelling(clock, () => notify(channel, `${own}!`).catch(() => {}))
 
   function received(payload: string | undefined): void {
-    if (payload?.startsWith(own) === true) heardProbe?.(payload)
+    if (payload?.startsWith(own) === true) onProbe?.(payload)
     else onWork()
   }
 
@@ -91,7 +91,7 @@ export function startListening(options: ListenOptions): Listening {
   async function probe(through: ListenClient): Promise<void> {
     const payload = `${own} ${(probes += 1)}`
     const came = new Promise<void>((resolve) => {
-      heardProbe = (each) => {
+      onProbe = (each) => {
         if (each === payload) resolve()
       }
     })

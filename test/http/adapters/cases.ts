@@ -86,7 +86,7 @@ const CASES = {
     // Each character of the emoji is cut in two.
     wire.write(chunked(body.toString('latin1'), 1))
     expect(await wire.answers()).toEqual([204])
-    await untilHanded(app, body)
+    await untilDispatched(app, body)
   },
 
   async 'a body that is too large, as announced'({ app }: Given) {
@@ -130,13 +130,13 @@ const CASES = {
   },
 
   async 'a client that leaves'({ app }: Given) {
-    const { errors, handed } = await app.told()
+    const { errors, dispatched } = await app.told()
     const body = keyedText({ messageId: 'left' })
     const wire = await connect(app.url)
     wire.write(head(app.url, `Content-Length: ${body.length + 1}`), body)
     wire.socket.end()
     await expect.poll(() => errorsOf(app)).toEqual([...errors.map(({ code }) => code), 'body_incomplete'])
-    expect((await app.told()).handed).toEqual(handed)
+    expect((await app.told()).dispatched).toEqual(dispatched)
     await expectAccepted(app)
   },
 
@@ -155,14 +155,16 @@ const CASES = {
     expect(await request(app.url, { body, headers: { 'x-service-signature': [value, value] } })).toMatchObject({
       status: 204,
     })
-    await expect.poll(async () => (await app.told()).handed.map(({ messageId }) => messageId)).toContain('twice-keyed')
+    await expect
+      .poll(async () => (await app.told()).dispatched.map(({ messageId }) => messageId))
+      .toContain('twice-keyed')
   },
 
   async 'a signature header with a space after its comma'({ app }: Given) {
     const body = Buffer.from(reportText({ messageId: 'spaced' }))
     const headers = { 'x-service-signature': signatureOf(body).replace(',', ', ') }
     expect(await request(app.url, { body, headers })).toMatchObject({ status: 204 })
-    await untilHanded(app, body)
+    await untilDispatched(app, body)
   },
 
   async 'a compressed body'({ app }: Given) {
@@ -172,7 +174,7 @@ const CASES = {
     // The signature is valid for the bytes as they were sent.
     const signed = { ...headers, 'x-service-signature': signatureOf(body) }
     expect(await request(app.url, { body, headers: signed })).toMatchObject({ status: 204 })
-    await untilHanded(app, body)
+    await untilDispatched(app, body)
   },
 
   async 'GET and HEAD'({ app }: Given) {
@@ -222,7 +224,7 @@ const CASES = {
     const body = keyedText({ messageId: 'handled' })
     for (let time = 0; time < 2; time += 1) expect(await request(app.url, { body })).toMatchObject({ status: 204 })
     const handled = async (): Promise<number> =>
-      (await app.told()).handed.filter(({ messageId }) => messageId === 'handled').length
+      (await app.told()).dispatched.filter(({ messageId }) => messageId === 'handled').length
     await expect.poll(handled).toBe(1)
     await expectAccepted(app)
     expect(await handled()).toBe(1)
@@ -272,10 +274,10 @@ async function refusedBehindParser(app: StartedAdapter, { code, says }: NonNulla
   const body = reportText({ messageId: 'parsed' })
   const headers = { 'x-service-signature': signatureOf(body) }
   expect(await request(app.url, { body, headers })).toMatchObject({ status: 401 })
-  const { errors, handed } = await app.told()
+  const { errors, dispatched } = await app.told()
   expect(errors.map((error) => error.code)).toEqual([code])
   expect(errors[0]?.message).toContain(says)
-  expect(handed).toEqual([])
+  expect(dispatched).toEqual([])
   // A parsed body still contains the authKey; a discarded one does not.
   const status = code === 'body_already_parsed' ? 204 : 401
   expect(await request(app.url, { body: keyedText() })).toMatchObject({ status })
@@ -288,7 +290,7 @@ function exactCases(): Record<`${keyof typeof EXACT}, to the byte`, (given: Give
     async ({ app }: Given): Promise<void> => {
       const headers = { 'x-service-signature': signatureOf(body) }
       expect(await request(app.url, { body, headers })).toMatchObject({ status: 204 })
-      await untilHanded(app, body)
+      await untilDispatched(app, body)
     }
   return {
     'a BOM, to the byte': one(EXACT['a BOM']),
@@ -337,15 +339,15 @@ async function expectAccepted(app: StartedAdapter, agent?: http.Agent): Promise<
   const body = Buffer.from(reportText({ messageId: `good-${(good += 1)}` }))
   const headers = { 'x-service-signature': signatureOf(body) }
   expect(await send(app.url, { body, headers }, agent)).toMatchObject({ status: 204 })
-  await untilHanded(app, body)
+  await untilDispatched(app, body)
 }
 
-async function untilHanded(app: StartedAdapter, body: Buffer): Promise<void> {
+async function untilDispatched(app: StartedAdapter, body: Buffer): Promise<void> {
   await expect.poll(() => rawsOf(app)).toContain(body.toString('hex'))
 }
 
 async function rawsOf(app: StartedAdapter): Promise<readonly string[]> {
-  return (await app.told()).handed.map(({ raw }) => raw)
+  return (await app.told()).dispatched.map(({ raw }) => raw)
 }
 
 async function errorsOf(app: StartedAdapter): Promise<readonly string[]> {

@@ -5,17 +5,17 @@ import type { Receiver } from 'messaging-webhooks'
 export interface Told {
   readonly errors: readonly { readonly code: string; readonly message: string }[]
   /** The handlers' events: the message, where there is one, and the body's bytes in hex. */
-  readonly handed: readonly { readonly messageId: string | undefined; readonly raw: string }[]
+  readonly dispatched: readonly { readonly messageId: string | undefined; readonly raw: string }[]
 }
 
 /** Attaches handlers that keep the events and errors. */
 export function watched(receiver: Pick<Receiver, 'onAny' | 'onError'>): () => Told {
   const errors: { code: string; message: string }[] = []
-  const handed: { messageId: string | undefined; raw: string }[] = []
+  const dispatched: { messageId: string | undefined; raw: string }[] = []
   receiver.onError(({ code, message }) => void errors.push({ code, message }))
   receiver.onAny((event) => {
     const messageId = 'messageId' in event ? event.messageId : undefined
-    handed.push({ messageId, raw: event.raw.toString('hex') })
+    dispatched.push({ messageId, raw: event.raw.toString('hex') })
   })
-  return () => ({ errors: [...errors], handed: [...handed] })
+  return () => ({ errors: [...errors], dispatched: [...dispatched] })
 }

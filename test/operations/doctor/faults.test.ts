@@ -156,17 +156,17 @@ describe('at the URL', () => {
 
   test('reads the keep-alive from the answer if the app does not know it', async () => {
     const { receiver } = await app()
-    const handed = (headers: Record<string, string>) =>
+    const dispatched = (headers: Record<string, string>) =>
       serving((request, response) => {
         void receiver
           .receive({ kind: 'status', method: 'POST', headers: request.headersDistinct, body: request })
           .then((answer) => response.writeHead(answer.status, { ...answer.headers, ...headers }).end(answer.body))
       })
     const codesOf = async (url: string) => (await askDoctor(url)).findings.map(({ code }) => code)
-    expect(await codesOf(await handed({}))).toContain('keep_alive_long')
-    expect(await codesOf(await handed({ 'keep-alive': 'timeout=5' }))).toContain('keep_alive_short')
-    expect(await codesOf(await handed({ connection: 'close' }))).toContain('keep_alive_unknown')
-    expect((await askDoctor(await handed({ connection: 'close' }))).ok).toBe(true)
+    expect(await codesOf(await dispatched({}))).toContain('keep_alive_long')
+    expect(await codesOf(await dispatched({ 'keep-alive': 'timeout=5' }))).toContain('keep_alive_short')
+    expect(await codesOf(await dispatched({ connection: 'close' }))).toContain('keep_alive_unknown')
+    expect((await askDoctor(await dispatched({ connection: 'close' }))).ok).toBe(true)
   })
 
   test('processes that answer differently', async () => {
