@@ -79,8 +79,8 @@ const WORDS: Readonly<Record<Decision, Words>> = {
     yes: 'Replay',
     done: 'Will run again',
     text: 'The handlers run again, soon and from the first attempt on.',
-    option: h`Replay as if on time<br /><small>Otherwise an event whose message has a newer report by now comes as
-      <code>late</code>.</small>`,
+    option: h`Replay as if on time<br /><small>Otherwise an event whose message has a newer report by now
+      comes as${' '}<code>late</code>.</small>`,
   },
   discard: {
     yes: 'Discard',
