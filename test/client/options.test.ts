@@ -1,7 +1,7 @@
 /** Invalid options are refused before any send, with an error that says what was expected. */
 import { createClient, type ClientOptions, type Message, type SendAllOptions } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
-import { unhandledRejections, untilDispatched } from '../support/hostile.ts'
+import { unhandledRejections, untilRejectionsReported } from '../support/hostile.ts'
 
 const RIGHT: ClientOptions = { baseUrl: 'https://service.invalid/api/v1/messaging', project: 'My Shop', apiKey: 'key' }
 const HELLO: Message = { to: '999100000000', message: 'Hello' }
@@ -76,7 +76,7 @@ describe('a send', () => {
       const sending = scheduling.send({ ...HELLO, scheduledFor: new Date() })
       await expect(sending).rejects.toMatchObject({ code: 'options_invalid' })
     }
-    await untilDispatched()
+    await untilRejectionsReported()
     expect(reasons).toEqual([])
   })
 

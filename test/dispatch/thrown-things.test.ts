@@ -1,6 +1,7 @@
 /** Handlers throw anything. It costs no event and no process, and is kept as a text of at most 8 KiB. */
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { unhandledRejections } from '../support/hostile.ts'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
 test('awaits a return value that looks like a promise, or counts it as a failure', async () => {
@@ -62,10 +63,7 @@ test('removes two secrets completely when one begins with the other', async () =
 })
 
 test('nothing that a handler does becomes an unhandled rejection', async () => {
-  const unhandled: unknown[] = []
-  const listener = (reason: unknown): void => void unhandled.push(reason)
-  process.on('unhandledRejection', listener)
-  onTestFinished(() => void process.off('unhandledRejection', listener))
+  const unhandled = unhandledRejections()
   const { receiver, url } = await receiving({ handlerTimeoutMs: 10, retry: { attempts: 1 } })
   receiver.onError(() => Promise.reject(new Error('onError rejects')))
   receiver.onError(() => {

@@ -1,7 +1,7 @@
 /** User code may change the objects that it gets: stored callbacks, and what other code gets, stay unchanged. */
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { unhandledRejections, untilDispatched } from '../support/hostile.ts'
+import { unhandledRejections, untilRejectionsReported } from '../support/hostile.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { onEachStore } from '../support/each-store.ts'
 
@@ -59,7 +59,7 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
     expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(true)
     await expect.poll(() => shown.length, { timeout: 30_000 }).toBe(6)
     expect(new Set(shown).size).toBe(1)
-    await untilDispatched()
+    await untilRejectionsReported()
     expect(unhandled).toEqual([])
   })
 
@@ -120,6 +120,6 @@ test('a handler of onError may corrupt the error, and other errors of the same e
   expect((await receiver.deadLetters.list()).items).toMatchObject([
     { error: expect.any(String) as string, attempts: 1 },
   ])
-  await untilDispatched()
+  await untilRejectionsReported()
   expect(unhandled).toEqual([])
 })

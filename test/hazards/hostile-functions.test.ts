@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import type { ErrorCode, MessagingWebhooksError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { THROWN, unhandledRejections, untilDispatched } from '../support/hostile.ts'
+import { THROWN, unhandledRejections, untilRejectionsReported } from '../support/hostile.ts'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
 type ReceiverOptions = Parameters<typeof receiving>[0] & object
@@ -108,7 +108,7 @@ describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
       expect(answer.status).toBe(status)
       expect((await post(url, callback.subscription({ event: 'consent', project: 'Good' }))).status).toBe(204)
       expect(await receiver.drain()).toBe(true)
-      await untilDispatched()
+      await untilRejectionsReported()
       expect(unhandled).toEqual([])
       expect([...new Set(errors.map(({ code }) => code))]).toEqual(codes)
       const good = { type: 'subscription.consent', project: 'Good' }

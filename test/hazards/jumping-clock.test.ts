@@ -5,7 +5,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
-import { unhandledRejections, untilDispatched } from '../support/hostile.ts'
+import { unhandledRejections, untilRejectionsReported } from '../support/hostile.ts'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 import { request } from '../support/wire.ts'
 import { ownFile } from '../support/own-folder.ts'
@@ -109,7 +109,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
           await expect.poll(async () => (await receiver.stats()).unsettled, POLL).toBe(0)
           expect(await receiver.stats()).toMatchObject({ taken: sent.length, duplicates: 0, deadLetters: 0 })
           await receiver.close({ deadlineMs: 200 })
-          await untilDispatched()
+          await untilRejectionsReported()
           expect(unhandled).toEqual([])
         },
       )
@@ -225,6 +225,6 @@ test('a clock whose timers fire at once, twice or not at all harms no request', 
     await expect.poll(() => given.length, POLL).toBe(status === 204 ? 1 : 0)
     await receiver.close({ deadlineMs: 100 })
   }
-  await untilDispatched()
+  await untilRejectionsReported()
   expect(unhandled).toEqual([])
 })

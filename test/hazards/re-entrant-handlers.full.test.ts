@@ -2,7 +2,7 @@
 import { callback, fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
-import { unhandledRejections, untilDispatched } from '../support/hostile.ts'
+import { unhandledRejections, untilRejectionsReported } from '../support/hostile.ts'
 import { post, receiving } from '../support/receiving.ts'
 
 type Receiver = Awaited<ReturnType<typeof receiving>>['receiver']
@@ -54,7 +54,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect(await receiver.drain()).toBe(true)
     expect(given).toEqual(['first', 'second'])
     expect(received).toEqual([receives])
-    await untilDispatched()
+    await untilRejectionsReported()
     expect(unhandled).toEqual([])
   })
 
@@ -81,7 +81,7 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     // A callback that arrives now cannot be kept, and its answer says so.
     expect((await post(url, second())).status).toBe(503)
     await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
-    await untilDispatched()
+    await untilRejectionsReported()
     expect(unhandled).toEqual([])
   })
 
@@ -202,7 +202,7 @@ describe('a handler of onError', () => {
     })
     expect((await post(url, first())).status).toBe(204)
     await expect.poll(() => isClosed, POLL).toBe(true)
-    await untilDispatched()
+    await untilRejectionsReported()
     expect(unhandled).toEqual([])
   })
 })
@@ -226,7 +226,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
       },
     })
     expect([204, 503]).toContain((await post(url, first())).status)
-    await untilDispatched()
+    await untilRejectionsReported()
     expect(unhandled).toEqual([])
   })
 
@@ -254,7 +254,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
       { kind: 'payment' },
     )
     expect([204, 503]).toContain((await post(url, callback.payment())).status)
-    await untilDispatched()
+    await untilRejectionsReported()
     expect(unhandled).toEqual([])
   })
 })

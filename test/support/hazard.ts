@@ -13,6 +13,7 @@ import {
 } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
+import { unhandledRejections } from './hostile.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET, withCredentials, type SomeOptions } from './receiving.ts'
 import { postSigned } from './wire.ts'
 
@@ -171,12 +172,4 @@ async function expectStillServing({ url, receiver, dispatched }: Service, clock:
   expect(answer.status).toBe(204)
   await receiver.drain()
   expect(dispatched.slice(before)).toMatchObject([{ payload: { messageId: marker } }])
-}
-
-function unhandledRejections(): readonly unknown[] {
-  const reasons: unknown[] = []
-  const add = (reason: unknown): void => void reasons.push(reason)
-  process.on('unhandledRejection', add)
-  onTestFinished(() => void process.off('unhandledRejection', add))
-  return reasons
 }

@@ -65,6 +65,6 @@ export function unhandledRejections(): readonly unknown[] {
 }
 
 /** Node reports an unhandled rejection only after the microtasks. */
-export async function untilDispatched(): Promise<void> {
+export async function untilRejectionsReported(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
