@@ -24,7 +24,7 @@ const BOUND = { timeout: 120_000 }
 /** A separate receiver on the store, as another process has it. */
 async function receivingOn(spec: StoreSpec, { onTestFinished, expect }: TestContext, options: SomeOptions = {}) {
   // Servers of other tests share the disk, and this test is not about a slow store.
-  const store = await storeOf({ ...spec, timeoutMs: 30_000 })
+  const store = await storeOf({ ...spec, commandTimeoutMs: 30_000 })
   const found = await receiving(
     { spool: false, storeTimeoutMs: 40_000, ...options, store },
     { kind: 'status' },

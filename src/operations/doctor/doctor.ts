@@ -63,7 +63,7 @@ async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promi
     case 'report': {
       const way = judgeArrival(reply.probe, reply.facts.arrival)
       const isIntact = way.every(({ level }) => level === 'ok')
-      return { findings: [...judgePair(reply, isIntact), ...way, ...judgeClock(reply)], reply: reply }
+      return { findings: [...judgePair(reply, isIntact), ...way, ...judgeClock(reply)], reply }
     }
     case 'onlyAuthKey':
       return { findings: [finding('pair_half', `${OTHER_SECRET} The app accepts callbacks by their Auth Key alone.`)] }

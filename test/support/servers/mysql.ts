@@ -32,7 +32,7 @@ export async function startMysql({
   if (command === undefined || install === undefined) throw new Error('mariadbd is not installed.')
   const folder = serverFolder('mysql')
   const data = join(folder, 'data')
-  // A folder for temporary files each: two servers that start at once would share the names of their temporary tables.
+  // With one folder for temporary files, two servers that start at once would use the same names for temporary tables.
   const made = [
     '--no-defaults',
     `--datadir=${data}`,

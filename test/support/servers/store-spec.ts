@@ -18,7 +18,7 @@ export interface StoreSpec {
   /** For Redis. Default 0. */
   readonly waitReplicas?: number
   /** For Redis: how long a command may take. Default 4,000. */
-  readonly timeoutMs?: number
+  readonly commandTimeoutMs?: number
 }
 
 /** Imports only the requested engine. `watched`: wraps the store for a test. */
@@ -47,7 +47,7 @@ async function plainStoreOf(spec: StoreSpec): Promise<Store> {
         client: await redisClientOf(spec),
         prefix: name,
         waitReplicas: spec.waitReplicas,
-        commandTimeoutMs: spec.timeoutMs,
+        commandTimeoutMs: spec.commandTimeoutMs,
       })
     }
   }
