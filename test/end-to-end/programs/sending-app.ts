@@ -157,13 +157,19 @@ async function allKept(): Promise<readonly StoredExpectation[]> {
   return all
 }
 
-/** Whether the sender awaits no more answers and reports. */
-async function isOver(): Promise<boolean> {
-  if (point !== undefined || !(await receiver.drain({ deadlineMs: 10_000 }))) return false
+/** Whether no more answers and reports are awaited: each message has a final report or is overdue. */
+async function isDecided(): Promise<boolean> {
   const { waiting: awaited } = await receiver.account({ from: new Date(0), to: new Date(8e15) })
-  const isDecided = ({ expectation, wasOverdue }: StoredExpectation): boolean =>
-    (expectation.recipients ?? 0) === 0 || wasOverdue
-  return awaited === 0 && (await allKept()).every(isDecided)
+  return (
+    awaited === 0 &&
+    (await allKept()).every(({ expectation, wasOverdue }) => (expectation.recipients ?? 0) === 0 || wasOverdue)
+  )
+}
+
+/** Checks again after draining: what became overdue before has its event then, and a handler may have sent again. */
+async function isOver(): Promise<boolean> {
+  if (point !== undefined) return false
+  return (await isDecided()) && (await receiver.drain({ deadlineMs: 10_000 })) && (await isDecided())
 }
 
 while (!(await isOver())) await new Promise((soon) => setTimeout(soon, 100))
