@@ -85,7 +85,7 @@ async function measure(name: string, make: () => Store<object>, size: () => numb
     spool: false,
   })
   await receiver.start()
-  const row: Record<string, number | string> = { store: name, 'taken in, s': (filledMs / 1_000).toFixed(1) }
+  const row: Record<string, number | string> = { store: name, 'admitted, s': (filledMs / 1_000).toFixed(1) }
   const byRecipient = await receiver.forget({ recipient: PERSON }, { compact: false })
   if (byRecipient.events !== OF_THE_PERSON) throw new Error(`${name} forgot ${byRecipient.events} events.`)
   row['by recipient, s'] = (byRecipient.tookMs / 1_000).toFixed(2)

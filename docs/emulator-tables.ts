@@ -63,7 +63,7 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
     page: PAGE,
     under: 'faults',
     header: ['Fault', 'What', 'A right receiver takes it'],
-    rows: FAULT_NAMES.map((name) => [code(name), FAULTS[name].what, FAULTS[name].taken]),
+    rows: FAULT_NAMES.map((name) => [code(name), FAULTS[name].what, FAULTS[name].accepted]),
   },
   {
     page: PAGE,

@@ -105,11 +105,11 @@ await receiver.drain({ deadlineMs: 60_000 })
 
 const faulty = await playScenes({ receiver, screen, emulator, appUrl })
 const posted = [emulator, ...faulty].map((each) => each.report().callbacks.sent)
-const { taken, duplicates, late, refused } = await receiver.stats()
+const { accepted, duplicates, late, refused } = await receiver.stats()
 screen.summary([
   ['messages', messages, 'sent through the emulated service'],
   ['callbacks', posted.reduce((sum, count) => sum + count, 0), 'posted by it'],
-  ['accepted', taken, 'of these; answered 204'],
+  ['accepted', accepted, 'of these; answered 204'],
   ['duplicates', duplicates, 'of these; nothing ran twice'],
   ['late', late, 'of these; older than a report already dispatched'],
   ['refused', refused, 'answered 401'],

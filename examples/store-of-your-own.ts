@@ -233,7 +233,7 @@ if (process.argv[1] === import.meta.filename) {
     await receiver.drain()
     console.log(`${time} time: ${status}`)
   }
-  const { taken, duplicates, unsettled } = await receiver.stats()
-  console.log({ taken, duplicates, unsettled })
+  const { accepted, duplicates, unsettled } = await receiver.stats()
+  console.log({ accepted, duplicates, unsettled })
   await receiver.close()
 }

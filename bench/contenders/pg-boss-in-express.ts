@@ -24,17 +24,17 @@ export async function start({ place = newPlace() }: StartOptions): Promise<Runni
   })
   const client = new Client({ connectionString: POSTGRES_URL })
   await client.connect()
-  let taken = 0
+  let accepted = 0
   return {
     server: expressKeeping(async (report) => {
       const id = await boss.send(QUEUE, report, { id: uuidOf(identityOf(report)) })
       // It returns null for an id that already exists.
-      if (id !== null) taken += 1
+      if (id !== null) accepted += 1
     }),
     tally,
     async settle() {
       // Counting a table that keeps every job is expensive: count only once the handlers have been called.
-      await untilNone(() => taken - tally.handled)
+      await untilNone(() => accepted - tally.handled)
       await untilNone(async () => {
         const { rows } = await client.query<{ count: number }>(
           `SELECT count(*)::int AS count FROM ${schema}.job WHERE name = $1 AND state < 'completed'`,

@@ -32,7 +32,7 @@ interface Callback {
 interface Taker {
   take(callback: Callback): unknown
   settle(): Promise<unknown>
-  taken(): Promise<number>
+  accepted(): Promise<number>
 }
 
 async function receiver(): Promise<Taker> {
@@ -42,7 +42,7 @@ async function receiver(): Promise<Taker> {
   return {
     take: (callback) => ours.receive(callback),
     settle: () => ours.drain(),
-    taken: async () => (await ours.stats()).taken,
+    accepted: async () => (await ours.stats()).accepted,
   }
 }
 
@@ -53,7 +53,7 @@ async function least(): Promise<Taker> {
       if (verifyByHand(body, headers['x-service-signature']) !== undefined) count += 1
     },
     settle: () => Promise.resolve(),
-    taken: () => Promise.resolve(count),
+    accepted: () => Promise.resolve(count),
   }
 }
 
@@ -77,8 +77,8 @@ async function measure(makeTaker: () => Promise<Taker>): Promise<Measured> {
   const first = await took(0, FIRST)
   await took(FIRST, LATER)
   const later = await took(LATER, LATER + FIRST)
-  const taken = await taker.taken()
-  if (taken !== callbacks.length) throw new Error(`${taken} of ${callbacks.length} callbacks were accepted.`)
+  const accepted = await taker.accepted()
+  if (accepted !== callbacks.length) throw new Error(`${accepted} of ${callbacks.length} callbacks were accepted.`)
   return { first, later }
 }
 

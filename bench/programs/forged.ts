@@ -21,8 +21,8 @@ const FORGED = [
 function lanesOf(shares: string, changes: Pick<Lane, 'start' | 'reports'>): readonly Lane[] {
   const contender = 'node-http-memory'
   return [
-    { label: 'taken: both proofs', contender, shares, fresh: true, ...changes },
-    { label: 'taken: signature only', contender, shares, fresh: true, scheme: 'service-signature-only', ...changes },
+    { label: 'accepted: both proofs', contender, shares, fresh: true, ...changes },
+    { label: 'accepted: signature only', contender, shares, fresh: true, scheme: 'service-signature-only', ...changes },
     ...FORGED.map(([label, scheme]) => {
       return {
         label: `refused: ${label}`,
@@ -56,7 +56,7 @@ export async function runForged(settings: Settings): Promise<Report> {
     title: 'Forged requests beside good ones',
     notes: [
       describeRounds(small),
-      'Target: what is refused at 0.9 of the rate of what is taken, at least.',
+      'Target: what is refused at 0.9 of the rate of what is accepted, at least.',
       `The last two tables: bodies of ${LARGE_BYTES / 1_024} KiB, ${large.callbacks} a round and row. CPU cost: beside the first row.`,
       FIGURES_NOTE,
     ],

@@ -32,8 +32,8 @@ export async function startService(callbackUrl: string, signingSecret: string) {
   return {
     send,
     /** Until so many callbacks were answered 204. */
-    async untilTaken(callbacks: number): Promise<void> {
-      while (emulator.report().callbacks.taken < callbacks) await sleep(10)
+    async untilAccepted(callbacks: number): Promise<void> {
+      while (emulator.report().callbacks.accepted < callbacks) await sleep(10)
     },
     /** Until every message was read, or the service got no answer for too long. */
     untilIdle: () => emulator.idle({ deadlineMs: STARVED_MS }),

@@ -59,7 +59,7 @@ const service = await startService(balancer.url, SIGNING_SECRET)
 const messages = Number(process.env['MESSAGES'] ?? 500)
 
 await service.send(Math.ceil(messages / 2))
-await service.untilTaken(messages / 2)
+await service.untilAccepted(messages / 2)
 const [victim] = instances.splice(1, 1)
 victim?.app.kill('SIGKILL')
 console.log('half way: kill -9 of instance 2; another takes its place')
@@ -68,9 +68,9 @@ instances.push(replacement)
 await service.untilIdle()
 
 const events = service.events()
-const { sent, taken } = service.report()
+const { sent, accepted } = service.report()
 console.log(`${messages} messages sent, ${sent} callbacks of them to any instance`)
-console.log(`answered 204: ${taken} callbacks, ${events.size} distinct events`)
+console.log(`answered 204: ${accepted} callbacks, ${events.size} distinct events`)
 
 const handled = (): string[][] =>
   readFileSync(join(folder, 'handled.txt'), 'utf8')

@@ -32,7 +32,7 @@ export function createAnswers() {
       if (delivery.status !== undefined) tookMs.push(delivery.tookMs)
       const verdict = verdictOf(delivery)
       if (verdict === undefined) return
-      const key = `${verdict} ${answerOf(delivery)} ${verdict === 'wronglyTaken' ? delivery.faults.join() : ''}`
+      const key = `${verdict} ${answerOf(delivery)} ${verdict === 'wronglyAccepted' ? delivery.faults.join() : ''}`
       const known = unexpected.get(key) ?? { verdict, delivery, count: 0 }
       known.count += 1
       unexpected.set(key, known)
@@ -49,7 +49,7 @@ export function createAnswers() {
         /** Valid callbacks with an answer other than 2xx. */
         refused: countOf('lost'),
         /** Invalid callbacks that were answered 2xx. */
-        wronglyTaken: countOf('wronglyTaken'),
+        wronglyAccepted: countOf('wronglyAccepted'),
         /** Requests that should have been answered. */
         unanswered: countOf('unanswered'),
         /** Percentiles of the response time, by nearest rank. */
@@ -67,7 +67,7 @@ export function createAnswers() {
       }
     },
     exit(): ExitName {
-      if (countOf('lost') > 0 || countOf('wronglyTaken') > 0) return 'refused'
+      if (countOf('lost') > 0 || countOf('wronglyAccepted') > 0) return 'refused'
       return unexpected.size > 0 ? 'unanswered' : 'ok'
     },
   }
@@ -83,7 +83,7 @@ function answerOf({ status, faults }: Delivery): string {
 
 const EXPLANATIONS: Readonly<Record<Verdict, (delivery: Delivery) => readonly [expected: string, next: string]>> = {
   lost: (delivery) => ['204, because the callback is signed and complete.', nextAfter(delivery)],
-  wronglyTaken: ({ faults }) => [
+  wronglyAccepted: ({ faults }) => [
     `401, because nothing proves the callback after ${faults.join(', ')}.`,
     'mount receiver.middleware() at this URL. The handler there accepts forged callbacks.',
   ],
@@ -124,7 +124,7 @@ export function deliveryLine(delivery: Delivery, colours: Colours, about?: strin
     about && shown(about),
     error && shown(error),
     faults.length === 0 ? undefined : yellow(`with ${faults.join(', ')}`),
-    verdict === 'wronglyTaken' ? red('it should have been refused') : undefined,
+    verdict === 'wronglyAccepted' ? red('it should have been refused') : undefined,
     dim(shown(url)),
   ]
   return parts.filter((part) => part !== undefined).join('  ')
@@ -138,7 +138,7 @@ export function countsText(counts: Readonly<Record<string, number>>): string {
 }
 
 export function printSummary(
-  { requests, answers, faults, p50Ms, p99Ms, refused, wronglyTaken, unanswered }: Summary,
+  { requests, answers, faults, p50Ms, p99Ms, refused, wronglyAccepted, unanswered }: Summary,
   { printRows, colours: { bold, red } }: Terminal,
 ): void {
   const rows: readonly (readonly [name: string, value: string | false])[] = [
@@ -147,7 +147,7 @@ export function printSummary(
     ['faults', Object.keys(faults).length > 0 && countsText(faults)],
     ['time', p50Ms !== undefined && `p50 ${p50Ms} ms, p99 ${p99Ms ?? p50Ms} ms`],
     ['refused', refused > 0 && red(`${refused} that should have been accepted`)],
-    ['accepted', wronglyTaken > 0 && red(`${wronglyTaken} that should have been refused`)],
+    ['accepted', wronglyAccepted > 0 && red(`${wronglyAccepted} that should have been refused`)],
     ['unanswered', unanswered > 0 && red(String(unanswered))],
   ]
   printRows(rows.flatMap(([name, value]) => (value === false ? [] : [[bold(name), value]])))

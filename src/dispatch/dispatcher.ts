@@ -136,7 +136,7 @@ function createAdmit(parts: Parts): AdmitBatch {
     if (!(answer instanceof Promise))
       return admitted(parts, store, events, answer.admissions, answer.claims, leaseUntilMs)
     slots.holdCapacity(request)
-    const taken = answer.then(({ admissions, claims }) => {
+    const accepted = answer.then(({ admissions, claims }) => {
       const isInTime = slots.releaseCapacity(request)
       const isOurs = isInTime ? !phase.isOver : !phase.isStopped && clock.now() < leaseUntilMs
       admitted(parts, store, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
@@ -145,7 +145,7 @@ function createAdmit(parts: Parts): AdmitBatch {
       if (phase.isStopped) waiting.changed()
       return admissions
     }, failed)
-    return waitFor(deadline, taken, () => release(parts, request))
+    return waitFor(deadline, accepted, () => release(parts, request))
   }
 }
 

@@ -15,14 +15,14 @@ import { drawsOf, type Draw, type Seed } from './random.ts'
  * - `no`: refuse it under any policy.
  * - `does not arrive`: there is no whole request to judge.
  */
-type Taken = 'yes' | 'by its authKey' | 'by its signature' | 'no' | 'does not arrive'
+type Accepted = 'yes' | 'by its authKey' | 'by its signature' | 'no' | 'does not arrive'
 
 /** A request has at most one fault per slot, so that the expected answer is always defined. */
 type Slot = 'moment' | 'proof' | 'way'
 
 interface FaultRow {
   readonly what: string
-  readonly taken: Taken
+  readonly accepted: Accepted
   readonly slot?: Slot
   /** Proofs without which the fault has no effect or would leave no proof. Callbacks without them skip it. */
   readonly needs?: 'signature' | 'both'
@@ -30,37 +30,41 @@ interface FaultRow {
 
 /** Every fault, in the order of the reference. Contract, service.md#delivery-rules, #callback-authenticity. */
 export const FAULTS = {
-  duplicate: { what: 'Posted twice; each request has its own other faults.', taken: 'yes' },
-  reorder: { what: 'Held until a later callback of its message is posted, or for 1 s.', taken: 'yes', slot: 'moment' },
-  delay: { what: 'Posted up to 1.5 s later.', taken: 'yes', slot: 'moment' },
-  burst: { what: 'Held until 10 have gathered, or for 250 ms; then posted together.', taken: 'yes', slot: 'moment' },
-  drop: { what: 'Not posted.', taken: 'does not arrive', slot: 'way' },
-  connectionReset: { what: 'The connection is reset within the body.', taken: 'does not arrive', slot: 'way' },
-  halfClose: { what: 'The sender closes its half of the connection after the body.', taken: 'yes', slot: 'way' },
-  chunkedBody: { what: 'The body is sent in chunks, without a length.', taken: 'yes' },
-  slowBody: { what: 'The body is sent in pieces over up to 1 s.', taken: 'yes' },
-  clockSkew: { what: 'The signing clock is off by up to 240 s.', taken: 'yes', slot: 'proof', needs: 'signature' },
-  behind300: { what: 'Signed 300 s ago.', taken: 'yes', slot: 'proof', needs: 'signature' },
-  ahead300: { what: 'Signed 300 s in the future.', taken: 'yes', slot: 'proof', needs: 'signature' },
-  behind301: { what: 'Signed 301 s ago.', taken: 'no', slot: 'proof', needs: 'signature' },
-  ahead301: { what: 'Signed 301 s in the future.', taken: 'no', slot: 'proof', needs: 'signature' },
-  staleSignature: { what: 'Signed ten minutes to a day ago.', taken: 'no', slot: 'proof', needs: 'signature' },
+  duplicate: { what: 'Posted twice; each request has its own other faults.', accepted: 'yes' },
+  reorder: {
+    what: 'Held until a later callback of its message is posted, or for 1 s.',
+    accepted: 'yes',
+    slot: 'moment',
+  },
+  delay: { what: 'Posted up to 1.5 s later.', accepted: 'yes', slot: 'moment' },
+  burst: { what: 'Held until 10 have gathered, or for 250 ms; then posted together.', accepted: 'yes', slot: 'moment' },
+  drop: { what: 'Not posted.', accepted: 'does not arrive', slot: 'way' },
+  connectionReset: { what: 'The connection is reset within the body.', accepted: 'does not arrive', slot: 'way' },
+  halfClose: { what: 'The sender closes its half of the connection after the body.', accepted: 'yes', slot: 'way' },
+  chunkedBody: { what: 'The body is sent in chunks, without a length.', accepted: 'yes' },
+  slowBody: { what: 'The body is sent in pieces over up to 1 s.', accepted: 'yes' },
+  clockSkew: { what: 'The signing clock is off by up to 240 s.', accepted: 'yes', slot: 'proof', needs: 'signature' },
+  behind300: { what: 'Signed 300 s ago.', accepted: 'yes', slot: 'proof', needs: 'signature' },
+  ahead300: { what: 'Signed 300 s in the future.', accepted: 'yes', slot: 'proof', needs: 'signature' },
+  behind301: { what: 'Signed 301 s ago.', accepted: 'no', slot: 'proof', needs: 'signature' },
+  ahead301: { what: 'Signed 301 s in the future.', accepted: 'no', slot: 'proof', needs: 'signature' },
+  staleSignature: { what: 'Signed ten minutes to a day ago.', accepted: 'no', slot: 'proof', needs: 'signature' },
   tamperedByte: {
     what: 'One byte is changed after signing: in the authKey, or anywhere in a body without one.',
-    taken: 'no',
+    accepted: 'no',
     slot: 'proof',
   },
-  oldKey: { what: 'Uses the pair before the last rotation, or else a random pair.', taken: 'no', slot: 'proof' },
+  oldKey: { what: 'Uses the pair before the last rotation, or else a random pair.', accepted: 'no', slot: 'proof' },
   headerTwice: {
     what: 'The signature header is sent twice.',
-    taken: 'by its authKey',
+    accepted: 'by its authKey',
     slot: 'proof',
     needs: 'signature',
   },
-  noSignature: { what: 'No signature header.', taken: 'by its authKey', slot: 'proof', needs: 'both' },
-  noAuthKey: { what: 'No authKey in the body.', taken: 'by its signature', slot: 'proof', needs: 'both' },
-  nulText: { what: 'A free text contains a NUL character.', taken: 'yes' },
-  badUtf8: { what: 'A free text contains bytes that are not UTF-8.', taken: 'yes' },
+  noSignature: { what: 'No signature header.', accepted: 'by its authKey', slot: 'proof', needs: 'both' },
+  noAuthKey: { what: 'No authKey in the body.', accepted: 'by its signature', slot: 'proof', needs: 'both' },
+  nulText: { what: 'A free text contains a NUL character.', accepted: 'yes' },
+  badUtf8: { what: 'A free text contains bytes that are not UTF-8.', accepted: 'yes' },
 } as const satisfies Readonly<Record<string, FaultRow>>
 
 /** The name of a fault of callbacks. */
@@ -80,7 +84,7 @@ export const faultRates = z.strictObject(recordOf(FAULT_NAMES, () => numberFrom(
 
 /** Whether the receiver's policy decides: it may accept the request by one proof, or require the other and refuse it. */
 function isForPolicy(faults: readonly string[]): boolean {
-  return FAULT_NAMES.some((name) => faults.includes(name) && faultRow(name).taken.startsWith('by its '))
+  return FAULT_NAMES.some((name) => faults.includes(name) && faultRow(name).accepted.startsWith('by its '))
 }
 
 /** Whether the fault applies to a callback with these proofs. */
@@ -165,16 +169,16 @@ export function isJudgedByTheSecond(faults: ReadonlySet<FaultName>): boolean {
 }
 
 /** Whether a correct receiver accepts a request with these faults if either proof suffices, as in the contract. */
-export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: EventProof): boolean {
+export function isToBeAccepted(faults: ReadonlySet<FaultName>, proof: EventProof): boolean {
   return [...faults].every((name) => {
-    const { taken } = faultRow(name)
-    if (taken === 'by its authKey') return proof !== 'signature'
-    return taken === 'yes' || (taken === 'by its signature' && proof !== 'authKey')
+    const { accepted } = faultRow(name)
+    if (accepted === 'by its authKey') return proof !== 'signature'
+    return accepted === 'yes' || (accepted === 'by its signature' && proof !== 'authKey')
   })
 }
 
 /** The problem with an answer: a lost callback, an accepted forgery, or a missing answer. */
-export type Verdict = 'lost' | 'wronglyTaken' | 'unanswered'
+export type Verdict = 'lost' | 'wronglyAccepted' | 'unanswered'
 
 /** Faults after which a missing or unreadable answer is correct. */
 const NO_ANSWER: ReadonlySet<string> = new Set(['drop', 'connectionReset', 'halfClose'] satisfies FaultName[])
@@ -186,9 +190,9 @@ export function verdictOf({
   status,
 }: Pick<Delivery, 'faults' | 'intact' | 'status'>): Verdict | undefined {
   if (status === undefined) return faults.some((fault) => NO_ANSWER.has(fault)) ? undefined : 'unanswered'
-  const isTaken = status >= 200 && status < 300
-  if (!intact) return isTaken ? 'wronglyTaken' : undefined
-  return isTaken || isForPolicy(faults) ? undefined : 'lost'
+  const isAccepted = status >= 200 && status < 300
+  if (!intact) return isAccepted ? 'wronglyAccepted' : undefined
+  return isAccepted || isForPolicy(faults) ? undefined : 'lost'
 }
 
 interface SendFaultRow {

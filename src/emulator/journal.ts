@@ -39,7 +39,7 @@ export interface FaultCounts {
   /** Requests with the fault. */
   readonly applied: number
   /** Those answered 2xx. */
-  readonly taken: number
+  readonly accepted: number
   /** Those answered otherwise. */
   readonly refused: number
   /** Those without an answer. */
@@ -72,8 +72,8 @@ export interface EmulatorReport {
      */
     readonly lost: number
     /** Posted requests that are not intact but were answered 2xx. The receiver should have refused them. */
-    readonly wronglyTaken: number
-    readonly taken: number
+    readonly wronglyAccepted: number
+    readonly accepted: number
     readonly refused: number
     /** Refused requests that were not lost: a fault made them invalid, or valid only under some policies. */
     readonly rightlyRefused: number
@@ -118,8 +118,8 @@ export function createJournal(seed: Seed, keep: number) {
     sent: 0,
     intact: 0,
     lost: 0,
-    wronglyTaken: 0,
-    taken: 0,
+    wronglyAccepted: 0,
+    accepted: 0,
     refused: 0,
     rightlyRefused: 0,
     unanswered: 0,
@@ -143,10 +143,10 @@ export function createJournal(seed: Seed, keep: number) {
     addDelivery(delivery: Delivery): void {
       push(deliveries, delivery, keep)
       const { sent, intact, status, kind } = delivery
-      const end = status === undefined ? 'unanswered' : status >= 200 && status < 300 ? 'taken' : 'refused'
-      if (end !== 'taken') push(failures, delivery, FAILURES_KEPT)
+      const end = status === undefined ? 'unanswered' : status >= 200 && status < 300 ? 'accepted' : 'refused'
+      if (end !== 'accepted') push(failures, delivery, FAILURES_KEPT)
       for (const name of delivery.faults) {
-        const met = faults.get(name) ?? { applied: 0, taken: 0, refused: 0, unanswered: 0 }
+        const met = faults.get(name) ?? { applied: 0, accepted: 0, refused: 0, unanswered: 0 }
         faults.set(name, met)
         met.applied += 1
         met[end] += 1
@@ -160,7 +160,7 @@ export function createJournal(seed: Seed, keep: number) {
       counts.byKind[kind] += 1
       if (intact) counts.intact += 1
       const verdict = verdictOf(delivery)
-      if (verdict === 'lost' || verdict === 'wronglyTaken') counts[verdict] += 1
+      if (verdict === 'lost' || verdict === 'wronglyAccepted') counts[verdict] += 1
       else if (end === 'refused') counts.rightlyRefused += 1
       if (status !== undefined) add(counts.answers, status)
     },

@@ -4,7 +4,7 @@ import type { EventProof } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
 import {
   isJudgedByTheSecond,
-  isToBeTaken,
+  isToBeAccepted,
   planFaults,
   type FaultRates,
   type PlannedCallback,
@@ -149,22 +149,22 @@ function isIntact(
 ): boolean {
   if (!whole) return false
   if (secondTurned && isJudgedByTheSecond(faults)) return status !== undefined && status >= 200 && status < 300
-  return isToBeTaken(faults, proof)
+  return isToBeAccepted(faults, proof)
 }
 
 /** Limits concurrency; others wait in order. Resolves with a function that releases the slot. */
 function createSlots(most: number): () => Promise<() => void> {
   const waiting: (() => void)[] = []
-  let taken = 0
+  let active = 0
 
   function leave(): void {
     const next = waiting.shift()
-    if (next === undefined) taken -= 1
+    if (next === undefined) active -= 1
     else next()
   }
 
   return async () => {
-    if (taken < most) taken += 1
+    if (active < most) active += 1
     else await new Promise<void>((resolve) => waiting.push(resolve))
     return leave
   }

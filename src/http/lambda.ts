@@ -57,15 +57,15 @@ export function lambdaHandler(receiver: RequestReceiver, kind?: CallbackKind, mo
   return async (event, context) => {
     const request = { ...mount, kind, ...requestOf(event) }
     const answer = await new Promise<CallbackAnswer>((resolve, reject) => {
-      let isTaken = false
-      const taken = (): void => resolve(REPLIES.taken)
+      let isDeferred = false
+      const answer204 = (): void => resolve(REPLIES.accepted)
       function waitUntil(attempted: Promise<void>): void {
-        isTaken = true
+        isDeferred = true
         const leftMs = context?.getRemainingTimeInMillis()
-        const cancel = leftMs === undefined ? () => {} : clock.setTimer(taken, leftMs - ANSWER_MS, true)
-        void attempted.then(cancel).then(taken)
+        const cancel = leftMs === undefined ? () => {} : clock.setTimer(answer204, leftMs - ANSWER_MS, true)
+        void attempted.then(cancel).then(answer204)
       }
-      receiver.receive({ ...request, waitUntil }).then((given) => isTaken || resolve(given), reject)
+      receiver.receive({ ...request, waitUntil }).then((given) => isDeferred || resolve(given), reject)
     })
     return resultOf(event, answer)
   }

@@ -8,7 +8,7 @@ export interface Answer {
 
 /** One row per answer: its status, the code in its body, and when it is given. */
 export const ANSWERS = {
-  taken: {
+  accepted: {
     status: 204,
     code: undefined,
     when: 'The callback was accepted, or is a duplicate. Late and unrecognized callbacks are accepted, too.',
@@ -42,7 +42,7 @@ export type AnswerName = keyof typeof ANSWERS
 
 /** The answers. They reveal nothing about what was expected. */
 export const REPLIES: Readonly<Record<AnswerName, Answer>> = {
-  taken: { status: 204, headers: {}, body: undefined },
+  accepted: { status: 204, headers: {}, body: undefined },
   body_incomplete: refusal('body_incomplete', 'The body is shorter than announced.'),
   not_authentic: refusal('not_authentic', 'The request is not authentic.'),
   method_not_allowed: refusal('method_not_allowed', 'Only POST is allowed.', { allow: 'POST' }),

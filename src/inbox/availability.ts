@@ -35,7 +35,7 @@ interface AvailabilityOptions {
 export function trackStoreAvailability({ clock, logger, report }: AvailabilityOptions): StoreAvailability {
   const foundBy = new Set<Asker>()
   let sinceMs = 0
-  let taken = 0
+  let moved = 0
 
   const availability = {
     foundBy,
@@ -66,15 +66,15 @@ export function trackStoreAvailability({ clock, logger, report }: AvailabilityOp
         )
       return
     }
-    taken += fromSpool
+    moved += fromSpool
     if (!foundBy.delete(asker) || foundBy.size > 0) return
     const awayMs = clock.now() - sinceMs
-    const spooled = taken === 0 ? 'No event was spooled.' : `Moved ${count(taken)} from the spool into the store.`
+    const spooled = moved === 0 ? 'No event was spooled.' : `Moved ${count(moved)} from the spool into the store.`
     logger.warn(
-      { code: 'store_back', awayMs, fromSpool: taken },
+      { code: 'store_back', awayMs, fromSpool: moved },
       `The store is back after ${(awayMs / 1_000).toFixed(1)} s. ${spooled}`,
     )
-    taken = 0
+    moved = 0
   }
 }
 

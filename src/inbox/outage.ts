@@ -158,10 +158,10 @@ export function createOutage(options: {
     begin,
     take(event: NewEvent) {
       if (waiting === undefined) return append(event)
-      const taken = new Promise<Admission>((resolve) => waiting?.push({ event, resolve }))
+      const accepted = new Promise<Admission>((resolve) => waiting?.push({ event, resolve }))
       waitingBytes += event.raw.length
       if (waiting.length >= MOST_WAITING || waitingBytes >= MOST_WAITING_BYTES) endWaiting(append)
-      return taken
+      return accepted
     },
     async spoolAll() {
       if (waiting !== undefined) endWaiting(append)

@@ -129,7 +129,7 @@ export async function sessionOf(
 ) {
   const { inside, watcher, read } = looking
   const { name, durable } = inside.capabilities
-  const { taken, refused, unsettled, deadLetters } = (await read()).stats
+  const { accepted, refused, unsettled, deadLetters } = (await read()).stats
   const quarantined = receiver.quarantine.size
   return {
     may,
@@ -144,6 +144,6 @@ export async function sessionOf(
     deadLetters,
     quarantined,
     /** Differs after every change. */
-    changes: [watcher.counts.changes, taken, refused, unsettled, deadLetters, quarantined].join(),
+    changes: [watcher.counts.changes, accepted, refused, unsettled, deadLetters, quarantined].join(),
   }
 }

@@ -14,7 +14,7 @@ import type { Admission, NewEvent } from '../inbox/store.ts'
 /** Counts of this process since the receiver was created. */
 export interface Counts {
   /** Callbacks answered 204, including duplicates. */
-  readonly taken: number
+  readonly accepted: number
   /** Accepted events by type, without duplicates. The type is that of the dispatched event, before any schema check. */
   readonly byType: Readonly<Record<EventType, number>>
   readonly duplicates: number
@@ -46,7 +46,7 @@ export interface DetailedCounts {
 
 /** Called for each admitted or duplicate event. Must be quick and must not throw. */
 interface Follower {
-  taken(event: NewEvent, admission: Admission): void
+  accepted(event: NewEvent, admission: Admission): void
 }
 
 interface CounterOptions {
@@ -96,7 +96,7 @@ export function createCounter({ reviving, self, networks }: CounterOptions) {
     mounted(kind: CallbackKind | undefined): void {
       kinds[kind ?? 'any'].isUsed = true
     },
-    taken(event: NewEvent, admission: Admission): void {
+    accepted(event: NewEvent, admission: Admission): void {
       const { id, record, raw } = event
       const ofKind = kinds[record.kind ?? 'any']
       const isLate = admission === 'late'
@@ -106,7 +106,7 @@ export function createCounter({ reviving, self, networks }: CounterOptions) {
         ofKind[isLate ? 'late' : 'new'] += 1
         events[typeOf({ id, late: isLate, record, raw }, reviving)][record.report?.carrier ?? 'none'] += 1
       }
-      follower?.taken(event, admission)
+      follower?.accepted(event, admission)
       if (record.oddities !== undefined) seeNetwork(record)
       if (!callbackChannel.hasSubscribers || admission === 'full' || admission === 'newer') return
       const { kind, report } = record
@@ -132,7 +132,7 @@ export function createCounter({ reviving, self, networks }: CounterOptions) {
       const all = Object.values(kinds)
       const [duplicates, late] = [sum(all.map(({ duplicate }) => duplicate)), sum(all.map((of) => of.late))]
       return {
-        taken: sum(all.map((of) => of.new)) + duplicates + late,
+        accepted: sum(all.map((of) => of.new)) + duplicates + late,
         byType: recordOf(EVENT_TYPES, (type) => sum(Object.values(events[type]))),
         duplicates,
         late,

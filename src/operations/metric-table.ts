@@ -128,9 +128,9 @@ export const METRICS = {
 /** Includes zeros for every mounted kind: Prometheus would miss an increase from a series that does not exist. */
 function callbacks({ kinds }: DetailedCounts): readonly Sample[] {
   return COUNTED_KINDS.filter((kind) => kinds[kind].isUsed).flatMap((kind) => {
-    const { new: taken, duplicate, late, refused } = kinds[kind]
+    const { new: accepted, duplicate, late, refused } = kinds[kind]
     return [
-      ...Object.entries({ new: taken, duplicate, late }).map(([outcome, value]) => ({
+      ...Object.entries({ new: accepted, duplicate, late }).map(([outcome, value]) => ({
         labels: { kind, outcome, code: '' },
         value,
       })),

@@ -64,7 +64,10 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
 
   return {
     counts,
-    taken({ id, messageKey, final, record: { report, project, receivedAtMs } }: NewEvent, admission: Admission): void {
+    accepted(
+      { id, messageKey, final, record: { report, project, receivedAtMs } }: NewEvent,
+      admission: Admission,
+    ): void {
       if (final && overdueAtMs.size > 0) overdueAtMs.delete(messageKey)
       if (project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
       counts.changes += 1

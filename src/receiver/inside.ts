@@ -22,7 +22,7 @@ import type { Logger } from '../runtime/logger.ts'
 /** Observes the events of a receiver. Called for each event, so it must be fast and never throw. */
 export interface Watch extends AttemptWatch {
   /** An event was admitted, or was a duplicate. */
-  taken(event: NewEvent, admission: Admission): void
+  accepted(event: NewEvent, admission: Admission): void
 }
 
 export interface Inside {

@@ -79,7 +79,7 @@ export function createIntake(options: IntakeOptions): Intake {
     async admit(event) {
       const admission = await inbox.admit(event)
       if (admission === 'full' || admission === 'newer') throw new MessagingWebhooksError(`store_${admission}`)
-      counter.taken(event, admission)
+      counter.accepted(event, admission)
     },
   })
   const examineApp = createExamineApp({
@@ -105,7 +105,7 @@ export function createIntake(options: IntakeOptions): Intake {
     report,
     ...reading,
     probes,
-    taken: counter.taken,
+    accepted: counter.accepted,
     refused: counter.refused,
     watchAttempt: (id) => dispatcher.watchAttempt(id, resolved.handlerTimeoutMs),
     answersWhenHandled: resolved.answer === 'handled',

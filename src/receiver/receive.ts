@@ -48,7 +48,7 @@ interface ReceiveOptions extends NewEventOptions {
   /** Counts refused callbacks. */
   readonly refused: (kind: CallbackKind | undefined, code: RefusalCode) => void
   /** Counts admitted events. */
-  readonly taken: (event: NewEvent, admission: Admission) => void
+  readonly accepted: (event: NewEvent, admission: Admission) => void
   /** Watches the first attempt at an event. */
   readonly watchAttempt: (id: string) => WatchedAttempt
   /** Whether the response waits for the first attempt. */
@@ -167,7 +167,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   function answerProbe(callback: ArrivedCallback, body: ReadBody, { proof }: Proved, marked: MarkedProbe): Answer {
     const headers = options.probes.answer({ callback, body, proof, marked })
     if (headers === undefined) return refuse(callback.kind, 'not_authentic', { code: 'probe_refused' })
-    return { ...REPLIES.taken, headers }
+    return { ...REPLIES.accepted, headers }
   }
 
   function eventOf(
@@ -204,10 +204,10 @@ export function createReceive(options: ReceiveOptions): Receive {
     if (admission === 'full' || admission === 'duplicate') attempt?.forget()
     if (admission === 'full') return refuse(event.record.kind, 'unavailable', { code: 'store_full' })
     if (admission === 'newer') throw new MessagingWebhooksError('store_newer')
-    options.taken(event, admission)
-    if (admission === 'duplicate' || attempt === undefined) return REPLIES.taken
+    options.accepted(event, admission)
+    if (admission === 'duplicate' || attempt === undefined) return REPLIES.accepted
     tellOf(attempt.over, waitUntil)
-    return answersWhenHandled ? attempt.over.then(() => REPLIES.taken) : REPLIES.taken
+    return answersWhenHandled ? attempt.over.then(() => REPLIES.accepted) : REPLIES.accepted
   }
 
   /** The event is accepted even if `waitUntil` fails. */

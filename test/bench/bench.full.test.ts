@@ -56,13 +56,13 @@ test(
 test(
   'a wrong status fails the run',
   async () => {
-    const forgedButExpectedToBeTaken = {
+    const forgedButExpectedToBeAccepted = {
       label: 'forged',
       contender: 'node-http-memory',
       scheme: 'forged-digest',
       expect: 204,
     } as const
-    await expect(runRounds([forgedButExpectedToBeTaken], ONE_ROUND)).rejects.toThrow('answered 401 instead of 204')
+    await expect(runRounds([forgedButExpectedToBeAccepted], ONE_ROUND)).rejects.toThrow('answered 401 instead of 204')
   },
   SLOW_MACHINE_MS,
 )

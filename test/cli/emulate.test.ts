@@ -61,7 +61,7 @@ describe('emulate', { timeout: 120_000 }, () => {
     writeFileSync(path, JSON.stringify({ projects: [{ ...project, callbackUrls }, { name: 'Another' }], seed: 3 }))
     const { url, printed, child, ended } = await startListening(['emulate', '--config', path, '--json'])
     await send(url, 'given-api-key', { to: '254700000001' })
-    await expect.poll(async () => (await receiver.stats()).taken, PATIENCE).toBeGreaterThan(0)
+    await expect.poll(async () => (await receiver.stats()).accepted, PATIENCE).toBeGreaterThan(0)
     await expect.poll(() => printed.stdout, PATIENCE).toContain('"type":"delivery"')
     child.kill('SIGTERM')
     const { code, stdout } = await ended

@@ -18,7 +18,7 @@ function mistakeOf(work: () => unknown): {
     if (error instanceof CliError) return error
     throw error
   }
-  return expect.fail('It was taken.')
+  return expect.fail('It was accepted.')
 }
 
 describe('--set', () => {

@@ -76,7 +76,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(stderr).toBe(`note: ${name} is not a known field of ${event} (did you mean ${meant}?). Sending it anyway.\n`)
     expect(stdout).toMatch(/^204 /)
     expect(code).toBe(0)
-    expect((await receiver.stats()).taken).toBe(1)
+    expect((await receiver.stats()).accepted).toBe(1)
   })
 
   test.each([
@@ -108,15 +108,15 @@ describe('trigger', { timeout: 120_000 }, () => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       const lines = jsonLines(stdout)
       const { answers, faults: applied, p50Ms, p99Ms, ...summary } = lines.at(-1) ?? {}
-      expect(summary).toMatchObject({ type: 'summary', refused: 0, wronglyTaken: 0, unanswered: 0 })
+      expect(summary).toMatchObject({ type: 'summary', refused: 0, wronglyAccepted: 0, unanswered: 0 })
       expect(lines).toHaveLength(Number(summary['requests']) + 1)
       expect(Number(p99Ms)).toBeGreaterThanOrEqual(Number(p50Ms))
       const counted = answers as Readonly<Record<string, number>>
       expect(counted['401']).toBe(errors.length)
       await receiver.drain({ deadlineMs: 60_000 })
-      const { taken, duplicates } = await receiver.stats()
-      expect(counted['204']).toBe(taken)
-      expect(events).toHaveLength(taken - duplicates)
+      const { accepted, duplicates } = await receiver.stats()
+      expect(counted['204']).toBe(accepted)
+      expect(events).toHaveLength(accepted - duplicates)
       expect(Object.keys(applied as object).sort()).toEqual(['behind301', 'drop', 'duplicate', 'tamperedByte'])
       runs.push({ answers, applied })
     }

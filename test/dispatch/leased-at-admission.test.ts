@@ -14,7 +14,7 @@ test('an event runs after its answer, under the lease of its admission, without 
   expect(await send('a')).toMatchObject({ status: 204 })
   await expect.poll(() => handled).toEqual(['a 1'])
   expect(leasing).toMatchObject({ leased: 1, calls: { admit: 0, admitAndClaim: 1, claim: claims } })
-  await expect.poll(() => receiver.stats()).toMatchObject({ taken: 1, running: 0, unsettled: 0 })
+  await expect.poll(() => receiver.stats()).toMatchObject({ accepted: 1, running: 0, unsettled: 0 })
 })
 
 test('an event admitted while its message runs is next, at once and in order', async () => {

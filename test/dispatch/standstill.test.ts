@@ -84,19 +84,19 @@ async function standing(options: { readonly shared?: boolean; readonly gives?: b
   const codes = (): readonly string[] => all.errors.map(({ code }) => code)
 
   /** Another process claims what is due. */
-  async function takenElsewhere(): Promise<number> {
+  async function leasedElsewhere(): Promise<number> {
     const nowMs = time.clock.now()
     const request = { limit: 10, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
     return (await seen.elsewhere?.claim(request))?.claims.length ?? 0
   }
 
-  return { ...all, ...time, open, first, second, seen, codes, takenElsewhere }
+  return { ...all, ...time, open, first, second, seen, codes, leasedElsewhere }
 }
 
 test('aborts handlers with expired leases at once, reports each once, and settles nothing under those leases', async () => {
-  const { standStill, advance, open, first, second, seen, codes, takenElsewhere, receiver } = await standing()
+  const { standStill, advance, open, first, second, seen, codes, leasedElsewhere, receiver } = await standing()
   standStill(LEASE_MS)
-  expect(await takenElsewhere()).toBe(CONCURRENCY)
+  expect(await leasedElsewhere()).toBe(CONCURRENCY)
   await advance(BEAT_MS)
   expect(first.map(({ signal }) => signal.aborted)).toEqual(first.map(() => true))
   expect(first.map(({ signal }) => signal.reason as unknown)).toMatchObject(first.map(() => ({ code: 'lease_lost' })))
@@ -126,9 +126,9 @@ test('claims again: what no other process claimed meanwhile runs again when its 
 })
 
 test('a handler that continues before the detection is not followed by the next one', async () => {
-  const { standStill, advance, open, second, seen, codes, takenElsewhere } = await standing()
+  const { standStill, advance, open, second, seen, codes, leasedElsewhere } = await standing()
   standStill(LEASE_MS)
-  expect(await takenElsewhere()).toBe(CONCURRENCY)
+  expect(await leasedElsewhere()).toBe(CONCURRENCY)
   open()
   await expect.poll(() => codes().length).toBe(CONCURRENCY)
   expect({ second, settlements: seen.settlements }).toEqual({ second: [], settlements: [] })
@@ -160,10 +160,10 @@ test('a handler that throws because of it is not retried as a failure', async ()
 })
 
 test('releases the value that the store gave to a handler', async () => {
-  const { standStill, advance, open, seen, codes, takenElsewhere } = await standing({ gives: true })
+  const { standStill, advance, open, seen, codes, leasedElsewhere } = await standing({ gives: true })
   expect(seen.given.size).toBe(CONCURRENCY)
   standStill(LEASE_MS)
-  expect(await takenElsewhere()).toBe(CONCURRENCY)
+  expect(await leasedElsewhere()).toBe(CONCURRENCY)
   await advance(BEAT_MS)
   open()
   await advance(0)

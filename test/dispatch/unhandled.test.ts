@@ -39,7 +39,7 @@ test('logs the first event of a type without a handler, and no other of that typ
   expect(unhandled()[0]?.text).toContain("Attach one with `receiver.on('message.delivered', …)`")
   await send(callback.chatApp({ statuses: { status: 'sent' } }))
   expect(unhandled().map(({ fields }) => fields['eventType'])).toEqual(['message.delivered', 'message.sent'])
-  expect(await receiver.stats()).toMatchObject({ taken: 5, unhandled: 4 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 5, unhandled: 4 })
 })
 
 test('logs every unrecognized event without a handler, with its problem and id', async () => {
@@ -54,14 +54,14 @@ test('logs every unrecognized event without a handler, with its problem and id',
     expect(text).toContain(fields['eventId'])
     expect(text).toContain(fields['problem'])
   }
-  expect(await receiver.stats()).toMatchObject({ taken: 2, unhandled: 2 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 2, unhandled: 2 })
 })
 
 test('an event with a handler is neither logged nor counted as unhandled', async () => {
   const { receiver, send, unhandled } = await listening('status', {}, ({ onAny }) => onAny(() => {}))
   await send('[]', callback.smsDelivery())
   expect(unhandled()).toEqual([])
-  expect(await receiver.stats()).toMatchObject({ taken: 2, unhandled: 0 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 2, unhandled: 0 })
 })
 
 test('the default logger prints at most ten such lines a minute', async () => {
@@ -186,8 +186,8 @@ describe('stats().byType', () => {
     const report = callback.smsDelivery()
     for (const body of [report, report, callback.smsDelivery({ status: 'network_failure' }), '[]'])
       await post(url, body)
-    const { byType, taken, duplicates } = await receiver.stats()
-    expect({ taken, duplicates }).toEqual({ taken: 4, duplicates: 1 })
+    const { byType, accepted, duplicates } = await receiver.stats()
+    expect({ accepted, duplicates }).toEqual({ accepted: 4, duplicates: 1 })
     const came: readonly EventType[] = ['message.delivered', 'message.failed', 'unrecognized']
     expect(byType).toEqual(Object.fromEntries(EVENT_TYPES.map((type) => [type, came.includes(type) ? 1 : 0])))
   })

@@ -39,7 +39,7 @@ test('every callback carries both by default, including those of the chat-app', 
 test('for the chat-app alone', async () => {
   const { play, emulator } = await playing({ proof: { 'chat-app': 'signature' } })
   expect(await play()).toEqual({ 'chat-app': 'signature', sms: 'both', received: 'both' })
-  expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 3, taken: 3, lost: 0 })
+  expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 3, accepted: 3, lost: 0 })
 })
 
 test.each(['authKey', 'signature'] as const)('for all of them: %s', async (proof) => {
@@ -61,14 +61,14 @@ describe('a fault', () => {
     async (name) => {
       const { play, emulator } = await playing({ proof: 'authKey', faults: { [name]: 1 } }, 'authKey')
       expect(Object.keys(await play())).toHaveLength(3)
-      expect(emulator.report()).toMatchObject({ faults: {}, callbacks: { intact: 3, taken: 3 } })
+      expect(emulator.report()).toMatchObject({ faults: {}, callbacks: { intact: 3, accepted: 3 } })
     },
   )
 
   test.each(['noSignature', 'noAuthKey'] as const)('%s never takes the only proof', async (name) => {
     const { play, emulator } = await playing({ proof: 'signature', faults: { [name]: 1 } })
     expect(Object.values(await play())).toEqual(['signature', 'signature', 'signature'])
-    expect(emulator.report()).toMatchObject({ faults: {}, callbacks: { intact: 3, taken: 3 } })
+    expect(emulator.report()).toMatchObject({ faults: {}, callbacks: { intact: 3, accepted: 3 } })
   })
 
   test.each([

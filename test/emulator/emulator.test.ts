@@ -12,14 +12,14 @@ import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP, SIGNING_SECRE
 
 describe('a signature header that is sent twice', () => {
   test.each([
-    ['signature', { lost: 0, rightlyRefused: 1, refused: 1, taken: 0 }],
-    ['either', { lost: 0, rightlyRefused: 0, refused: 0, taken: 1 }],
+    ['signature', { lost: 0, rightlyRefused: 1, refused: 1, accepted: 0 }],
+    ['either', { lost: 0, rightlyRefused: 0, refused: 0, accepted: 1 }],
   ] as const)('does not count as lost with proof %s', async (proof, counts) => {
     const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
     const { url } = await receiving({ credentials }, { kind: 'received', proof })
     const { emulator } = await emulating({ callbackUrls: { received: url } }, { faults: { headerTwice: 1 } })
     await emulator.trigger('received')
-    expect(emulator.report().callbacks).toMatchObject({ sent: 1, wronglyTaken: 0, ...counts })
+    expect(emulator.report().callbacks).toMatchObject({ sent: 1, wronglyAccepted: 0, ...counts })
   })
 
   test('counts the refusal of a faultless callback as a loss, and that of a stale signature not', async () => {
@@ -40,7 +40,10 @@ describe('faults are counted by callback', () => {
     const { emulator } = await emulating({ callbackUrls }, { faults: { duplicate: 1 } })
     for (let nth = 0; nth < 3; nth += 1) await emulator.trigger('received')
     expect(collected).toHaveLength(6)
-    expect(emulator.report()).toMatchObject({ callbacks: { sent: 6 }, faults: { duplicate: { applied: 3, taken: 3 } } })
+    expect(emulator.report()).toMatchObject({
+      callbacks: { sent: 6 },
+      faults: { duplicate: { applied: 3, accepted: 3 } },
+    })
   })
 })
 
@@ -199,7 +202,7 @@ test('keeps only the newest sends and deliveries, and counts all', async () => {
   expect(emulator.sends().length).toBeLessThanOrEqual(11)
   expect(emulator.deliveries().length).toBeLessThanOrEqual(11)
   expect(emulator.otpLog()).toHaveLength(10)
-  expect(emulator.report()).toMatchObject({ sends: { requests: 30 }, callbacks: { sent: 30, taken: 30 } })
+  expect(emulator.report()).toMatchObject({ sends: { requests: 30 }, callbacks: { sent: 30, accepted: 30 } })
 })
 
 test('listeners receive sends and deliveries until they are removed, even if they throw', async () => {

@@ -134,30 +134,30 @@ function behindSeconds({ signatures }: { readonly signatures: readonly string[] 
 }
 
 describe.each(FAULT_NAMES)('%s', (name) => {
-  const { taken } = FAULTS[name]
+  const { accepted } = FAULTS[name]
 
-  test(`taken: ${taken}`, async () => {
+  test(`accepted: ${accepted}`, async () => {
     const played = await play(name)
     const { sent, deliveries, refusals, dispatched, receiver } = played
     const requests = name === 'duplicate' ? 2 * CALLBACKS : CALLBACKS
     expect(sent).toHaveLength(requests)
     expect(deliveries).toHaveLength(requests)
-    const isTaken = taken === 'yes' || taken === 'by its authKey' || taken === 'by its signature'
+    const isAccepted = accepted === 'yes' || accepted === 'by its authKey' || accepted === 'by its signature'
     // Of two, the repetition has it.
     expect(sent.filter(({ faults }) => faults.includes(name))).toHaveLength(CALLBACKS)
     for (const delivery of sent) {
       expect(delivery.faults).toEqual(delivery.faults.length === 0 && name === 'duplicate' ? [] : [name])
-      expect(delivery).toMatchObject({ intact: isTaken, sent: name !== 'drop' })
-      if (name !== 'halfClose' && taken !== 'does not arrive') expect(delivery.status).toBe(isTaken ? 204 : 401)
+      expect(delivery).toMatchObject({ intact: isAccepted, sent: name !== 'drop' })
+      if (name !== 'halfClose' && accepted !== 'does not arrive') expect(delivery.status).toBe(isAccepted ? 204 : 401)
     }
-    if (isTaken) {
+    if (isAccepted) {
       await expectDispatchedOnce(played)
-      await expect.poll(async () => (await receiver.stats()).taken, POLL).toBe(requests)
+      await expect.poll(async () => (await receiver.stats()).accepted, POLL).toBe(requests)
       expect(refusals).toEqual([])
     } else {
-      if (taken === 'no') await expect.poll(() => refusals.length, POLL).toBe(requests)
+      if (accepted === 'no') await expect.poll(() => refusals.length, POLL).toBe(requests)
       expect(dispatched).toEqual([])
-      expect((await receiver.stats()).taken).toBe(0)
+      expect((await receiver.stats()).accepted).toBe(0)
       const because: readonly ErrorCode[] = REFUSED_BECAUSE[name] ?? ['body_incomplete']
       for (const code of refusals) expect(because).toContain(code)
     }
@@ -165,11 +165,11 @@ describe.each(FAULT_NAMES)('%s', (name) => {
   })
 
   // A fault that only delays a request keeps its proof.
-  if (taken === 'no' || (taken === 'yes' && faultRow(name).slot === 'proof'))
+  if (accepted === 'no' || (accepted === 'yes' && faultRow(name).slot === 'proof'))
     test('with any required proof', async () => {
       for (const { sent, dispatched, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
-        expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (taken === 'yes' ? 204 : 401)))
-        await expect.poll(() => dispatched.length, POLL).toBe(taken === 'yes' ? payloads.length : 0)
+        expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (accepted === 'yes' ? 204 : 401)))
+        await expect.poll(() => dispatched.length, POLL).toBe(accepted === 'yes' ? payloads.length : 0)
       }
     })
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import {
   FAULT_NAMES,
   faultRow,
-  isToBeTaken,
+  isToBeAccepted,
   planFaults,
   type FaultName,
   type FaultRates,
@@ -60,7 +60,7 @@ test('every request has exactly one expected outcome', () => {
           expect(new Set(slots).size).toBe(slots.length)
           if (faults.includes('drop')) expect(faults.filter((name) => name !== 'duplicate')).toEqual(['drop'])
           // A request has a fault of its proof or of its arrival, not both, so that a refusal has one reason.
-          expect(faults.filter((name) => !isToBeTaken(new Set([name]), 'both')).length).toBeLessThanOrEqual(1)
+          expect(faults.filter((name) => !isToBeAccepted(new Set([name]), 'both')).length).toBeLessThanOrEqual(1)
         }
     }),
   )

@@ -10,13 +10,13 @@ vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 const CALLBACKS = 300
 const RATES = Object.fromEntries(FAULT_NAMES.map((name) => [name, 0.3]))
 
-function takenBy(policy: ProofPolicy, { faults }: Delivery): boolean {
+function acceptedBy(policy: ProofPolicy, { faults }: Delivery): boolean {
   return faults.every((fault) => {
     const name = FAULT_NAMES.find((other) => other === fault)
-    const taken = name === undefined ? 'no' : FAULTS[name].taken
-    if (taken === 'by its authKey') return policy === 'either' || policy === 'authKey'
-    if (taken === 'by its signature') return policy === 'either' || policy === 'signature'
-    return taken === 'yes'
+    const accepted = name === undefined ? 'no' : FAULTS[name].accepted
+    if (accepted === 'by its authKey') return policy === 'either' || policy === 'authKey'
+    if (accepted === 'by its signature') return policy === 'either' || policy === 'signature'
+    return accepted === 'yes'
   })
 }
 
@@ -28,10 +28,10 @@ test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %
     ),
   )
   const deliveries = sent.flat()
-  const wanted = deliveries.filter((delivery) => delivery.sent && takenBy(proof, delivery))
-  const refused = deliveries.filter((delivery) => delivery.sent && !takenBy(proof, delivery))
+  const wanted = deliveries.filter((delivery) => delivery.sent && acceptedBy(proof, delivery))
+  const refused = deliveries.filter((delivery) => delivery.sent && !acceptedBy(proof, delivery))
   await expect.poll(() => refusals.length, { timeout: PATIENCE_MS }).toBe(refused.length)
-  await expect.poll(async () => (await receiver.stats()).taken, { timeout: PATIENCE_MS }).toBe(wanted.length)
+  await expect.poll(async () => (await receiver.stats()).accepted, { timeout: PATIENCE_MS }).toBe(wanted.length)
   expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
   const ids = new Set(wanted.map(({ payload }) => payload['messageId']))
   expect(dispatched.map(({ payload }) => (payload as { readonly messageId: string }).messageId).sort()).toEqual(
@@ -40,9 +40,9 @@ test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %
   expect(seen).toHaveLength(wanted.length + refused.length)
   for (const delivery of deliveries) {
     const { faults, status, intact } = delivery
-    expect(intact).toBe(delivery.sent && takenBy('either', delivery))
+    expect(intact).toBe(delivery.sent && acceptedBy('either', delivery))
     const has = (name: FaultName): boolean => faults.includes(name)
     if (!has('drop') && !has('connectionReset') && !has('halfClose'))
-      expect(status, faults.join()).toBe(takenBy(proof, delivery) ? 204 : 401)
+      expect(status, faults.join()).toBe(acceptedBy(proof, delivery) ? 204 : 401)
   }
 })

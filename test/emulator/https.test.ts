@@ -40,7 +40,7 @@ test.skipIf(isSkipped)(titleWith(missing, 'are accepted when the certificate is 
   expect(await sender.send(outgoing(url, callback.smsDelivery()))).toMatchObject([
     { url, sent: true, intact: true, status: 204 },
   ])
-  expect(await receiver.stats()).toMatchObject({ taken: 1 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 1 })
 })
 
 test.skipIf(isSkipped)(titleWith(missing, 'are not sent when it is not'), async () => {
@@ -48,7 +48,7 @@ test.skipIf(isSkipped)(titleWith(missing, 'are not sent when it is not'), async 
   const { sender } = sending()
   const [delivery] = await sender.send(outgoing(url, callback.smsDelivery()))
   expect(delivery).toMatchObject({ sent: false, intact: false, error: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
-  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 0 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 0, refused: 0 })
 })
 
 test.skipIf(isSkipped).each<[FaultName, number]>([
@@ -57,18 +57,18 @@ test.skipIf(isSkipped).each<[FaultName, number]>([
   ['halfClose', 1],
   ['connectionReset', 0],
   ['tamperedByte', 0],
-])('with %s', async (name, taken) => {
+])('with %s', async (name, accepted) => {
   const { receiver, url } = await receivingSecurely()
   const { sender } = sending({ ca: certificate?.cert, faults: { [name]: 1 } })
   const [delivery] = await sender.send(outgoing(url, callback.smsDelivery()))
-  expect(delivery).toMatchObject({ sent: true, intact: taken === 1 })
+  expect(delivery).toMatchObject({ sent: true, intact: accepted === 1 })
   await expect
     .poll(
       async () => {
         const stats = await receiver.stats()
-        return { taken: stats.taken, refused: stats.refused }
+        return { accepted: stats.accepted, refused: stats.refused }
       },
       { timeout: PATIENCE_MS },
     )
-    .toEqual({ taken, refused: 1 - taken })
+    .toEqual({ accepted, refused: 1 - accepted })
 })

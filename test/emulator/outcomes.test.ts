@@ -76,7 +76,7 @@ test('SMS: each documented number gets its documented report, with the fields of
   }
   expect(emulator.report().callbacks).toMatchObject({
     sent: SMS.length,
-    taken: SMS.length,
+    accepted: SMS.length,
     intact: SMS.length,
     lost: 0,
   })

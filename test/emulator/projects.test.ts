@@ -43,8 +43,8 @@ describe('rotation', () => {
     expect(await emulator.trigger('received')).toMatchObject([{ faults: ['oldKey'], intact: false }])
     expect(collected.map((one) => [one.body['authKey'], isSignedWith(SIGNING_SECRET, one)])).toEqual([[AUTH_KEY, true]])
     expect(emulator.report()).toMatchObject({
-      callbacks: { wronglyTaken: 1, lost: 0 },
-      faults: { oldKey: { applied: 1, taken: 1, refused: 0, unanswered: 0 } },
+      callbacks: { wronglyAccepted: 1, lost: 0 },
+      faults: { oldKey: { applied: 1, accepted: 1, refused: 0, unanswered: 0 } },
     })
   })
 

@@ -95,7 +95,7 @@ describe('a store that fails', () => {
     expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_failed', status: 503 }])
     delete broken.admit
     expect((await post(url, callback.smsDelivery())).status).toBe(204)
-    expect(await receiver.stats()).toMatchObject({ taken: 1, refused: 1 })
+    expect(await receiver.stats()).toMatchObject({ accepted: 1, refused: 1 })
   })
 
   test('in settle is retried while the lease lasts, and the event is not dispatched again', async () => {
@@ -301,7 +301,7 @@ test('two receivers in one process share nothing', async () => {
   await post(other.url, body)
   await other.receiver.drain()
   expect(handled).toEqual(['one', 'other'])
-  expect(await one.receiver.stats()).toMatchObject({ taken: 1, duplicates: 0 })
+  expect(await one.receiver.stats()).toMatchObject({ accepted: 1, duplicates: 0 })
 })
 
 test('a process with an idle receiver ends by itself', async () => {
@@ -334,5 +334,5 @@ test('answers 503 to a callback that exceeds the store capacity, and reports it'
   const { receiver, url, errors } = await receiving({ store })
   expect((await post(url, callback.smsDelivery())).status).toBe(503)
   expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_full', status: 503 }])
-  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 1 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 0, refused: 1 })
 })

@@ -53,7 +53,7 @@ test(`${EVENTS} events leave the heap where the first ${FIRST} left it`, { timeo
   console.log(
     `grown by ${megabytes(grown)}; the file has ${megabytes(size)}, ${Math.round(size / EVENTS)} bytes an event`,
   )
-  expect(await app.ask({ ask: 'stats' })).toMatchObject({ taken: EVENTS, unsettled: 0 })
+  expect(await app.ask({ ask: 'stats' })).toMatchObject({ accepted: EVENTS, unsettled: 0 })
   expect(grown).toBeLessThan(NOISE_BYTES + (EVENTS - FIRST) * BYTES_AN_EVENT)
 })
 

@@ -192,7 +192,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         expect(app.requests()).toBe(sent.sent)
         expect(refusals).toBe(sent.sent - sent.intact)
         expect(await receiver.stats()).toMatchObject({
-          taken: sent.intact,
+          accepted: sent.intact,
           refused: sent.sent - sent.intact,
           duplicates: sent.intact - events,
           late: all.filter(({ late }) => late).length,
@@ -229,13 +229,13 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
             `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} omitted`,
           ].join('\n'),
         )
-        expect(callbacks).toMatchObject({ lost: 0, wronglyTaken: 0 })
+        expect(callbacks).toMatchObject({ lost: 0, wronglyAccepted: 0 })
         for (const fault of FAULT_NAMES) {
-          const { applied, taken, refused } = faults[fault] ?? { applied: 0, taken: 0, refused: 0 }
+          const { applied, accepted, refused } = faults[fault] ?? { applied: 0, accepted: 0, refused: 0 }
           expect(applied, fault).toBeGreaterThan(0)
           // The clock may reach the next second while an `ahead301` callback is in flight, which makes it valid.
-          if (FAULTS[fault].taken === 'no' && fault !== 'ahead301')
-            expect({ taken, refused }, fault).toEqual({ taken: 0, refused: applied })
+          if (FAULTS[fault].accepted === 'no' && fault !== 'ahead301')
+            expect({ accepted, refused }, fault).toEqual({ accepted: 0, refused: applied })
         }
         for (const fault of SEND_FAULT_NAMES) expect(counts.faults[fault], fault).toBeGreaterThan(0)
         // A fault hid the sends that the client does not know about; for all others it knows that nothing was sent.

@@ -55,7 +55,7 @@ test('a store of your own: a repetition is answered, and handled once', async ()
   expect(await run('store-of-your-own')).toBe(`message.delivered: sms-1
 first time: 204
 second time: 204
-{ taken: 2, duplicates: 1, unsettled: 0 }
+{ accepted: 2, duplicates: 1, unsettled: 0 }
 `)
 })
 
@@ -138,7 +138,7 @@ test('npm start -- --keep serves the inspector until it is interrupted', PATIENT
   const page = await fetch(address())
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const overview = (await (await fetch(`${address()}api/overview`)).json()) as { readonly stats: object }
-  expect(overview.stats).toMatchObject({ taken: 65, duplicates: 1, late: 1, refused: 3 })
+  expect(overview.stats).toMatchObject({ accepted: 65, duplicates: 1, late: 1, refused: 3 })
   child.kill('SIGINT')
   expect(await ended).toMatchObject({ code: 0, stderr: '' })
 })

@@ -1,10 +1,10 @@
 /** The authKey with another type, in another place, in another spelling. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
-import { hazards, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, refused, accepted, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 import { keyedText, postSigned, postUnsigned, reportText } from '../support/wire.ts'
 
-const BY_KEY = taken({ type: 'message.delivered', proof: 'authKey' })
+const BY_KEY = accepted({ type: 'message.delivered', proof: 'authKey' })
 const MALFORMED = refused(401, 'auth_key_malformed')
 const MISMATCH = refused(401, 'auth_key_mismatch')
 const MISSING = refused(401, 'signature_missing')
@@ -79,7 +79,7 @@ hazards([
     name: 'a signed body shows no authKey, not even one that is no longer configured',
     send: ({ url }) =>
       postSigned(url, reportText({ authKey: 'an-older-key', more: { authKey: ['older', 1, 'still'] } })),
-    outcome: taken({ type: 'message.delivered', proof: 'signature' }),
+    outcome: accepted({ type: 'message.delivered', proof: 'signature' }),
     also({ dispatched: [event] }) {
       expect(event?.raw.toString()).not.toMatch(/older|still/)
       expect(event?.payload).not.toHaveProperty('authKey')
@@ -88,7 +88,7 @@ hazards([
   {
     name: 'the key inside another field is masked too',
     send: ({ url }) => postUnsigned(url, keyedText({ note: `our key is ${AUTH_KEY}!` })),
-    outcome: taken({ payload: { note: `our key is ${'*'.repeat(AUTH_KEY.length)}!` } }),
+    outcome: accepted({ payload: { note: `our key is ${'*'.repeat(AUTH_KEY.length)}!` } }),
   },
   {
     name: 'masking keeps the length of the body',
@@ -104,6 +104,6 @@ hazards([
       await postUnsigned(url, '{"id":1,"authKey":"the-key-before"}')
       return postUnsigned(url, `{"id":1,"authKey":${key}}`)
     },
-    outcome: taken({ type: 'payment', data: { id: 1 } }),
+    outcome: accepted({ type: 'payment', data: { id: 1 } }),
   },
 ])

@@ -1,10 +1,10 @@
 /** Bodies whose bytes are not a plain JSON object. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
-import { hazards, refused, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, refused, accepted, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { AUTH_KEY } from '../support/receiving.ts'
 import { keyedText, postSigned, postUnsigned, reportText, writeRaw } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', proof: 'signature' })
+const DELIVERED = accepted({ type: 'message.delivered', proof: 'signature' })
 const MARK = Buffer.of(0xef, 0xbb, 0xbf)
 const MIB = 1024 * 1024
 const timestamp = 1_760_000_000
@@ -50,7 +50,7 @@ hazards([
   unsigned(
     '#33 a byte order mark and JSON with the authKey',
     Buffer.concat([MARK, Buffer.from(keyedText())]),
-    taken({ type: 'message.delivered', proof: 'authKey' }),
+    accepted({ type: 'message.delivered', proof: 'authKey' }),
   ),
   signed('two byte order marks', Buffer.concat([MARK, MARK, Buffer.from(reportText())]), unreadable('not_json')),
   signed('a byte order mark alone', MARK, unreadable('not_json')),
@@ -72,7 +72,7 @@ hazards([
   signed(
     '#35 bytes that are not UTF-8 in a free field',
     withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0),
-    taken({ type: 'message.delivered', payload: { note: 'a\uFFFD\uFFFDb' } }),
+    accepted({ type: 'message.delivered', payload: { note: 'a\uFFFD\uFFFDb' } }),
     {
       also: ({ dispatched: [event] }) => expect(event?.raw).toEqual(withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0)),
     },
@@ -85,7 +85,7 @@ hazards([
       await postSigned(url, withBytes(reportText({ network: 'b', status: 'x', timestamp, [field]: '?' }), 0xff))
       return postSigned(url, withBytes(reportText({ network: 'b', status: 'x', timestamp, [field]: '?' }), 0xfe))
     },
-    outcome: taken({ type: 'message.failed' }, { type: 'message.failed' }),
+    outcome: accepted({ type: 'message.failed' }, { type: 'message.failed' }),
   })),
   {
     name: '#37 two lone surrogates as ids are two events',
@@ -93,7 +93,7 @@ hazards([
       await postSigned(url, '{"messageId":"\\ud800","status":"success","timestamp":1760000000}')
       return postSigned(url, '{"messageId":"\\ud801","status":"success","timestamp":1760000000}')
     },
-    outcome: taken(
+    outcome: accepted(
       { type: 'message.delivered', messageId: '\ud800', oddities: ['inexact_id'] },
       { type: 'message.delivered', messageId: '\ud801', oddities: ['inexact_id'] },
     ),
@@ -101,7 +101,7 @@ hazards([
   signed(
     '#38 an escaped NUL in an id',
     reportText({ messageId: 'a\u0000b' }),
-    taken({ type: 'message.delivered', messageId: 'a\u0000b' }),
+    accepted({ type: 'message.delivered', messageId: 'a\u0000b' }),
   ),
   signed('#38 an escaped NUL in a free field', reportText({ note: '\u0000' }), DELIVERED),
   signed('#39 a NUL as it is', reportText({ note: '?' }).replace('?', '\0'), unreadable('not_json')),
@@ -125,12 +125,12 @@ hazards([
   signed(
     '#43 messageId twice, the last one wins',
     reportText().replace('{', '{"messageId":"first",'),
-    taken({ type: 'message.delivered', messageId: 'm-1', oddities: ['duplicate_key'] }),
+    accepted({ type: 'message.delivered', messageId: 'm-1', oddities: ['duplicate_key'] }),
   ),
   signed(
     '#43 status twice, once with an escape',
     reportText().replace('{', '{"\\u0073tatus":"network_failure",'),
-    taken({ type: 'message.delivered', oddities: ['duplicate_key'] }),
+    accepted({ type: 'message.delivered', oddities: ['duplicate_key'] }),
   ),
   signed('status twice, but one of them inside another object', reportText({ inner: { status: 'x' } }), DELIVERED, {
     also: ({ dispatched: [event] }) => expect(event).not.toHaveProperty('oddities'),
@@ -138,7 +138,7 @@ hazards([
   signed(
     '#48 numbers that JavaScript cannot hold',
     reportText({ amount: '?' }).replace('"?"', '1e400,"b":-1e999999,"c":1e200000'),
-    taken({ type: 'message.delivered', payload: { amount: Infinity, b: -Infinity } }),
+    accepted({ type: 'message.delivered', payload: { amount: Infinity, b: -Infinity } }),
     { also: ({ dispatched: [event] }) => expect(event?.raw.toString()).toContain('1e400,"b":-1e999999,"c":1e200000') },
   ),
   signed('#64 JSON inside a JSON string', JSON.stringify(reportText()), unreadable('double_encoded')),

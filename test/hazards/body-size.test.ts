@@ -1,11 +1,11 @@
 /** Bodies that are too large, or nearly. Numbers refer to the hazard list. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { hazards, refused, serve, taken } from '../support/hazard.ts'
+import { hazards, refused, serve, accepted } from '../support/hazard.ts'
 import { post } from '../support/receiving.ts'
 import { chunked, connect, head, postSigned, reportText, signatureOf, signedBytes, writeRaw } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const TOO_LARGE = refused(413, 'body_too_large')
 const MOST = 2_000
 const small = { maxBodyBytes: MOST }

@@ -1,10 +1,10 @@
 /** Headers that describe the body, rightly or wrongly. Numbers refer to the hazard list. */
 import { brotliCompressSync, zstdCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'vitest'
-import { hazards, refused, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, refused, accepted, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { head, keyedText, postSigned, postUnsigned, reportText, signatureOf, writeRaw } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const COMPRESSED = refused(415, 'content_encoding')
 
 function encoded(name: string, encoding: string, body: string | Uint8Array, outcome: Outcome): HazardCase {

@@ -1,6 +1,6 @@
 /** Names that have a meaning in JavaScript. Numbers refer to the hazard list. */
 import { expect, test } from 'vitest'
-import { hazards, serve, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, serve, accepted, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { postSigned, reportText } from '../support/wire.ts'
 
 const NAMES = [
@@ -13,7 +13,7 @@ const NAMES = [
   'toJSON',
   'then',
 ] as const
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 
 /** A signed report with this JSON text inserted after its opening brace. */
 function inserted(name: string, text: string, outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
@@ -25,7 +25,7 @@ hazards([
   ...NAMES.flatMap((name) => [
     inserted(`#46 ${name}: a text`, `"${name}":"x"`, DELIVERED),
     inserted(`#46 ${name}: an object`, `"${name}":{"status":"network_failure","polluted":true}`, DELIVERED),
-    inserted(`#46 ${name} as the id`, `"id":1`, taken({ messageId: name }), {
+    inserted(`#46 ${name} as the id`, `"id":1`, accepted({ messageId: name }), {
       send: ({ url }) => postSigned(url, reportText({ messageId: name })),
       also: async ({ receiver }) => expect(await receiver.messageState(name)).toMatchObject({ messageId: name }),
     }),
@@ -37,7 +37,7 @@ hazards([
     send: ({ url }) => postSigned(url, '{"__proto__":{"statuses":{"message_id":"m","status":"sent"}}}'),
   }),
   inserted('#46 constructor.prototype', '"constructor":{"prototype":{"polluted":true}}', DELIVERED),
-  inserted('#46 __proto__ inside statuses', '', taken({ type: 'message.sent', messageId: 'm' }), {
+  inserted('#46 __proto__ inside statuses', '', accepted({ type: 'message.sent', messageId: 'm' }), {
     send: ({ url }) =>
       postSigned(url, '{"statuses":{"__proto__":{"message_id":"x"},"message_id":"m","status":"sent"}}'),
   }),
@@ -49,7 +49,7 @@ hazards([
     mount: { kind: 'subscription' },
     send: ({ url }) => postSigned(url, '{"event":"constructor","constructor":"x","__proto__":"consent"}'),
     // The body's own `__proto__` is ordinary text like the other three names.
-    outcome: taken({ type: 'subscription.consent' }),
+    outcome: accepted({ type: 'subscription.consent' }),
     // The good callback at the end is not a subscription either, and is still dispatched.
   },
 ])

@@ -1,23 +1,23 @@
 /** Fields of another type, out of range, or missing. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
 import { callback } from 'messaging-webhooks/testing'
-import { hazards, several, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, several, accepted, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { postSigned, reportText } from '../support/wire.ts'
 
 const ON_CARRIER_B = { options: { networks: { b: 'carrierB' } } } as const
-const FAILED_FOR_GOOD = taken({ type: 'message.failed', failure: { kind: 'permanent', resend: false } })
+const FAILED_FOR_GOOD = accepted({ type: 'message.failed', failure: { kind: 'permanent', resend: false } })
 const ON_CARRIER_A = { options: { networks: { a: 'carrierA' } } } as const
-const ABSENT = taken({
+const ABSENT = accepted({
   carrier: 'carrierA',
   failure: { kind: 'unreachable', resend: false, cause: 'absent_subscriber' },
 })
 const UNMAPPED = { kind: 'permanent', resend: false, cause: 'unknown_error' } as const
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 
 /** A carrier's own word, which no table has. */
 function ownWord(reason: string, carrier?: 'carrierB'): Outcome {
   const failure = { kind: 'permanent', resend: false, cause: 'carrier_word', reason }
-  return taken({
+  return accepted({
     type: 'message.failed',
     status: reason,
     oddities: ['unknown_word'],
@@ -44,12 +44,12 @@ function withId(json: string, more = ''): string {
 
 hazards([
   written('#49 an id beyond 2^53', 'messageId', '12345678901234567890', {
-    ...taken({ type: 'message.delivered', messageId: '12345678901234567890' }),
+    ...accepted({ type: 'message.delivered', messageId: '12345678901234567890' }),
   }),
   several(
     '#49 two ids beyond 2^53 that are equal as numbers',
     [withId('12345678901234567890'), withId('12345678901234567891')],
-    taken({ messageId: '12345678901234567890' }, { messageId: '12345678901234567891' }),
+    accepted({ messageId: '12345678901234567890' }, { messageId: '12345678901234567891' }),
   ),
   several(
     '#49 an id beyond 2^53 and a smaller one of the same name further in',
@@ -57,7 +57,7 @@ hazards([
       withId('12345678901234567890', ',"part":{"messageId":7}'),
       withId('12345678901234567891', ',"part":{"messageId":7}'),
     ],
-    taken({ messageId: '12345678901234567890' }, { messageId: '12345678901234567891' }),
+    accepted({ messageId: '12345678901234567890' }, { messageId: '12345678901234567891' }),
   ),
   several(
     '#49 an id beyond 2^53 and, further in, one that is equal as a number',
@@ -65,16 +65,16 @@ hazards([
       withId('12345678901234567890', ',"part":{"messageId":12345678901234567899}'),
       withId('12345678901234567891', ',"part":{"messageId":12345678901234567899}'),
     ],
-    taken({ oddities: ['inexact_id'] }, { oddities: ['inexact_id'] }),
+    accepted({ oddities: ['inexact_id'] }, { oddities: ['inexact_id'] }),
   ),
   {
     name: '#49 a chat-app id beyond 2^53',
     send: ({ url }) => postSigned(url, '{"channel":"chat","statuses":{"message_id":9007199254740993,"status":"sent"}}'),
-    outcome: taken({ type: 'message.sent', messageId: '9007199254740993' }),
+    outcome: accepted({ type: 'message.sent', messageId: '9007199254740993' }),
   },
-  written('#50 an id that is a number', 'messageId', '42', taken({ messageId: '42' })),
-  written('#50 an id that is -1', 'messageId', '-1', taken({ messageId: '-1' })),
-  written('#50 an id that is 0', 'messageId', '0', taken({ messageId: '0' })),
+  written('#50 an id that is a number', 'messageId', '42', accepted({ messageId: '42' })),
+  written('#50 an id that is -1', 'messageId', '-1', accepted({ messageId: '-1' })),
+  written('#50 an id that is 0', 'messageId', '0', accepted({ messageId: '0' })),
   ...['true', 'false', '{}', '[]', '["m-1"]', 'null', '""', '" "', '"\\t\\n"', '1e400'].map((json) =>
     written(`#50 an id that is ${json}`, 'messageId', json, unreadable('no_message_id')),
   ),
@@ -84,9 +84,9 @@ hazards([
     outcome: unreadable('no_message_id'),
   },
   ...['{', '}', ':', 'a\nb', '{a}b', "'; DROP TABLE events; --", '../../etc/passwd', '%00', '\u202Eabc', '😀'].map(
-    (id) => report(`#51 an id with ${JSON.stringify(id)}`, { messageId: id }, taken({ messageId: id })),
+    (id) => report(`#51 an id with ${JSON.stringify(id)}`, { messageId: id }, accepted({ messageId: id })),
   ),
-  report('#51 an id of 200 kB', { messageId: 'x'.repeat(200_000) }, taken({ messageId: 'x'.repeat(200_000) }), {
+  report('#51 an id of 200 kB', { messageId: 'x'.repeat(200_000) }, accepted({ messageId: 'x'.repeat(200_000) }), {
     also: async ({ receiver }) =>
       expect(await receiver.messageState('x'.repeat(200_000))).toMatchObject({ type: 'message.delivered' }),
   }),
@@ -96,7 +96,7 @@ hazards([
       reportText({ ...{ messageId: 'a:b', status: 'c', network: 'b', timestamp: 1_760_000_000 } }),
       reportText({ ...{ messageId: 'a', status: 'b:c', network: 'b', timestamp: 1_760_000_000 } }),
     ],
-    taken({ messageId: 'a:b' }, { messageId: 'a' }),
+    accepted({ messageId: 'a:b' }, { messageId: 'a' }),
     ON_CARRIER_B,
   ),
   ...['constructor', '__proto__', 'toString', 'x'.repeat(200_000), 'SUCCESS', 'success ', '1.5'].flatMap((status) => {
@@ -119,7 +119,7 @@ hazards([
     report(`status ${JSON.stringify(status)} of an unnamed network`, { status }, ABSENT),
   ]),
   report('#86 status that is a number, on carrier B', { status: 7, network: 'b' }, FAILED_FOR_GOOD, ON_CARRIER_B),
-  report('#86 status that is a number, elsewhere', { status: 7 }, taken({ failure: UNMAPPED })),
+  report('#86 status that is a number, elsewhere', { status: 7 }, accepted({ failure: UNMAPPED })),
   ...['', null, true, [], {}, ['success']].flatMap((status) => [
     report(`#86 status ${JSON.stringify(status)}`, { status }, unreadable('no_status')),
     report(`#86 status ${JSON.stringify(status)} on carrier B`, { status, network: 'b' }, unreadable('no_status'), {
@@ -131,20 +131,24 @@ hazards([
     ['12345678901234567890', '12345678901234567891'].map((status) =>
       reportText({ status: '?', network: 'b', timestamp: 1_760_000_000 }).replace('"?"', status),
     ),
-    taken({}, {}),
+    accepted({}, {}),
     ON_CARRIER_B,
   ),
-  report('#87 an unnamed network', { network: 'carrier-z' }, taken({ network: 'carrier-z', carrier: 'carrierA' })),
-  report('#87 no network, a word of carrier B', { status: 'delivered' }, taken({ carrier: 'carrierB' })),
+  report('#87 an unnamed network', { network: 'carrier-z' }, accepted({ network: 'carrier-z', carrier: 'carrierA' })),
+  report('#87 no network, a word of carrier B', { status: 'delivered' }, accepted({ carrier: 'carrierB' })),
   report('#87 network that is a list', { network: ['carrier-a'] }, DELIVERED, {
     also: ({ dispatched: [event] }) => expect(event).not.toHaveProperty('network'),
   }),
-  report('#87 network constructor', { network: 'constructor' }, taken({ network: 'constructor', carrier: 'carrierA' })),
+  report(
+    '#87 network constructor',
+    { network: 'constructor' },
+    accepted({ network: 'constructor', carrier: 'carrierA' }),
+  ),
   report('#88 code 20 beside a known word', { statusCode: 20 }, DELIVERED),
   report('#88 code 20 and no word', { status: '', statusCode: 20 }, unreadable('unknown_status')),
   report('#88 code 20 beside an unknown word', { status: 'x', statusCode: 20 }, ownWord('x')),
-  report('#88 code as text', { status: '', statusCode: '15' }, taken({ type: 'message.delivered', statusCode: 15 })),
-  report('#88 code as text with a leading zero', { status: '', statusCode: '015' }, taken({ statusCode: 15 })),
+  report('#88 code as text', { status: '', statusCode: '15' }, accepted({ type: 'message.delivered', statusCode: 15 })),
+  report('#88 code as text with a leading zero', { status: '', statusCode: '015' }, accepted({ statusCode: 15 })),
   ...[15.5, '15.5', '١٥', '0x0f', ' 15', true, [15], {}, null].map((statusCode) =>
     report(`#88 code ${JSON.stringify(statusCode)} and no word`, { status: '', statusCode }, unreadable('no_status')),
   ),
@@ -159,7 +163,7 @@ hazards([
   several(
     'two codes of one message beside the same unknown word',
     [13, 15].map((statusCode) => reportText({ status: 'report', statusCode, timestamp: 1_760_000_000 })),
-    taken({ type: 'message.queued', statusCode: 13 }, { type: 'message.delivered', statusCode: 15 }),
+    accepted({ type: 'message.queued', statusCode: 13 }, { type: 'message.delivered', statusCode: 15 }),
   ),
   {
     name: '#94 statuses is a list of one',
@@ -187,7 +191,7 @@ hazards([
           statuses: { message_id: 'm', status: 'sent', expiration_timestamp: expiry },
         }),
       ),
-    outcome: taken({ type: 'message.sent', payload: { statuses: { expiration_timestamp: expiry } } }),
+    outcome: accepted({ type: 'message.sent', payload: { statuses: { expiration_timestamp: expiry } } }),
   })),
   report(
     'an unknown word of the chat-app',

@@ -1,9 +1,9 @@
 /** Requests that are framed wrongly or unusually. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
-import { hazards, neverReachesUs, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, neverReachesUs, refused, accepted, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { chunked, connect, head, reportText, signatureOf, signedBytes, writeRaw } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const BODY = reportText()
 
 /** A signed request, in raw bytes, that is valid except for these header lines and this body. */
@@ -165,7 +165,7 @@ hazards([
       expect(await wire.answers(2)).toEqual([204, 204])
       return 204
     },
-    outcome: taken({ messageId: 'm-1' }, { messageId: 'm-2' }),
+    outcome: accepted({ messageId: 'm-1' }, { messageId: 'm-2' }),
   },
   {
     name: '#68 a forged one between two others on one connection',
@@ -180,6 +180,6 @@ hazards([
       expect(await wire.answers(3)).toEqual([204, 401, 204])
       return 401
     },
-    outcome: { ...taken({ messageId: 'm-1' }, { messageId: 'm-2' }), status: 401, codes: ['signature_missing'] },
+    outcome: { ...accepted({ messageId: 'm-1' }, { messageId: 'm-2' }), status: 401, codes: ['signature_missing'] },
   },
 ])

@@ -107,7 +107,7 @@ describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s'
           for (const body of sent) expect((await request(url, { body })).status).toBe(204)
           await expect.poll(() => given.size, POLL).toBe(sent.length)
           await expect.poll(async () => (await receiver.stats()).unsettled, POLL).toBe(0)
-          expect(await receiver.stats()).toMatchObject({ taken: sent.length, duplicates: 0, deadLetters: 0 })
+          expect(await receiver.stats()).toMatchObject({ accepted: sent.length, duplicates: 0, deadLetters: 0 })
           await receiver.close({ deadlineMs: 200 })
           await untilRejectionsReported()
           expect(unhandled).toEqual([])

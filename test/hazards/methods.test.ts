@@ -1,9 +1,9 @@
 /** Requests with a method that is not POST, or not really. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
-import { hazards, neverReachesUs, taken, type HazardCase } from '../support/hazard.ts'
+import { hazards, neverReachesUs, accepted, type HazardCase } from '../support/hazard.ts'
 import { head, postSigned, reportText, request, writeRaw } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const BODY = reportText()
 
 /** Rejected before anything is read: such a request cannot be a callback. */

@@ -5,7 +5,15 @@ import connect from 'connect'
 import express from 'express'
 import express4 from 'express4'
 import type { Middleware } from 'messaging-webhooks'
-import { hazards, neverReachesUs, refused, reporting, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import {
+  hazards,
+  neverReachesUs,
+  refused,
+  reporting,
+  accepted,
+  type HazardCase,
+  type Outcome,
+} from '../support/hazard.ts'
 import { keyedText, postSigned, postUnsigned, reportText, request, signatureOf } from '../support/wire.ts'
 
 type Application = (middleware: Middleware) => http.RequestListener
@@ -15,8 +23,8 @@ type Step = (
   next: (error?: unknown) => void,
 ) => void
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1', proof: 'signature' })
-const BY_KEY = taken({ type: 'message.delivered', messageId: 'm-1', proof: 'authKey' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1', proof: 'signature' })
+const BY_KEY = accepted({ type: 'message.delivered', messageId: 'm-1', proof: 'authKey' })
 const PARSED = refused(401, 'body_already_parsed')
 const READ = refused(401, 'body_already_read')
 

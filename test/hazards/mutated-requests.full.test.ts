@@ -204,8 +204,8 @@ test(
 
     /** Bodies that arrived with a valid digest, and those answered with 204. */
     const signed = new Set<string>()
-    const taken = new Set<string>()
-    let answeredTaken = 0
+    const accepted = new Set<string>()
+    let answeredAccepted = 0
     const middleware = receiver.middleware('status')
     const server = http.createServer((request, response) => {
       const chunks: Buffer[] = []
@@ -215,8 +215,8 @@ test(
         const body = Buffer.concat(chunks)
         if (isSigned(request.rawHeaders, body)) signed.add(body.toString('latin1'))
         if (!response.writableFinished || response.statusCode !== 204) return
-        answeredTaken += 1
-        taken.add(body.toString('latin1'))
+        answeredAccepted += 1
+        accepted.add(body.toString('latin1'))
       })
       middleware(request, response)
     })
@@ -253,8 +253,8 @@ test(
     expect(good.map((body) => dispatched.delete(body))).toEqual([true])
     // Everything answered 204 was dispatched, and nothing without a valid digest was.
     expect([...dispatched].filter((body) => !signed.has(body))).toEqual([])
-    expect([...taken].filter((body) => !dispatched.has(body))).toEqual([])
-    expect((await receiver.stats()).taken).toBeGreaterThanOrEqual(answeredTaken + 1)
+    expect([...accepted].filter((body) => !dispatched.has(body))).toEqual([])
+    expect((await receiver.stats()).accepted).toBeGreaterThanOrEqual(answeredAccepted + 1)
     for (const error of errors) expect(error.message + String(error.cause)).not.toContain(SIGNING_SECRET)
     await untilRejectionsReported()
     expect(unhandled).toEqual([])

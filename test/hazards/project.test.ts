@@ -1,6 +1,6 @@
 /** The project that a body names. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
-import { hazards, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, refused, accepted, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 import { postSigned, postUnsigned, reportText, signatureOf } from '../support/wire.ts'
 
@@ -31,8 +31,8 @@ const lookup = {
 }
 
 hazards([
-  signed('its own project, signed', {}, taken({ project: 'My Shop', proof: 'signature' })),
-  keyed('its own project, by its key', {}, taken({ project: 'My Shop', proof: 'authKey' })),
+  signed('its own project, signed', {}, accepted({ project: 'My Shop', proof: 'signature' })),
+  keyed('its own project, by its key', {}, accepted({ project: 'My Shop', proof: 'authKey' })),
   signed('#81 signed by My Shop, names the other', { project: 'Other' }, MISMATCH),
   keyed('#81 the key of My Shop, names the other', { project: 'Other' }, KEY_MISMATCH),
   keyed('a stranger', { project: 'Unknown' }, UNKNOWN),
@@ -55,8 +55,8 @@ hazards([
     },
   ]),
   ...[undefined, null, 42, '', [], ['Other'], { name: 'Other' }, true].flatMap((project) => [
-    signed(`#83 project ${JSON.stringify(project)}, signed`, { project }, taken({ project: 'My Shop' })),
-    keyed(`#83 project ${JSON.stringify(project)}, by its key`, { project }, taken({ project: 'My Shop' })),
+    signed(`#83 project ${JSON.stringify(project)}, signed`, { project }, accepted({ project: 'My Shop' })),
+    keyed(`#83 project ${JSON.stringify(project)}, by its key`, { project }, accepted({ project: 'My Shop' })),
   ]),
   {
     name: '#83 no project, and two have the same key',
@@ -68,7 +68,7 @@ hazards([
     name: '#83 two have the same key, and one is named',
     options: { projects: { 'My Shop': MINE, Twin: { authKey: AUTH_KEY } } },
     send: ({ url }) => postUnsigned(url, reportText({ project: 'Twin', authKey: AUTH_KEY })),
-    outcome: taken({ project: 'Twin' }),
+    outcome: accepted({ project: 'Twin' }),
   },
   ...['my shop', 'MY SHOP', 'My Shop ', ' My Shop', 'My  Shop', 'My\u00a0Shop', 'My Shop\u0000', 'My\u200bShop'].map(
     (project) => signed(`#84 ${JSON.stringify(project)}`, { project }, UNKNOWN),
@@ -103,14 +103,14 @@ hazards([
   signed(
     'a long name under one pair does not lose the callback',
     { project: 'x'.repeat(300) },
-    taken({ project: 'x'.repeat(300) }),
+    accepted({ project: 'x'.repeat(300) }),
     {},
   ),
   {
     name: 'one of 16 projects, unnamed in the body',
     options: { projects: { ...manyProjects(15), 'My Shop': MINE } },
     send: ({ url }) => postUnsigned(url, reportText({ project: undefined, authKey: AUTH_KEY })),
-    outcome: taken({ project: 'My Shop' }),
+    outcome: accepted({ project: 'My Shop' }),
   },
   {
     name: 'the same message of two projects is two events',
@@ -120,7 +120,7 @@ hazards([
       await postSigned(url, reportText({ timestamp: 1_760_000_000 }))
       return postSigned(url, other, { 'x-service-signature': signatureOf(other, { secret: OTHER.signingSecret }) })
     },
-    outcome: taken({ project: 'My Shop' }, { project: 'Other' }),
+    outcome: accepted({ project: 'My Shop' }, { project: 'Other' }),
   },
 ])
 

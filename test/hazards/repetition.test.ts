@@ -1,7 +1,7 @@
 /** The same callback again, at once, later, and long after. Numbers refer to the hazard list. */
 import { memoryStore } from 'messaging-webhooks'
 import { expect } from 'vitest'
-import { hazards, several, taken, type HazardCase } from '../support/hazard.ts'
+import { hazards, several, accepted, type HazardCase } from '../support/hazard.ts'
 import {
   connect,
   digestOf,
@@ -13,12 +13,12 @@ import {
   signedBytes,
 } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const AT = { timestamp: 1_760_000_000 }
 
 /** Pairs of bodies that are the same event, or are not. */
 function pair(name: string, first: string, second: string, events: number, more: Partial<HazardCase> = {}): HazardCase {
-  return several(name, [first, second], taken(...Array.from({ length: events }, () => ({}))), more)
+  return several(name, [first, second], accepted(...Array.from({ length: events }, () => ({}))), more)
 }
 
 const chatApp = (fields: object, more: object = {}): string =>
@@ -51,7 +51,7 @@ hazards([
       return 204
     },
     outcome: DELIVERED,
-    also: async ({ receiver }) => expect(await receiver.stats()).toMatchObject({ taken: 50, duplicates: 49 }),
+    also: async ({ receiver }) => expect(await receiver.stats()).toMatchObject({ accepted: 50, duplicates: 49 }),
   },
   {
     name: '#99 a request with an authKey, again within the time that duplicates are known',
@@ -73,7 +73,7 @@ hazards([
       clock.now += 2 * DAY_MS + 1
       return postUnsigned(url, keyedText(AT))
     },
-    outcome: taken({ messageId: 'm-1' }, { messageId: 'm-1' }),
+    outcome: accepted({ messageId: 'm-1' }, { messageId: 'm-1' }),
   },
   {
     name: '#100 a signed request, again within 300 s',

@@ -6,7 +6,7 @@ import {
   neverReachesUs,
   refused,
   reporting,
-  taken,
+  accepted,
   type HazardCase,
   type Outcome,
 } from '../support/hazard.ts'
@@ -23,8 +23,8 @@ import {
   writeRaw,
 } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1', proof: 'signature' })
-const BY_KEY = taken({ type: 'message.delivered', proof: 'authKey' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1', proof: 'signature' })
+const BY_KEY = accepted({ type: 'message.delivered', proof: 'authKey' })
 const MALFORMED = refused(401, 'signature_malformed')
 const MISMATCH = refused(401, 'signature_mismatch')
 const STALE = refused(401, 'signature_stale')

@@ -1,9 +1,9 @@
 /** The age of a signature, second by second. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
-import { hazards, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, refused, accepted, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { keyedText, postSigned, reportText, signatureOf } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1', proof: 'signature' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1', proof: 'signature' })
 const STALE = refused(401, 'signature_stale')
 const BODY = reportText()
 

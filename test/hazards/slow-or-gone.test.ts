@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import type http from 'node:http'
 import type { Middleware } from 'messaging-webhooks'
 import { expect } from 'vitest'
-import { hazards, refused, taken, POLL } from '../support/hazard.ts'
+import { hazards, refused, accepted, POLL } from '../support/hazard.ts'
 import { chunked, connect, head, reportText, signatureOf } from '../support/wire.ts'
 
-const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const BODY = reportText()
 
 /** An application that calls the receiver once the client of a slow request has gone. */

@@ -1,6 +1,6 @@
 /** The `timestamp` of a payload, in every type and far out of range. Numbers refer to the hazard list. */
 import { expect } from 'vitest'
-import { hazards, several, taken, type HazardCase } from '../support/hazard.ts'
+import { hazards, several, accepted, type HazardCase } from '../support/hazard.ts'
 import { digestOf, nowSeconds, postSigned, reportText } from '../support/wire.ts'
 
 const NOW = 1_760_000_000
@@ -14,7 +14,7 @@ function timed(name: string, json: string, fields: object): HazardCase {
     options: { clock: () => NOW * 1_000 },
     send: ({ url }) =>
       postSigned(url, body, { 'x-service-signature': `t=${SIGNED_AT},v1=${digestOf(SIGNED_AT, body)}` }),
-    outcome: taken({ type: 'message.delivered', ...fields }),
+    outcome: accepted({ type: 'message.delivered', ...fields }),
     also: ({ dispatched: [event] }) => expect(event?.raw.toString()).toContain(`"timestamp":${json}`),
   }
 }
@@ -52,7 +52,7 @@ hazards([
       reportText({ status: 'network_failure', timestamp: nowSeconds() + 365 * 86_400 }),
       reportText({ status: 'success', timestamp: nowSeconds() + 60 }),
     ],
-    taken({ type: 'message.failed' }, { type: 'message.delivered' }),
+    accepted({ type: 'message.failed' }, { type: 'message.delivered' }),
     {
       also: async ({ receiver }) =>
         expect(await receiver.messageState('m-1')).toMatchObject({ type: 'message.delivered' }),
@@ -61,11 +61,11 @@ hazards([
   several(
     'two reports that differ only in a timestamp that is not used',
     [reportText({ timestamp: 1_760_000_000_000 }), reportText({ timestamp: 1_760_000_001_000 })],
-    taken({ oddities: ['timestamp_in_milliseconds'] }, { oddities: ['timestamp_in_milliseconds'] }),
+    accepted({ oddities: ['timestamp_in_milliseconds'] }, { oddities: ['timestamp_in_milliseconds'] }),
   ),
   several(
     'the same report twice, with a timestamp that is not used',
     [reportText({ timestamp: 1_760_000_000_000 }), reportText({ timestamp: 1_760_000_000_000 })],
-    taken({ oddities: ['timestamp_in_milliseconds'] }),
+    accepted({ oddities: ['timestamp_in_milliseconds'] }),
   ),
 ])

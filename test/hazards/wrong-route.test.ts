@@ -2,7 +2,7 @@
 import { callback } from 'messaging-webhooks/testing'
 import type { CallbackSchemas } from 'messaging-webhooks'
 import { expect } from 'vitest'
-import { hazards, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, accepted, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { keyedText, postSigned, reportText } from '../support/wire.ts'
 
 type Validate = NonNullable<CallbackSchemas['payment']>['~standard']['validate']
@@ -44,7 +44,7 @@ const FAILED = unreadable('schema_failed', { kind: 'payment', data: { note: 'fro
 const REFUSED = unreadable('schema_refused', { kind: 'payment', data: { note: 'from the body' } })
 
 function otherSubscription(word?: string): Outcome {
-  return taken({ type: 'subscription.other', ...(word === undefined ? undefined : { word }) })
+  return accepted({ type: 'subscription.other', ...(word === undefined ? undefined : { word }) })
 }
 
 hazards([
@@ -52,14 +52,14 @@ hazards([
     'payment',
     '#96 a report at the URL of payments',
     reportText(),
-    taken({ type: 'payment', data: { messageId: 'm-1' } }),
+    accepted({ type: 'payment', data: { messageId: 'm-1' } }),
   ),
-  at('received', '#96 a report at the URL of received messages', reportText(), taken({ type: 'received' })),
+  at('received', '#96 a report at the URL of received messages', reportText(), accepted({ type: 'received' })),
   at(
     'subscription',
     '#96 a report at the URL of subscriptions',
     reportText(),
-    taken({ type: 'subscription.other', data: { messageId: 'm-1' } }),
+    accepted({ type: 'subscription.other', data: { messageId: 'm-1' } }),
   ),
   at(
     'status',
@@ -69,8 +69,13 @@ hazards([
   ),
   at('status', '#96 a received message at the URL of reports', callback.received(), unreadable('no_message_id')),
   at('status', '#96 a subscription at the URL of reports', callback.subscription(), unreadable('no_message_id')),
-  at(undefined, 'a report at a URL without a kind', reportText(), taken({ type: 'message.delivered' })),
-  at(undefined, 'a chat-app report at a URL without a kind', callback.chatApp(), taken({ type: 'message.delivered' })),
+  at(undefined, 'a report at a URL without a kind', reportText(), accepted({ type: 'message.delivered' })),
+  at(
+    undefined,
+    'a chat-app report at a URL without a kind',
+    callback.chatApp(),
+    accepted({ type: 'message.delivered' }),
+  ),
   at(undefined, 'a payment at a URL without a kind', callback.payment(), unreadable('unknown_shape')),
   at(undefined, 'a list at a URL without a kind', '[]', unreadable('not_an_object')),
   at('payment', 'a list at the URL of payments', '[1]', unreadable('not_an_object', { kind: 'payment', data: [1] })),
@@ -81,17 +86,17 @@ hazards([
     unreadable('not_json', { kind: 'payment', data: undefined }),
   ),
   at('payment', 'an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })),
-  at('payment', 'an empty object at the URL of payments', '{}', taken({ type: 'payment', data: {} })),
+  at('payment', 'an empty object at the URL of payments', '{}', accepted({ type: 'payment', data: {} })),
   ...['activate', 'deactivate', 'consent', 'delivery', 'billing'].map((word) =>
     at(
       'subscription',
       `a subscription: ${word}`,
       callback.subscription({ event: word }),
-      taken({ type: `subscription.${word}` }),
+      accepted({ type: `subscription.${word}` }),
     ),
   ),
   at('subscription', 'two different words', { a: 'activate', b: 'consent' }, otherSubscription()),
-  at('subscription', 'billed', { event: 'billed' }, taken({ type: 'subscription.billing' })),
+  at('subscription', 'billed', { event: 'billed' }, accepted({ type: 'subscription.billing' })),
   at('subscription', 'a word of its own', { event: 'renewed', x: 1 }, otherSubscription('renewed')),
   at('subscription', 'an empty object', '{}', otherSubscription()),
   ...['event', 'type', 'action', 'status'].map((name) =>
@@ -99,18 +104,23 @@ hazards([
       'subscription',
       `the word in ${name}`,
       { [name]: 'Consent', a: 'delivery' },
-      taken({ type: 'subscription.consent' }),
+      accepted({ type: 'subscription.consent' }),
     ),
   ),
   at(
     'subscription',
     'the word in several fields: the first of them in their order counts',
     { status: 'delivery', action: 'consent', event: 'unknown', type: 'ACTIVATE' },
-    taken({ type: 'subscription.activate' }),
+    accepted({ type: 'subscription.activate' }),
   ),
   at('subscription', 'a list at the URL of subscriptions', '[1]', unreadable('not_an_object')),
-  at('subscription', 'the same word twice', { a: 'activate', b: 'activate' }, taken({ type: 'subscription.activate' })),
-  at('subscription', 'the word in capitals', { event: 'ACTIVATE' }, taken({ type: 'subscription.activate' })),
+  at(
+    'subscription',
+    'the same word twice',
+    { a: 'activate', b: 'activate' },
+    accepted({ type: 'subscription.activate' }),
+  ),
+  at('subscription', 'the word in capitals', { event: 'ACTIVATE' }, accepted({ type: 'subscription.activate' })),
   at('subscription', 'the word further in', { event: { type: 'activate' } }, otherSubscription()),
   checked('#97 the schema refuses', () => ({ issues: [{ message: 'quotes from the body' }] }), REFUSED),
   checked('#97 the schema refuses later', () => Promise.resolve({ issues: [{ message: 'quotes' }] }), REFUSED),
@@ -124,6 +134,6 @@ hazards([
   checked(
     '#97 the schema changes the payload',
     () => ({ value: 7 }),
-    taken({ type: 'payment', data: 7, payload: { note: 'from the body' } }),
+    accepted({ type: 'payment', data: 7, payload: { note: 'from the body' } }),
   ),
 ])

@@ -112,7 +112,7 @@ test('accepts large bodies far beyond the limit, in whatever order they arrive',
   }
   expect(await Promise.all(wires.map((wire) => wire.answers()))).toEqual(wires.map(() => [204]))
   expect(errors).toEqual([])
-  expect(await receiver.stats()).toMatchObject({ taken: MANY, duplicates: 0 })
+  expect(await receiver.stats()).toMatchObject({ accepted: MANY, duplicates: 0 })
 })
 
 test('the time that a body waits for capacity does not count', { timeout: LONG_MS }, async () => {

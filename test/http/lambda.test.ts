@@ -110,7 +110,7 @@ function signed(body = reportText()): LambdaEvent {
   }
 }
 const left = (ms: number) => ({ getRemainingTimeInMillis: () => ms })
-const TAKEN = { statusCode: 204, body: '', isBase64Encoded: false, headers: {} }
+const ACCEPTED = { statusCode: 204, body: '', isBase64Encoded: false, headers: {} }
 
 describe.each(['stored', 'handled'] as const)('a receiver that answers once it has %s', (answer) => {
   test('the answer waits for the first attempt, whatever its result', async () => {
@@ -127,16 +127,16 @@ describe.each(['stored', 'handled'] as const)('a receiver that answers once it h
     await new Promise(setImmediate)
     expect(steps).toEqual([])
     fail()
-    expect(await answered).toEqual(TAKEN)
+    expect(await answered).toEqual(ACCEPTED)
     expect(steps).toEqual(['handler_failed', 'answered'])
   })
 
   test("the answer waits no longer than the function's remaining time", async () => {
     const receiver = receiverOf({ answer })
     receiver.onAny(() => new Promise(() => {}))
-    expect(await lambdaHandler(receiver, 'status')(signed(), left(1_001))).toEqual(TAKEN)
-    expect(await lambdaHandler(receiver, 'status')(signed(reportText({ messageId: 'm-2' })), left(3))).toEqual(TAKEN)
-    expect(await receiver.stats()).toMatchObject({ running: 2, taken: 2 })
+    expect(await lambdaHandler(receiver, 'status')(signed(), left(1_001))).toEqual(ACCEPTED)
+    expect(await lambdaHandler(receiver, 'status')(signed(reportText({ messageId: 'm-2' })), left(3))).toEqual(ACCEPTED)
+    expect(await receiver.stats()).toMatchObject({ running: 2, accepted: 2 })
   })
 
   test('a duplicate or a refusal does not wait', async () => {
@@ -144,7 +144,7 @@ describe.each(['stored', 'handled'] as const)('a receiver that answers once it h
     receiver.onAny(() => new Promise(() => {}))
     const handler = lambdaHandler(receiver, 'status')
     await handler(signed(), left(0))
-    expect(await handler(signed(), left(3_600_000))).toEqual(TAKEN)
+    expect(await handler(signed(), left(3_600_000))).toEqual(ACCEPTED)
     expect(await handler({ ...signed(), headers: {} }, left(3_600_000))).toMatchObject({ statusCode: 401 })
   })
 })
@@ -156,7 +156,7 @@ test("without a context, as in an app's test, the answer waits only for the firs
     await new Promise(setImmediate)
     isHandled = true
   })
-  expect(await lambdaHandler(receiver, 'status')(signed())).toEqual(TAKEN)
+  expect(await lambdaHandler(receiver, 'status')(signed())).toEqual(ACCEPTED)
   expect(isHandled).toBe(true)
 })
 
@@ -174,7 +174,7 @@ test('a URL has its own kind and proofs', async () => {
   receiver.onAny(({ type }) => void types.push(type))
   const handler = lambdaHandler(receiver, 'payment', { proof: 'signature' })
   expect(await handler({ ...signed(keyedText()), headers: {} }, left(9_000))).toMatchObject({ statusCode: 401 })
-  expect(await handler(signed(keyedText()), left(9_000))).toEqual(TAKEN)
+  expect(await handler(signed(keyedText()), left(9_000))).toEqual(ACCEPTED)
   expect(types).toEqual(['payment'])
 })
 
@@ -203,7 +203,7 @@ test('an exact body comes as base64, whatever its content', async () => {
     { ...event, headers: { 'X-Service-Signature': signatureOf(bytes) } },
     left(9_000),
   )
-  expect(result).toEqual(TAKEN)
+  expect(result).toEqual(ACCEPTED)
 })
 
 test.each<[string, object]>([

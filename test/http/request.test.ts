@@ -235,5 +235,5 @@ test.each<[string, object, string]>([
   const refused = receive(wrong)
   await expect(refused).rejects.toThrow(says)
   await expect(refused).rejects.toMatchObject({ code: 'options_invalid' })
-  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 0 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 0, refused: 0 })
 })

@@ -44,7 +44,7 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
   async function admit(event: NewEvent): Promise<void> {
     try {
       await inbox.admit(event)
-      answers.push({ code: 'taken', atMs: wall.now() - startMs })
+      answers.push({ code: 'accepted', atMs: wall.now() - startMs })
     } catch (error) {
       answers.push({ code: error instanceof Error && 'code' in error && error.code, atMs: wall.now() - startMs })
     }

@@ -169,7 +169,7 @@ async function opened({ messages = 40 } = {}) {
 type Opened = Awaited<ReturnType<typeof opened>>
 
 /** Everything that arrived is in the store, once and in the order of each message, and was answered in time. */
-async function expectAllTaken(all: Opened): Promise<void> {
+async function expectAllAccepted(all: Opened): Promise<void> {
   await all.wall.advance(STORE_TIMEOUT_MS)
   expect(all.unanswered).toBe(0)
   expect(all.refused).toEqual([])
@@ -189,7 +189,7 @@ test('drains to a slow store too, as long as two batches take less than half of 
   const { appended } = all.spool
   await all.load(500, 1)
   expect({ appended: all.spool.appended, size: all.spool.size }).toEqual({ appended, size: 0 })
-  await expectAllTaken(all)
+  await expectAllAccepted(all)
 })
 
 const flaps = fc.array(
@@ -218,7 +218,7 @@ test(
         const { appended } = all.spool
         await all.load(100, 2)
         expect(all.spool.appended).toBe(appended)
-        await expectAllTaken(all)
+        await expectAllAccepted(all)
         await all.inbox.close()
       }),
       { numRuns: Number(process.env['RUNS'] ?? '12') },
@@ -256,7 +256,7 @@ test('no more events wait than memory has room for', async () => {
   expect(all.spool.appended - appended).toBeGreaterThan(4_000)
   all.state.mood = 'well'
   await all.load(600)
-  await expectAllTaken(all)
+  await expectAllAccepted(all)
 })
 
 test('closing spools waiting events, and answers them', async () => {

@@ -137,7 +137,7 @@ test('the overview counts received callbacks', async () => {
   await post(status, report)
   await fetch(status, { method: 'POST', body: '{}' })
   const body = as<Overview>((await get('api/overview')).body)
-  expect(body.stats).toMatchObject({ taken: 2, duplicates: 1, late: 0, refused: 1 })
+  expect(body.stats).toMatchObject({ accepted: 2, duplicates: 1, late: 0, refused: 1 })
   expect(body.stats.byType).toMatchObject({ 'message.delivered': 1, payment: 0 })
   expect(body.plot.buckets.at(-1)).toMatchObject({ new: 1, duplicate: 1, late: 0, refused: 1, failed: 0 })
   expect(body.attention).toEqual([])

@@ -25,15 +25,15 @@ function leased(at = 5, nowMs = NOW_MS) {
   const entry = one.lease(nowMs)
   const lease: Lease | undefined = one.record?.lease
   if (entry === undefined || lease === undefined) throw new Error('It was due.')
-  return { one, taken: { entry, lease, send: one.record?.send } }
+  return { one, claimed: { entry, lease, send: one.record?.send } }
 }
 
 describe('whether a report waits', () => {
   test('for a send that was pending before it came, as long as its message is not expected', () => {
-    const { one, taken } = leased()
+    const { one, claimed } = leased()
     expect(leasesOvertaking(undefined, one.record ?? fail())).toBe(true)
     const asked = (pendingSinceMs: number | undefined, nowMs = NOW_MS, more = {}): number | undefined =>
-      waitsForAnswerUntil({ ...taken, ...more }, pendingSinceMs, nowMs)
+      waitsForAnswerUntil({ ...claimed, ...more }, pendingSinceMs, nowMs)
     expect(asked(undefined)).toBeUndefined()
     expect(asked(NOW_MS - 1)).toBe(NOW_MS + 250)
     // The clocks of two processes differ by less.
@@ -42,7 +42,7 @@ describe('whether a report waits', () => {
     // Doubles the wait so far, up to the deadline of the send.
     expect(asked(NOW_MS - 1, NOW_MS + 4 * A_SECOND_MS)).toBe(NOW_MS + 8 * A_SECOND_MS)
     expect(asked(NOW_MS - 1, NOW_MS + 20 * A_SECOND_MS)).toBe(NOW_MS - 1 + MOST_PENDING_MS)
-    const { entry } = taken
+    const { entry } = claimed
     expect(asked(NOW_MS, NOW_MS, { entry: { ...entry, attempts: 2 } }), 'a retry').toBeUndefined()
     expect(asked(NOW_MS, NOW_MS, { entry: { ...entry, replay: true } })).toBeUndefined()
     expect(asked(NOW_MS, NOW_MS, { entry: { ...entry, order: '' } }), 'of no message').toBeUndefined()
@@ -69,9 +69,9 @@ describe('whether a report waits', () => {
 
 describe('a report that waits', () => {
   test('counts as not leased, and is due as soon as its message is expected', () => {
-    const { one, taken } = leased()
+    const { one, claimed } = leased()
     expect(one.admit(3), 'older than what is leased').toBe('late')
-    expect(one.apply((known) => awaitAnswer(known, taken, NOW_MS + 250))).toBe(true)
+    expect(one.apply((known) => awaitAnswer(known, claimed, NOW_MS + 250))).toBe(true)
     expect(one.record).toMatchObject({ lease: undefined, dispatchedUpTo: '' })
     expect(one.record?.waiting).toMatchObject([
       { id: 'event-3', late: false },
@@ -82,19 +82,19 @@ describe('a report that waits', () => {
     const first = one.lease(NOW_MS + 1)
     one.done(first?.id ?? '', first?.token ?? 0)
     expect(one.lease(NOW_MS + 1)).toMatchObject({ id: 'event-5', attempts: 1 })
-    expect(one.done('event-5', taken.entry.token), 'the lease that was taken back').toBe(false)
+    expect(one.done('event-5', claimed.entry.token), 'the lease that was taken back').toBe(false)
   })
 
   test('is due at once if its message was expected meanwhile', () => {
-    const { one, taken } = leased()
+    const { one, claimed } = leased()
     one.apply((known) => expectSend(known, sent, NOW_MS))
-    expect(one.apply((known) => awaitAnswer(known, taken, NOW_MS + 250))).toBe(true)
+    expect(one.apply((known) => awaitAnswer(known, claimed, NOW_MS + 250))).toBe(true)
     expect(one.lease()).toMatchObject({ id: 'event-5', attempts: 1 })
   })
 
   test('is left to the worker that has leased it since', () => {
-    const { one, taken } = leased()
-    const others = { ...taken, lease: { ...taken.lease, worker: 'other' } }
+    const { one, claimed } = leased()
+    const others = { ...claimed, lease: { ...claimed.lease, worker: 'other' } }
     expect(one.apply((known) => awaitAnswer(known, others, NOW_MS + 250))).toBe(false)
     expect(one.record?.lease).toMatchObject({ worker: 'w' })
   })

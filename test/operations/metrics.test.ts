@@ -91,7 +91,7 @@ test('callbacks by outcome, events by type and carrier, requests in quarantine',
   expect(offset).toBeGreaterThanOrEqual(0)
   expect(offset).toBeLessThan(60)
   // It agrees with the counts of `stats()`.
-  expect(await receiver.stats()).toMatchObject({ taken: 4, duplicates: 1, refused: 1, unhandled: 3 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 4, duplicates: 1, refused: 1, unhandled: 3 })
 })
 
 test('labels are bounded for any input of a sender: all values are in the tables', async () => {

@@ -37,7 +37,7 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
     // No longer than a callback waits for it.
     expect(clock.now() - askedMs).toBeLessThanOrEqual(STORE_TIMEOUT_MS)
     expect(await asked).toMatchObject({
-      taken: 2,
+      accepted: 2,
       byType: { 'message.delivered': 2 },
       running: 0,
       store: 'away',
@@ -57,7 +57,7 @@ test('without a spool, too', async () => {
   await receiver.start()
   store.fault = 'throws'
   expect((await post(url, callback.smsDelivery())).status).toBe(503)
-  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 1, store: 'away', spooled: 0 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 0, refused: 1, store: 'away', spooled: 0 })
 })
 
 test('counts spooled callbacks as unsettled once the store is back', async () => {
@@ -76,7 +76,7 @@ test('keeps the counts of this process after close()', async () => {
   server.closeAllConnections()
   server.close()
   await letTimePass(clock, receiver.close())
-  expect(await receiver.stats()).toMatchObject({ taken: 1, store: 'closed', unsettled: undefined })
+  expect(await receiver.stats()).toMatchObject({ accepted: 1, store: 'closed', unsettled: undefined })
 })
 
 test('the page of counts has every count', async () => {

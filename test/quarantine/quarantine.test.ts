@@ -46,7 +46,7 @@ describe('a request without a valid proof', () => {
     expect(events).toMatchObject([{ type: 'message.delivered', messageId: 'm', proof: 'both' }])
     expect(events[0]?.receivedAt).toEqual(new Date(START_MS))
     expect(quarantine.size).toBe(0)
-    expect(await receiver.stats()).toMatchObject({ taken: 1, refused: 1 })
+    expect(await receiver.stats()).toMatchObject({ accepted: 1, refused: 1 })
   })
 
   test('is kept with its content encoding when answered 415', async () => {
@@ -272,7 +272,7 @@ describe('a stale signature', () => {
     expect(await quarantine.reverify(withOffset)).toEqual({ examined: 2, admitted: 1, stillUnproved: 1 })
     expect(await quarantine.list()).toEqual(before)
     await receiver.drain()
-    expect([events, (await receiver.stats()).taken]).toEqual([[], 0])
+    expect([events, (await receiver.stats()).accepted]).toEqual([[], 0])
     expect(await quarantine.reverify()).toEqual({ examined: 2, admitted: 1, stillUnproved: 1 })
   })
 
@@ -504,7 +504,7 @@ describe('reverify', () => {
     rotateTo(A)
     const runs = await Promise.all([quarantine.reverify(), quarantine.reverify()])
     expect(runs.map(({ admitted }) => admitted)).toEqual([10, 0])
-    expect(await receiver.stats()).toMatchObject({ taken: 10, duplicates: 0 })
+    expect(await receiver.stats()).toMatchObject({ accepted: 10, duplicates: 0 })
   })
 
   test('rejects when the store is full, and continues where it was', async () => {

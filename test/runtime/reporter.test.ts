@@ -19,7 +19,7 @@ test('handlers of onError receive every error until they are removed', async () 
   expect(received).toHaveLength(1)
   expect(received[0]).toBeInstanceOf(RefusedError)
   expect(received[0]).toBeInstanceOf(MessagingWebhooksError)
-  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 2 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 0, refused: 2 })
 })
 
 test.each([

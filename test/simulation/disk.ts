@@ -120,13 +120,13 @@ export function createDisk(timeline: Timeline): Disk {
     const more = Math.max(0, at + bytes.length - file.bytes.length)
     const most = more > freeBytes ? bytes.length - (more - freeBytes) : bytes.length
     if (most <= 0) throw systemError('ENOSPC')
-    const taken = random() < 0.05 ? wholeBetween(random, 1, most) : most
-    const written = Buffer.from(bytes.subarray(0, taken))
-    freeBytes -= Math.max(0, at + taken - file.bytes.length)
-    grow(file, at + taken)
+    const length = random() < 0.05 ? wholeBetween(random, 1, most) : most
+    const written = Buffer.from(bytes.subarray(0, length))
+    freeBytes -= Math.max(0, at + length - file.bytes.length)
+    grow(file, at + length)
     written.copy(file.bytes, at)
     file.pending.push({ at, bytes: written, lost: false })
-    return taken
+    return length
   }
 
   function truncate(file: FileNode, length: number): void {

@@ -34,7 +34,7 @@ interface Run {
   readonly leaseUntilMs: number
 }
 
-interface Taken {
+interface AcceptedCallback {
   readonly callback: Callback
   readonly event: NewEvent
 }
@@ -44,11 +44,11 @@ export interface Ledger {
   readonly broken: Broken | undefined
   /** Events that wait in a store. */
   readonly unsettled: number
-  readonly takenCount: number
+  readonly acceptedCount: number
   readonly handledCount: number
   breaks(promise: string, detail: string): void
   /** The callback was answered as accepted. */
-  taken(callback: Callback, event: NewEvent): void
+  accepted(callback: Callback, event: NewEvent): void
   admitted(events: readonly NewEvent[], nowMs: number, admissions: readonly Admission[]): void
   claimed(request: ClaimRequest, result: ClaimResult): void
   admittedAndClaimed(events: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void
@@ -75,7 +75,7 @@ export interface Ledger {
 
 export function createLedger(): Ledger {
   const model = createModel()
-  const takenEvents = new Map<string, Taken>()
+  const acceptedEvents = new Map<string, AcceptedCallback>()
   const ofModel = new Map<string, NewEvent>()
   const succeeded = new Set<string>()
   const strippedIds = new Set<string>()
@@ -119,15 +119,15 @@ export function createLedger(): Ledger {
     get unsettled() {
       return model.unsettled()
     },
-    get takenCount() {
-      return takenEvents.size
+    get acceptedCount() {
+      return acceptedEvents.size
     },
     get handledCount() {
       return succeeded.size
     },
     breaks,
-    taken(callback, event) {
-      takenEvents.set(event.id, { callback, event })
+    accepted(callback, event) {
+      acceptedEvents.set(event.id, { callback, event })
       const known = offered.get(event.messageKey) ?? []
       if (!known.some((one) => sameAs(one) === sameAs(callback))) offered.set(event.messageKey, [...known, callback])
     },
@@ -190,7 +190,7 @@ export function createLedger(): Ledger {
     stripped: (id) => void strippedIds.add(id),
     async checkEnd(store) {
       const dead = new Set(model.deadLetters().map(({ id }) => id))
-      for (const { event, callback } of takenEvents.values()) {
+      for (const { event, callback } of acceptedEvents.values()) {
         if (!ofModel.has(event.id))
           breaks('no accepted callback is lost', `${sameAs(callback)} never reached the store`)
         else if (!succeeded.has(event.id) && !dead.has(event.id))
@@ -226,9 +226,11 @@ export function createLedger(): Ledger {
       expected.finals.map(recordOf),
     )
     // The same, worked out by hand. A refused callback may still have been stored, so the model decides.
-    const isPlain = [...ofModel.values()].every((event) => event.messageKey !== messageKey || takenEvents.has(event.id))
+    const isPlain = [...ofModel.values()].every(
+      (event) => event.messageKey !== messageKey || acceptedEvents.has(event.id),
+    )
     const isWhole = callbacks.every((callback) => {
-      const found = [...takenEvents.values()].find(({ callback: other }) => sameAs(other) === sameAs(callback))
+      const found = [...acceptedEvents.values()].find(({ callback: other }) => sameAs(other) === sameAs(callback))
       return found !== undefined && !strippedIds.has(found.event.id)
     })
     const status = stored?.record.report?.status

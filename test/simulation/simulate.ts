@@ -16,7 +16,7 @@ export interface Stage {
 interface Report {
   readonly worlds: number
   readonly steps: number
-  readonly taken: number
+  readonly accepted: number
   readonly handled: number
   readonly refused: number
   /** The first seed that broke a promise, and the promise. */
@@ -35,15 +35,15 @@ export async function simulate(
   stage: Stage,
   { steps: budget, firstSeed }: { readonly steps: number; readonly firstSeed: number },
 ): Promise<Report> {
-  let report: Report = { worlds: 0, steps: 0, taken: 0, handled: 0, refused: 0, found: undefined }
+  let report: Report = { worlds: 0, steps: 0, accepted: 0, handled: 0, refused: 0, found: undefined }
   for (let seed = SEED ?? firstSeed; report.steps < budget && report.found === undefined; seed += 1) {
     const plan = planOf(seed, stage.scope)
     const outcome = await runPlan(stage, plan, SEED === undefined ? undefined : console.log)
-    const { steps, taken, handled, refused, broken } = outcome
+    const { steps, accepted, handled, refused, broken } = outcome
     report = {
       worlds: report.worlds + 1,
       steps: report.steps + steps,
-      taken: report.taken + taken,
+      accepted: report.accepted + accepted,
       handled: report.handled + handled,
       refused: report.refused + refused,
       found: broken === undefined ? undefined : { plan, outcome },

@@ -20,7 +20,7 @@ export interface Outcome {
   readonly steps: number
   /** Equal for equal interleavings. */
   readonly hash: string
-  readonly taken: number
+  readonly accepted: number
   readonly refused: number
   readonly handled: number
 }
@@ -256,7 +256,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       const admission = await process.admit(event)
       timeline.note(`answered ${admission}`)
       if (admission === 'full') refused += 1
-      else ledger.taken(callback, event)
+      else ledger.accepted(callback, event)
     } catch (error) {
       refused += 1
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
@@ -427,6 +427,6 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   if (ledger.broken === undefined) await ledger.checkEnd(engine.store)
   if (leftOfSpool().length > 0)
     ledger.breaks('memory is bounded', `${leftOfSpool().length} files of the spool are left`)
-  const { broken, takenCount: taken, handledCount: handled } = ledger
-  return { broken, steps: timeline.steps, hash: timeline.hash, taken, refused, handled }
+  const { broken, acceptedCount: accepted, handledCount: handled } = ledger
+  return { broken, steps: timeline.steps, hash: timeline.hash, accepted, refused, handled }
 }

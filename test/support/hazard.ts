@@ -48,13 +48,13 @@ export interface Outcome {
 }
 
 /** Accepted, and dispatched as these events. */
-export function taken(...events: readonly object[]): Outcome {
+export function accepted(...events: readonly object[]): Outcome {
   return { status: 204, events, codes: [] }
 }
 
 /** Accepted as authentic, although it cannot be read. */
 export function unreadable(problem: CallbackProblem, fields: object = {}): Outcome {
-  return taken({ type: 'unrecognized', problem, ...fields })
+  return accepted({ type: 'unrecognized', problem, ...fields })
 }
 
 /** Refused by the receiver: it dispatches nothing, and `onError` receives the reason. */

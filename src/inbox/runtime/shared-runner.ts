@@ -181,9 +181,9 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       hasLease(record, one) ? takeBack(record, ({ token }) => token === one.lease.token) : { answer: false }
     try {
       // A record written by a later version is left to that version.
-      const [isTakenBack] = await run([{ key: one.key, decide, ifNewer: { answer: true } }])
+      const [isWithdrawn] = await run([{ key: one.key, decide, ifNewer: { answer: true } }])
       // A write that has not appeared yet may still arrive.
-      if (isTakenBack === true || one.endMs < nowMs) lost.delete(one)
+      if (isWithdrawn === true || one.endMs < nowMs) lost.delete(one)
     } catch {
       // Retried with the next claim.
     }

@@ -18,7 +18,7 @@ function whole(overview: Overview, view: View): Child {
   return [
     needsAttention(attention, view),
     h`<ul class="tiles">
-      ${tile('Accepted', stats.taken, ['events'])}
+      ${tile('Accepted', stats.accepted, ['events'])}
       ${tile('Duplicates', stats.duplicates)}
       ${tile('Late', stats.late, ['events'], { type: 'late' })}
       ${tile('Refused', stats.refused, ['quarantine'])}

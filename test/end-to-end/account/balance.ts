@@ -25,7 +25,7 @@ interface Reported {
   readonly timestamp: number
   readonly stage: number
   /** When the sender had an answer; Infinity if it hung up first, because then the result is unknown. */
-  readonly takenAtMs: number
+  readonly acceptedAtMs: number
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -70,8 +70,8 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
     reports.set(messageId, ofMessage)
     // A duplicate counts as one report, accepted with the first.
     const name = `${report.word} ${report.timestamp}`
-    const takenAtMs = Math.min(report.takenAtMs, ofMessage.get(name)?.takenAtMs ?? Infinity)
-    ofMessage.set(name, { ...report, takenAtMs })
+    const acceptedAtMs = Math.min(report.acceptedAtMs, ofMessage.get(name)?.acceptedAtMs ?? Infinity)
+    ofMessage.set(name, { ...report, acceptedAtMs })
   }
   const messages = new Map<string, Balanced>()
   for (const { atMs, fault, channel, recipients } of sends) {
@@ -188,7 +188,7 @@ function reportIn({
       word,
       timestamp: typeof timestamp === 'number' ? timestamp : 0,
       stage: STAGES.get(word) ?? FINAL,
-      takenAtMs: answer === undefined ? Infinity : sentAtMs + tookMs,
+      acceptedAtMs: answer === undefined ? Infinity : sentAtMs + tookMs,
     },
   ]
 }

@@ -55,7 +55,7 @@ function wrongEvents(
     if (!isAwaited) wrong.push(`${messageId} was overdue, and not awaited`)
     if (sent.overdueAt.getTime() !== fromMs + WITHIN_MS) wrong.push(`${messageId} was awaited for another time`)
     if (receivedAt < sent.overdueAt) wrong.push(`${messageId} was overdue too early`)
-    if (ends.some(({ takenAtMs }) => takenAtMs < receivedAt.getTime()))
+    if (ends.some(({ acceptedAtMs }) => acceptedAtMs < receivedAt.getTime()))
       wrong.push(`${messageId} was overdue after its end`)
   }
   return [...wrong, ...[...events.keys()].map((messageId) => `${messageId} was overdue unexpectedly`)]

@@ -79,7 +79,7 @@ for (const mode of ['stalls', 'refuses'] as const)
       proxy.mode = 'passes'
       const logs = [spooling.log, bare.log]
       await expect.poll(() => logs.some((log) => hasEnded(log, 'kept')), POLL).toBe(true)
-      await expect.poll(() => answerTo(bare, 'taken-again'), POLL).toBe(204)
-      await expect.poll(() => logs.some((log) => hasEnded(log, 'taken-again')), POLL).toBe(true)
+      await expect.poll(() => answerTo(bare, 'accepted-again'), POLL).toBe(204)
+      await expect.poll(() => logs.some((log) => hasEnded(log, 'accepted-again')), POLL).toBe(true)
     },
   )

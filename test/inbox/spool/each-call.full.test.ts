@@ -119,20 +119,20 @@ async function holdsUnder(model: string, fault: Fault): Promise<boolean> {
   for (const [what, errorCode] of lines)
     if (what === 'report' || what === 'append' || what === 'open' || what === 'close')
       expect(errorCode, where).toMatch(/^(spool_\w+|disk_full)$/)
-  const taken = named('taken')
+  const accepted = named('accepted')
   const { spool, errors } = await spooling({ folder, reserveBytes: 0 })
   const found = (await emptyAll(spool)).map(nameOf)
   // Perhaps accepted twice, but in order, and nothing that was acknowledged is missing.
   const kept = [...OLD, ...named('kept')]
   expect(
-    kept.filter((name) => !taken.includes(name) && !found.includes(name)),
+    kept.filter((name) => !accepted.includes(name) && !found.includes(name)),
     where,
   ).toEqual([])
   expect(
     errors.map(({ message }) => message),
     where,
   ).toEqual([])
-  const first = [...new Set(taken)].filter((name) => kept.includes(name))
+  const first = [...new Set(accepted)].filter((name) => kept.includes(name))
   expect(first, where).toEqual(kept.filter((name) => first.includes(name)))
   const foundKept = [...new Set(found)].filter((name) => kept.includes(name))
   expect(foundKept, where).toEqual(kept.filter((name) => foundKept.includes(name)))

@@ -235,7 +235,7 @@ describe('with the pair and the clock', () => {
     const { receiver, url } = await app({ logger })
     for (let time = 0; time < 3; time += 1) expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
     expect(lines).toEqual(['signature_mismatch'])
-    expect(await receiver.stats()).toMatchObject({ taken: 0 })
+    expect(await receiver.stats()).toMatchObject({ accepted: 0 })
     expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0, unverified: 0, looksLikeOurs: 0 })
     lines.length = 0
     const forged = callback.smsDelivery({ authKey: NEW.authKey })

@@ -22,7 +22,7 @@ server.listen(0, '127.0.0.1', async () => {
   await emulator.idle({ deadlineMs: 60_000 })
   await receiver.drain({ deadlineMs: 60_000 })
   const { callbacks }: EmulatorReport = emulator.report()
-  console.log(status, handled.join(), callbacks.taken)
+  console.log(status, handled.join(), callbacks.accepted)
   await emulator.close()
   server.close()
   await receiver.close()

@@ -51,7 +51,7 @@ function takeInto(batches: number): (events: readonly NewEvent[]) => Promise<voi
   return async (events) => {
     if (left === 0) throw new Error('The store is unavailable.')
     left -= 1
-    say('taken', ...events.map(({ record }) => record.report?.status ?? ''))
+    say('accepted', ...events.map(({ record }) => record.report?.status ?? ''))
   }
 }
 
