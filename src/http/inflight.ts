@@ -53,7 +53,7 @@ const TICK_MS = 100
 /** 32 KiB a second. A body that brings less in a tick loses that tick. */
 const TICK_BYTES = (32 * 1024 * TICK_MS) / 1_000
 /** Lost ticks (one second) after which a body is refused if memory is short. */
-const PATIENCE_TICKS = 10
+const LOST_TICKS_ALLOWED = 10
 
 export function createInflight({
   maxBytes,
@@ -156,7 +156,7 @@ export function createInflight({
     for (let reader = reading.first; reader !== undefined; reader = reader.after) {
       if (reader.since === ticks) continue
       judge(reader)
-      if (reader.lost >= PATIENCE_TICKS && reader.held > 0) slow.push(reader)
+      if (reader.lost >= LOST_TICKS_ALLOWED && reader.held > 0) slow.push(reader)
     }
     ticks += 1
     serve()

@@ -30,7 +30,7 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
   let passedMs = Infinity
   let nextMs = Infinity
   /** The earliest deadline announced before the store was open. */
-  let toldMs = Infinity
+  let announcedDueMs = Infinity
   let cancel = (): void => {}
 
   function lookAt(ms: number): void {
@@ -91,11 +91,11 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
     begin(store: OpenStore<object>): void {
       if (store.overdue === undefined) return
       target = store
-      lookAt(looksForOthers ? Math.min(toldMs, clock.now() + LOOK_FIRST_MS) : toldMs)
+      lookAt(looksForOthers ? Math.min(announcedDueMs, clock.now() + LOOK_FIRST_MS) : announcedDueMs)
     },
     /** Something will be overdue at that time. */
     at(overdueAtMs: number): void {
-      toldMs = Math.min(toldMs, overdueAtMs)
+      announcedDueMs = Math.min(announcedDueMs, overdueAtMs)
       lookAt(overdueAtMs)
     },
     stop(): void {

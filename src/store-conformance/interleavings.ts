@@ -87,7 +87,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
   let settled: Settlement[] = []
   let nowMs = START_MS
   /** Time of the last call with a write. */
-  let toldMs = 0
+  let lastNowMs = 0
 
   function requestOf(limit: number, dice: number): ClaimRequest {
     const exclude = new Set(dice % 5 === 0 ? KEYS.slice(0, 1) : [])
@@ -96,13 +96,13 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
 
   function hold(claims: readonly Claim[]): void {
     held.push(...claims)
-    if (claims.length > 0) toldMs = nowMs
+    if (claims.length > 0) lastNowMs = nowMs
     for (const claim of claims) assert.deepEqual({ record: claim.record, raw: claim.raw }, payloadOf(claim))
   }
 
   /** Accurate to a second. */
   function assertLatest(latestMs: number): void {
-    assert.ok(latestMs > toldMs - 1_000 && latestMs <= nowMs, `it was told ${toldMs}, and knows ${latestMs}`)
+    assert.ok(latestMs > lastNowMs - 1_000 && latestMs <= nowMs, `it received ${lastNowMs}, and knows ${latestMs}`)
   }
 
   async function step({ what, dice }: Step): Promise<void> {
@@ -110,7 +110,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
     switch (what) {
       case 'admit':
       case 'admit and claim': {
-        toldMs = nowMs
+        lastNowMs = nowMs
         const events = dice.slice(0, 1 + (first % 4)).map((number) => eventOf(number, nowMs + 1_000))
         if (what === 'admit' || open.admitAndClaim === undefined) {
           assert.deepEqual(await open.admit(events, nowMs), model.admit(events, nowMs))
@@ -161,7 +161,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
         held = []
         settled = []
         open = await reopen()
-        if (toldMs > 0 && open.latestNowMs !== undefined) assertLatest(open.latestNowMs)
+        if (lastNowMs > 0 && open.latestNowMs !== undefined) assertLatest(open.latestNowMs)
         nowMs += LEASE_MS
         break
       case 'wait':
@@ -190,7 +190,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
   async function settle(claim: Claim, outcome: Outcome, isDeferrable = false): Promise<void> {
     const settlement = settlementOf(claim, outcome)
     settled = [...settled, settlement].slice(-4)
-    toldMs = nowMs
+    lastNowMs = nowMs
     assert.deepEqual(await open.settle([settlement], nowMs, isDeferrable), [model.settle(settlement, nowMs)])
   }
 

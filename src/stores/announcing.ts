@@ -5,7 +5,7 @@ import type { Verbs } from '../inbox/runtime/open-store.ts'
 import { isKept, type Awaitable, type StoreHost } from '../inbox/store.ts'
 
 /** Holding settlements back for some milliseconds halves the round trips of many processes with little load. */
-export const SETTLE_HOLD_MS = 25
+export const SETTLE_LINGER_MS = 25
 
 interface Announcing {
   /** Something may be due for other processes. */

@@ -7,7 +7,7 @@ import { createSharedRunner } from '../inbox/runtime/shared-runner.ts'
 import { inStoreTime, settlementIn, type StoreClock } from '../inbox/runtime/store-time.ts'
 import type { ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../inbox/store.ts'
 import type { Retention } from '../messages/expire.ts'
-import { announcing, announcingRest, SETTLE_HOLD_MS } from './announcing.ts'
+import { announcing, announcingRest, SETTLE_LINGER_MS } from './announcing.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
 import { createWorkers, type LeasingPart } from './workers.ts'
 
@@ -119,7 +119,7 @@ export async function openServerStore<Session, Context extends object>(options: 
     holders: workers.holders,
     ...announced,
     // With handler transactions, a claim opens one for each event.
-    ...(transactions === undefined ? { admitAndClaim, notifiesRemaining: true, settleLingerMs: SETTLE_HOLD_MS } : {}),
+    ...(transactions === undefined ? { admitAndClaim, notifiesRemaining: true, settleLingerMs: SETTLE_LINGER_MS } : {}),
     claim: transactions?.claim ?? plainClaim,
     settle: transactions?.settle ?? settle,
     close() {

@@ -11,7 +11,7 @@ export const AUTH_KEY = 'auth-key-of-the-tests'
 export const KEYS = { SIGNING_SECRET, AUTH_KEY }
 
 /** The machine may be busy. */
-export const PATIENCE = { timeout: 60_000, interval: 50 }
+export const POLL = { timeout: 60_000, interval: 50 }
 
 interface Ended {
   readonly code: number | null
@@ -67,7 +67,7 @@ export function runCli(
 export async function startListening(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const running = startCli([...args, '--port', '0'], env)
   const address = /http:\/\/127\.0\.0\.1:\d+/
-  await expect.poll(() => address.exec(running.printed.stdout)?.[0], PATIENCE).toBeDefined()
+  await expect.poll(() => address.exec(running.printed.stdout)?.[0], POLL).toBeDefined()
   return { ...running, url: address.exec(running.printed.stdout)?.[0] ?? '' }
 }
 

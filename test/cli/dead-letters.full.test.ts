@@ -8,7 +8,7 @@ import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { storeAt } from '../../src/cli/stores.ts'
-import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET } from './cli.ts'
+import { AUTH_KEY, jsonLines, POLL, runCli, SIGNING_SECRET } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
@@ -107,7 +107,7 @@ describe('dead-letters', { timeout: 180_000 }, () => {
     await receiver.start()
     const { code, stdout } = await runCli(['dead-letters', 'replay', '--all', '--store', pathToFileURL(path).href])
     expect({ code, stdout }).toEqual({ code: 0, stdout: '2 dead letters due again.\n' })
-    await expect.poll(() => replayed.length, PATIENCE).toBe(2)
+    await expect.poll(() => replayed.length, POLL).toBe(2)
     expect(replayed.sort()).toEqual(['m-1', 'm-2'])
   })
 })

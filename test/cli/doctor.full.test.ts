@@ -8,7 +8,7 @@ import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { listen, receiving, serve } from '../support/receiving.ts'
 import { titleWith } from '../support/skipping.ts'
-import { AUTH_KEY, KEYS, PATIENCE, runCli, SIGNING_SECRET, startCli } from './cli.ts'
+import { AUTH_KEY, KEYS, POLL, runCli, SIGNING_SECRET, startCli } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 /** An app without any problem. */
@@ -87,7 +87,7 @@ describe('as a process', { timeout: 120_000 }, () => {
     let asked = 0
     const url = await serve(() => (asked += 1))
     const { child } = startCli(['doctor', url, '--timeout', '600000'], KEYS)
-    await expect.poll(() => asked, PATIENCE).toBe(1)
+    await expect.poll(() => asked, POLL).toBe(1)
     const exited = once(child, 'exit')
     child.kill('SIGINT')
     expect(await exited).toEqual([null, 'SIGINT'])

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { receiving, AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
-import { jsonLines, PATIENCE, startListening } from './cli.ts'
+import { jsonLines, POLL, startListening } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 async function send(url: string, apiKey: string, fields: object = {}): Promise<Response> {
@@ -25,7 +25,7 @@ describe('emulate', { timeout: 120_000 }, () => {
   test('prints its address and keys, a line for each send and callback, and a report at the end', async () => {
     const args = ['emulate', '--callbacks', 'http://127.0.0.1:9/hooks/', '--seed', 'mine']
     const { url, printed, child, ended } = await startListening(args)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('Press Ctrl+C to stop.')
+    await expect.poll(() => printed.stdout, POLL).toContain('Press Ctrl+C to stop.')
     expect(printed.stdout).toContain(
       `The service is at ${url}/api/v1/messaging, its control API at ${url}/control\nMy Shop\n`,
     )
@@ -38,9 +38,7 @@ describe('emulate', { timeout: 120_000 }, () => {
       200,
     )
     expect((await send(url, 'wrong')).status).toBe(400)
-    await expect
-      .poll(() => printed.stdout, PATIENCE)
-      .toMatch(/^[\d:.]{12} {2}callback {2}no answer {2}status \S+ \S+ {2}/m)
+    await expect.poll(() => printed.stdout, POLL).toMatch(/^[\d:.]{12} {2}callback {2}no answer {2}status \S+ \S+ {2}/m)
     expect(printed.stdout).toMatch(
       /^[\d:.]{12} {2}send {6}POST 200 {2}sms {2}2 accepted {2}\S+ to 254700000001 {2}My Shop$/m,
     )
@@ -61,8 +59,8 @@ describe('emulate', { timeout: 120_000 }, () => {
     writeFileSync(path, JSON.stringify({ projects: [{ ...project, callbackUrls }, { name: 'Another' }], seed: 3 }))
     const { url, printed, child, ended } = await startListening(['emulate', '--config', path, '--json'])
     await send(url, 'given-api-key', { to: '254700000001' })
-    await expect.poll(async () => (await receiver.stats()).accepted, PATIENCE).toBeGreaterThan(0)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('"type":"delivery"')
+    await expect.poll(async () => (await receiver.stats()).accepted, POLL).toBeGreaterThan(0)
+    await expect.poll(() => printed.stdout, POLL).toContain('"type":"delivery"')
     child.kill('SIGTERM')
     const { code, stdout } = await ended
     expect(code).toBe(0)
@@ -86,7 +84,7 @@ describe('emulate', { timeout: 120_000 }, () => {
     const args = ['emulate', '--config', path, '--send-fault', 'badGateway']
     const { url, printed } = await startListening(args)
     expect((await send(url, 'given-api-key')).status).toBe(502)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('POST 502  sms  1 accepted  ')
+    await expect.poll(() => printed.stdout, POLL).toContain('POST 502  sms  1 accepted  ')
     expect(printed.stdout).toMatch(/ to 254700000001 {2}badGateway {2}My Shop$/m)
   })
 })

@@ -9,7 +9,7 @@ import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-const PATIENT = { timeout: 180_000 }
+const TIMEOUT = { timeout: 180_000 }
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
 const NOW_SECONDS = Math.floor(Date.now() / 1_000)
 const SMS = { project: 'My Shop', messageId: 'm-1' }
@@ -102,7 +102,7 @@ async function knowsNoOther(run: Run): Promise<void> {
   expect(unknown.stderr).toContain(`error: There is no event ${'0'.repeat(32)}.\n`)
 }
 
-describe('events on an SQLite file', PATIENT, () => {
+describe('events on an SQLite file', TIMEOUT, () => {
   const newFile = (): string => join(ownFolder(), 'inbox.db')
   const runOn =
     (path: string): Run =>

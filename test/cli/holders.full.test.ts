@@ -6,28 +6,28 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { describePostgres, freshSchema, POSTGRES_URL } from '../stores/postgres/schema.ts'
-import { AUTH_KEY, jsonLines, PATIENCE, runCli } from './cli.ts'
+import { AUTH_KEY, jsonLines, POLL, runCli } from './cli.ts'
 import { ownFile } from '../support/own-folder.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 /** A receiver with one event in flight, and another process that observes. */
 async function checkListing(store: Store, options: readonly string[], id: string): Promise<void> {
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY }, store, spool: false, logger: false })
-  let letGo = (): void => {}
-  const held = new Promise<void>((resolve) => (letGo = resolve))
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
   let isRunning = false
   receiver.on('message.delivered', () => {
     isRunning = true
     return held
   })
   onTestFinished(async () => {
-    letGo()
+    release()
     await receiver.close()
   })
   const status = receiver.middleware('status')
   expect((await deliver(status, callback.smsDelivery(), { authKey: AUTH_KEY })).status).toBe(204)
-  await expect.poll(() => isRunning, PATIENCE).toBe(true)
+  await expect.poll(() => isRunning, POLL).toBe(true)
 
   const command = ['holders', ...options]
   const { code, stdout, stderr } = await runCli(command)
@@ -46,12 +46,12 @@ async function checkListing(store: Store, options: readonly string[], id: string
 }
 
 describe('holders of an SQLite file', () => {
-  test('lists the processes that have the store open, since when, and what each holds', PATIENT, async () => {
+  test('lists the processes that have the store open, since when, and what each holds', TIMEOUT, async () => {
     const path = ownFile()
     await checkListing(sqliteStore(path), ['--store', path], 'v1-[0-9a-f]{12}')
   })
 
-  test('says that no process has the store open', PATIENT, async () => {
+  test('says that no process has the store open', TIMEOUT, async () => {
     const path = ownFile()
     await (await sqliteStore(path).open({ onWork() {} })).close()
     expect(await runCli(['holders', '--store', path])).toEqual({
@@ -63,7 +63,7 @@ describe('holders of an SQLite file', () => {
 })
 
 describePostgres('holders of a Postgres schema', () => {
-  test('lists the processes that have the store open, since when, and what each holds', PATIENT, async () => {
+  test('lists the processes that have the store open, since when, and what each holds', TIMEOUT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema })
     await checkListing(store, ['--store', POSTGRES_URL, '--schema', schema], '\\d+')

@@ -6,7 +6,7 @@ import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { AUTH_KEY, KEYS, PATIENCE, SIGNING_SECRET, startCli } from './cli.ts'
+import { AUTH_KEY, KEYS, POLL, SIGNING_SECRET, startCli } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 /** A file with one dead letter. */
@@ -28,7 +28,7 @@ async function fileWithDeadLetter(): Promise<string> {
 async function inspect(args: readonly string[]) {
   const running = startCli(['inspect', ...args], KEYS)
   const address = /http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+/
-  await expect.poll(() => address.exec(running.printed.stdout)?.[0], PATIENCE).toBeDefined()
+  await expect.poll(() => address.exec(running.printed.stdout)?.[0], POLL).toBeDefined()
   const url = new URL(address.exec(running.printed.stdout)?.[0] ?? '')
   return { ...running, url }
 }

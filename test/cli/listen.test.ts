@@ -1,7 +1,7 @@
 /** `listen` as a process: it prints events, explains refusals, and escapes terminal control sequences. */
 import { callback, callbackFor, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { AUTH_KEY, jsonLines, KEYS, PATIENCE, runCli, SIGNING_SECRET, startListening } from './cli.ts'
+import { AUTH_KEY, jsonLines, KEYS, POLL, runCli, SIGNING_SECRET, startListening } from './cli.ts'
 
 async function post(url: string, body: object | string, secret = SIGNING_SECRET): Promise<number> {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
@@ -20,9 +20,9 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(await post(`${url}/status`, callback.smsDelivery(), 'another secret')).toBe(401)
     const failed =
       / message\.failed +m-1 {2}carrier-a {2}network_failure {2}transient, send again {2}\[My Shop\] {2}proved by signature(?: {2}came at .*)?$/m
-    await expect.poll(() => printed.stdout, PATIENCE).toMatch(failed)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('  refused 401 ')
-    for (const part of [' p-1 ', ' m-2 ']) await expect.poll(() => printed.stdout, PATIENCE).toContain(part)
+    await expect.poll(() => printed.stdout, POLL).toMatch(failed)
+    await expect.poll(() => printed.stdout, POLL).toContain('  refused 401 ')
+    for (const part of [' p-1 ', ' m-2 ']) await expect.poll(() => printed.stdout, POLL).toContain(part)
     expect(await post(`${url}/status/`, callback.smsDelivery({ messageId: 'm-3' }))).toBe(204)
     expect(await post(`${url}/stauts`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(404)
     expect(await post(`${url}//`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(204)
@@ -46,8 +46,8 @@ describe('listen', { timeout: 120_000 }, () => {
     for (const status of ['sent', 'read', 'sent']) expect(await post(`${url}/status`, report(status))).toBe(204)
     expect(await post(`${url}/status`, callback.smsDelivery({ messageId: 'm-1' }))).toBe(204)
     expect(await post(`${url}/status`, report('sent'), 'another secret')).toBe(401)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain(' message.read ')
-    await expect.poll(() => printed.stdout, PATIENCE).toContain(' m-1 ')
+    await expect.poll(() => printed.stdout, POLL).toContain(' message.read ')
+    await expect.poll(() => printed.stdout, POLL).toContain(' m-1 ')
     const lines = printed.stdout.split('\n').filter((line) => /^\d/.test(line))
     expect(lines.map((line) => line.split(/ {2,}/)[1]).sort()).toEqual(
       ['duplicate', 'message.delivered', 'message.read', 'message.sent', 'refused 401'].sort(),
@@ -65,7 +65,7 @@ describe('listen', { timeout: 120_000 }, () => {
       method: 'POST',
       body: JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }),
     })
-    await expect.poll(() => jsonLines(printed.stdout).length, PATIENCE).toBe(3)
+    await expect.poll(() => jsonLines(printed.stdout).length, POLL).toBe(3)
     child.kill('SIGINT')
     const { code, stdout } = await ended
     expect(code).toBe(0)
@@ -81,7 +81,7 @@ describe('listen', { timeout: 120_000 }, () => {
     const { url, printed } = await startListening(['listen', '--payload'], KEYS)
     const messageId = 'm\u001b]0;mine\u0007\u009b31m\u202e'
     expect(await post(`${url}/status`, callback.smsDelivery({ messageId, authKey: AUTH_KEY }))).toBe(204)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('"messageId"')
+    await expect.poll(() => printed.stdout, POLL).toContain('"messageId"')
     const shown = 'm\\u001b]0;mine\\u0007\\u009b31m\\u202e'
     expect(printed.stdout).toContain(`message.delivered  ${shown}  `)
     expect(printed.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
@@ -94,15 +94,13 @@ describe('listen', { timeout: 120_000 }, () => {
     for (const path of ['/statsu', '/status/x', '/webhooks/status?token=hidden'])
       expect(await post(`${url}${path}`, body)).toBe(404)
     for (const path of ['/status/', '/?a=b']) expect(await post(`${url}${path}`, body)).toBe(204)
-    await expect.poll(() => printed.stdout, PATIENCE).toContain(' m-1 ')
+    await expect.poll(() => printed.stdout, POLL).toContain(' m-1 ')
     const unknown = '  no such path       /statsu: the paths are /, /status, /received, /payment, /subscription'
-    await expect.poll(() => printed.stdout, PATIENCE).toContain(unknown)
+    await expect.poll(() => printed.stdout, POLL).toContain(unknown)
     expect(printed.stdout).not.toContain('hidden')
     const json = await startListening(['listen', '--json'], KEYS)
     expect(await post(`${json.url}/statsu`, body)).toBe(404)
-    await expect
-      .poll(() => jsonLines(json.printed.stdout)[1], PATIENCE)
-      .toEqual({ type: 'unknown_path', path: '/statsu' })
+    await expect.poll(() => jsonLines(json.printed.stdout)[1], POLL).toEqual({ type: 'unknown_path', path: '/statsu' })
   })
 
   test('accepts one key, and refuses to start without any', async () => {

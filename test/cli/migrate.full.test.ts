@@ -6,7 +6,7 @@ import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { runCli } from './cli.ts'
 import { without } from './without-packages.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const STORE_URL = POSTGRES_URL
 
 /** The address of the tests' server with a password in it, which the server may ignore. */
@@ -24,7 +24,7 @@ async function tablesIn(schema: string): Promise<readonly unknown[]> {
 }
 
 describePostgres('migrate', () => {
-  test('creates the tables once, and reports it', PATIENT, async () => {
+  test('creates the tables once, and reports it', TIMEOUT, async () => {
     const schema = freshSchema()
     const args = ['migrate', '--store', POSTGRES_URL, '--schema', schema]
     expect(await runCli(args)).toEqual({
@@ -49,7 +49,7 @@ describePostgres('migrate', () => {
 
   test(
     '--print prints the missing statements, changes nothing, and its output creates the tables',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const schema = freshSchema()
       const print = ['migrate', '--schema', schema, '--print']
@@ -62,7 +62,7 @@ describePostgres('migrate', () => {
     },
   )
 
-  test('reports that a role may not create tables, and creates nothing', PATIENT, async () => {
+  test('reports that a role may not create tables, and creates nothing', TIMEOUT, async () => {
     const schema = freshSchema()
     const role = `${schema}_role`
     await rowsOf(`CREATE ROLE "${role}" LOGIN`)
@@ -80,7 +80,7 @@ describePostgres('migrate', () => {
     }
   })
 
-  test('leaves the tables of another application unchanged', PATIENT, async () => {
+  test('leaves the tables of another application unchanged', TIMEOUT, async () => {
     const schema = freshSchema()
     await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
     const { code, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL })
@@ -91,7 +91,7 @@ describePostgres('migrate', () => {
 
   test(
     'a password in --store works, with a warning, and is not repeated; in STORE_URL it needs none',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const args = ['migrate', '--schema', freshSchema()]
       const flag = await runCli([...args, '--store', withPassword('the-password')])
@@ -105,7 +105,7 @@ describePostgres('migrate', () => {
   )
 })
 
-describe('migrate, without a server', PATIENT, () => {
+describe('migrate, without a server', TIMEOUT, () => {
   test('--print prints every statement without a store', async () => {
     expect(await runCli(['migrate', '--print'])).toEqual({ code: 0, stdout: postgresMigrations(), stderr: '' })
   })

@@ -9,10 +9,10 @@ import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
 import { useCluster } from '../stores/redis/own-cluster.ts'
 import { clusterClientFor, freshPrefix, describeRedis, useRedis } from '../stores/redis/own-redis.ts'
-import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET } from './cli.ts'
+import { AUTH_KEY, jsonLines, POLL, runCli, SIGNING_SECRET } from './cli.ts'
 import { without } from './without-packages.ts'
 
-const PATIENT = { timeout: 180_000 }
+const TIMEOUT = { timeout: 180_000 }
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
 
 /** A store on a server: the receiver's options and the command line's arguments for it. */
@@ -61,7 +61,7 @@ async function worksOn({ store, url, flags, password }: Shared, env: Env = {}): 
   expect(show.stdout).toContain('Error: no luck with m-2')
 
   expect((await run('replay', idOf('m-2'))).stdout).toBe('1 dead letter due again.\n')
-  await expect.poll(() => replayed, PATIENCE).toEqual(['m-2'])
+  await expect.poll(() => replayed, POLL).toEqual(['m-2'])
   expect(await run('discard', idOf('m-1'))).toEqual({ code: 0, stdout: '1 dead letter discarded.\n', stderr: '' })
   const rest = await run('list')
   expect(rest.stdout).toMatch(/^\w+ {2}\S+Z {2}message\.failed {2}m-3 {2}1 attempts {2}Error: no luck with m-3\n$/)
@@ -70,14 +70,14 @@ async function worksOn({ store, url, flags, password }: Shared, env: Env = {}): 
 }
 
 describePostgres('dead-letters on Postgres', () => {
-  test('list, show, replay and discard', PATIENT, async () => {
+  test('list, show, replay and discard', TIMEOUT, async () => {
     const schema = freshSchema()
     const url = POSTGRES_URL.replace(/^postgres:/, 'postgresql:')
     const store = (): Store => postgresStore({ connectionString: POSTGRES_URL, schema })
     await worksOn({ store, url, flags: ['--schema', schema] })
   })
 
-  test('does not create missing tables, or change old ones', PATIENT, async () => {
+  test('does not create missing tables, or change old ones', TIMEOUT, async () => {
     const schema = freshSchema()
     const list = ['dead-letters', 'list', '--store', POSTGRES_URL, '--schema', schema]
     const none = await runCli(list)
@@ -106,13 +106,13 @@ describeRedis('dead-letters on Redis', () => {
     return { store, url, flags: ['--prefix', prefix], password: encodeURIComponent(server().password) }
   }
 
-  test('list, show, replay and discard, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
+  test('list, show, replay and discard, by the package redis', TIMEOUT, () => worksOn(shared(), without('ioredis')))
 
-  test('list, show, replay and discard, by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
+  test('list, show, replay and discard, by the package ioredis', TIMEOUT, () => worksOn(shared(), without('redis')))
 
   test.each(['redis', 'ioredis'] as const)(
     'finds a cluster from one of its nodes, without %s',
-    PATIENT,
+    TIMEOUT,
     async (missing) => {
       const prefix = freshPrefix()
       const { client, end } = clusterClientFor('redis', nodes())
@@ -122,7 +122,7 @@ describeRedis('dead-letters on Redis', () => {
     },
   )
 
-  test('does not create missing keys', PATIENT, async () => {
+  test('does not create missing keys', TIMEOUT, async () => {
     const { url: STORE_URL, flags } = shared()
     const none = await runCli(['dead-letters', 'list', ...flags], { STORE_URL })
     expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
@@ -135,7 +135,7 @@ describeRedis('dead-letters on Redis', () => {
 
   test.each(['redis', 'ioredis'])(
     'reports a wrong password without repeating it: without %s',
-    PATIENT,
+    TIMEOUT,
     async (missing) => {
       const STORE_URL = server()
         .url()
@@ -148,7 +148,7 @@ describeRedis('dead-letters on Redis', () => {
   )
 })
 
-describe('an unreachable shared store', PATIENT, () => {
+describe('an unreachable shared store', TIMEOUT, () => {
   const CANNOT = 'error: Cannot use the store. '
 
   test.each([

@@ -12,7 +12,7 @@ import {
   AUTH_KEY as RECEIVING_KEY,
   SIGNING_SECRET as RECEIVING_SECRET,
 } from '../support/receiving.ts'
-import { jsonLines, KEYS, PATIENCE, runCli, startCli } from './cli.ts'
+import { jsonLines, KEYS, POLL, runCli, startCli } from './cli.ts'
 
 const ENV = { SIGNING_SECRET: RECEIVING_SECRET, AUTH_KEY: RECEIVING_KEY }
 
@@ -146,7 +146,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     const args = ['trigger', 'payment', '--to', url, '--count', '100000', '--rate', '20', '--json']
     const { child, printed, ended } = startCli(args, ENV)
     await expect
-      .poll(() => jsonLines(printed.stdout.slice(0, printed.stdout.lastIndexOf('\n') + 1)).length, PATIENCE)
+      .poll(() => jsonLines(printed.stdout.slice(0, printed.stdout.lastIndexOf('\n') + 1)).length, POLL)
       .toBeGreaterThan(2)
     child.kill('SIGINT')
     const { code, stdout } = await ended

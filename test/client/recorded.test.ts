@@ -4,7 +4,7 @@ import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
 import { createClient, SendError, type Client } from 'messaging-webhooks/client'
 import type { EmulatorOptions, ProjectOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
-import { API_KEY, AT_ONCE, AUTH_KEY, emulating, PATIENCE, SIGNING_SECRET } from '../emulator/emulating.ts'
+import { API_KEY, AT_ONCE, AUTH_KEY, emulating, POLL, SIGNING_SECRET } from '../emulator/emulating.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { receiving } from '../support/receiving.ts'
@@ -41,7 +41,7 @@ test('records each call, and its reports name the send', async () => {
     await airtime({ ...how('airtime'), extra: { amount: 50 } }),
   ]
   await idle()
-  await expect.poll(() => events.filter(({ type }) => type === 'message.delivered'), PATIENCE).toHaveLength(3)
+  await expect.poll(() => events.filter(({ type }) => type === 'message.delivered'), POLL).toHaveLength(3)
   const reported = events.flatMap((event) => (event.type === 'message.delivered' ? (event.sent ?? []) : []))
   for (const { reference: of, messages, channel, type } of answers) {
     const [{ messageId } = { messageId: '' }] = messages
@@ -126,7 +126,7 @@ describe('a send that fails', () => {
     const { send, receiver, events, emulator } = await sending({}, { sendFaults: { noAnswer: 1 } })
     const error = await failing(send({ ...HELLO, channel: 'sms', reference, meta: { order: 7 } }))
     expect(error).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
-    await expect.poll(() => events.filter(({ type }) => type === 'send.unknown'), PATIENCE).toHaveLength(1)
+    await expect.poll(() => events.filter(({ type }) => type === 'send.unknown'), POLL).toHaveLength(1)
     expect(events.find(({ type }) => type === 'send.unknown')).toMatchObject({
       reference,
       sent: { to: DELIVERED, channel: 'sms', recipients: 1, meta: { order: 7 } },
@@ -199,7 +199,7 @@ describe('when the store is unavailable', () => {
     if (answer === undefined) throw new Error('The answer is there.')
     expect(await receiver.expect(answer)).toEqual({ expected: 1, known: 0 })
     await idle()
-    await expect.poll(() => events.filter(({ type }) => type === 'message.delivered'), PATIENCE).toHaveLength(1)
+    await expect.poll(() => events.filter(({ type }) => type === 'message.delivered'), POLL).toHaveLength(1)
     expect(await receiver.account(everything)).toMatchObject({ sent: 1, delivered: 1, unknown: 0, waiting: 0 })
     expect(events.find(({ type }) => type === 'message.delivered')).toMatchObject({ sent: { meta: 'mine', reference } })
     expect(emulator.sends()).toHaveLength(1)
@@ -221,7 +221,7 @@ describe('a list', () => {
     expect(again.totals.repeated).toBe(100)
     expect(all.totals.unknown).toBeGreaterThan(10)
     const unknown = () => events.filter((event) => event.type === 'send.unknown')
-    await expect.poll(unknown, PATIENCE).toHaveLength(all.totals.unknown)
+    await expect.poll(unknown, POLL).toHaveLength(all.totals.unknown)
     expect(
       unknown()
         .map(({ sent }) => sent.to)

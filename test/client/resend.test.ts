@@ -4,7 +4,7 @@ import type { ResendHandler, ResendOptions } from 'messaging-webhooks/client'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import type { EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
-import { emulating, PATIENCE, SHOP } from '../emulator/emulating.ts'
+import { emulating, POLL, SHOP } from '../emulator/emulating.ts'
 import { onEachStore } from '../support/each-store.ts'
 import { AUTH_KEY, receiving, SIGNING_SECRET, type SomeOptions } from '../support/receiving.ts'
 import { clientOf, DELIVERED } from './answering.ts'
@@ -64,7 +64,7 @@ async function resending({
         const before = emulator.sends().length
         await idle()
         return (await receiver.drain({ deadlineMs: 5_000 })) && before === emulator.sends().length
-      }, PATIENCE)
+      }, POLL)
       .toBe(true)
   }
 
@@ -251,7 +251,7 @@ test('re-sends once, even if reports repeat or arrive at once', async () => {
   const { receiver, rest, report, emulator, handler, failures } = await resending()
   await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
   await report({ messageId: 'm', status: 'network_failure' })
-  await expect.poll(failures, PATIENCE).toHaveLength(1)
+  await expect.poll(failures, POLL).toHaveLength(1)
   const [event] = failures()
   if (event === undefined) throw new Error('It is there.')
   const { signal } = new AbortController()
@@ -300,7 +300,7 @@ describe('with a delay', () => {
     })
     await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     await report({ messageId: 'm', status: 'network_failure' })
-    await expect.poll(async () => (await receiver.stats()).unsettled, PATIENCE).toBe(1)
+    await expect.poll(async () => (await receiver.stats()).unsettled, POLL).toBe(1)
     expect(await receiver.stats()).toMatchObject({ running: 0 })
     expect(emulator.sends()).toEqual([])
     await rest()

@@ -23,11 +23,11 @@ test('an answer waits for it with answer: handled', async () => {
 
 test('the next event of its message waits for it', async () => {
   const { receiver, url, report, leasing } = await leasingReceiver()
-  const { handled, letGo } = holdFirst(receiver)
+  const { handled, release } = holdFirst(receiver)
   await post(url, report('a', 'queued'))
   await expect.poll(() => handled).toHaveLength(1)
   await post(url, report('a', 'success'))
-  letGo()
+  release()
   await expect.poll(() => leasing.deferrable.slice(0, 1)).toEqual([false])
   await expect.poll(() => handled).toHaveLength(2)
 })
@@ -35,11 +35,11 @@ test('the next event of its message waits for it', async () => {
 test('drain() waits for it', async () => {
   const leasing = newLeasing()
   const { receiver, url } = await receiving({ store: leasingStore(leasing) })
-  const { handled, letGo } = holdFirst(receiver)
+  const { handled, release } = holdFirst(receiver)
   await post(url, callback.smsDelivery())
   await expect.poll(() => handled).toHaveLength(1)
   const drained = receiver.drain()
-  letGo()
+  release()
   await expect.poll(() => leasing.deferrable).toEqual([false])
   expect(await drained).toBe(true)
 })

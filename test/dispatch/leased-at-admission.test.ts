@@ -19,13 +19,13 @@ test('an event runs after its answer, under the lease of its admission, without 
 
 test('an event admitted while its message runs is next, at once and in order', async () => {
   const { receiver, url, report, leasing } = await leasingReceiver()
-  const { handled, letGo } = holdFirst(receiver)
+  const { handled, release } = holdFirst(receiver)
   await post(url, report('a', 'queued'))
   await expect.poll(() => handled).toEqual(['queued'])
   await post(url, report('a', 'network_failure'))
   await post(url, report('a', 'success'))
   expect(handled).toEqual(['queued'])
-  letGo()
+  release()
   // The clock stands still: nothing here depends on a timer.
   await expect.poll(() => handled).toEqual(['queued', 'network_failure', 'success'])
   await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
@@ -103,7 +103,7 @@ describe('successful attempts', () => {
 
   test('leave no event behind that another process admitted meanwhile', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver()
-    const { handled, letGo } = holdFirst(receiver)
+    const { handled, release } = holdFirst(receiver)
     await send('a')
     await expect.poll(() => handled).toHaveLength(1)
     // Another process admits it, without a notification.
@@ -111,7 +111,7 @@ describe('successful attempts', () => {
     const nowMs = clock.now()
     if (first !== undefined)
       await leasing.elsewhere?.admit([{ ...first, id: 'f'.repeat(32), order: `${first.order}z` }], nowMs)
-    letGo()
+    release()
     await expect.poll(() => receiver.stats()).toMatchObject({ running: 0, unsettled: 1 })
     await clock.advance(5)
     await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })

@@ -11,7 +11,7 @@ export const AUTH_KEY = 'auth-key-of-the-shop'
 export const SIGNING_SECRET = 'signing-secret-of-the-shop'
 
 /** For `expect.poll` and `idle`: machines may be busy. */
-export const PATIENCE = { timeout: 30_000 }
+export const POLL = { timeout: 30_000 }
 const DEADLINE_MS = 60_000
 
 // A busy machine may take its time over a few hundred callbacks.

@@ -3,15 +3,15 @@ import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { FAULT_NAMES, FAULTS, faultRow, type FaultName } from '../../src/emulator/faults.ts'
-import { NOW_MS, outgoing, PATIENCE_MS, playing } from './playing.ts'
+import { NOW_MS, outgoing, DEADLINE_MS, playing } from './playing.ts'
 import { AUTH_KEY } from '../support/receiving.ts'
 
-vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
 const CALLBACKS = 12
 const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
 const POLICIES: readonly ProofPolicy[] = ['either', 'authKey', 'signature', 'both']
-const POLL = { timeout: PATIENCE_MS }
+const POLL = { timeout: DEADLINE_MS }
 
 /** Posts `count` callbacks of different messages, each with this fault. */
 async function play(name: FaultName, proof?: ProofPolicy, count = CALLBACKS) {
@@ -28,7 +28,7 @@ type Played = Awaited<ReturnType<typeof play>>
 /** Handlers received each of them once, and nothing else. */
 async function expectDispatchedOnce({ dispatched, receiver, payloads }: Played): Promise<void> {
   await expect.poll(() => dispatched.length, POLL).toBeGreaterThanOrEqual(payloads.length)
-  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
+  expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
   const ids = dispatched.map((event) => (event.type === 'message.delivered' ? event.messageId : event.type))
   expect(ids.sort()).toEqual(payloads.map(({ messageId }) => messageId).sort())
 }
@@ -190,7 +190,7 @@ test('the repetition of a callback without an authKey has none either, and is th
   const { sender, url, seen, receiver, dispatched } = await playing({ faults: { noAuthKey: 0.5, duplicate: 1 } })
   const payloads = Array.from({ length: 20 }, (_, nth) => callback.payment({ id: `p-${nth}` }))
   await Promise.all(payloads.map((payload) => sender.send(outgoing(url, payload, { kind: 'payment' }))))
-  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
+  expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
   const bodies = seen.map(({ chunks }) => Buffer.concat(chunks).toString())
   expect(bodies).toHaveLength(40)
   expect(new Set(bodies).size).toBe(20)

@@ -3,9 +3,9 @@ import type { ProofPolicy } from 'messaging-webhooks'
 import { FAULT_NAMES, FAULTS, type Delivery, type FaultName } from 'messaging-webhooks/emulator'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test, vi } from 'vitest'
-import { NOW_MS, outgoing, PATIENCE_MS, playing } from './playing.ts'
+import { NOW_MS, outgoing, DEADLINE_MS, playing } from './playing.ts'
 
-vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
 const CALLBACKS = 300
 const RATES = Object.fromEntries(FAULT_NAMES.map((name) => [name, 0.3]))
@@ -30,9 +30,9 @@ test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %
   const deliveries = sent.flat()
   const wanted = deliveries.filter((delivery) => delivery.sent && acceptedBy(proof, delivery))
   const refused = deliveries.filter((delivery) => delivery.sent && !acceptedBy(proof, delivery))
-  await expect.poll(() => refusals.length, { timeout: PATIENCE_MS }).toBe(refused.length)
-  await expect.poll(async () => (await receiver.stats()).accepted, { timeout: PATIENCE_MS }).toBe(wanted.length)
-  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
+  await expect.poll(() => refusals.length, { timeout: DEADLINE_MS }).toBe(refused.length)
+  await expect.poll(async () => (await receiver.stats()).accepted, { timeout: DEADLINE_MS }).toBe(wanted.length)
+  expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
   const ids = new Set(wanted.map(({ payload }) => payload['messageId']))
   expect(dispatched.map(({ payload }) => (payload as { readonly messageId: string }).messageId).sort()).toEqual(
     [...ids].sort(),

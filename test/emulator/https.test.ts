@@ -7,10 +7,10 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { FaultName } from '../../src/emulator/faults.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
-import { NOW_MS, outgoing, PATIENCE_MS, sending } from './playing.ts'
+import { NOW_MS, outgoing, DEADLINE_MS, sending } from './playing.ts'
 import { titleWith } from '../support/skipping.ts'
 
-vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
 const certificate = makeCertificate()
 // Where every test must run, a missing tool fails the run.
@@ -68,7 +68,7 @@ test.skipIf(isSkipped).each<[FaultName, number]>([
         const stats = await receiver.stats()
         return { accepted: stats.accepted, refused: stats.refused }
       },
-      { timeout: PATIENCE_MS },
+      { timeout: DEADLINE_MS },
     )
     .toEqual({ accepted, refused: 1 - accepted })
 })

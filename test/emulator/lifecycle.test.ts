@@ -1,7 +1,7 @@
 /** Contract, service.md#what-the-service-does: transient failures of transactional sends are retried; OTP sends are logged. */
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
-import { AT_ONCE, collecting, emulating, PATIENCE, sendFrom } from './emulating.ts'
+import { AT_ONCE, collecting, emulating, POLL, sendFrom } from './emulating.ts'
 
 const START_MS = 1_700_000_000_000
 const NETWORK = { ...AT_ONCE, delayMs: [100, 100] as const, retryDelayMs: 1_000 }
@@ -28,7 +28,7 @@ describe('a transient failure', () => {
     expect(statuses()).toEqual([])
     await clock.advance(1)
     expect(state()).toEqual(['success'])
-    await expect.poll(statuses, PATIENCE).toEqual(['success'])
+    await expect.poll(statuses, POLL).toEqual(['success'])
     expect(collected[0]?.body).toMatchObject({
       type: 'transactionalDelivery',
       timestamp: Math.floor((START_MS + 3_100) / 1_000),
@@ -41,7 +41,7 @@ describe('a transient failure', () => {
     await clock.advance(100 + 1_000 + 2_000 + 3_999)
     expect(statuses()).toEqual([])
     await clock.advance(1)
-    await expect.poll(statuses, PATIENCE).toEqual(['network_failure'])
+    await expect.poll(statuses, POLL).toEqual(['network_failure'])
     expect(emulator.otpLog()).toMatchObject([{ deliveryState: 'network_failure' }])
   })
 
@@ -49,7 +49,7 @@ describe('a transient failure', () => {
     const { endpoint, clock, statuses, emulator } = await timed()
     await sendFrom(endpoint, { to: '999110000001' })
     await clock.advance(100)
-    await expect.poll(statuses, PATIENCE).toEqual(['network_failure'])
+    await expect.poll(statuses, POLL).toEqual(['network_failure'])
     expect(await emulator.idle({ deadlineMs: 60_000 })).toBe(true)
     expect(emulator.otpLog()).toEqual([])
   })
@@ -58,7 +58,7 @@ describe('a transient failure', () => {
     const { endpoint, clock, statuses } = await timed({ retries: 0 })
     await sendFrom(endpoint, { to: '999110000001', type: 'transactional' })
     await clock.advance(100)
-    await expect.poll(statuses, PATIENCE).toEqual(['network_failure'])
+    await expect.poll(statuses, POLL).toEqual(['network_failure'])
   })
 })
 
@@ -68,7 +68,7 @@ test.each(['999100000021', '999100000027', '999400000018', '999400000019'])(
     const { endpoint, clock, statuses } = await timed()
     await sendFrom(endpoint, { to, type: 'transactional' })
     await clock.advance(100)
-    await expect.poll(statuses, PATIENCE).toHaveLength(1)
+    await expect.poll(statuses, POLL).toHaveLength(1)
   },
 )
 
@@ -77,9 +77,9 @@ test('transactional sends go first', async () => {
   await sendFrom(endpoint, { to: Array.from({ length: 20 }, () => '999100000000') })
   await sendFrom(endpoint, { to: '999100000000', type: 'transactional' })
   await clock.advance(100)
-  await expect.poll(() => collected.map(({ body }) => body['type']), PATIENCE).toEqual(['transactionalDelivery'])
+  await expect.poll(() => collected.map(({ body }) => body['type']), POLL).toEqual(['transactionalDelivery'])
   await clock.advance(59_900)
-  await expect.poll(() => collected.length, PATIENCE).toBe(21)
+  await expect.poll(() => collected.length, POLL).toBe(21)
 })
 
 test('every transactional send is logged: when, who, to whom, its id and its state', async () => {
@@ -126,14 +126,14 @@ test('a scheduled message begins at its time, and not before', async () => {
   await clock.advance(days * 86_400_000 + 99)
   expect(statuses()).toEqual([])
   await clock.advance(1)
-  await expect.poll(statuses, PATIENCE).toEqual(['success'])
+  await expect.poll(statuses, POLL).toEqual(['success'])
 })
 
 test('each part of a long text is reported', async () => {
   const { endpoint, clock, collected } = await timed()
   await sendFrom(endpoint, { to: '999100000000', message: 'x'.repeat(400) })
   await clock.advance(100)
-  await expect.poll(() => collected.length, PATIENCE).toBe(3)
+  await expect.poll(() => collected.length, POLL).toBe(3)
   expect(new Set(collected.map(({ body }) => body['messageId'])).size).toBe(1)
 })
 
@@ -143,7 +143,7 @@ test('reports the states of a chat-app message one after another', async () => {
   const words = () => collected.map(({ body }) => (body['statuses'] as { status: string }).status)
   for (const expected of [['sent'], ['sent', 'delivered'], ['sent', 'delivered', 'read']]) {
     await clock.advance(100)
-    await expect.poll(words, PATIENCE).toEqual(expected)
+    await expect.poll(words, POLL).toEqual(expected)
   }
 })
 

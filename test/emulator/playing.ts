@@ -22,7 +22,7 @@ interface SeenRequest {
 }
 
 /** The limit for anything that must happen: the machine may be busy. */
-export const PATIENCE_MS = 60_000
+export const DEADLINE_MS = 60_000
 
 /** A sender that closes when the test ends. Its clock stands still, so that 300 s are exactly 300 s. */
 export function sending(options: Partial<SenderOptions> = {}) {
@@ -31,7 +31,7 @@ export function sending(options: Partial<SenderOptions> = {}) {
     seed: 1,
     faults: {},
     nowMs: () => NOW_MS,
-    callbackTimeoutMs: PATIENCE_MS,
+    callbackTimeoutMs: DEADLINE_MS,
     onDelivery: (delivery) => void deliveries.push(delivery),
     ...options,
   })
@@ -77,7 +77,7 @@ export async function playing(
     credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
     clock: () => NOW_MS,
     logger: false,
-    bodyTimeoutMs: PATIENCE_MS,
+    bodyTimeoutMs: DEADLINE_MS,
   })
   const dispatched: WebhookEvent[] = []
   const refusals: string[] = []

@@ -6,9 +6,9 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, test, vi } from 'vitest'
 import { planFaults } from '../../src/emulator/faults.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
-import { outgoing, PATIENCE_MS, playing, sending, serving } from './playing.ts'
+import { outgoing, DEADLINE_MS, playing, sending, serving } from './playing.ts'
 
-vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
 test('a payload’s own authKey is replaced by the project’s', async () => {
   const { url, seen } = await serving()
@@ -125,7 +125,7 @@ test('close cuts running requests, drops queued ones, and accepts no more', asyn
   const sent = Promise.all(
     Array.from({ length: 20 }, (_, nth) => sender.send(outgoing(url, callback.smsDelivery({ messageId: `m-${nth}` })))),
   )
-  await expect.poll(() => seen.length, { timeout: PATIENCE_MS }).toBeGreaterThan(0)
+  await expect.poll(() => seen.length, { timeout: DEADLINE_MS }).toBeGreaterThan(0)
   await sender.close()
   const deliveries = (await sent).flat()
   expect(deliveries.map(({ error }) => error)).toEqual(deliveries.map(() => 'the sender was closed'))
@@ -164,7 +164,7 @@ test('posts a burst of 10 at once', async () => {
   const { sender } = sending({ faults: { burst: 1 } })
   const sent = Array.from({ length: 10 }, (_, nth) => sender.send(outgoing(url, callback.payment({ id: `p-${nth}` }))))
   // No request is answered before all have arrived.
-  await expect.poll(() => seen.length, { timeout: PATIENCE_MS }).toBe(10)
+  await expect.poll(() => seen.length, { timeout: DEADLINE_MS }).toBe(10)
   for (const answer of arrived) answer()
   expect((await Promise.all(sent)).flat().map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 204))
 })
@@ -193,6 +193,6 @@ test('keeps no connection when idle', async () => {
   const { sender } = sending()
   await sender.send(outgoing(url, callback.payment()))
   await expect
-    .poll(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count))), { timeout: PATIENCE_MS })
+    .poll(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count))), { timeout: DEADLINE_MS })
     .toBe(0)
 })

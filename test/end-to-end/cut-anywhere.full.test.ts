@@ -14,7 +14,7 @@ import { storeOf, type StoreSpec } from '../support/servers/store-spec.ts'
 import { titleWith } from '../support/skipping.ts'
 
 const STEP = process.env['EVERY_BYTE'] === undefined ? 2_503 : Number(process.env['STEP'] ?? '1')
-const PATIENT = { timeout: STEP > 1_000 ? 300_000 : 7_200_000 }
+const TIMEOUT = { timeout: STEP > 1_000 ? 300_000 : 7_200_000 }
 /** A lease lasts twice the handler timeout plus 10 s. If the answer with a lease was lost, the event returns when the lease expires. */
 const HANDLER_TIMEOUT_MS = 500
 const BACK = { timeout: 60_000, interval: 10 }
@@ -150,7 +150,7 @@ for (const driver of DRIVERS) {
   describe.skipIf(reason !== undefined)(titleWith(reason, driver.driver), () => {
     test.concurrent.for(cases)(
       'dispatches every answered event once: $direction, spool $spooled',
-      PATIENT,
+      TIMEOUT,
       async (each, context) => {
         const { expect } = context
         const { direction, spooled } = each
@@ -181,7 +181,7 @@ for (const driver of DRIVERS) {
       },
     )
 
-    test.concurrent('reopens a store after a cut anywhere in its opening', PATIENT, async (context) => {
+    test.concurrent('reopens a store after a cut anywhere in its opening', TIMEOUT, async (context) => {
       const proxy = await proxyFor(driver, context)
       proxy.cutAfter('reply', Infinity)
       const first = await receiverBehind(driver, proxy.port, true, context)
@@ -199,7 +199,7 @@ for (const driver of DRIVERS) {
       }
     })
 
-    test.concurrent('reads answers that arrive byte by byte', PATIENT, async (context) => {
+    test.concurrent('reads answers that arrive byte by byte', TIMEOUT, async (context) => {
       const proxy = await proxyFor(driver, context)
       proxy.dribbles = true
       // However slow a busy machine is, the store is not unavailable.

@@ -20,7 +20,7 @@ import { accountOf, balanceOf, type Balanced } from './account/balance.ts'
 import { postLaterEnds } from './account/later-ends.ts'
 import { remember, wrongIn } from './account/overdue.ts'
 import { resendFailures } from './account/resending.ts'
-import { createSending, PATIENT, WITHIN_MS } from './account/sending.ts'
+import { createSending, TIMEOUT, WITHIN_MS } from './account/sending.ts'
 import { serveCallbacks } from './soak/app.ts'
 import { SOAKED_STORES } from './soak/stores.ts'
 import { handledOf, judge, nameOf, type Handled } from './soak/verdict.ts'
@@ -62,7 +62,7 @@ function openOf(
     open.map(({ messageId, to, reports }) => {
       const word = reports.at(-1)?.word
       const last = word === undefined ? 'none' : `message.${word === 'queued' || word === 'sent' ? word : 'failed'}`
-      return [messageId, `${last}, ${to.startsWith(PATIENT) ? 'waiting' : 'overdue'}`]
+      return [messageId, `${last}, ${to.startsWith(TIMEOUT) ? 'waiting' : 'overdue'}`]
     }),
   )
 }

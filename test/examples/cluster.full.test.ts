@@ -8,7 +8,7 @@ import { POSTGRES, REDIS } from '../support/servers/engines.ts'
 import { runProgram } from '../support/program.ts'
 import { titleWith } from '../support/skipping.ts'
 
-const PATIENT = { timeout: 300_000 }
+const TIMEOUT = { timeout: 300_000 }
 const START = 'examples/cluster/start.ts'
 
 /** For the example's files. */
@@ -24,7 +24,7 @@ for (const engine of [POSTGRES, REDIS]) {
     .skipIf(missing !== undefined)
     .concurrent(
       titleWith(missing, `cluster: three instances on one ${engine.name} lose nothing when one is killed`),
-      PATIENT,
+      TIMEOUT,
       async ({ onTestFinished }) => {
         const server = await engine.start()
         onTestFinished(server.remove)
@@ -44,7 +44,7 @@ for (const engine of [POSTGRES, REDIS]) {
 
 test(
   'cluster: without a store, or with one that does not answer, says what to do',
-  PATIENT,
+  TIMEOUT,
   async ({ onTestFinished }) => {
     const none = await runProgram(process.execPath, [START])
     expect(none.code).toBe(2)

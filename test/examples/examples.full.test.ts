@@ -15,7 +15,7 @@ async function run(name: string, env: NodeJS.ProcessEnv = {}, TMPDIR = ownFolder
 }
 
 /** A busy machine may be slow. */
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 
 const startFolder = mkdtempSync(join(tmpdir(), 'mw-start-'))
 afterAll(() => rmSync(startFolder, { recursive: true }))
@@ -87,7 +87,7 @@ test('a one-time password: the code counts once, and a lost answer causes a new 
 `)
 })
 
-test('a campaign: every number is accounted for once, and a lost report is detected', PATIENT, async () => {
+test('a campaign: every number is accounted for once, and a lost report is detected', TIMEOUT, async () => {
   const output = await run('campaign')
   const counts = (what: string): number => Number(new RegExp(`\\b${what}: (\\d+)`).exec(output)?.[1] ?? 0)
   expect(output).toMatch(/^All were tried \{/m)
@@ -115,7 +115,7 @@ test('durable: an app that is killed repeatedly loses nothing', { timeout: 120_0
   expect(missing).toBe('0')
 })
 
-test('npm start keeps its inbox, and says how to inspect it', PATIENT, async () => {
+test('npm start keeps its inbox, and says how to inspect it', TIMEOUT, async () => {
   const [, file = ''] = /^ {2}npx node dist\/cli\/main\.js inspect --store (.+)$/m.exec(await start()) ?? []
   expect(readdirSync(startFolder).map((name) => join(startFolder, name, 'inbox.db'))).toEqual([file])
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
@@ -126,7 +126,7 @@ test('npm start keeps its inbox, and says how to inspect it', PATIENT, async () 
   expect(stdout).toContain('"type":"unrecognized"')
 })
 
-test('npm start -- --keep serves the inspector until it is interrupted', PATIENT, async () => {
+test('npm start -- --keep serves the inspector until it is interrupted', TIMEOUT, async () => {
   const { child, ended } = startProgram(process.execPath, ['examples/start.ts', '--keep'], {
     env: { TMPDIR: ownFolder() },
   })
@@ -143,7 +143,7 @@ test('npm start -- --keep serves the inspector until it is interrupted', PATIENT
   expect(await ended).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('npm start sends 50 messages, shows every kind of event, and its totals are right', PATIENT, async () => {
+test('npm start sends 50 messages, shows every kind of event, and its totals are right', TIMEOUT, async () => {
   const output = await start()
   const inOrder = ['message.sent', 'message.delivered', 'message.read'].map(
     (type) => new RegExp(`${type} +999300000001`),
@@ -182,7 +182,7 @@ test('npm start sends 50 messages, shows every kind of event, and its totals are
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 
-test('npm start is coloured on a terminal, and plain in a pipe or with NO_COLOR', PATIENT, async () => {
+test('npm start is coloured on a terminal, and plain in a pipe or with NO_COLOR', TIMEOUT, async () => {
   const escape = '\u001B['
   expect(await start()).not.toContain(escape)
   expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)

@@ -9,16 +9,16 @@ import { freePort } from '../support/free-port.ts'
 import { runProgram, startProgram } from '../support/program.ts'
 import { AUTH_KEY, post, SIGNING_SECRET } from '../support/receiving.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const PROJECT = join(ROOT, 'examples/nest/tsconfig.json')
 
-test('its types are checked, including those of decorated methods', PATIENT, async () => {
+test('its types are checked, including those of decorated methods', TIMEOUT, async () => {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
   const { code, stdout } = await runProgram(process.execPath, [tsc, '-p', PROJECT])
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
 })
 
-test('accepts callbacks, calls methods with them, and closes on SIGTERM', PATIENT, async () => {
+test('accepts callbacks, calls methods with them, and closes on SIGTERM', TIMEOUT, async () => {
   // Within the package, its own name resolves to the build.
   const folder = mkdtempSync(join(ROOT, 'examples/nest/compiled-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 
 const MANIFEST = {
   type: 'module',
@@ -33,7 +33,7 @@ function newProject() {
   return { at, write, build, read: (path: string): string => readFileSync(at(path), 'utf8') }
 }
 
-test('builds changes with a message, and is silent without changes', PATIENT, async () => {
+test('builds changes with a message, and is silent without changes', TIMEOUT, async () => {
   const { at, write, build, read } = newProject()
   expect(await build()).toMatchObject({
     code: 0,
@@ -50,7 +50,7 @@ test('builds changes with a message, and is silent without changes', PATIENT, as
   expect(read('dist/cjs/one.d.cts')).toContain('export declare const one')
 })
 
-test('removes the output of a deleted file, and repairs changed or removed files in dist', PATIENT, async () => {
+test('removes the output of a deleted file, and repairs changed or removed files in dist', TIMEOUT, async () => {
   const { at, write, build, read } = newProject()
   await build()
   rmSync(at('src/two.ts'))
@@ -69,7 +69,7 @@ test('removes the output of a deleted file, and repairs changed or removed files
   }
 })
 
-test('fails each time while the sources do not compile, and builds once they do', PATIENT, async () => {
+test('fails each time while the sources do not compile, and builds once they do', TIMEOUT, async () => {
   const { write, build, read } = newProject()
   write('src/one.ts', 'export const one: string = 1\n')
   for (let time = 0; time < 2; time += 1) {
@@ -82,7 +82,7 @@ test('fails each time while the sources do not compile, and builds once they do'
   expect(read('dist/one.js')).toContain('one = "1"')
 })
 
-test('checks browser code for the browser, and bundles it into one small file', PATIENT, async () => {
+test('checks browser code for the browser, and bundles it into one small file', TIMEOUT, async () => {
   const { at, write, build, read } = newProject()
   mkdirSync(at('src/inspector/page'), { recursive: true })
   write('src/inspector/page/one.ts', '/** Why. */\nexport const title: string = document.title\n')

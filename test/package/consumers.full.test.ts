@@ -8,7 +8,7 @@ import { runProgram } from '../support/program.ts'
 import { emptyProject, mustRun, pack, type EmptyProject } from './packed.ts'
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 
 let project: EmptyProject
 let oldestNode: string
@@ -139,7 +139,7 @@ test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s says to install it, 
     expect(await mustRun(node, [file], project.folder)).toBe('postgres peer_missing npm install pg\n')
 })
 
-test('Jest runs a receiver, its stores and the testing kit without a flag, on Node 22.13 too', PATIENT, async () => {
+test('Jest runs a receiver, its stores and the testing kit without a flag, on Node 22.13 too', TIMEOUT, async () => {
   const jest = join(project.folder, 'node_modules/jest/bin/jest.js')
   for (const node of [process.execPath, oldestNode]) {
     const { code, stderr } = await runProgram(node, [jest, '--ci'], { cwd: project.folder })
@@ -148,7 +148,7 @@ test('Jest runs a receiver, its stores and the testing kit without a flag, on No
   }
 })
 
-test('Node loads the same modules for `import` and `require`', PATIENT, async () => {
+test('Node loads the same modules for `import` and `require`', TIMEOUT, async () => {
   const program = `import { OptionsError } from 'messaging-webhooks'
 import { createRequire } from 'node:module'
 console.log(createRequire(import.meta.url)('messaging-webhooks').OptionsError === OptionsError)`

@@ -14,7 +14,7 @@ import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { encodeRecord } from '../../src/disk-log/record.ts'
 import { nodeFs } from '../../src/disk-log/node-file-system.ts'
 import { fakeClock } from '../support/fake-clock.ts'
-import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../support/corrupt-file.ts'
+import { fileOf, MARKER, TIMEOUT, PROCESS_FOLDER, SALT, type Files } from '../support/corrupt-file.ts'
 import { refusedWith, standing } from '../support/kept-requests.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
@@ -76,7 +76,7 @@ function without(...records: readonly number[]): readonly number[] {
 }
 
 // Other bytes, cuts and insertions: inbox/spool/every-byte.full.test.ts, which uses the same reader.
-test('any flipped byte costs its request and is reported once', PATIENT, async () => {
+test('any flipped byte costs its request and is reported once', TIMEOUT, async () => {
   for (const at of places()) {
     const bytes = changed(at, (byte) => byte ^ 0x10)
     const outcome = { found: without(recordAt(at)), codes: ['quarantine_damaged'] }

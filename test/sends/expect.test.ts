@@ -288,8 +288,8 @@ test('an overdue event names the only named project, as reports do', async () =>
 
 test('reports a message that became overdue while the memory store was full, once there is capacity', async () => {
   const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
-  let letGo = (): void => {}
-  const held = new Promise<void>((resolve) => (letGo = resolve))
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
   receiver.on('message.queued', () => held)
   const messages = ['a', 'b', 'c', 'd'].map((messageId) => ({ messageId }))
   await receiver.expect({ messages }, { withinMs: 1_000 })
@@ -297,7 +297,7 @@ test('reports a message that became overdue while the memory store was full, onc
     await post(url, callback.smsDelivery({ messageId, status: 'queued', statusCode: '13' }))
   await pass(10_000)
   expect(overdueIn(events)).toEqual([])
-  letGo()
+  release()
   for (let looks = 0; overdueIn(events).length < messages.length && looks < 10; looks += 1) await pass(5_000)
   expect(
     overdueIn(events)

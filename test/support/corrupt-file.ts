@@ -3,7 +3,7 @@ import { HEADER_BYTES } from '../../src/disk-log/record.ts'
 
 /** A run takes a fixed selection of positions, `EVERY_BYTE=1` takes them all. */
 export const WHOLE = process.env['EVERY_BYTE'] !== undefined
-export const PATIENT = { timeout: WHOLE ? 900_000 : 120_000 }
+export const TIMEOUT = { timeout: WHOLE ? 900_000 : 120_000 }
 /** A prime, so that a run covers fields of every alignment. */
 const STRIDE = 97
 export const SALT = 0x5a17_0001

@@ -25,5 +25,5 @@ export function holdFirst({ on }: Pick<Receiver, 'on'>) {
   on('message.*', async ({ status }) => {
     if (handled.push(status) === 1) await opened
   })
-  return { handled, letGo: open }
+  return { handled, release: open }
 }

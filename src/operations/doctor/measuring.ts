@@ -59,15 +59,15 @@ export async function measureIdle(
   if (proxyIdleMs === undefined && knownMs !== undefined) return judgeKeepAlive(knownMs, undefined)
   const { ask, close } = await createExchange(target, { keepAlive: true })
   try {
-    const toldMs = knownMs ?? timeoutIn((await ask({ pair })).outcome)
-    if (proxyIdleMs === undefined) return judgeKeepAlive(toldMs, undefined)
+    const announcedMs = knownMs ?? timeoutIn((await ask({ pair })).outcome)
+    if (proxyIdleMs === undefined) return judgeKeepAlive(announcedMs, undefined)
     await ask({ pair })
     await pause(target.clock, proxyIdleMs)
     const { outcome } = await ask({ pair })
     if (outcome.kind === 'unanswered' && outcome.reused)
       return finding('keep_alive_short', `A probe after a pause of ${proxyIdleMs} ms was lost (${outcome.code}).`)
     return outcome.reused
-      ? judgeKeepAlive(toldMs ?? Infinity, proxyIdleMs)
+      ? judgeKeepAlive(announcedMs ?? Infinity, proxyIdleMs)
       : finding('keep_alive_short', `The connection was closed during a pause of ${proxyIdleMs} ms.`)
   } finally {
     close()

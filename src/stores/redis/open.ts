@@ -6,7 +6,7 @@ import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
 import { inStoreTime } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
-import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
+import { announcing, announcingRest, SETTLE_LINGER_MS } from '../announcing.ts'
 import { answered, createWorkers } from '../workers.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { createPartitions } from './partitions.ts'
@@ -129,7 +129,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     return {
       ...verbs,
       notifiesRemaining: true,
-      settleLingerMs: SETTLE_HOLD_MS,
+      settleLingerMs: SETTLE_LINGER_MS,
       isHeld: workers.isHeld,
       holders: workers.holders,
       ...announced,

@@ -1,7 +1,7 @@
 /** The account that the emulator's journal implies, worked out by hand from the contract. It shares no code with the receiver. */
 import type { SendAccount } from 'messaging-webhooks'
 import type { Delivery, SendRecord } from 'messaging-webhooks/emulator'
-import { PATIENT } from './sending.ts'
+import { TIMEOUT } from './sending.ts'
 
 /** A message that the client knows of, and the reports of it that reached the receiver. */
 export interface Balanced {
@@ -133,7 +133,7 @@ export function accountOf(
     const end = last !== undefined && (isSuccess(last) || last.stage >= FAILED_FOR_NOW) ? last : ends.at(-1)
     if (refusal !== undefined) refused[refusal] = (refused[refusal] ?? 0) + 1
     else if (message.isUnreported) sum.unreported += 1
-    else if (end === undefined || ends.length === 0) sum[message.to.startsWith(PATIENT) ? 'waiting' : 'overdue'] += 1
+    else if (end === undefined || ends.length === 0) sum[message.to.startsWith(TIMEOUT) ? 'waiting' : 'overdue'] += 1
     else if (success !== undefined && ends.some(isFailure)) sum.contradictory += 1
     else if (!isSuccess(end)) failed[causeOf(end)] = (failed[causeOf(end)] ?? 0) + 1
     else sum[end.word === 'read' ? 'read' : 'delivered'] += 1

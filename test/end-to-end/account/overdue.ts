@@ -1,7 +1,7 @@
 /** Each message becomes overdue once and for a reason, and its later reports say so. */
 import type { OverdueEvent, Receiver, ReportEvent, UnknownSendEvent } from 'messaging-webhooks'
 import type { Balanced } from './balance.ts'
-import { PATIENT, WITHIN_MS } from './sending.ts'
+import { TIMEOUT, WITHIN_MS } from './sending.ts'
 
 /** What handlers received: reports, including late ones, overdue messages, and sends with an unknown result. */
 interface Handled {
@@ -44,7 +44,7 @@ function wrongEvents(
   for (const { messageId, to, refused, isUnreported, ends } of messages) {
     const event = events.get(messageId)
     events.delete(messageId)
-    const isAwaited = refused === undefined && !isUnreported && !to.startsWith(PATIENT)
+    const isAwaited = refused === undefined && !isUnreported && !to.startsWith(TIMEOUT)
     if (event === undefined) {
       if (isAwaited && ends.length === 0 && !repetitions.has(messageId))
         wrong.push(`${messageId} has no end, and was not overdue`)

@@ -6,7 +6,7 @@ import { OUTCOMES, type Channel } from 'messaging-webhooks/emulator'
 export const WITHIN_MS = 2_000
 const A_DAY_MS = 86_400_000
 /** The number prefix of recipients with a one-day limit: the journal shows the recipient of a send. */
-export const PATIENT = '2548'
+export const TIMEOUT = '2548'
 
 const RECIPIENTS_A_SEND = 12
 const SENDS_AT_ONCE = 6
@@ -48,7 +48,7 @@ const KINDS: readonly KindOfSend[] = [
   { ...SMS, send: (sends, to, recorded) => one(sends.otp({ to, message: '1234 is your code.', ...recorded })) },
   { ...SMS, channel: 'premium', send: (sends, to, recorded) => one(sends.premium({ to, message: TEXT, ...recorded })) },
   { ...SMS, send: (sends, to, recorded) => one(sends.send({ to: withRefused(to), message: TEXT, ...recorded })) },
-  { ...SMS, withinMs: A_DAY_MS, prefix: PATIENT, send: inBatches },
+  { ...SMS, withinMs: A_DAY_MS, prefix: TIMEOUT, send: inBatches },
   // The service refuses all of it: with recipients, and without.
   {
     ...SMS,
@@ -94,7 +94,7 @@ function numberFor({ channel, prefix }: KindOfSend, send: number, nth: number): 
   const documented = OUTCOMES.filter(
     ({ channels, answer }) => channels.includes(channel) && (answer === 11 || answer === 13),
   )
-  const outcome = nth % 2 === 0 && prefix !== PATIENT ? documented[(send + nth) % documented.length] : undefined
+  const outcome = nth % 2 === 0 && prefix !== TIMEOUT ? documented[(send + nth) % documented.length] : undefined
   return outcome?.number ?? `${prefix}${String(send).padStart(5, '0')}${String(nth).padStart(3, '0')}`
 }
 

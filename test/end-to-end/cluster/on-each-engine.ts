@@ -3,7 +3,7 @@ import { test, type TestContext } from 'vitest'
 import { MYSQL, POSTGRES, REDIS, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
 
 const ENGINES = { sqlite: SQLITE, postgres: POSTGRES, mysql: MYSQL, redis: REDIS } as const
-const PATIENT_MS = 300_000
+const TIMEOUT_MS = 300_000
 
 export type EngineName = keyof typeof ENGINES
 
@@ -19,7 +19,7 @@ export function onEachEngine(
   engines: readonly EngineName[],
   title: string,
   work: (on: OnEngine) => Promise<void>,
-  { timeoutMs = PATIENT_MS }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): void {
   for (const name of engines) {
     const engine = ENGINES[name]

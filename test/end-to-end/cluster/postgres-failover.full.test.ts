@@ -13,7 +13,7 @@ import { firstBeginAfterMs, judge, NOTHING_WRONG } from './verdict.ts'
 const FAILOVERS = Number(process.env['FAILOVERS'] ?? '1')
 const POLL = { timeout: 60_000, interval: 50 }
 const ENOUGH = 100
-const PATIENT_MS = 120_000
+const TIMEOUT_MS = 120_000
 
 const missing = postgresPrograms() === undefined ? 'Postgres is not installed' : undefined
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
@@ -36,7 +36,7 @@ const WAYS = [
 for (let failover = 1; failover <= FAILOVERS; failover += 1)
   test.skipIf(missing !== undefined).concurrent.for(WAYS)(
     `the primary is $way under load and its standby promoted (${failover} of ${FAILOVERS})`,
-    { timeout: PATIENT_MS },
+    { timeout: TIMEOUT_MS },
     async ({ way, signal }, { expect, onTestFinished }) => {
       const settings = { synchronous_standby_names: STANDBY, synchronous_commit: 'on' }
       const primary = await startPostgres({ settings })

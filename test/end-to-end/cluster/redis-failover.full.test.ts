@@ -19,7 +19,7 @@ import { firstBeginAfterMs, judge, NOTHING_WRONG } from './verdict.ts'
 const FAILOVERS = process.env['FAILOVERS']
 const POLL = { timeout: 60_000, interval: 50 }
 const ENOUGH = 100
-const PATIENT_MS = 180_000
+const TIMEOUT_MS = 180_000
 
 const missing = hasRedis() ? undefined : 'redis-server is not installed'
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing)
@@ -113,7 +113,7 @@ const cases =
 
 test.skipIf(missing !== undefined).for(cases)(
   'the primary is killed under load, and $through promotes its replica ($appendfsync, waitReplicas $waitReplicas, $lagMs ms, dispatch $dispatch)',
-  { timeout: PATIENT_MS },
+  { timeout: TIMEOUT_MS },
   async (one, { expect, onTestFinished }) => {
     const { through, appendfsync, waitReplicas, lagMs, dispatch } = one
     const { spec, primary, replicas, fail } = await (through === 'sentinel' ? withSentinel : withCluster)(

@@ -7,14 +7,14 @@ import { startLoad } from '../cluster/service.ts'
 import { judge } from '../cluster/verdict.ts'
 import { onSqlite } from './on-sqlite.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 40_000 }
 const SETTINGS = { storeTimeoutMs: 1_000 }
 
 const outages = async (instance: Instance): Promise<number> =>
   (await instance.ask('report')).codes?.filter((code) => code === 'store_outage').length ?? 0
 
-test('moving the file away and back under load loses nothing', PATIENT, async () => {
+test('moving the file away and back under load loses nothing', TIMEOUT, async () => {
   const { folder, load, moreAnswers, instance, expectAllHandled } = await onSqlite(SETTINGS)
   await moreAnswers(100)
   renameSync(folder, `${folder}-away`)
@@ -26,7 +26,7 @@ test('moving the file away and back under load loses nothing', PATIENT, async ()
   expect([...load.record.statuses.keys()]).toEqual([204])
 })
 
-test('removing the file for good loses its contents and nothing after that', PATIENT, async () => {
+test('removing the file for good loses its contents and nothing after that', TIMEOUT, async () => {
   const { folder, cluster, load, moreAnswers, instance } = await onSqlite(SETTINGS)
   await moreAnswers(100)
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
@@ -40,7 +40,7 @@ test('removing the file for good loses its contents and nothing after that', PAT
   expect(judge(cluster.lives, after.record).lost).toEqual([])
 })
 
-test('replaces a thread that ends, and loses nothing', PATIENT, async () => {
+test('replaces a thread that ends, and loses nothing', TIMEOUT, async () => {
   const { load, moreAnswers, instance, expectAllHandled } = await onSqlite(SETTINGS)
   await moreAnswers(100)
   await instance().ask('end the worker')

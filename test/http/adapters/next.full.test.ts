@@ -61,9 +61,9 @@ describe('Next.js', () => {
   })
 })
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 
-test('in development, an edit replaces the handlers without duplicating them', PATIENT, async () => {
+test('in development, an edit replaces the handlers without duplicating them', TIMEOUT, async () => {
   const folder = appFolder('next', ['next', 'react', 'react-dom'])
   onTestFinished(() => removeFolder(folder))
   // An app without the built parts: development compiles on demand.

@@ -14,7 +14,7 @@ import { crashed, emptyAll, event, nameOf, spooling } from './spooling.ts'
 import { titleWith } from '../../support/skipping.ts'
 
 const WHOLE = process.env['EVERY_CALL'] !== undefined
-const PATIENT = { timeout: WHOLE ? 1_800_000 : 180_000 }
+const TIMEOUT = { timeout: WHOLE ? 1_800_000 : 180_000 }
 const PROGRAM = join(import.meta.dirname, 'programs', 'each-call.ts')
 /** Much longer than needed: a process that runs longer hangs. */
 const HANGS_MS = 60_000
@@ -164,7 +164,7 @@ const SAMPLE: readonly Fault[] = [
 const missing = process.env['CI'] === 'true' ? undefined : whyNoStrace()
 
 function testSample(): void {
-  test('when one call or another fails', PATIENT, async () => {
+  test('when one call or another fails', TIMEOUT, async () => {
     const model = await deadFolder()
     for (const fault of SAMPLE) expect(await holdsUnder(model, fault), `${JSON.stringify(fault)} was hit`).toBe(true)
   })
@@ -173,7 +173,7 @@ function testSample(): void {
 function testEveryCall(): void {
   test.each(Object.entries({ ...OF_FILES, ...OF_SOCKETS }))(
     'at every failing %s, until there are no more such calls',
-    PATIENT,
+    TIMEOUT,
     async (call, errors) => {
       const model = await deadFolder()
       let runs = 0

@@ -10,7 +10,7 @@ import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
 import { openSpool } from '../../../src/inbox/spool/spool.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { encodeRecord } from '../../../src/disk-log/record.ts'
-import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, WHOLE, type Files } from '../../support/corrupt-file.ts'
+import { fileOf, MARKER, TIMEOUT, PROCESS_FOLDER, SALT, WHOLE, type Files } from '../../support/corrupt-file.ts'
 import { emptyAll, event, filesIn, nameOf, segmentFiles } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
@@ -66,7 +66,7 @@ function without(...records: readonly number[]): readonly string[] {
 
 test(
   'after truncation at any byte, all whole records before it return, and it counts as a torn write',
-  PATIENT,
+  TIMEOUT,
   async () => {
     for (const at of places())
       expect(await outcomeOf({ [fileName(1)]: FILE.subarray(0, at) }), `cut at ${at}`).toEqual({
@@ -80,7 +80,7 @@ test.each([
   ['flipped', (byte: number) => byte ^ 0x10],
   ['zeroed', () => 0],
   ['set to 0xff', () => 0xff],
-])('any byte %s costs its record and is reported once', PATIENT, async (_, to) => {
+])('any byte %s costs its record and is reported once', TIMEOUT, async (_, to) => {
   for (const at of places()) {
     const bytes = changed(at, to)
     if (bytes.equals(FILE)) continue
@@ -93,7 +93,7 @@ test.each([
   }
 })
 
-test.each([0, 0xff])('a range of bytes set to %d costs the records that it touches', PATIENT, async (fill) => {
+test.each([0, 0xff])('a range of bytes set to %d costs the records that it touches', TIMEOUT, async (fill) => {
   for (const from of places())
     for (const length of WHOLE ? [20, 300, 1_500] : [300]) {
       const to = Math.min(from + length, FILE.length)
@@ -110,7 +110,7 @@ test.each([0, 0xff])('a range of bytes set to %d costs the records that it touch
     }
 })
 
-test('missing or extra bytes cost the record that they are in, and not the next one', PATIENT, async () => {
+test('missing or extra bytes cost the record that they are in, and not the next one', TIMEOUT, async () => {
   for (const at of places()) {
     const record = recordAt(at)
     for (const length of WHOLE ? [1, 30, 400] : [1, 400]) {

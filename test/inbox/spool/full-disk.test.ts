@@ -10,11 +10,11 @@ import { ownFolder } from '../../support/own-folder.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 
-const PATIENT_MS = 60_000
+const TIMEOUT_MS = 60_000
 
 onSmallDisk(
   'on a full disk the reserve accepts records, then appends are rejected, and nothing accepted is lost',
-  PATIENT_MS,
+  TIMEOUT_MS,
   async (mountDisk) => {
     const disk = mountDisk(4 * MIB)
     const folder = join(disk, 'spool')
@@ -39,7 +39,7 @@ onSmallDisk(
   },
 )
 
-onSmallDisk('others that fill the disk do not get the reserve', PATIENT_MS, async (mountDisk) => {
+onSmallDisk('others that fill the disk do not get the reserve', TIMEOUT_MS, async (mountDisk) => {
   const disk = mountDisk(2 * MIB)
   const { spool, errors } = await spooling({ folder: join(disk, 'spool'), reserveBytes: MIB })
   const fill = (): void => {
@@ -58,7 +58,7 @@ onSmallDisk('others that fill the disk do not get the reserve', PATIENT_MS, asyn
 
 onSmallDisk(
   'adopts an existing reserve on a disk that is full at the start, or reports that there is none',
-  PATIENT_MS,
+  TIMEOUT_MS,
   async (mountDisk) => {
     const disk = mountDisk(2 * MIB)
     const folder = join(disk, 'spool')
@@ -77,7 +77,7 @@ onSmallDisk(
   },
 )
 
-onSmallDisk('a short write on a full disk is cut off', PATIENT_MS, async (mountDisk) => {
+onSmallDisk('a short write on a full disk is cut off', TIMEOUT_MS, async (mountDisk) => {
   const disk = mountDisk(MIB)
   const { spool, folder } = await spooling({ folder: join(disk, 'spool') })
   await spool.append([largeEvent('a', 100 * KIB)])
@@ -92,7 +92,7 @@ onSmallDisk('a short write on a full disk is cut off', PATIENT_MS, async (mountD
 
 onSmallDisk(
   'a restart on a disk without a single free block finds the reserve and uses it',
-  PATIENT_MS,
+  TIMEOUT_MS,
   async (mountDisk) => {
     const disk = mountDisk(16 * MIB)
     const folder = join(disk, 'spool')

@@ -6,7 +6,7 @@ import { eventOf } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, inTransaction, MYSQL_URL, rowsOf } from './database.ts'
 
 const POLL = { timeout: 30_000 }
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 /** A receiver on a transactional store, with a table for its handlers' writes. */
 async function writing({ attempts = 5 } = {}) {
@@ -37,7 +37,7 @@ async function writing({ attempts = 5 } = {}) {
 }
 
 describeMysql('transactional', () => {
-  test('rolls back what a failed attempt wrote, and runs all handlers again', PATIENT, async () => {
+  test('rolls back what a failed attempt wrote, and runs all handlers again', TIMEOUT, async () => {
     const { receiver, insert, written, admit, counts } = await writing()
     const attempts: number[] = []
     receiver.on('message.*', (event, { transaction, attempt }) => transaction.query(insert(`first of ${attempt}`)))
@@ -52,7 +52,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['first of 3', 'second of 3'])
   })
 
-  test('undoes only the statement when a refused row is not thrown', PATIENT, async () => {
+  test('undoes only the statement when a refused row is not thrown', TIMEOUT, async () => {
     const { receiver, errors, insert, written, admit, counts } = await writing()
     receiver.on('message.*', async (event, { transaction }) => {
       await transaction.query(insert('same'))
@@ -64,7 +64,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['same'])
   })
 
-  test('fails the attempt and writes nothing when a handler swallows a deadlock', PATIENT, async () => {
+  test('fails the attempt and writes nothing when a handler swallows a deadlock', TIMEOUT, async () => {
     const { table, receiver, errors, insert, written, admit, counts } = await writing()
     await rowsOf(insert('a'))
     await rowsOf(insert('b'))
@@ -90,7 +90,7 @@ describeMysql('transactional', () => {
     expect((await written()).filter((what) => !String(what).startsWith('other'))).toEqual(['a', 'b'])
   })
 
-  test('fails the attempt when a handler commits', PATIENT, async () => {
+  test('fails the attempt when a handler commits', TIMEOUT, async () => {
     const { receiver, errors, insert, written, admit, counts } = await writing()
     receiver.on('message.*', async (event, { transaction, attempt }) => {
       await transaction.query(insert(`attempt ${attempt}`))
@@ -102,7 +102,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['attempt 1', 'attempt 2'])
   })
 
-  test('rolls back and retries when the connection is cut while a handler writes', PATIENT, async () => {
+  test('rolls back and retries when the connection is cut while a handler writes', TIMEOUT, async () => {
     const { receiver, insert, written, admit, counts } = await writing()
     receiver.on('message.*', async (event, { transaction, attempt }) => {
       await transaction.query(insert(`attempt ${attempt}`))
@@ -113,7 +113,7 @@ describeMysql('transactional', () => {
     expect(await written()).toEqual(['attempt 2'])
   })
 
-  test('commits nothing when the lease is lost while a handler writes', PATIENT, async () => {
+  test('commits nothing when the lease is lost while a handler writes', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const store = mysqlStore({ uri: MYSQL_URL, prefix, transactional: true })
     const [slow, other] = [await store.open({ onWork() {} }), await store.open({ onWork() {} })]

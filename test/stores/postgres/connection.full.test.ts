@@ -17,7 +17,7 @@ import { done, eventOf, namesOf } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 60_000 }
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 
 async function throughProxy(): Promise<{ readonly proxy: TcpProxy; readonly url: string }> {
   const address = new URL(POSTGRES_URL)
@@ -53,7 +53,7 @@ function printed(error: unknown): string {
 describePostgres('connection', () => {
   test(
     'releases what a claim or an admission leased when its answer was lost, and keeps what is in flight',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const { proxy, url } = await throughProxy()
       let woken = 0
@@ -90,7 +90,7 @@ describePostgres('connection', () => {
     },
   )
 
-  test('detects a silent listening connection, reports it once, and replaces it', PATIENT, async () => {
+  test('detects a silent listening connection, reports it once, and replaces it', TIMEOUT, async () => {
     const { proxy, url } = await throughProxy()
     let woken = 0
     const { open, schema, errors } = await opened(
@@ -130,7 +130,7 @@ describePostgres('connection', () => {
     expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
   })
 
-  test('a commit reaches the disk even if the role would not wait for it', PATIENT, async () => {
+  test('a commit reaches the disk even if the role would not wait for it', TIMEOUT, async () => {
     const schema = freshSchema()
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1, options: '-c synchronous_commit=off' })
     onTestFinished(() => pool.end())
@@ -148,7 +148,7 @@ describePostgres('connection', () => {
     expect((await pool.query('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'off' }])
   })
 
-  test('waits for a locked table no longer than lockTimeoutMs, and blames no event', PATIENT, async () => {
+  test('waits for a locked table no longer than lockTimeoutMs, and blames no event', TIMEOUT, async () => {
     const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
     await onServer(async (client) => {
       await client.query(`BEGIN; LOCK TABLE "${schema}".records IN ACCESS EXCLUSIVE MODE`)
@@ -160,7 +160,7 @@ describePostgres('connection', () => {
     expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
   })
 
-  test('an event that the database refuses for its data does not affect its neighbours', PATIENT, async () => {
+  test('an event that the database refuses for its data does not affect its neighbours', TIMEOUT, async () => {
     const schema = freshSchema()
     const { open: checking } = await opened({ connectionString: POSTGRES_URL, schema })
     expect(await checking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
@@ -185,7 +185,7 @@ describePostgres('connection', () => {
 describePostgres('encryption', () => {
   test(
     'the sslmode of an address decides how the connection is encrypted and which servers it trusts',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const place = folder()
       const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
@@ -225,7 +225,7 @@ describePostgres('encryption', () => {
   )
 })
 
-test('without pg the error names the command that installs it', PATIENT, async () => {
+test('without pg the error names the command that installs it', TIMEOUT, async () => {
   const program = new URL('./programs/without-pg.ts', import.meta.url).pathname
   const { stdout } = await runProgram(process.execPath, [program])
   expect(stdout).toContain('peer_missing')

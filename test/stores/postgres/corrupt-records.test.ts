@@ -5,7 +5,7 @@ import { checkCorruptOverflow, checkCorruptSends } from '../corrupt-records.ts'
 import { checkNewerRecord, NEWER_STATE } from '../newer-record.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 describePostgres('corrupt records', () => {
   /** A schema, and a function that changes columns of the record with a key. */
@@ -18,17 +18,17 @@ describePostgres('corrupt records', () => {
     return { store, set }
   }
 
-  test('a record of a later version', PATIENT, async () => {
+  test('a record of a later version', TIMEOUT, async () => {
     const { store, set } = corruptible()
     await checkNewerRecord(store, set(`state = '${NEWER_STATE}', version = version + 1`))
   })
 
-  test('sends', PATIENT, async () => {
+  test('sends', TIMEOUT, async () => {
     const { store, set } = corruptible()
     await checkCorruptSends(store, set(`send = '\\xff00'`))
   })
 
-  test("a record of an event that did not fit into its message's record", PATIENT, async () => {
+  test("a record of an event that did not fit into its message's record", TIMEOUT, async () => {
     const { store, set } = corruptible()
     await checkCorruptOverflow(store, set(`state = 'not JSON'`))
   })

@@ -6,7 +6,7 @@ import { claim, done, eventOf, namesOf } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 40_000, interval: 100 }
-const PATIENT = { timeout: 90_000 }
+const TIMEOUT = { timeout: 90_000 }
 const LEASE_MS = 3_600_000
 
 interface Opened extends OpenStore<object> {
@@ -29,7 +29,7 @@ async function claimFor(open: OpenStore<object>) {
 }
 
 describePostgres('holders on Postgres', () => {
-  test('a lease under an unknown name is due again, and a living worker keeps its own', PATIENT, async () => {
+  test('a lease under an unknown name is due again, and a living worker keeps its own', TIMEOUT, async () => {
     const schema = freshSchema()
     const first = await openAt(schema)
     await first.admit([eventOf('a'), eventOf('b')], Date.now())

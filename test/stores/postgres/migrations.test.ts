@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { eventOf } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const HOST = { onWork() {}, claims: false }
 
 async function tablesOf(schema: string): Promise<readonly unknown[]> {
@@ -15,7 +15,7 @@ async function tablesOf(schema: string): Promise<readonly unknown[]> {
 }
 
 describePostgres('migrations', () => {
-  test('ten stores that open at once create the tables once', PATIENT, async () => {
+  test('ten stores that open at once create the tables once', TIMEOUT, async () => {
     const schema = freshSchema()
     const stores = await Promise.all(
       Array.from({ length: 10 }, async () =>
@@ -28,7 +28,7 @@ describePostgres('migrations', () => {
     await Promise.all(stores.map(async (open) => open.close()))
   })
 
-  test('rejects foreign tables with our names and leaves them as they are', PATIENT, async () => {
+  test('rejects foreign tables with our names and leaves them as they are', TIMEOUT, async () => {
     const schema = freshSchema()
     await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
     const before = await tablesOf(schema)
@@ -40,7 +40,7 @@ describePostgres('migrations', () => {
     expect(await tablesOf(schema)).toEqual(before)
   })
 
-  test('rejects tables of a newer version and leaves them as they are', PATIENT, async () => {
+  test('rejects tables of a newer version and leaves them as they are', TIMEOUT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
     await rowsOf(`INSERT INTO "${schema}".messaging_webhooks_migrations (version) VALUES (1000)`)
@@ -56,13 +56,13 @@ describePostgres('migrations', () => {
     expect(await tablesOf(schema)).toEqual(before)
   })
 
-  test('reports the versions before and after, and does nothing the second time', PATIENT, async () => {
+  test('reports the versions before and after, and does nothing the second time', TIMEOUT, async () => {
     const schema = freshSchema()
     expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 1 })
     expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 1 })
   })
 
-  test('the printed migrations create the same tables, and change nothing when applied twice', PATIENT, async () => {
+  test('the printed migrations create the same tables, and change nothing when applied twice', TIMEOUT, async () => {
     const [printed, applied] = [freshSchema(), freshSchema()]
     const sql = postgresMigrations({ schema: printed })
     await onServer((client) => client.query(sql))

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { claim, digestOf, done, eventOf } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL } from './schema.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const BATCH = 16
 const BACKLOG = 8_000
 const REPORTED_MS = 1_100
@@ -18,7 +18,7 @@ describePostgres('plans', () => {
     ['a pool of the application', new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })],
   ])(
     'a connection of %s that saw empty tables reads no more per event when they are full',
-    PATIENT,
+    TIMEOUT,
     async (_, given) => {
       const schema = freshSchema()
       const pool = given ?? new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
@@ -72,7 +72,7 @@ describePostgres('plans', () => {
     },
   )
 
-  test('a page of events reads about as much as it shows, not the table', PATIENT, async () => {
+  test('a page of events reads about as much as it shows, not the table', TIMEOUT, async () => {
     const schema = freshSchema()
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
     onTestFinished(() => pool.end())

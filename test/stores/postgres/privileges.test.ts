@@ -7,7 +7,7 @@ import type { StoreHost } from '../../../src/inbox/store.ts'
 import { claim, done, eventOf, namesOf } from './events.ts'
 import { describePostgres, freshSchema, newSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const DATABASE = new URL(POSTGRES_URL).pathname.slice(1)
 
 /** A role without privileges, and its address. */
@@ -56,7 +56,7 @@ async function works(connectionString: string, schema: string): Promise<void> {
 }
 
 describePostgres('a role that lacks a privilege', () => {
-  test('CREATE on the database, when the schema is missing', PATIENT, async () => {
+  test('CREATE on the database, when the schema is missing', TIMEOUT, async () => {
     const schema = freshSchema()
     const { role, connectionString } = await bareRole()
     const error = await failureOf(open(connectionString, schema))
@@ -67,7 +67,7 @@ describePostgres('a role that lacks a privilege', () => {
     await works(connectionString, schema)
   })
 
-  test('CREATE on the schema, when only the schema exists', PATIENT, async () => {
+  test('CREATE on the schema, when only the schema exists', TIMEOUT, async () => {
     const schema = freshSchema()
     const { role, connectionString } = await bareRole()
     await rowsOf(`CREATE SCHEMA "${schema}"`)
@@ -79,7 +79,7 @@ describePostgres('a role that lacks a privilege', () => {
     await works(connectionString, schema)
   })
 
-  test('USAGE on the schema, and then the privileges of its tables', PATIENT, async () => {
+  test('USAGE on the schema, and then the privileges of its tables', TIMEOUT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
     const { role, connectionString } = await bareRole()
@@ -99,7 +99,7 @@ describePostgres('a role that lacks a privilege', () => {
 
   test(
     'a missing privilege on one table stops a dispatching store from opening, and is reported to one that only accepts',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const schema = freshSchema()
       await migratePostgres({ connectionString: POSTGRES_URL, schema })
@@ -132,7 +132,7 @@ describePostgres('a role that lacks a privilege', () => {
     },
   )
 
-  test('a role needs exactly the statements of the guide', PATIENT, async () => {
+  test('a role needs exactly the statements of the guide', TIMEOUT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
     const { role, connectionString } = await bareRole()

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { claim, done, eventOf } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const DAY_MS = 86_400_000
 const START_MS = Date.UTC(2026, 0, 1)
 
@@ -41,7 +41,7 @@ async function runAll(open: OpenStore<object>, nowMs: number): Promise<void> {
 describePostgres('pruning', () => {
   test(
     'prunes the bytes first, then the idempotency key; the latest state stays as long as the key',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const { open, rows } = await fresh()
       await open.admit([eventOf('m', 1), eventOf('m', 2), eventOf('other', 1)], START_MS)
@@ -58,7 +58,7 @@ describePostgres('pruning', () => {
     },
   )
 
-  test('constant pruning loses nothing and repeats nothing', PATIENT, async () => {
+  test('constant pruning loses nothing and repeats nothing', TIMEOUT, async () => {
     const schema = freshSchema()
     const store = postgresStore({
       connectionString: POSTGRES_URL,

@@ -5,10 +5,10 @@ import { postgresPrograms, startPostgres } from '../../support/servers/postgres.
 import { titleWith } from '../../support/skipping.ts'
 
 const USUAL_URL = 'postgres://postgres@127.0.0.1:5432/test'
-const PATIENCE_MS = 20_000
+const DEADLINE_MS = 20_000
 
 async function whyNot(url: string): Promise<string | undefined> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: DEADLINE_MS })
   client.on('error', () => {})
   try {
     await client.connect()

@@ -6,7 +6,7 @@ import { claim, done, eventOf, namesOf } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 30_000 }
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 async function stores(count: number, options: Partial<PostgresStoreOptions> = {}, onWork = (): void => {}) {
   const schema = freshSchema()
@@ -21,7 +21,7 @@ async function stores(count: number, options: Partial<PostgresStoreOptions> = {}
 }
 
 describePostgres('sharing', () => {
-  test('the first admission leases, however long the first heartbeat takes', PATIENT, async () => {
+  test('the first admission leases, however long the first heartbeat takes', TIMEOUT, async () => {
     const { schema, first: other } = await stores(1)
     await onServer(async (client) => {
       await client.query(`BEGIN; SELECT FROM "${schema}".workers FOR UPDATE`)
@@ -47,7 +47,7 @@ describePostgres('sharing', () => {
     })
   })
 
-  test('leases follow the server’s clock, however wrong a process’s clock is', PATIENT, async () => {
+  test('leases follow the server’s clock, however wrong a process’s clock is', TIMEOUT, async () => {
     const { first, second } = await stores(2)
     const hourMs = 3_600_000
     const [early, late] = [Date.now() - hourMs, Date.now() + hourMs]
@@ -64,7 +64,7 @@ describePostgres('sharing', () => {
     expect(aheadMs).toBeLessThan(hourMs / 2)
   })
 
-  test('a retry takes equally long by every clock', PATIENT, async () => {
+  test('a retry takes equally long by every clock', TIMEOUT, async () => {
     const { first, second } = await stores(2)
     const behindMs = Date.now() - 3_600_000
     await first.admit([eventOf('m')], Date.now())
@@ -78,7 +78,7 @@ describePostgres('sharing', () => {
     expect(nextDueMs - nowMs).toBeLessThan(3_600_000 / 2)
   })
 
-  test('stores the same events once when two stores admit them in opposite orders at once', PATIENT, async () => {
+  test('stores the same events once when two stores admit them in opposite orders at once', TIMEOUT, async () => {
     const { first, second } = await stores(2)
     for (let round = 0; round < 20; round += 1) {
       const events = Array.from({ length: 50 }, (_, index) => eventOf(`r${round} ${index}`))
@@ -91,7 +91,7 @@ describePostgres('sharing', () => {
     }
   })
 
-  test('what another process writes during a search for due events stays due', PATIENT, async () => {
+  test('what another process writes during a search for due events stays due', TIMEOUT, async () => {
     // A busy machine takes a while to see which process waits for a lock.
     const { schema, first } = await stores(1, { lockTimeoutMs: 60_000 })
     const url = new URL(POSTGRES_URL)
@@ -132,7 +132,7 @@ describePostgres('sharing', () => {
     })
   })
 
-  test('an admission wakes the other stores, and not the admitting one', PATIENT, async () => {
+  test('an admission wakes the other stores, and not the admitting one', TIMEOUT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, pollIntervalMs: 3_600_000 })
     let woken = 0
@@ -150,7 +150,7 @@ describePostgres('sharing', () => {
     expect(namesOf(await claim(listening))).toEqual(['other', 'own'])
   })
 
-  test('leaves an application’s pool unchanged: no settings, no prepared statements, no end', PATIENT, async () => {
+  test('leaves an application’s pool unchanged: no settings, no prepared statements, no end', TIMEOUT, async () => {
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
     onTestFinished(() => pool.end())
     const schema = freshSchema()

@@ -7,7 +7,7 @@ import { eventOf } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 30_000 }
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 /** A receiver on a transactional store, with a table for its handlers' writes. */
 async function writing(options: { readonly attempts?: number; readonly store?: Store<PostgresContext> } = {}) {
@@ -38,7 +38,7 @@ async function writing(options: { readonly attempts?: number; readonly store?: S
 }
 
 describePostgres('transactional', () => {
-  test('rolls back what a failed attempt wrote, and runs all handlers again', PATIENT, async () => {
+  test('rolls back what a failed attempt wrote, and runs all handlers again', TIMEOUT, async () => {
     const { receiver, insert, written, admit, counts } = await writing()
     const attempts: number[] = []
     receiver.on('message.*', (event, { transaction, attempt }) => transaction.query(insert, [`first of ${attempt}`]))
@@ -55,7 +55,7 @@ describePostgres('transactional', () => {
 
   test(
     'rolls back the writes of a handler that asks to be called later, without counting an attempt',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const { receiver, errors, insert, written, admit, counts } = await writing({ attempts: 1 })
       const calledAt: number[] = []
@@ -75,7 +75,7 @@ describePostgres('transactional', () => {
 
   test(
     'a failed statement that is not thrown fails the attempt, and in the end makes a dead letter',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const { receiver, errors, insert, written, admit, counts } = await writing({ attempts: 2 })
       receiver.on('message.*', async (event, { transaction }) => {
@@ -90,7 +90,7 @@ describePostgres('transactional', () => {
     },
   )
 
-  test('a constraint checked at the commit fails the attempt', PATIENT, async () => {
+  test('a constraint checked at the commit fails the attempt', TIMEOUT, async () => {
     const { schema, receiver, errors, insert, written, admit, counts } = await writing()
     await rowsOf(`ALTER TABLE "${schema}".written ADD CONSTRAINT once UNIQUE (what) DEFERRABLE INITIALLY DEFERRED`)
     receiver.on('message.*', async (event, { transaction, attempt }) => {
@@ -105,7 +105,7 @@ describePostgres('transactional', () => {
     expect(`${errors[0]?.message} ${String(errors[0]?.cause)}`).not.toContain('(same)')
   })
 
-  test('rolls back and retries when the connection is cut while a handler writes', PATIENT, async () => {
+  test('rolls back and retries when the connection is cut while a handler writes', TIMEOUT, async () => {
     const { receiver, insert, written, admit, counts } = await writing()
     receiver.on('message.*', async (event, { transaction, attempt }) => {
       await transaction.query(insert, [`attempt ${attempt}`])
@@ -118,7 +118,7 @@ describePostgres('transactional', () => {
     expect(await written()).toEqual(['attempt 2'])
   })
 
-  test('commits nothing when the lease is lost while a handler writes', PATIENT, async () => {
+  test('commits nothing when the lease is lost while a handler writes', TIMEOUT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true })
     const [slow, other] = [await store.open({ onWork() {} }), await store.open({ onWork() {} })]
@@ -142,7 +142,7 @@ describePostgres('transactional', () => {
     expect(await rowsOf(`SELECT * FROM "${schema}".written`)).toEqual([])
   })
 
-  test('more handlers than connections wait for their turn', PATIENT, async () => {
+  test('more handlers than connections wait for their turn', TIMEOUT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true, maxConnections: 4 })
     const receiver = createReceiver({ credentials: { authKey: 'k', signingSecret: 's' }, store, logger: false })

@@ -10,7 +10,7 @@ import type { RedisServer } from '../../support/servers/redis.ts'
 import { useCluster } from './own-cluster.ts'
 import { CLIENTS, clusterClientFor, describeRedis, freshPrefix, opened, type ClientName } from './own-redis.ts'
 
-const PATIENT = { timeout: 180_000 }
+const TIMEOUT = { timeout: 180_000 }
 const POLL = { timeout: 90_000, interval: 100 }
 const LONG_LEASE_MS = 600_000
 const MANY = 90
@@ -68,7 +68,7 @@ describeRedis('faults of a cluster', () => {
 
   test.each(CLIENTS)(
     'leases of a process that dies, and of one that closes, return from every partition (%s)',
-    PATIENT,
+    TIMEOUT,
     async (name) => {
       const prefix = freshPrefix()
       const [dying, closing, other] = [
@@ -105,7 +105,7 @@ describeRedis('faults of a cluster', () => {
     },
   )
 
-  test.each(CLIENTS)('reports an emptied server with the number of partitions it had (%s)', PATIENT, async (name) => {
+  test.each(CLIENTS)('reports an emptied server with the number of partitions it had (%s)', TIMEOUT, async (name) => {
     const errors: MessagingWebhooksError[] = []
     const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
     const prefix = freshPrefix()
@@ -128,7 +128,7 @@ describeRedis('faults of a cluster', () => {
 
   test.each(CLIENTS)(
     'while one server is unavailable, the others continue, and its own events follow when it is back (%s)',
-    PATIENT,
+    TIMEOUT,
     async (name) => {
       const prefix = freshPrefix()
       const open = await opened(clusterClientFor(name, nodes()), {
@@ -152,7 +152,7 @@ describeRedis('faults of a cluster', () => {
     },
   )
 
-  test.each(CLIENTS)('a client polls the slots while some of them have no server (%s)', PATIENT, async (name) => {
+  test.each(CLIENTS)('a client polls the slots while some of them have no server (%s)', TIMEOUT, async (name) => {
     const [node] = nodes()
     if (node === undefined) throw new Error('There is no cluster.')
     const direct = new Redis(node.url())

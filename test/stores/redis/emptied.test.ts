@@ -7,7 +7,7 @@ import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
 import { post, receiving } from '../../support/receiving.ts'
 import { clientFor, describeClients, freshPrefix, useRedis } from './own-redis.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
 
 describeClients((name) => {
@@ -35,7 +35,7 @@ describeClients((name) => {
     return { ...process, codes, reasons }
   }
 
-  test('every process reports FLUSHALL once, and health shows it', PATIENT, async () => {
+  test('every process reports FLUSHALL once, and health shows it', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const worker = await receivingFrom(prefix)
     const intake = await receivingFrom(prefix, { dispatch: false })
@@ -67,7 +67,7 @@ describeClients((name) => {
   test.each([
     ['keeps nothing on its disk, is', 'no', 2],
     ['loses nothing, is not', 'yes', 1],
-  ])('a restart of a server that %s reported', PATIENT, async (_, appendonly, reports) => {
+  ])('a restart of a server that %s reported', TIMEOUT, async (_, appendonly, reports) => {
     const own = await startRedis({ settings: { appendonly, appendfsync: 'always' } })
     onTestFinished(() => own.remove())
     const { codes, url } = await receivingFrom(freshPrefix(), { at: own })

@@ -6,7 +6,7 @@ import { handOverAll, sample, START_MS } from '../../../src/store-conformance/sa
 import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
 
 const DAY_MS = 86_400_000
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const RETENTION = { payloadMs: DAY_MS, deadLetterMs: 10 * DAY_MS, dedupeMs: 30 * DAY_MS }
 
 describeRedis('what is kept, and for how long', () => {
@@ -32,7 +32,7 @@ describeRedis('what is kept, and for how long', () => {
 
   const kindOf = (key: string): string => key.split(':')[0] ?? ''
 
-  test('everything left of settled events expires by itself', PATIENT, async () => {
+  test('everything left of settled events expires by itself', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
@@ -50,7 +50,7 @@ describeRedis('what is kept, and for how long', () => {
     }
   })
 
-  test('no payload outlives its message, which is needed to find and erase it', PATIENT, async () => {
+  test('no payload outlives its message, which is needed to find and erase it', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const store = redisStore({ client: direct(), prefix, retentionDays: 60, dedupeDays: 30 })
@@ -63,7 +63,7 @@ describeRedis('what is kept, and for how long', () => {
     for (const [, ms] of left) expect(Math.abs(ms - 60 * DAY_MS)).toBeLessThan(120_000)
   })
 
-  test('a message with new activity does not expire, and its expiry starts again afterwards', PATIENT, async () => {
+  test('a message with new activity does not expire, and its expiry starts again afterwards', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
@@ -77,7 +77,7 @@ describeRedis('what is kept, and for how long', () => {
     expect((await ofMessages())[0]).toBeGreaterThan(0)
   })
 
-  test('without retention, only the idempotency key outlives the settlement', PATIENT, async () => {
+  test('without retention, only the idempotency key outlives the settlement', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), {
@@ -91,7 +91,7 @@ describeRedis('what is kept, and for how long', () => {
     expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'workers'].toSorted())
   })
 
-  test('a message that is always active still erases its old events', PATIENT, async () => {
+  test('a message that is always active still erases its old events', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), { prefix, partitions: 1, retention: RETENTION })

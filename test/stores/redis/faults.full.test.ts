@@ -5,14 +5,14 @@ import { claim, handOverAll, sample, START_MS } from '../../../src/store-conform
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { clientFor, freshPrefix, opened, describeClients, useRedis } from './own-redis.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
 const MANY = 2_000
 
 describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
 
-  test('sends the scripts again to a server that loses them all the time', PATIENT, async () => {
+  test('sends the scripts again to a server that loses them all the time', TIMEOUT, async () => {
     const open = await opened(clientFor(name, server().url()))
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
@@ -36,7 +36,7 @@ describeClients((name) => {
     expect(seen).toHaveLength(MANY)
   })
 
-  test('sends an admission again after a lost answer, and gets the same leases', PATIENT, async () => {
+  test('sends an admission again after a lost answer, and gets the same leases', TIMEOUT, async () => {
     const proxy = await startTcpProxy(server().port)
     onTestFinished(() => proxy.close())
     const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 20_000 })
@@ -50,7 +50,7 @@ describeClients((name) => {
     expect((await claim(open)).claims).toEqual([])
   })
 
-  test('releases a lease whose answer was lost and that other writes followed before the retry', PATIENT, async () => {
+  test('releases a lease whose answer was lost and that other writes followed before the retry', TIMEOUT, async () => {
     const proxy = await startTcpProxy(server().port)
     onTestFinished(() => proxy.close())
     const prefix = freshPrefix()

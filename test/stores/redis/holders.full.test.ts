@@ -9,7 +9,7 @@ import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { clientFor, describeRedis, freshPrefix, useRedis } from './own-redis.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 60_000, interval: 100 }
 /** Much longer than any test runs: an event that returns earlier did not return because its lease expired. */
 const LONG_LEASE_MS = 600_000
@@ -71,7 +71,7 @@ describeRedis('holders of leases', () => {
 
   test.concurrent(
     'another worker gets what a silent process holds; a living one keeps its own; the silent one finds out',
-    PATIENT,
+    TIMEOUT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
       const proxy = await startTcpProxy(server().port)
@@ -135,7 +135,7 @@ describeRedis('holders of leases', () => {
     ['a text', ['SET', 'another value']],
   ] as const)(
     'a list of workers that is %s affects no living worker',
-    PATIENT,
+    TIMEOUT,
     async ([, [command, ...args]], { expect, onTestFinished }) => {
       const prefix = freshPrefix()
       let losses = 0
@@ -168,7 +168,7 @@ describeRedis('holders of leases', () => {
 
   test.concurrent(
     'releases leases of workers missing from the list even if the first search for them fails',
-    PATIENT,
+    TIMEOUT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
       const dying = await open(onTestFinished, server().url(), prefix)
@@ -190,7 +190,7 @@ describeRedis('holders of leases', () => {
 
   test.concurrent(
     'a leased record of a later version does not stop heartbeats',
-    PATIENT,
+    TIMEOUT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
       let losses = 0

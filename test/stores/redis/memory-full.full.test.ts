@@ -7,7 +7,7 @@ import { claim, handOverAll, sample, START_MS } from '../../../src/store-conform
 import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
 import { clientFor, CLIENTS, opened, describeRedis, type ClientName } from './own-redis.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 
 async function start(settings: Readonly<Record<string, string>> = {}): Promise<RedisServer> {
   const server = await startRedis({ settings: { appendonly: 'no', ...settings } })
@@ -34,12 +34,12 @@ async function reportedBy(name: ClientName, url: string): Promise<readonly Messa
 
 describeRedis('a server whose memory ends', () => {
   describe.each(CLIENTS)('asked by the client %s', (name) => {
-    test('accepts noeviction without a report', PATIENT, async () => {
+    test('accepts noeviction without a report', TIMEOUT, async () => {
       const server = await start({ 'maxmemory-policy': 'noeviction' })
       expect(await reportedBy(name, server.url())).toEqual([])
     })
 
-    test('reports a server that evicts, with its policy', PATIENT, async () => {
+    test('reports a server that evicts, with its policy', TIMEOUT, async () => {
       const server = await start({ 'maxmemory-policy': 'volatile-lru' })
       const [error, ...others] = await reportedBy(name, server.url())
       expect(others).toEqual([])
@@ -47,14 +47,14 @@ describeRedis('a server whose memory ends', () => {
       expect(error?.message).toContain('Its maxmemory-policy is volatile-lru.')
     })
 
-    test('asks INFO when CONFIG is forbidden', PATIENT, async () => {
+    test('asks INFO when CONFIG is forbidden', TIMEOUT, async () => {
       const server = await start({ 'maxmemory-policy': 'allkeys-random' })
       await forbid(server, '-config')
       const [error] = await reportedBy(name, server.url())
       expect(error?.message).toContain('Its maxmemory-policy is allkeys-random.')
     })
 
-    test('reports an unknown policy when both are forbidden', PATIENT, async () => {
+    test('reports an unknown policy when both are forbidden', TIMEOUT, async () => {
       const server = await start()
       await forbid(server, '-config', '-info')
       // ioredis itself sends INFO before it is ready, and tolerates a refusal.
@@ -64,7 +64,7 @@ describeRedis('a server whose memory ends', () => {
     })
   })
 
-  test('a full server stores nothing in part, dispatches what it holds, and accepts again later', PATIENT, async () => {
+  test('a full server stores nothing in part, dispatches what it holds, and accepts again later', TIMEOUT, async () => {
     const server = await start()
     const open = await opened(clientFor('redis', server.url()))
     const batch = (from: number) =>

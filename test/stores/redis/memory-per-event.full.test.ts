@@ -9,7 +9,7 @@ import { clientFor, opened, describeRedis, useRedis } from './own-redis.ts'
 /** Set EVENTS=… for more; the figures hardly change. */
 const MESSAGES = Math.ceil(Number(process.env['EVENTS'] ?? 3_000) / 3)
 const A_BATCH = 500
-const PATIENT = { timeout: 600_000 }
+const TIMEOUT = { timeout: 600_000 }
 
 /** Sent, delivered and read reports of one message, each of a usual size. */
 function eventsOf(message: number): readonly NewEvent[] {
@@ -31,7 +31,7 @@ describeRedis('memory per event', () => {
   test.each([
     { retentionDays: 1, waiting: 2_500, settled: 2_100 },
     { retentionDays: 0, waiting: 2_500, settled: 850 },
-  ])('with retentionDays $retentionDays', PATIENT, async ({ retentionDays, ...most }) => {
+  ])('with retentionDays $retentionDays', TIMEOUT, async ({ retentionDays, ...most }) => {
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
     const used = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])

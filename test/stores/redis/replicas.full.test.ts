@@ -9,7 +9,7 @@ import { REPLICABLE, startReplica } from '../../support/servers/redis-replica.ts
 import { clientFor, describeClients, freshPrefix } from './own-redis.ts'
 
 const POLL = { timeout: 60_000, interval: 50 }
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 
 describeClients((name) => {
   let primary: RedisServer
@@ -44,7 +44,7 @@ describeClients((name) => {
     return open
   }
 
-  test('what was acknowledged is on the replica', PATIENT, async () => {
+  test('what was acknowledged is on the replica', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const open = await opened(prefix)
     const events = Array.from({ length: 150 }, (_, index) => sample({ message: `m${index}` }))
@@ -59,7 +59,7 @@ describeClients((name) => {
     expect(new Set(settled)).toEqual(new Set([true]))
   })
 
-  test('accepts nothing, not even a duplicate, while the replica is down', PATIENT, async () => {
+  test('accepts nothing, not even a duplicate, while the replica is down', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const [open, other] = [await opened(prefix), await opened(prefix)]
     const event = sample({ message: 'm' })

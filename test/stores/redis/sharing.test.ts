@@ -7,7 +7,7 @@ import { sample, settlementOf } from '../../../src/store-conformance/samples.ts'
 import type { ClaimResult, OpenStore, StoreHost } from '../../../src/inbox/store.ts'
 import { CLIENTS, clientFor, freshPrefix, describeRedis, useRedis, type ClientName } from './own-redis.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
 const AN_HOUR_MS = 3_600_000
 
@@ -51,7 +51,7 @@ describeRedis('several stores on one server', () => {
     return found
   }
 
-  test('process clocks that are hours apart decide nothing', PATIENT, async () => {
+  test('process clocks that are hours apart decide nothing', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const [slow, fast] = await Promise.all([open(prefix), open(prefix)])
     const slowMs = Date.now() - 5 * AN_HOUR_MS
@@ -67,7 +67,7 @@ describeRedis('several stores on one server', () => {
     expect(none.nextDueMs).toBeLessThan(fastMs + 2 * AN_HOUR_MS)
   })
 
-  test.each(CLIENTS)('notifies a listening client of %s of work at once', PATIENT, async (name) => {
+  test.each(CLIENTS)('notifies a listening client of %s of work at once', TIMEOUT, async (name) => {
     const prefix = freshPrefix()
     let received = 0
     await open(prefix, { name, listens: true, host: { onWork: () => (received += 1) } })
@@ -78,7 +78,7 @@ describeRedis('several stores on one server', () => {
 
   test(
     'without a listening client, polling finds work; a store that claims nothing does not poll',
-    PATIENT,
+    TIMEOUT,
     async () => {
       const prefix = freshPrefix()
       let found = 0
@@ -91,13 +91,13 @@ describeRedis('several stores on one server', () => {
     },
   )
 
-  test('many stores that open an empty prefix at once agree on the layout', PATIENT, async () => {
+  test('many stores that open an empty prefix at once agree on the layout', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const opened = await Promise.all(Array.from({ length: 12 }, () => open(prefix)))
     expect(await opened[0]?.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
   })
 
-  test('refuses one of two stores that disagree on the layout', PATIENT, async () => {
+  test('refuses one of two stores that disagree on the layout', TIMEOUT, async () => {
     const prefix = freshPrefix()
     await open(prefix)
     const client = clientFor('redis', server().url())
@@ -106,7 +106,7 @@ describeRedis('several stores on one server', () => {
     await expect(async () => other.open({ onWork() {} })).rejects.toMatchObject({ code: 'options_invalid' })
   })
 
-  test('RESP3 and a key prefix of the client change nothing', PATIENT, async () => {
+  test('RESP3 and a key prefix of the client change nothing', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const url = server().url()
     const modern = createClient({ url, RESP: 3 })
@@ -132,7 +132,7 @@ describeRedis('several stores on one server', () => {
     ['a text', 'store_foreign', (redis: Redis, key: string) => redis.set(key, 'mine')],
     ['a hash', 'store_foreign', (redis: Redis, key: string) => redis.hset(key, 'a', 'b')],
     ['a later version', 'store_newer', (redis: Redis, key: string) => redis.set(key, '2 16')],
-  ])('refuses a prefix that holds %s: %s', PATIENT, async (_, code, put) => {
+  ])('refuses a prefix that holds %s: %s', TIMEOUT, async (_, code, put) => {
     const prefix = freshPrefix()
     const redis = new Redis(server().url())
     onTestFinished(() => redis.disconnect())

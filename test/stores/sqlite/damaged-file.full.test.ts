@@ -15,7 +15,7 @@ import { sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { post, receiving } from '../../support/receiving.ts'
 
 const WHOLE = process.env['EVERY_BYTE'] !== undefined
-const PATIENT = { timeout: WHOLE ? 1_800_000 : 120_000 }
+const TIMEOUT = { timeout: WHOLE ? 1_800_000 : 120_000 }
 const MARKER = 'SECRET-OF-A-BODY'
 const CALLBACKS = 4
 const PARTS = ['', '-wal', '-shm'] as const
@@ -140,7 +140,7 @@ const SOME: readonly (readonly [string, Damage])[] = [
   ['the index of the log overwritten', fill('-shm', 0, 32_768, 0xff)],
 ]
 
-test('loses nothing that was acknowledged, and reports the corruption', PATIENT, async () => {
+test('loses nothing that was acknowledged, and reports the corruption', TIMEOUT, async () => {
   let outages = 0
   const damages = WHOLE ? allDamages() : SOME
   for (const [name, damage] of damages)

@@ -11,7 +11,7 @@ import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
 import { holderNames, LONG_LEASE_MS, startHolder, type HolderProcess } from './holder-processes.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const POLL = { timeout: 30_000 }
 
 async function open(path: string, onWork = () => {}): Promise<OpenStore> {
@@ -53,7 +53,7 @@ async function freshFile(): Promise<string> {
   return path
 }
 
-test('a living process keeps what it holds, against another process and this one', PATIENT, async () => {
+test('a living process keeps what it holds, against another process and this one', TIMEOUT, async () => {
   const path = await freshFile()
   const other = await holder(path)
   expect(other.claims).toHaveLength(1)
@@ -67,7 +67,7 @@ test('a living process keeps what it holds, against another process and this one
   expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
 })
 
-test('does not list a killed worker that has not been detected yet', PATIENT, async () => {
+test('does not list a killed worker that has not been detected yet', TIMEOUT, async () => {
   const path = await freshFile()
   const first = await open(path)
   const dying = await holder(path)
@@ -82,7 +82,7 @@ test('does not list a killed worker that has not been detected yet', PATIENT, as
 
 test.each(['living', 'killed'] as const)(
   'after the folder of a %s process is removed by hand, its lease has to expire',
-  PATIENT,
+  TIMEOUT,
   async (state) => {
     const path = await freshFile()
     const first = await holder(path)
@@ -97,7 +97,7 @@ test.each(['living', 'killed'] as const)(
   },
 )
 
-test('removes the folder of a process that was killed before it entered its name', PATIENT, async () => {
+test('removes the folder of a process that was killed before it entered its name', TIMEOUT, async () => {
   const path = await freshFile()
   const child = fork(new URL('./programs/dying-early.ts', import.meta.url), [`${path}-holders`])
   expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
@@ -108,7 +108,7 @@ test('removes the folder of a process that was killed before it entered its name
   expect(readdirSync(`${path}-holders`)).toEqual(holderNames(path))
 })
 
-test('leaves a folder alone while it is being created, whatever its lock says', PATIENT, async () => {
+test('leaves a folder alone while it is being created, whatever its lock says', TIMEOUT, async () => {
   const path = await freshFile()
   const [fresh, old] = ['v1-000000000001.new', 'v1-000000000002.new'].map((name) => join(`${path}-holders`, name))
   if (fresh === undefined || old === undefined) throw new Error('Expected two names.')
@@ -124,7 +124,7 @@ test('leaves a folder alone while it is being created, whatever its lock says', 
   expect(existsSync(fresh)).toBe(true)
 })
 
-test('where heartbeats are impossible, others wait for the lease', PATIENT, async () => {
+test('where heartbeats are impossible, others wait for the lease', TIMEOUT, async () => {
   const path = await freshFile()
   rmSync(`${path}-holders`, { recursive: true })
   writeFileSync(`${path}-holders`, 'in the way')

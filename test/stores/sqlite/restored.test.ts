@@ -21,7 +21,7 @@ import { post, receiving } from '../../support/receiving.ts'
 import { mayBeWritten, unprivileged } from '../../support/unprivileged.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const POLL = { timeout: 30_000 }
 
 function withFile<T>(path: string, work: (db: DatabaseSync) => T): T {
@@ -63,7 +63,7 @@ const causeOf = (error: Error): unknown =>
 
 test(
   'notices an older copy in the place of an open file; after a restart it holds the newer events',
-  PATIENT,
+  TIMEOUT,
   async () => {
     const folder = ownFolder()
     const path = join(folder, 'inbox.db')
@@ -115,7 +115,7 @@ const OVERWRITES: Readonly<Record<string, (path: string) => void>> = {
 
 test.each(Object.entries(OVERWRITES))(
   'notices a file that is %s while it is open, without traffic, and spools what arrives',
-  PATIENT,
+  TIMEOUT,
   async (_, overwrite) => {
     const folder = ownFolder()
     const path = join(folder, 'inbox.db')
@@ -161,7 +161,7 @@ test.each(Object.entries(OVERWRITES))(
   },
 )
 
-test('does not mistake checkpoints, VACUUM and backups by any tool for another file', PATIENT, async () => {
+test('does not mistake checkpoints, VACUUM and backups by any tool for another file', TIMEOUT, async () => {
   const path = join(ownFolder(), 'inbox.db')
   const { receiver, errors, url } = await receiving({ store: sqliteStore(path) })
   const { deliver } = service(() => url)
@@ -181,7 +181,7 @@ test('does not mistake checkpoints, VACUUM and backups by any tool for another f
   await deliver()
 })
 
-test('only the owner can access the file and its companions, whatever the umask', PATIENT, async () => {
+test('only the owner can access the file and its companions, whatever the umask', TIMEOUT, async () => {
   const folder = ownFolder()
   const mask = process.umask(0)
   onTestFinished(() => void process.umask(mask))
@@ -197,7 +197,7 @@ test('only the owner can access the file and its companions, whatever the umask'
   expect(open.map(({ name }) => name)).toEqual([])
 })
 
-test('a read-only file costs nothing while there is a spool, and is used once it is writable', PATIENT, async () => {
+test('a read-only file costs nothing while there is a spool, and is used once it is writable', TIMEOUT, async () => {
   const folder = ownFolder()
   const path = join(folder, 'inbox.db')
   const store = await sqliteStore(path).open({ onWork() {} })

@@ -11,7 +11,7 @@ import { AUTH_KEY, startInstance, type Instance } from '../../end-to-end/cluster
 import { send } from '../../end-to-end/cluster/service.ts'
 import { ownFile, ownFolder } from '../../support/own-folder.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
 
 function integrity(path: string): unknown {
@@ -24,7 +24,7 @@ function integrity(path: string): unknown {
 }
 
 /** `npm run test:matrix` tests the same on a Node.js with such an old SQLite. */
-test('where SQLite is too old to share, refuses the second process until the first is dead', PATIENT, async () => {
+test('where SQLite is too old to share, refuses the second process until the first is dead', TIMEOUT, async () => {
   const preload = `--import ${new URL('./programs/old-sqlite.ts', import.meta.url).href}`
   const folder = ownFolder()
   // The refused process does not wait long.
@@ -50,7 +50,7 @@ test('where SQLite is too old to share, refuses the second process until the fir
   await expect.poll(() => begun(second), POLL).toBe('2')
 })
 
-test('creates a missing file once, however many processes open it at that moment', PATIENT, async () => {
+test('creates a missing file once, however many processes open it at that moment', TIMEOUT, async () => {
   const openers = Array.from({ length: 4 }, startOpener)
   await Promise.all(openers.map(({ answer }) => answer()))
   for (let round = 0; round < 40; round += 1) {

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 function work(path: string, ...more: readonly string[]) {
   const child = fork(new URL('./programs/worker-only.ts', import.meta.url), [path, ...more], { silent: true })
@@ -17,7 +17,7 @@ function work(path: string, ...more: readonly string[]) {
   return { child, ended: once(child, 'exit'), printed: () => printed }
 }
 
-test('handles what arrives later, and ends at a signal', PATIENT, async () => {
+test('handles what arrives later, and ends at a signal', TIMEOUT, async () => {
   const path = ownFile()
   const worker = work(path)
   await expect.poll(worker.printed).toContain('started')
@@ -31,6 +31,6 @@ test('handles what arrives later, and ends at a signal', PATIENT, async () => {
   expect(await worker.ended).toEqual([0, null])
 })
 
-test('ends by itself once it has closed its receiver', PATIENT, async () => {
+test('ends by itself once it has closed its receiver', TIMEOUT, async () => {
   expect(await work(ownFile(), 'close').ended).toEqual([0, null])
 })
