@@ -16,8 +16,8 @@ const ROUNDS = Number(process.env['ROUNDS'] ?? 15)
 
 /** CPU time in milliseconds, including the start of the process. */
 function cpuMsOf(file: string): number {
-  const tell = `await import(${JSON.stringify(file)}); const { userCPUTime, systemCPUTime } = process.resourceUsage(); console.log((userCPUTime + systemCPUTime) / 1e3); process.exit()`
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', tell], {
+  const program = `await import(${JSON.stringify(file)}); const { userCPUTime, systemCPUTime } = process.resourceUsage(); console.log((userCPUTime + systemCPUTime) / 1e3); process.exit()`
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
     encoding: 'utf8',
   })
   if (status !== 0) throw new Error(stderr.slice(-500))

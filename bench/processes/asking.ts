@@ -32,10 +32,10 @@ export function ask<Answer extends object>(child: ChildProcess, question: object
 
 /** The child's side: answers every question, and ends with its parent. */
 export function answerQuestions(answer: (question: unknown) => Promise<object>): void {
-  const tell = (message: object): void => void process.send?.(message)
+  const send = (message: object): void => void process.send?.(message)
   process.on('message', (question: unknown) => {
-    answer(question).then(tell, (error: unknown) =>
-      tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    answer(question).then(send, (error: unknown) =>
+      send({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
     )
   })
   process.on('disconnect', () => process.exit())

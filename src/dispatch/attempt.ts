@@ -161,7 +161,7 @@ async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<bool
     work.controller.abort(error)
     report(error)
     const tookMs = clock.now() - work.begunAtMs
-    tell(attempt, 'timed out')
+    notifyObserver(attempt, 'timed out')
     parts.observers.meter?.attempted(attempt.type, 'timed_out', tookMs)
     parts.slots.learnPace(tookMs)
     parts.slots.abandon(work)
@@ -186,14 +186,14 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
 }
 
 /** An attempt that ran past its time was reported then. */
-function tell(attempt: Attempt, outcome: AttemptOutcome): void {
+function notifyObserver(attempt: Attempt, outcome: AttemptOutcome): void {
   const { parts, work } = attempt
   if (parts.observers.watch === undefined || (work.isHung && outcome !== 'lost')) return
   parts.observers.watch.attempted(attempt, outcome, parts.clock.now())
 }
 
 function lost(attempt: Attempt): Settlement | undefined {
-  tell(attempt, 'lost')
+  notifyObserver(attempt, 'lost')
   return undefined
 }
 
@@ -207,7 +207,7 @@ function conclude(attempt: Attempt): Settlement | undefined {
     if (work.extras === undefined) parts.succeeded.set(id, done)
     return { id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() + putOffMs }
   }
-  if (parts.observers.watch !== undefined) tell(attempt, isDone ? 'succeeded' : 'failed')
+  if (parts.observers.watch !== undefined) notifyObserver(attempt, isDone ? 'succeeded' : 'failed')
   if (dispatchChannel.hasSubscribers) parts.dispatched(event, isDone)
   // An attempt that ran past its time was counted then.
   if (parts.observers.meter !== undefined && !work.isHung)

@@ -50,17 +50,17 @@ export function createWaiting(clock: Clock): Waiting {
       // Simultaneous copies of one callback each wait for themselves.
       const waiters = forAttempt.get(id) ?? new Set()
       forAttempt.set(id, waiters)
-      let tell = (): void => {}
+      let release = (): void => {}
       const next = new Promise<void>((resolve) => {
-        tell = resolve
-        waiters.add(tell)
+        release = resolve
+        waiters.add(release)
       })
       waiting.isAnyone = true
       function forget(): void {
-        waiters.delete(tell)
+        waiters.delete(release)
         if (waiters.size === 0 && forAttempt.get(id) === waiters) forAttempt.delete(id)
         waiting.isAnyone = forChange.size > 0 || forAttempt.size > 0
-        tell()
+        release()
       }
       // Another process may make the attempt, which nothing here announces.
       return { over: withDeadline(clock, timeoutMs, next, forget), forget }

@@ -50,10 +50,10 @@ export function createExpect(places: ExpectPlaces) {
 export async function writeDown(
   store: OpenStore<object>,
   expectations: readonly NewExpectation[],
-  { now, expected: tell }: Pick<ExpectPlaces, 'now' | 'expected'>,
+  { now, expected: announce }: Pick<ExpectPlaces, 'now' | 'expected'>,
 ): Promise<ExpectCounts> {
   const isNew = await writeInBatches(store, expectations, now, (some) =>
-    tell(Math.min(...some.map(({ overdueAtMs = Infinity }) => overdueAtMs))),
+    announce(Math.min(...some.map(({ overdueAtMs = Infinity }) => overdueAtMs))),
   )
   const expected = isNew.filter(Boolean).length
   return { expected, known: expectations.length - expected }

@@ -18,9 +18,9 @@ interface Announcing {
 type Announced = Pick<Verbs, 'admit' | 'admitAndClaim' | 'resolve' | 'forget' | 'expect' | 'admitOverdue'>
 
 export function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }: Announcing): Announced {
-  async function after<T>(answer: Awaitable<T>, isDue: (answered: T) => boolean, tell = announce): Promise<T> {
+  async function after<T>(answer: Awaitable<T>, isDue: (answered: T) => boolean, notify = announce): Promise<T> {
     const answered = await answer
-    if (isDue(answered)) tell()
+    if (isDue(answered)) notify()
     return answered
   }
 

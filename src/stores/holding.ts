@@ -9,7 +9,7 @@ import { elapsedMs, withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 
 /** Heartbeat interval, and the delay before a failed heartbeat is repeated. */
-const BEAT_MS = 2_000
+const HEARTBEAT_MS = 2_000
 const AGAIN_MS = 500
 /** A worker that is silent for this long is dead. */
 export const DEAD_AFTER_MS = 8_000
@@ -28,14 +28,14 @@ const SLOW_MS = 3_000
 export const GAP_MS = 4_000
 
 /** One heartbeat. */
-export interface Beat {
+export interface Heartbeat {
   readonly id: string
   /** The first heartbeat of this id. */
   readonly isFirst: boolean
 }
 
 /** The store's answer to a heartbeat. */
-export interface Beaten {
+export interface HeartbeatAnswer {
   /** False if this worker was declared dead, or the store has lost it. */
   readonly isKnown: boolean
   /** No other worker uses the store. */
@@ -48,7 +48,7 @@ export interface Beaten {
 
 interface HoldingOptions {
   readonly clock: Clock
-  readonly beat: (beat: Beat) => Promise<Beaten>
+  readonly sendHeartbeat: (heartbeat: Heartbeat) => Promise<HeartbeatAnswer>
   /** Leases granted to the current id are lost, or may be soon. */
   readonly onLost: () => void
   /** Something may be due. Also called after an outage. */
@@ -81,7 +81,7 @@ const newId = (): string => String(randomInt(1, 2 ** 48 - 1))
 
 /** Sends the first heartbeat with the first `sure()`. */
 export function createHolding(options: HoldingOptions): Holding {
-  const { clock, beat, onLost, onWork, monotonicMs = elapsedMs() } = options
+  const { clock, sendHeartbeat, onLost, onWork, monotonicMs = elapsedMs() } = options
   let id = newId()
   let isFirst = true
   let isStopped = false
@@ -90,7 +90,7 @@ export function createHolding(options: HoldingOptions): Holding {
   /** The loss was reported. */
   let isLost = false
   let underWay: Promise<void> | undefined
-  let cancelBeat = (): void => {}
+  let cancelNext = (): void => {}
   let cancelEnd = (): void => {}
 
   function isHeld(): boolean | undefined {
@@ -107,31 +107,31 @@ export function createHolding(options: HoldingOptions): Holding {
     onLost()
   }
 
-  async function beatOnce(): Promise<void> {
-    cancelBeat()
+  async function sendNow(): Promise<void> {
+    cancelNext()
     const sentMs = monotonicMs()
     try {
-      const answer = beat({ id, isFirst })
-      const beaten = await withDeadline(clock, SLOW_MS, answer, () => {
+      const answer = sendHeartbeat({ id, isFirst })
+      const answered = await withDeadline(clock, SLOW_MS, answer, () => {
         // The answer is too old to rely on.
         answer.catch(() => {})
-        throw new MessagingWebhooksError('store_slow', 'It did not take a sign of life.')
+        throw new MessagingWebhooksError('store_slow', 'It did not answer a heartbeat in time.')
       })
-      onBeat(sentMs, beaten)
+      onAnswer(sentMs, answered)
     } catch (error) {
-      beatIn(AGAIN_MS)
+      sendIn(AGAIN_MS)
       throw error
     }
   }
 
-  function onBeat(sentMs: number, { isKnown, nextDeathInMs, hasReleased, ...others }: Beaten): void {
+  function onAnswer(sentMs: number, { isKnown, nextDeathInMs, hasReleased, ...others }: HeartbeatAnswer): void {
     if (isStopped) return
     if (!isKnown) {
       lose()
       id = newId()
       isFirst = true
       sureUntilMs = -Infinity
-      beatIn(0)
+      sendIn(0)
       return
     }
     const wasAway = isLost
@@ -142,18 +142,18 @@ export function createHolding(options: HoldingOptions): Holding {
     cancelEnd()
     cancelEnd = clock.setTimer(doubt, sureUntilMs - monotonicMs())
     // Send the next heartbeat earlier if a death can be detected earlier.
-    beatIn(Math.min(BEAT_MS, Math.max(AGAIN_MS / 2, nextDeathInMs ?? BEAT_MS)))
+    sendIn(Math.min(HEARTBEAT_MS, Math.max(AGAIN_MS / 2, nextDeathInMs ?? HEARTBEAT_MS)))
     if (hasReleased || wasAway) onWork()
   }
 
-  function beatIn(ms: number): void {
-    cancelBeat()
-    if (!isStopped) cancelBeat = clock.setTimer(() => void once().catch(() => {}), ms)
+  function sendIn(ms: number): void {
+    cancelNext()
+    if (!isStopped) cancelNext = clock.setTimer(() => void once().catch(() => {}), ms)
   }
 
   /** One at a time. Concurrent callers share it. */
   function once(): Promise<void> {
-    underWay ??= beatOnce().finally(() => {
+    underWay ??= sendNow().finally(() => {
       underWay = undefined
     })
     return underWay
@@ -174,7 +174,7 @@ export function createHolding(options: HoldingOptions): Holding {
   async function sure(): Promise<string> {
     // A pending heartbeat may have been sent before the suspension. The first one of a new id follows an answer.
     for (let asked = 0; !isSure() && asked < 4; asked += 1) await once()
-    if (!isSure()) throw new MessagingWebhooksError('store_slow', 'It answers too late for a sign of life.')
+    if (!isSure()) throw new MessagingWebhooksError('store_slow', 'It answers heartbeats too late.')
     return id
   }
 
@@ -189,7 +189,7 @@ export function createHolding(options: HoldingOptions): Holding {
     sure,
     async stop() {
       isStopped = true
-      cancelBeat()
+      cancelNext()
       cancelEnd()
       sureUntilMs = -Infinity
       await settled(underWay)

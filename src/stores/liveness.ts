@@ -1,7 +1,7 @@
 /** Which workers are alive: each heartbeat decides on the shared list. */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isRecord } from '../runtime/values.ts'
-import { DEAD_AFTER_MS, GAP_MS, HOLDER_NAME, type Beat, type Beaten } from './holding.ts'
+import { DEAD_AFTER_MS, GAP_MS, HOLDER_NAME, type Heartbeat, type HeartbeatAnswer } from './holding.ts'
 
 /** How long a write of a dead worker may still arrive. Its leases are released again with each heartbeat. */
 const SWEPT_MS = 60_000
@@ -29,7 +29,7 @@ export interface Liveness {
   readonly workers: readonly WorkerLife[]
 }
 
-interface ShownLife {
+interface WorkerSelf {
   readonly id: string
   readonly process: string
   readonly name: string
@@ -41,7 +41,7 @@ interface ShownLife {
   readonly sweptMs: number | undefined
 }
 
-interface Shown {
+interface RecordedHeartbeat {
   readonly liveness: Liveness
   /** False if it was declared dead. */
   readonly isKnown: boolean
@@ -78,11 +78,11 @@ export async function changeList<T extends { readonly liveness: Liveness }>(
     const decided = decide(liveness, nowMs)
     if (await write(decided.liveness, version)) return decided
   }
-  throw new MessagingWebhooksError('store_slow', 'Others write the list of workers.')
+  throw new MessagingWebhooksError('store_slow', 'Other processes kept writing the list of workers.')
 }
 
 /** Sends a heartbeat of this process, and releases the leases of dead workers. */
-export function createBeat(options: {
+export function createHeartbeat(options: {
   readonly list: WorkerList
   readonly process: string
   readonly isSure: () => boolean
@@ -90,22 +90,22 @@ export function createBeat(options: {
   readonly endLeases: (isEnded: (worker: string) => boolean) => Promise<boolean>
   /** Something is due for other processes. */
   readonly announce: () => void
-}): (beat: Beat) => Promise<Beaten> {
+}): (heartbeat: Heartbeat) => Promise<HeartbeatAnswer> {
   const { list, process, isSure, endLeases, announce } = options
   let sweptMs: number | undefined
   return async ({ id, isFirst }) => {
-    const self: ShownLife = { id, isFirst, process, name: HOLDER_NAME, isSure: isSure(), sweptMs }
-    const shown = await changeList(list, (known, nowMs) => showLife(known, self, nowMs))
+    const self: WorkerSelf = { id, isFirst, process, name: HOLDER_NAME, isSure: isSure(), sweptMs }
+    const recorded = await changeList(list, (known, nowMs) => recordHeartbeat(known, self, nowMs))
     sweptMs = undefined
-    if (shown.endsLeaseOf === undefined) return { ...shown, hasReleased: false }
+    if (recorded.endsLeaseOf === undefined) return { ...recorded, hasReleased: false }
     try {
-      const hasReleased = await endLeases(shown.endsLeaseOf)
-      if (shown.endsUnlisted) sweptMs = shown.liveness.lastMs
+      const hasReleased = await endLeases(recorded.endsLeaseOf)
+      if (recorded.endsUnlisted) sweptMs = recorded.liveness.lastMs
       if (hasReleased) announce()
-      return { ...shown, hasReleased }
+      return { ...recorded, hasReleased }
     } catch {
       // A failure here is repaired by the next heartbeat and must not stop this one.
-      return { ...shown, hasReleased: false }
+      return { ...recorded, hasReleased: false }
     }
   }
 }
@@ -114,7 +114,7 @@ export function createBeat(options: {
  * Handles a heartbeat. Other workers that were silent for too long are dead, unless all were: then the server was unavailable
  * or its clock was set, and all get that time again. Times far in the future come from a clock that was set back since.
  */
-function showLife(known: Liveness | undefined, self: ShownLife, nowMs: number): Shown {
+function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: number): RecordedHeartbeat {
   const isSteady = known !== undefined && Math.abs(nowMs - known.lastMs) <= GAP_MS && known.sinceMs <= nowMs + GAP_MS
   const sinceMs = isSteady ? known.sinceMs : nowMs
   const judges = sinceMs <= nowMs - DEAD_AFTER_MS

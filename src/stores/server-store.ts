@@ -19,9 +19,9 @@ const LEAVE_MS = 10_000
 /** Wakes other processes and this one. */
 interface Waking {
   /** Something may be due for other processes. */
-  readonly tell: () => void
+  readonly notify: () => void
   /** The same if this process claims too. */
-  readonly tellOfWhatIsLeft: () => void
+  readonly notifyOfRemaining: () => void
   /** A claim begins here. The caller calls the returned function once nothing more is due. */
   readonly claiming: () => () => void
   readonly stop: () => Promise<void>
@@ -60,7 +60,7 @@ export async function openServerStore<Session, Context extends object>(options: 
     runner,
     clock: systemClock(),
     host,
-    announce: waking.tell,
+    announce: waking.notify,
     leaveMs: LEAVE_MS,
   })
   await workers.begin()
@@ -108,8 +108,8 @@ export async function openServerStore<Session, Context extends object>(options: 
 
   /** After the commit, in a transaction of its own: a transaction with NOTIFY makes other commits of Postgres wait. */
   const { admitAndClaim, ...announced } = announcing(verbs, {
-    announce: waking.tell,
-    announceAdmitted: () => (host.claims === false ? waking.tell() : waking.tellOfWhatIsLeft()),
+    announce: waking.notify,
+    announceAdmitted: () => (host.claims === false ? waking.notify() : waking.notifyOfRemaining()),
     onWork: host.onWork,
   })
   const { admitAndClaim: _, ...others } = verbs

@@ -4,7 +4,7 @@ import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { releaseCommand, type Runner } from '../inbox/runtime/commands.ts'
 import type { StoreHolder, StoreHost } from '../inbox/store.ts'
 import { createHolding, type Holding } from './holding.ts'
-import { changeList, createBeat, leave, type WorkerList } from './liveness.ts'
+import { changeList, createHeartbeat, leave, type WorkerList } from './liveness.ts'
 
 /** A part that is unavailable must not keep a process from starting. */
 const BEGIN_MS = 1_000
@@ -36,7 +36,7 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
   function holdingIn(part: LeasingPart, at: number): Holding {
     const holding = createHolding({
       clock,
-      beat: createBeat({
+      sendHeartbeat: createHeartbeat({
         list: part.list,
         process,
         isSure: () => isSure(holding),

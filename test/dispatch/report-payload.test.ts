@@ -20,7 +20,7 @@ async function reporting(options: SomeOptions = {}) {
 }
 
 /** A field that only one of the shapes has. */
-function tellingField(event: ReportEvent): unknown {
+function distinctiveField(event: ReportEvent): unknown {
   return event.shape === 'sms' ? event.payload.network : event.payload.statuses?.recipient
 }
 
@@ -30,7 +30,7 @@ test('each of the two delivery callbacks has its own shape', async () => {
     callback.smsDelivery({ messageId: 'm-1', network: 'carrier-a' }),
     callback.chatApp({ statuses: { message_id: 'm-2', status: 'sent', recipient: '254711000000' } }),
   )
-  expect(events.map((event) => [event.shape, tellingField(event)])).toEqual([
+  expect(events.map((event) => [event.shape, distinctiveField(event)])).toEqual([
     ['sms', 'carrier-a'],
     ['chat-app', '254711000000'],
   ])
@@ -88,6 +88,6 @@ test.each(['{', '[1]', '"text"', 'null', ''])(
     const [event] = await reportsOf(callback.smsDelivery({ messageId: 'm-1' }))
     expect(event).toMatchObject({ type: 'message.delivered', messageId: 'm-1', payload: {} })
     expect(event?.payload).toEqual({})
-    expect(event && tellingField(event)).toBeUndefined()
+    expect(event && distinctiveField(event)).toBeUndefined()
   },
 )

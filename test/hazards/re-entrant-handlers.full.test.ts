@@ -174,19 +174,19 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
 describe('a handler of onError', () => {
   test('attaches itself again while it is notified: each handler attached before is notified once', async () => {
     const { receiver, url } = await receiving({ retry: { attempts: 1 } })
-    let told = 0
-    const tell = (): void => {
-      told += 1
-      if (told < 1_000) receiver.onError(tell)
+    let reported = 0
+    const onRepeated = (): void => {
+      reported += 1
+      if (reported < 1_000) receiver.onError(onRepeated)
     }
-    receiver.onError(tell)
+    receiver.onError(onRepeated)
     receiver.onAny(() => {
       throw new Error('once')
     })
     expect((await post(url, first())).status).toBe(204)
     expect(await receiver.drain()).toBe(true)
     // `handler_failed` by one, `dead_letter` by two.
-    expect(told).toBe(3)
+    expect(reported).toBe(3)
   })
 
   test('closes the receiver, and waits for it', async () => {

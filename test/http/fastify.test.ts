@@ -20,9 +20,9 @@ function starting(prepare: Prepare = () => {}, server: FastifyServerOptions = {}
     const app = Fastify({ ...server, forceCloseConnections: true })
     prepare(app)
     void app.register(webhooks, { receiver, status: '/status' })
-    const told = watched(receiver)
+    const observed = watched(receiver)
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    return { url: `${url}/status`, told, close: () => app.close() }
+    return { url: `${url}/status`, observed, close: () => app.close() }
   }
 }
 
@@ -67,14 +67,14 @@ async function serving(options: SomeOptions = {}, prepare: Prepare = () => {}, m
   const app = Fastify({ return503OnClosing: false })
   prepare(app)
   void app.register(webhooks, { receiver, status: '/status', ...mount })
-  const told = watched(receiver)
+  const observed = watched(receiver)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   onTestFinished(async () => {
     app.server.closeAllConnections()
     await app.close()
     await receiver.close({ deadlineMs: 100 })
   })
-  return { app, receiver, told, url }
+  return { app, receiver, observed, url }
 }
 
 const post = (url: string, body = keyedText()): Promise<{ readonly status: number }> => request(url, { body })
@@ -82,7 +82,7 @@ const post = (url: string, body = keyedText()): Promise<{ readonly status: numbe
 describe('an app', () => {
   test('keeps its own parsing, hooks and errors for its own routes', async () => {
     const ran: string[] = []
-    const { url, told } = await serving({}, (app) => {
+    const { url, observed } = await serving({}, (app) => {
       for (const hook of ['onRequest', 'preHandler', 'onResponse'] as const)
         app.addHook(hook, async (incoming) => void ran.push(`${hook} ${incoming.url}`))
       app.post('/own', { bodyLimit: 30 }, async (incoming) => ({ got: incoming.body }))
@@ -94,11 +94,11 @@ describe('an app', () => {
       .poll(() => ran.filter((line) => line.endsWith('/status')))
       .toEqual(['onRequest /status', 'onResponse /status'])
     expect(ran).toContain('preHandler /own')
-    expect(told().errors).toEqual([])
+    expect(observed().errors).toEqual([])
   })
 
   test('has a path for each kind, each with its own proofs, under a prefix', async () => {
-    const { url, told } = await serving({}, () => {}, {
+    const { url, observed } = await serving({}, () => {}, {
       prefix: '/webhooks',
       received: '/received',
       payment: { url: '/payment', proof: 'signature' },
@@ -110,7 +110,9 @@ describe('an app', () => {
     expect(await post(`${url}/webhooks/payment`)).toMatchObject({ status: 401 })
     expect(await post(`${url}/status`)).toMatchObject({ status: 404 })
     expect(await post(`${url}/webhooks/subscription`)).toMatchObject({ status: 404 })
-    await expect.poll(() => told().dispatched.map(({ messageId }) => messageId)).toEqual(['m-1', undefined, 'any-1'])
+    await expect
+      .poll(() => observed().dispatched.map(({ messageId }) => messageId))
+      .toEqual(['m-1', undefined, 'any-1'])
   })
 
   test('answers every method itself, whatever the content type', async () => {
@@ -124,12 +126,12 @@ describe('an app', () => {
   })
 
   test('works with inject, without a network', async () => {
-    const { app, told } = await serving()
+    const { app, observed } = await serving()
     expect(await app.inject({ method: 'POST', url: '/status', payload: keyedText() })).toMatchObject({
       statusCode: 204,
     })
     expect(await app.inject({ method: 'GET', url: '/status' })).toMatchObject({ statusCode: 405 })
-    await expect.poll(() => told().dispatched).toHaveLength(1)
+    await expect.poll(() => observed().dispatched).toHaveLength(1)
   })
 
   test('passes its logger to the receiver', async () => {

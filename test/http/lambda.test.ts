@@ -29,7 +29,7 @@ function starting(trigger: Parameters<typeof serveBehind>[0], encoding: Encoding
     const { url, close } = await serveBehind(trigger, encoding, lambdaHandler(receiver, 'status'))
     return {
       url: `${url}status`,
-      told: watched(receiver),
+      observed: watched(receiver),
       close() {
         close()
         return receiver.close({ deadlineMs: 100 })
@@ -48,7 +48,7 @@ const parsing: Adapter['parser'] = {
     )
     return {
       url,
-      told: watched(receiver),
+      observed: watched(receiver),
       close() {
         close()
         return receiver.close({ deadlineMs: 100 })

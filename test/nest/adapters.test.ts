@@ -12,9 +12,9 @@ function starting(platform: () => ExpressAdapter | FastifyAdapter) {
   return async (options: AdapterOptions): Promise<StartedAdapter> => {
     const webhooks = WebhooksModule.forRoot({ ...options, status: '/webhooks/status', closeDeadlineMs: 100 })
     const app = await createApp(platform(), moduleWith({ imports: [webhooks] }))
-    const told = watched(app.get<Receiver>(getReceiverToken()))
+    const observed = watched(app.get<Receiver>(getReceiverToken()))
     const url = await listen(app)
-    return { url: `${url}webhooks/status`, told, close: () => close(app) }
+    return { url: `${url}webhooks/status`, observed, close: () => close(app) }
   }
 }
 

@@ -27,7 +27,7 @@ function described(prototype: object, method: string): PropertyDescriptor {
   return descriptor
 }
 
-function toldBy(app: App): ReturnType<typeof watched> {
+function observedBy(app: App): ReturnType<typeof watched> {
   return watched(app.get<Receiver>(getReceiverToken()))
 }
 
@@ -38,10 +38,10 @@ for (const [name, platform] of Object.entries(PLATFORMS))
 
     /** The receiver gets the bytes as they were sent; the controller gets its JSON. */
     async function expectBoth(app: App, ordersPath = 'orders'): Promise<void> {
-      const told = toldBy(app)
+      const observed = observedBy(app)
       const url = await listening(app)
       expect(await postSigned(`${url}webhooks/status`, BODY)).toBe(204)
-      await expect.poll(() => told().dispatched.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
+      await expect.poll(() => observed().dispatched.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
       const order = await request(`${url}${ordersPath}`, { body: '{"item":"tea"}' })
       expect({ status: order.status, text: order.text }).toEqual({ status: 201, text: '{"order":{"item":"tea"}}' })
     }
@@ -133,9 +133,9 @@ test('on Fastify, body parsers of main.ts see no callback; works without middie'
   const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] })
   const app = await createApp(adapter, module)
   adapter.getInstance().addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
-  const told = toldBy(app)
+  const observed = observedBy(app)
   expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)
-  await expect.poll(() => told().dispatched.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
+  await expect.poll(() => observed().dispatched.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
 })
 
 test('on Fastify, a body parser of Express that main.ts adds runs later', async () => {

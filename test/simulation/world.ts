@@ -106,7 +106,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     process: undefined,
     starts: 0,
   }))
-  const telling = randomOf(plan.seed, 'telling')
+  const notified = randomOf(plan.seed, 'notified')
   const watched = defects.store === undefined ? engine.store : defects.store(engine.store)
   const connect = createNetwork({
     timeline,
@@ -115,8 +115,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     faults,
     admitted(by) {
       for (const place of places)
-        if (place.owner !== by && place.owner.alive && telling() < 0.9)
-          timeline.after(between(telling, 0.1, 5), place.owner, 'notified', () => place.process?.wake())
+        if (place.owner !== by && place.owner.alive && notified() < 0.9)
+          timeline.after(between(notified, 0.1, 5), place.owner, 'notified', () => place.process?.wake())
     },
   })
 

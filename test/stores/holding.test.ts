@@ -1,14 +1,14 @@
 /** When a process is sure of its leases, and when it gives them up. */
 import { fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createHolding, type Beat, type Beaten } from '../../src/stores/holding.ts'
+import { createHolding, type Heartbeat, type HeartbeatAnswer } from '../../src/stores/holding.ts'
 
 const START_MS = 1_000_000
 
 /** A store whose results the test sets. */
-function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined = () => ({})) {
+function holdingOf(answer: (heartbeat: Heartbeat) => Partial<HeartbeatAnswer> | Error | undefined = () => ({})) {
   const clock = fakeClock(START_MS)
-  const heartbeats: (Beat & { readonly atMs: number })[] = []
+  const heartbeats: (Heartbeat & { readonly atMs: number })[] = []
   const seen = { lost: 0, work: 0 }
   let blockedMs = 0
   const holding = createHolding({
@@ -16,9 +16,9 @@ function holdingOf(answer: (beat: Beat) => Partial<Beaten> | Error | undefined =
     monotonicMs: () => clock.now() + blockedMs,
     onLost: () => void (seen.lost += 1),
     onWork: () => void (seen.work += 1),
-    async beat(beat) {
-      heartbeats.push({ ...beat, atMs: clock.now() - START_MS })
-      const said = answer(beat)
+    async sendHeartbeat(heartbeat) {
+      heartbeats.push({ ...heartbeat, atMs: clock.now() - START_MS })
+      const said = answer(heartbeat)
       if (said === undefined) return new Promise(() => {})
       if (said instanceof Error) throw said
       return { isKnown: true, isAlone: false, nextDeathInMs: 7_000, hasReleased: false, ...said }

@@ -47,7 +47,7 @@ export async function createEngine(options: {
     `SELECT ${SERVER_NOW} AS now, VERSION() AS version, @@max_allowed_packet AS longest`,
   )
   const [row] = rows
-  if (row === undefined) throw new Error('The database did not tell its time.')
+  if (row === undefined) throw new Error('The database did not return its time.')
   refuseOld(textOf(row, 'version'))
   noteTime(row, undefined, sentMs)
   // The packet has one byte for the command.

@@ -103,8 +103,8 @@ function startPolling(clock: Clock, everyMs: number, { claims, onWork }: StoreHo
 
   if (claims !== false) poll()
   return {
-    tell() {},
-    tellOfWhatIsLeft() {},
+    notify() {},
+    notifyOfRemaining() {},
     claiming: () => () => {},
     stop() {
       cancel()

@@ -19,7 +19,7 @@ export function leasingPart({ connections: { run }, tables, clock, noteTime }: E
           `SELECT ${SERVER_NOW} AS now, w.version, w.list FROM (SELECT 1) AS one LEFT JOIN ${tables.workers} w ON w.id = 1`,
         )
         const [row] = rows
-        if (row === undefined) throw new Error('The database did not tell its time.')
+        if (row === undefined) throw new Error('The database did not return its time.')
         noteTime(row, undefined, sentMs)
         const nowMs = integer(row, 'now')
         if (isNull(row, 'version')) return { liveness: undefined, version: undefined, nowMs }

@@ -8,9 +8,9 @@ import type { ClientBase } from 'pg'
 import { withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { quoteName } from './sql-text.ts'
-import { createTelling, type Telling } from './telling.ts'
+import { createNotifier, type Notifier } from './notifying.ts'
 
-interface Listening extends Omit<Telling, 'stop'> {
+interface Listening extends Omit<Notifier, 'stop'> {
   stop(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ export function startListening(options: ListenOptions): Listening {
   let cancelNext = (): void => {}
   let cancelPoll = (): void => {}
   // If this fails, the others poll.
-  const telling = createTelling(clock, () => notify(channel, `${own}!`).catch(() => {}))
+  const notifier = createNotifier(clock, () => notify(channel, `${own}!`).catch(() => {}))
 
   function received(payload: string | undefined): void {
     if (payload?.startsWith(own) === true) onProbe?.(payload)
@@ -163,10 +163,10 @@ export function startListening(options: ListenOptions): Listening {
   poll()
   void listen()
   return {
-    ...telling,
+    ...notifier,
     async stop() {
       stopped = true
-      const lastNotice = telling.stop()
+      const lastNotice = notifier.stop()
       cancelNext()
       cancelPoll()
       const last = client

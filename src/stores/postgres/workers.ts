@@ -19,7 +19,7 @@ export function leasingPart({ schema, clock, together, noteTime }: Engine): Leas
         const [[now] = [], [row] = []] = await together(`
 SELECT ${SERVER_NOW} AS now;
 SELECT version, encode(list, 'escape') AS list FROM ${schema}.workers;`)
-        if (now === undefined) throw new Error('The database did not tell its time.')
+        if (now === undefined) throw new Error('The database did not return its time.')
         noteTime(now, undefined, sentMs)
         const nowMs = integer(now, 'now')
         if (row === undefined) return { liveness: undefined, version: undefined, nowMs }

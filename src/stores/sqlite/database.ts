@@ -71,7 +71,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   const latestTime = createLatestTime(db)
   const file = watchFile(path)
   let level: string | undefined
-  /** `db.isTransaction` would tell, but not on Node 22.13. */
+  /** `db.isTransaction` shows it, but not on Node 22.13. */
   let inTransaction = false
 
   function begin(durable: boolean): void {
@@ -92,7 +92,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   }
 
   function tellAndRun<T>(nowMs: number, work: () => T): T {
-    if (latestTime.tell(nowMs)) {
+    if (latestTime.advance(nowMs)) {
       // Check here: under load, the timer of the check may not fire.
       if (file.checkPath()) throw new MessagingWebhooksError('store_replaced')
       stampFile(db, nowMs)
@@ -206,7 +206,7 @@ export function createLatestTime(db: DatabaseSync) {
     /** The time that was stored before this opening. */
     atOpening: atOpening === 0 ? undefined : atOpening,
     /** Called in every transaction that writes. True in the first one of a second. */
-    tell(nowMs: number): boolean {
+    advance(nowMs: number): boolean {
       if (nowMs < last + TELL_EVERY_MS) return false
       // Another process may have stored a later time.
       const latestMs = Math.floor(Math.max(nowMs, read()))

@@ -8,7 +8,7 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Claim, OpenStore, StoreHost } from '../../inbox/store.ts'
 import { packEvents, withBuffer } from './encoding.ts'
 import { VERBS, type Calls, type Verb, type WorkerSettings } from './protocol.ts'
-import { livingWorkers, showLife } from './sharing.ts'
+import { livingWorkers, registerWorker } from './sharing.ts'
 import { startThread } from './thread.ts'
 
 interface Host extends Required<Pick<StoreHost, 'onWork' | 'report'>> {
@@ -27,7 +27,7 @@ function remoteOf(ask: (verb: Verb, args: readonly unknown[]) => Promise<unknown
 export async function openSqlite(settings: WorkerSettings, host: Host): Promise<OpenStore> {
   let thread = startThread(settings, host)
   const opened = await thread.opened
-  const life = host.claims ? await showLife(settings.workersFolder) : undefined
+  const life = host.claims ? await registerWorker(settings.workersFolder) : undefined
   let isClosed = false
 
   /**

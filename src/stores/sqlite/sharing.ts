@@ -73,7 +73,7 @@ async function isOld(folder: string): Promise<boolean> {
  * Undefined if the file system supports no lock. Other processes then wait for leases to expire. Call it in the thread that
  * runs the handlers, because the lock must not outlive or end before them.
  */
-export async function showLife(folder: string) {
+export async function registerWorker(folder: string) {
   try {
     const home = await makeProcessFolder(nodeFs, folder)
     return {

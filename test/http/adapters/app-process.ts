@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runProgram } from '../../support/program.ts'
 import type { AdapterOptions, StartedAdapter } from './cases.ts'
-import type { Told } from './watched.ts'
+import type { Observed } from './watched.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
@@ -91,7 +91,7 @@ export async function startApp(
   const url = `http://127.0.0.1:${port}`
   return {
     url: `${url}${path}`,
-    told: async () => (await (await fetch(`${url}/told`)).json()) as Told,
+    observed: async () => (await (await fetch(`${url}/observed`)).json()) as Observed,
     async close() {
       child.kill('SIGKILL')
       await exited

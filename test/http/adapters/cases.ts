@@ -2,12 +2,12 @@
  * The table of cases that every adapter must pass. `adapterCases` runs it against a real listening server, in its own test file:
  *
  *   adapterCases('Express 5', {
- *     start: async (options) => { const receiver = createReceiver(options); …; return { url, told: watched(receiver), close } },
+ *     start: async (options) => { const receiver = createReceiver(options); …; return { url, observed: watched(receiver), close } },
  *     parser: { start: …the same behind a body parser…, code: 'body_already_parsed', says: 'express.json()' },
  *     cannot: { 'a client that leaves': 'the gateway holds the request until all of it is there' },
  *   })
  *
- * `options` are plain data, so that they can go to another process as JSON; that process answers `told` in its own way.
+ * `options` are plain data, so that they can go to another process as JSON; that process answers `observed` in its own way.
  * `url` is where the receiver's `status` is mounted: any path. `start` is called up to three times, each time before a case
  * that needs it; `close` ends servers and receivers. `says` is a part of the framework's own fix, which the error must contain.
  * `cannot` skips a case by its name and prints the reason: the adapter's page has the same text.
@@ -21,7 +21,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
 import { titleWith } from '../../support/skipping.ts'
 import { chunked, connect, keyedText, reportText, request, signatureOf } from '../../support/wire.ts'
-import type { Told } from './watched.ts'
+import type { Observed } from './watched.ts'
 
 /** For `createReceiver`, unchanged. */
 export interface AdapterOptions {
@@ -33,7 +33,7 @@ export interface AdapterOptions {
 
 export interface StartedAdapter {
   readonly url: string
-  readonly told: () => Told | Promise<Told>
+  readonly observed: () => Observed | Promise<Observed>
   readonly close: () => unknown
 }
 
@@ -130,13 +130,13 @@ const CASES = {
   },
 
   async 'a client that leaves'({ app }: Given) {
-    const { errors, dispatched } = await app.told()
+    const { errors, dispatched } = await app.observed()
     const body = keyedText({ messageId: 'left' })
     const wire = await connect(app.url)
     wire.write(head(app.url, `Content-Length: ${body.length + 1}`), body)
     wire.socket.end()
     await expect.poll(() => errorsOf(app)).toEqual([...errors.map(({ code }) => code), 'body_incomplete'])
-    expect((await app.told()).dispatched).toEqual(dispatched)
+    expect((await app.observed()).dispatched).toEqual(dispatched)
     await expectAccepted(app)
   },
 
@@ -156,7 +156,7 @@ const CASES = {
       status: 204,
     })
     await expect
-      .poll(async () => (await app.told()).dispatched.map(({ messageId }) => messageId))
+      .poll(async () => (await app.observed()).dispatched.map(({ messageId }) => messageId))
       .toContain('twice-keyed')
   },
 
@@ -224,7 +224,7 @@ const CASES = {
     const body = keyedText({ messageId: 'handled' })
     for (let time = 0; time < 2; time += 1) expect(await request(app.url, { body })).toMatchObject({ status: 204 })
     const handled = async (): Promise<number> =>
-      (await app.told()).dispatched.filter(({ messageId }) => messageId === 'handled').length
+      (await app.observed()).dispatched.filter(({ messageId }) => messageId === 'handled').length
     await expect.poll(handled).toBe(1)
     await expectAccepted(app)
     expect(await handled()).toBe(1)
@@ -274,7 +274,7 @@ async function refusedBehindParser(app: StartedAdapter, { code, says }: NonNulla
   const body = reportText({ messageId: 'parsed' })
   const headers = { 'x-service-signature': signatureOf(body) }
   expect(await request(app.url, { body, headers })).toMatchObject({ status: 401 })
-  const { errors, dispatched } = await app.told()
+  const { errors, dispatched } = await app.observed()
   expect(errors.map((error) => error.code)).toEqual([code])
   expect(errors[0]?.message).toContain(says)
   expect(dispatched).toEqual([])
@@ -347,11 +347,11 @@ async function untilDispatched(app: StartedAdapter, body: Buffer): Promise<void>
 }
 
 async function rawsOf(app: StartedAdapter): Promise<readonly string[]> {
-  return (await app.told()).dispatched.map(({ raw }) => raw)
+  return (await app.observed()).dispatched.map(({ raw }) => raw)
 }
 
 async function errorsOf(app: StartedAdapter): Promise<readonly string[]> {
-  return (await app.told()).errors.map(({ code }) => code)
+  return (await app.observed()).errors.map(({ code }) => code)
 }
 
 function head(url: string, ...lines: readonly string[]): string {

@@ -29,12 +29,12 @@ function onFastify(isRead: boolean) {
     const app = Fastify({ http2: true })
     if (isRead) app.addHook('onRequest', (incoming, _reply, done) => void incoming.raw.resume().once('end', done))
     void app.register(webhooks, { receiver, status: '/status' })
-    const told = watched(receiver)
+    const observed = watched(receiver)
     await app.listen({ port: 0, host: '127.0.0.1' })
     const bridge = await bridgeTo(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}`)
     return {
       url: `${bridge.url}status`,
-      told,
+      observed,
       async close() {
         bridge.close()
         await app.close()

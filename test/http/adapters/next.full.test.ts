@@ -20,7 +20,7 @@ import { receiverHandler } from 'messaging-webhooks/fetch'
 import { receiver } from '../receiver.mjs'
 export const POST = receiverHandler(receiver, 'status')
 `
-const TOLD = `
+const OBSERVED = `
 import { receiver } from '../receiver.mjs'
 export const dynamic = 'force-dynamic'
 export async function GET() {
@@ -31,10 +31,10 @@ export async function GET() {
 
 /** Copies the guide's app into this folder of a Next.js app. */
 function writeGuide(folder: string): void {
-  for (const name of ['status', 'told']) mkdirSync(join(folder, name), { recursive: true })
+  for (const name of ['status', 'observed']) mkdirSync(join(folder, name), { recursive: true })
   writeFileSync(join(folder, 'receiver.mjs'), RECEIVER)
   writeFileSync(join(folder, 'status/route.js'), ROUTE)
-  writeFileSync(join(folder, 'told/route.js'), TOLD)
+  writeFileSync(join(folder, 'observed/route.js'), OBSERVED)
 }
 
 describe('Next.js', () => {
@@ -82,8 +82,8 @@ test('in development, an edit replaces the handlers without duplicating them', T
   onTestFinished(async () => {
     await app.close()
   })
-  const told = new URL('/told', app.url).href
-  const handled = async (): Promise<unknown> => JSON.parse((await request(told, { method: 'GET' })).text)
+  const observed = new URL('/observed', app.url).href
+  const handled = async (): Promise<unknown> => JSON.parse((await request(observed, { method: 'GET' })).text)
   expect(await request(app.url, { body: keyedText({ messageId: 'first' }) })).toMatchObject({ status: 204 })
   expect(await handled()).toEqual(['EDITION'])
   const file = join(folder, 'app/receiver.mjs')

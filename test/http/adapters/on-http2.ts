@@ -83,7 +83,7 @@ export function onHttp2(
 ): (options: AdapterOptions) => Promise<StartedAdapter> {
   return async (options) => {
     const receiver = createReceiver(options)
-    const told = watched(receiver)
+    const observed = watched(receiver)
     const listener = mount(receiver)
     // The types differ from those of HTTP/1; the test uses the common part.
     const server = http2.createServer((request, response) =>
@@ -94,7 +94,7 @@ export function onHttp2(
     const bridge = await bridgeTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
     return {
       url: `${bridge.url}webhooks/status`,
-      told,
+      observed,
       async close() {
         bridge.close()
         server.close()

@@ -11,12 +11,12 @@ export function onNode(
 ): (options: AdapterOptions) => Promise<StartedAdapter> {
   return async (options) => {
     const receiver = createReceiver(options)
-    const told = watched(receiver)
+    const observed = watched(receiver)
     const server = http.createServer(mount(receiver))
     const url = await listen(server)
     return {
       url: `${url}webhooks/status`,
-      told,
+      observed,
       async close() {
         server.closeAllConnections()
         server.close()

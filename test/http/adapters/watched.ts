@@ -2,14 +2,14 @@
 import type { Receiver } from 'messaging-webhooks'
 
 /** In order of notification. */
-export interface Told {
+export interface Observed {
   readonly errors: readonly { readonly code: string; readonly message: string }[]
   /** The handlers' events: the message, where there is one, and the body's bytes in hex. */
   readonly dispatched: readonly { readonly messageId: string | undefined; readonly raw: string }[]
 }
 
 /** Attaches handlers that keep the events and errors. */
-export function watched(receiver: Pick<Receiver, 'onAny' | 'onError'>): () => Told {
+export function watched(receiver: Pick<Receiver, 'onAny' | 'onError'>): () => Observed {
   const errors: { code: string; message: string }[] = []
   const dispatched: { messageId: string | undefined; raw: string }[] = []
   receiver.onError(({ code, message }) => void errors.push({ code, message }))

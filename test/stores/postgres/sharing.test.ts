@@ -137,15 +137,15 @@ describePostgres('sharing', () => {
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, pollIntervalMs: 3_600_000 })
     let woken = 0
     const listening = await store.open({ onWork: () => void (woken += 1) })
-    const telling = await store.open({ onWork() {}, claims: false })
+    const admitting = await store.open({ onWork() {}, claims: false })
     onTestFinished(async () => {
       await listening.close()
-      await telling.close()
+      await admitting.close()
     })
     // The first notification proves that it receives.
     await expect.poll(() => woken, POLL).toBe(1)
     await listening.admit([eventOf('own')], Date.now())
-    await telling.admit([eventOf('other')], Date.now())
+    await admitting.admit([eventOf('other')], Date.now())
     await expect.poll(() => woken, POLL).toBe(2)
     expect(namesOf(await claim(listening))).toEqual(['other', 'own'])
   })

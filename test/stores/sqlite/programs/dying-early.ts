@@ -1,6 +1,6 @@
 /** A process that dies after its first heartbeat and before it enters its name into the file. */
-import { showLife } from '../../../../src/stores/sqlite/sharing.ts'
+import { registerWorker } from '../../../../src/stores/sqlite/sharing.ts'
 
 const [folder = ''] = process.argv.slice(2)
-await showLife(folder)
+await registerWorker(folder)
 process.kill(process.pid, 'SIGKILL')

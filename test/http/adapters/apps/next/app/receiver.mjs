@@ -7,7 +7,7 @@ function create() {
   const receiver = createReceiver(
     JSON.parse(process.env.RECEIVER_OPTIONS ?? '{"credentials":{"authKey":"of the build"}}'),
   )
-  return { told: watched(receiver), status: receiverHandler(receiver, 'status') }
+  return { observed: watched(receiver), status: receiverHandler(receiver, 'status') }
 }
 
 export const shared = (globalThis.receiverOfTheTests ??= create())

@@ -1,4 +1,4 @@
 import { shared } from '../receiver.mjs'
 
 export const dynamic = 'force-dynamic'
-export const GET = () => Response.json(shared.told())
+export const GET = () => Response.json(shared.observed())

@@ -1,3 +1,3 @@
-import { told } from '$lib/status.js'
+import { observed } from '$lib/status.js'
 
-export const GET = () => Response.json(told())
+export const GET = () => Response.json(observed())

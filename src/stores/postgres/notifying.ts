@@ -1,11 +1,11 @@
 /** Notifies other processes of events admitted here, unless this process has claimed them by then. */
 import type { Clock } from '../../runtime/clock.ts'
 
-export interface Telling {
+export interface Notifier {
   /** Notifies them soon, and once for several calls. */
-  tell(): void
+  notify(): void
   /** The same if this process claims too: it usually claims what it admits at once, and then nothing needs to be announced. */
-  tellOfWhatIsLeft(): void
+  notifyOfRemaining(): void
   /** A claim begins here. The caller must call the returned function once nothing more is due. */
   claiming(): () => void
   /** Announces at once what is left, because this process claims nothing more. */
@@ -15,50 +15,50 @@ export interface Telling {
 /** How long this process has to claim what it admitted before the others are notified. */
 const OWN_TIME_MS = 10
 
-/** `notify` never rejects. */
-export function createTelling(clock: Clock, notify: () => Promise<unknown>): Telling {
-  let isTelling = false
+/** `send` never rejects. */
+export function createNotifier(clock: Clock, send: () => Promise<unknown>): Notifier {
+  let isSending = false
   /** Batches that were not announced yet. */
-  let untold = 0
+  let unannounced = 0
   /** Total number of batches, and of those that a claim here emptied or that were announced. */
   let left = 0
   let seenTo = 0
   let isWaiting = false
   let cancel = (): void => {}
 
-  async function tellOthers(): Promise<void> {
-    isTelling = true
-    while (untold > 0) {
-      untold = 0
-      await notify()
+  async function sendNow(): Promise<void> {
+    isSending = true
+    while (unannounced > 0) {
+      unannounced = 0
+      await send()
     }
-    isTelling = false
+    isSending = false
   }
 
-  function tell(): void {
-    untold += 1
-    if (!isTelling) void tellOthers()
+  function notify(): void {
+    unannounced += 1
+    if (!isSending) void sendNow()
   }
 
-  function tellLater(): void {
+  function notifyLater(): void {
     isWaiting = true
     const due = left
     cancel = clock.setTimer(() => {
       isWaiting = false
       if (seenTo < due) {
         seenTo = left
-        tell()
+        notify()
       }
       // Batches that arrived meanwhile have their own delay.
-      if (seenTo < left) tellLater()
+      if (seenTo < left) notifyLater()
     }, OWN_TIME_MS)
   }
 
   return {
-    tell,
-    tellOfWhatIsLeft() {
+    notify,
+    notifyOfRemaining() {
       left += 1
-      if (!isWaiting) tellLater()
+      if (!isWaiting) notifyLater()
     },
     claiming() {
       const before = left
@@ -68,7 +68,7 @@ export function createTelling(clock: Clock, notify: () => Promise<unknown>): Tel
     },
     async stop() {
       cancel()
-      if (seenTo < left) await notify()
+      if (seenTo < left) await send()
     },
   }
 }

@@ -1,6 +1,6 @@
 /** When a store notifies the other processes of an admission. */
 import { expect, test } from 'vitest'
-import { createTelling } from '../../../src/stores/postgres/telling.ts'
+import { createNotifier } from '../../../src/stores/postgres/notifying.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 
 /** Longer than a process has to claim what it admitted. */
@@ -10,27 +10,27 @@ function fresh() {
   const clock = fakeClock()
   let notified = 0
   const answers: (() => void)[] = []
-  const telling = createTelling(clock, () => {
+  const notifier = createNotifier(clock, () => {
     notified += 1
     return new Promise<void>((resolve) => answers.push(resolve))
   })
-  return { clock, telling, notified: () => notified, answer: () => answers.shift()?.() }
+  return { clock, notifier, notified: () => notified, answer: () => answers.shift()?.() }
 }
 
 test('notifies no other process of what a local claim took', async () => {
-  const { clock, telling, notified } = fresh()
-  telling.tellOfWhatIsLeft()
-  const noneLeft = telling.claiming()
+  const { clock, notifier, notified } = fresh()
+  notifier.notifyOfRemaining()
+  const noneLeft = notifier.claiming()
   noneLeft()
   await clock.advance(WHILE_MS)
   expect(notified()).toBe(0)
 })
 
 test('notifies once of what no claim took', async () => {
-  const { clock, telling, notified, answer } = fresh()
-  for (let batch = 0; batch < 5; batch += 1) telling.tellOfWhatIsLeft()
+  const { clock, notifier, notified, answer } = fresh()
+  for (let batch = 0; batch < 5; batch += 1) notifier.notifyOfRemaining()
   // Some events are left.
-  telling.claiming()
+  notifier.claiming()
   expect(notified()).toBe(0)
   await clock.advance(WHILE_MS)
   answer()
@@ -39,20 +39,20 @@ test('notifies once of what no claim took', async () => {
 })
 
 test('a claim that began before an admission says nothing about it', async () => {
-  const { clock, telling, notified } = fresh()
-  telling.tellOfWhatIsLeft()
-  const noneLeft = telling.claiming()
-  telling.tellOfWhatIsLeft()
+  const { clock, notifier, notified } = fresh()
+  notifier.notifyOfRemaining()
+  const noneLeft = notifier.claiming()
+  notifier.notifyOfRemaining()
   noneLeft()
   await clock.advance(WHILE_MS)
   expect(notified()).toBe(1)
 })
 
 test('admissions during a notification lead to another notification', async () => {
-  const { telling, notified, answer } = fresh()
-  telling.tell()
-  telling.tell()
-  telling.tell()
+  const { notifier, notified, answer } = fresh()
+  notifier.notify()
+  notifier.notify()
+  notifier.notify()
   expect(notified()).toBe(1)
   answer()
   await expect.poll(notified).toBe(2)
@@ -62,9 +62,9 @@ test('admissions during a notification lead to another notification', async () =
 })
 
 test('stopping notifies at once of what is left, and not afterwards', async () => {
-  const { clock, telling, notified, answer } = fresh()
-  telling.tellOfWhatIsLeft()
-  const stopped = telling.stop()
+  const { clock, notifier, notified, answer } = fresh()
+  notifier.notifyOfRemaining()
+  const stopped = notifier.stop()
   expect(notified()).toBe(1)
   answer()
   await stopped
