@@ -55,6 +55,6 @@ export type {
   StoredEvent,
   StoredExpectation,
   StoredLatest,
-  StoreHolder,
+  WorkerState,
   StoreHost,
 } from './inbox/store.ts'

@@ -17,7 +17,7 @@ const FIRST = [
   'end-to-end/cluster/',
   'examples/',
   'end-to-end/cut-anywhere.full',
-  'stores/redis/holders.full',
+  'stores/redis/workers.full',
   'stores/sqlite/conformance.full',
   'end-to-end/killed.full',
   'end-to-end/outage/faults.full',

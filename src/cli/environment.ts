@@ -4,7 +4,7 @@ export const ENVIRONMENT = {
   AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
   OLD_SIGNING_SECRET: 'The previous signing secret, for `doctor`.',
   OLD_AUTH_KEY: 'The previous Auth Key, for `doctor`.',
-  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `holders`, `dead-letters` and `forget`.',
+  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `workers`, `dead-letters` and `forget`.',
   CONTROL_TOKEN: 'The token of the control API, for `emulate`.',
   DEBUG: 'If not empty, unexpected errors print their stack.',
   NO_COLOR: 'If not empty, disables colours.',

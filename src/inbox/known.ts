@@ -17,19 +17,19 @@ export interface StoreWorker {
 }
 
 /** Undefined if the store does not record its workers. */
-export async function holdersOf(store: OpenStore<object>): Promise<readonly StoreWorker[] | undefined> {
-  const holders = await store.holders?.()
-  return holders?.map(({ sinceMs, ...holder }) => {
-    return { ...holder, since: sinceMs === undefined ? undefined : new Date(sinceMs) }
+export async function workersOf(store: OpenStore<object>): Promise<readonly StoreWorker[] | undefined> {
+  const workers = await store.workers?.()
+  return workers?.map(({ sinceMs, ...worker }) => {
+    return { ...worker, since: sinceMs === undefined ? undefined : new Date(sinceMs) }
   })
 }
 
 export interface Known extends StoreCounts {
   /** Undefined if the store does not record its workers. */
-  readonly holders: readonly StoreWorker[] | undefined
+  readonly workers: readonly StoreWorker[] | undefined
 }
 
 export async function knownOf(store: OpenStore<object>): Promise<Known> {
-  const [counts, holders] = await Promise.all([store.counts(), holdersOf(store)])
-  return { ...counts, holders }
+  const [counts, workers] = await Promise.all([store.counts(), workersOf(store)])
+  return { ...counts, workers }
 }

@@ -304,7 +304,7 @@ export interface StoreCounts {
 }
 
 /** A worker: a process that has the store open and keeps its leases by sending heartbeats. */
-export interface StoreHolder {
+export interface WorkerState {
   /** Random. A process that was declared dead continues under another id. */
   readonly id: string
   /** Host name and process id, as the process reported them. */
@@ -459,7 +459,7 @@ export interface OpenStore<X extends object = {}> {
    */
   isHeld?(messageKey: string): boolean | undefined
   /** The processes that have the store open, longest first. For observers. */
-  holders?(): Awaitable<readonly StoreHolder[]>
+  workers?(): Awaitable<readonly WorkerState[]>
   /** No calls follow. */
   close(): Awaitable<void>
   /**

@@ -22,7 +22,7 @@ export interface Reading extends Sources {
   readonly meter: ReturnType<typeof createMeter>
   readonly progress: Progress
   /** Undefined if currently unknown. */
-  readonly stored: (StoreCounts & { readonly holders: readonly unknown[] | undefined }) | undefined
+  readonly stored: (StoreCounts & { readonly workers: readonly unknown[] | undefined }) | undefined
 }
 
 type Row = readonly [
@@ -98,11 +98,11 @@ export const METRICS = {
     ({ dispatcher }) => dispatcher.running,
   ],
   messaging_webhooks_dead_letters: ['gauge', [], 'Dead letters in the store.', ({ stored }) => stored?.deadLetters],
-  messaging_webhooks_holders: [
+  messaging_webhooks_workers: [
     'gauge',
     [],
     'Processes that have the store open.',
-    ({ stored }) => stored?.holders?.length,
+    ({ stored }) => stored?.workers?.length,
   ],
   messaging_webhooks_quarantined: [
     'gauge',

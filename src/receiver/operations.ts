@@ -102,7 +102,7 @@ export function createOperations(options: OperationsOptions): Operations {
         spooled,
         unsettled: stored === undefined ? undefined : stored.unsettled + spooled,
         deadLetters: stored?.deadLetters,
-        holders: stored?.holders,
+        workers: stored?.workers,
       }
     },
     health: watch.health,

@@ -59,7 +59,7 @@ export interface ReceiverStats extends Counts {
   /** Dead letters in the store. Undefined if unknown. */
   readonly deadLetters: number | undefined
   /** The processes that have the store open, and their leases. Undefined if unknown. */
-  readonly holders: readonly StoreWorker[] | undefined
+  readonly workers: readonly StoreWorker[] | undefined
 }
 
 /** A receiver. `S` types the payloads, `X` is what the store adds to a handler's context. */

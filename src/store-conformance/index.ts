@@ -11,7 +11,7 @@ import { BYTES } from './bytes.ts'
 import { checkDamage, MOMENTS } from './damage.ts'
 import { DELIVERY } from './delivery.ts'
 import { ERASING } from './erasing.ts'
-import { HOLDERS } from './holders.ts'
+import { WORKERS } from './workers.ts'
 import { checkInterleavings } from './interleavings.ts'
 import { LISTING } from './listing.ts'
 import { SENDS } from './sends.ts'
@@ -23,7 +23,7 @@ const CONCERNS: Readonly<Record<string, readonly ConformanceCase[]>> = {
   admission: ADMISSION,
   delivery: DELIVERY,
   listing: LISTING,
-  holders: HOLDERS,
+  workers: WORKERS,
   erasing: ERASING,
   sends: SENDS,
   bytes: BYTES,

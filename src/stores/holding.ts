@@ -74,7 +74,7 @@ export interface Holding {
 }
 
 /** This process in lists of workers. */
-export const HOLDER_NAME = `${hostname()}:${process.pid}`
+export const WORKER_NAME = `${hostname()}:${process.pid}`
 
 /** A number that JavaScript and every store represent exactly. */
 const newId = (): string => String(randomInt(1, 2 ** 48 - 1))

@@ -1,7 +1,7 @@
 /** Which workers are alive: each heartbeat decides on the shared list. */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isRecord } from '../runtime/values.ts'
-import { DEAD_AFTER_MS, GAP_MS, HOLDER_NAME, type Heartbeat, type HeartbeatAnswer } from './holding.ts'
+import { DEAD_AFTER_MS, GAP_MS, WORKER_NAME, type Heartbeat, type HeartbeatAnswer } from './holding.ts'
 
 /** How long a write of a dead worker may still arrive. Its leases are released again with each heartbeat. */
 const SWEPT_MS = 60_000
@@ -94,7 +94,7 @@ export function createHeartbeat(options: {
   const { list, process, isSure, endLeases, announce } = options
   let sweptMs: number | undefined
   return async ({ id, isFirst }) => {
-    const self: WorkerSelf = { id, isFirst, process, name: HOLDER_NAME, isSure: isSure(), sweptMs }
+    const self: WorkerSelf = { id, isFirst, process, name: WORKER_NAME, isSure: isSure(), sweptMs }
     const recorded = await changeList(list, (known, nowMs) => recordHeartbeat(known, self, nowMs))
     sweptMs = undefined
     if (recorded.endsLeaseOf === undefined) return { ...recorded, hasReleased: false }

@@ -116,7 +116,7 @@ export async function openServerStore<Session, Context extends object>(options: 
   return {
     ...others,
     isHeld: workers.isHeld,
-    holders: workers.holders,
+    workers: workers.listed,
     ...announced,
     // With handler transactions, a claim opens one for each event.
     ...(transactions === undefined ? { admitAndClaim, notifiesRemaining: true, settleLingerMs: SETTLE_LINGER_MS } : {}),

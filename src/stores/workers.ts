@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { releaseCommand, type Runner } from '../inbox/runtime/commands.ts'
-import type { StoreHolder, StoreHost } from '../inbox/store.ts'
+import type { WorkerState, StoreHost } from '../inbox/store.ts'
 import { createHolding, type Holding } from './holding.ts'
 import { changeList, createHeartbeat, leave, type WorkerList } from './liveness.ts'
 
@@ -62,13 +62,13 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
     if (await endLeases(part, (worker) => worker === id)) announce()
   }
 
-  async function holdersIn({ list, leases }: LeasingPart) {
+  async function workersIn({ list, leases }: LeasingPart) {
     const [{ liveness, nowMs }, leased] = await Promise.all([list.read(), leases()])
     const living = liveness?.workers.filter(({ goneMs }) => goneMs === undefined) ?? []
     return living.map(({ id, name, process: from, sinceMs, seenMs }) => {
       const held = leased.filter(({ worker }) => worker === id).length
       const silentMs = Math.max(0, nowMs - seenMs)
-      return { process: from, holder: { id, name, isSelf: from === process, sinceMs, silentMs, held } }
+      return { process: from, worker: { id, name, isSelf: from === process, sinceMs, silentMs, held } }
     })
   }
 
@@ -99,11 +99,11 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
       const holding = holdingOf(recordKey)
       return holding === undefined ? true : holding.isHeld()
     },
-    async holders(): Promise<readonly StoreHolder[]> {
-      const processes = new Map<string, StoreHolder>()
-      for (const { process: from, holder } of (await answered(parts.map(holdersIn))).flat()) {
+    async listed(): Promise<readonly WorkerState[]> {
+      const processes = new Map<string, WorkerState>()
+      for (const { process: from, worker } of (await answered(parts.map(workersIn))).flat()) {
         const other = processes.get(from)
-        processes.set(from, other === undefined ? holder : together(other, holder))
+        processes.set(from, other === undefined ? worker : together(other, worker))
       }
       return [...processes.values()].toSorted((a, b) => (a.sinceMs ?? 0) - (b.sinceMs ?? 0) || (a.id < b.id ? -1 : 1))
     },
@@ -122,7 +122,7 @@ function isSure(holding: Holding | undefined): boolean {
 }
 
 /** Combines what two parts know about one process. Servers of a cluster have different clocks. */
-function together(one: StoreHolder, other: StoreHolder): StoreHolder {
+function together(one: WorkerState, other: WorkerState): WorkerState {
   return {
     ...one,
     sinceMs: Math.min(one.sinceMs ?? Infinity, other.sinceMs ?? Infinity),

@@ -16,7 +16,7 @@ interface OpenStoreOptions extends Omit<ClaimingOptions, 'askOvertaking'> {
 /** Everything that an engine need not add. */
 export type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Exclude<Added, 'contextFor'>>
 type Added =
-  'latestNowMs' | 'notifiesRemaining' | 'settleLingerMs' | 'eraseTraces' | 'isHeld' | 'holders' | 'contextFor'
+  'latestNowMs' | 'notifiesRemaining' | 'settleLingerMs' | 'eraseTraces' | 'isHeld' | 'workers' | 'contextFor'
 
 export function createOpenStore({ awaitsAnswers = true, ...options }: OpenStoreOptions): Verbs {
   const { runner, indexes, retention } = options

@@ -131,7 +131,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       notifiesRemaining: true,
       settleLingerMs: SETTLE_LINGER_MS,
       isHeld: workers.isHeld,
-      holders: workers.holders,
+      workers: workers.listed,
       ...announced,
       async admit(events, nowMs) {
         // After an outage the inbox uses this to check whether the server is available.

@@ -72,7 +72,7 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
     deadLetters: async (page) => withBuffers(await remote.deadLetters(page)),
     events: async (page) => withBuffers(await remote.events(page)),
     kept: async (page) => withBuffers(await remote.kept(page)),
-    holders: async () => livingWorkers(settings.workersFolder, await listed(), life?.worker.name),
+    workers: async () => livingWorkers(settings.workersFolder, await listed(), life?.worker.name),
     async close() {
       if (isClosed) return
       isClosed = true

@@ -7,8 +7,8 @@ import { basename, join } from 'node:path'
 import { systemClock } from '../../runtime/clock.ts'
 import { isKnownDead, nodeFs } from '../../disk-log/node-file-system.ts'
 import { isProcessFolder, makeProcessFolder } from '../../disk-log/process-folder.ts'
-import type { StoreHolder } from '../../inbox/store.ts'
-import { HOLDER_NAME } from '../holding.ts'
+import type { WorkerState } from '../../inbox/store.ts'
+import { WORKER_NAME } from '../holding.ts'
 import type { Database } from './database.ts'
 import type { ListedWorker, Workers } from './workers.ts'
 
@@ -77,7 +77,7 @@ export async function registerWorker(folder: string) {
   try {
     const home = await makeProcessFolder(nodeFs, folder)
     return {
-      worker: { name: home.name, process: HOLDER_NAME, sinceMs: systemClock().now() },
+      worker: { name: home.name, process: WORKER_NAME, sinceMs: systemClock().now() },
       async end(): Promise<void> {
         await home.leave()
         await rm(home.folder, { recursive: true, force: true })
@@ -96,8 +96,8 @@ export async function livingWorkers(
   folder: string,
   listed: readonly ListedWorker[],
   own: string | undefined,
-): Promise<readonly StoreHolder[]> {
-  const living: StoreHolder[] = []
+): Promise<readonly WorkerState[]> {
+  const living: WorkerState[] = []
   for (const { name, process = '', sinceMs, held } of listed) {
     const isSelf = name === own
     if (isSelf || (isProcessFolder(name) && (await nodeFs.isHeld(join(folder, name)).catch(() => true))))

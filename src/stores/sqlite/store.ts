@@ -63,7 +63,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
-          workersFolder: `${path}-holders`,
+          workersFolder: `${path}-workers`,
           awaitsAnswers,
         },
         { onWork, report, claims },

@@ -22,7 +22,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
       storeConformance({
         // The groups that a transaction on another connection could affect.
         test(name, run) {
-          if (/^(admission|delivery|holders|interleavings)/.test(name)) test(name, { timeout: 120_000 }, run)
+          if (/^(admission|delivery|workers|interleavings)/.test(name)) test(name, { timeout: 120_000 }, run)
         },
         skip: (name, reason) => test.skip(`${name} (${reason})`),
         makeStore() {

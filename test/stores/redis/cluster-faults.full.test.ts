@@ -82,7 +82,7 @@ describeRedis('faults of a cluster', () => {
         .toEqual(new Set(['duplicate']))
       expect((await claimNow(dying.store)).claims).toHaveLength(MANY)
       expect((await claimNow(other.store)).claims).toEqual([])
-      const all = await other.store.holders?.()
+      const all = await other.store.workers?.()
       expect(all?.map(({ isSelf, held }) => [isSelf, held])).toEqual([
         [false, MANY],
         [false, 0],
@@ -96,7 +96,7 @@ describeRedis('faults of a cluster', () => {
       await closing.store.close()
       const third = (await claimNow(other.store)).claims
       expect(third).toHaveLength(MANY)
-      expect(await other.store.holders?.()).toMatchObject([{ isSelf: true, held: MANY }])
+      expect(await other.store.workers?.()).toMatchObject([{ isSelf: true, held: MANY }])
       const lost = await other.store.settle(
         again.map((each) => settlementOf(each, { outcome: 'done' })),
         Date.now(),

@@ -124,7 +124,7 @@ export const REDIS_CAPABILITIES: StoreCapabilities = {
 }
 
 /** The clients differ in how they send a command, and a command to every master; a second client runs the tests that cover those. */
-export const WHERE_CLIENTS_DIFFER = /^(admission|bytes|delivery|holders|interleavings)/
+export const WHERE_CLIENTS_DIFFER = /^(admission|bytes|delivery|workers|interleavings)/
 
 interface RedisConformance extends Pick<ConformanceOptions, 'makeStore' | 'interleavings'> {
   /** The tests to register. Default: all. */

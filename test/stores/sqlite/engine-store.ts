@@ -13,8 +13,8 @@ export function engineStore(path: string): Store {
     capabilities: sqliteStore(path).capabilities,
     async open({ report = () => {} }): Promise<OpenStore> {
       const database = await openDatabase({ path, synchronous: 'OFF', busyTimeoutMs: 5_000 })
-      const engine = createEngine({ database, retention: RETENTION, report })
-      engine.workers.enter({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
+      const { workers, ...engine } = createEngine({ database, retention: RETENTION, report })
+      workers.enter({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
       return {
         ...engine,
         latestNowMs: database.latestNowMs,

@@ -86,5 +86,5 @@ test('closing the store releases what an ended thread had leased', async () => {
   const again = await store.open({ onWork: () => {} })
   onTestFinished(() => again.close())
   expect((await claim(again)).claims).toMatchObject([{ attempt: 2 }])
-  expect(await again.holders?.()).toMatchObject([{ isSelf: true, held: 1 }])
+  expect(await again.workers?.()).toMatchObject([{ isSelf: true, held: 1 }])
 })

@@ -109,7 +109,7 @@ async function obey(request: InstanceRequest): Promise<InstanceAnswer> {
       release()
       return {}
     case 'silence':
-      return { silentMs: (await opened?.holders?.())?.find(({ isSelf }) => !isSelf)?.silentMs }
+      return { silentMs: (await opened?.workers?.())?.find(({ isSelf }) => !isSelf)?.silentMs }
     case 'end the worker':
       await Promise.all(workers.map((worker) => worker.terminate()))
       return {}

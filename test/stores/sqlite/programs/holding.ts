@@ -1,7 +1,7 @@
 /** A process that opens the store, claims what is due for ten minutes, prints what it got, and waits to be killed. */
 import { claim } from '../../../../src/store-conformance/samples.ts'
 import { sqliteStore } from '../../../../src/stores/sqlite/store.ts'
-import { LONG_LEASE_MS } from '../holder-processes.ts'
+import { LONG_LEASE_MS } from '../worker-processes.ts'
 
 const [path = ''] = process.argv.slice(2)
 const store = await sqliteStore({ path, busyTimeoutMs: 20_000 }).open({ onWork() {} })

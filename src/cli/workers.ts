@@ -1,5 +1,5 @@
-/** `holders`: lists the processes that have a store open, with their leases. */
-import { holdersOf } from '../inbox/known.ts'
+/** `workers`: lists the processes that have a store open, with their leases. */
+import { workersOf } from '../inbox/known.ts'
 import { command, JSON_LINES } from './command.ts'
 import { CliError } from './exit-codes.ts'
 import { onStore, STORE_FLAGS } from './stores.ts'
@@ -12,11 +12,11 @@ export const { define } = command({
   flags: { ...STORE_FLAGS, json: JSON_LINES },
   run: (flags, terminal) =>
     onStore(flags, terminal, async (store) => {
-      const holders = await holdersOf(store)
-      if (holders === undefined)
+      const workers = await workersOf(store)
+      if (workers === undefined)
         throw new CliError('failed', 'This store does not record the processes that have it open.')
       const { dim, yellow } = terminal.colours
-      const cells = ({ id, name, since, silentMs, held }: (typeof holders)[number]): string[] => {
+      const cells = ({ id, name, since, silentMs, held }: (typeof workers)[number]): string[] => {
         const life = `heartbeat ${(silentMs / 1_000).toFixed(1)} s ago`
         return [
           id,
@@ -26,8 +26,8 @@ export const { define } = command({
           `holds ${held} ${held === 1 ? 'event' : 'events'}`,
         ]
       }
-      if (flags.json) for (const { isSelf: _, ...holder } of holders) terminal.printJson(holder)
-      else terminal.printRows(holders.map(cells), 'cut')
-      if (holders.length === 0) terminal.note('No process has this store open.')
+      if (flags.json) for (const { isSelf: _, ...worker } of workers) terminal.printJson(worker)
+      else terminal.printRows(workers.map(cells), 'cut')
+      if (workers.length === 0) terminal.note('No process has this store open.')
     }),
 })

@@ -4,7 +4,7 @@ import { redisStore } from 'messaging-webhooks/redis'
 import type { Claim, OpenStore, StoreHost } from 'messaging-webhooks/store'
 import { test, type TestContext } from 'vitest'
 import { claim, sample, settlementOf } from '../../../src/store-conformance/samples.ts'
-import { HOLDER_NAME } from '../../../src/stores/holding.ts'
+import { WORKER_NAME } from '../../../src/stores/holding.ts'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { clientFor, describeRedis, freshPrefix, useRedis } from './own-redis.ts'
@@ -53,7 +53,7 @@ async function claimSome(expect: TestContext['expect'], store: OpenStore): Promi
   return claims
 }
 
-describeRedis('holders of leases', () => {
+describeRedis('workers on Redis', () => {
   const server = useRedis({ appendfsync: 'no' })
 
   function admin(onTestFinished: AtEnd): Redis {
@@ -157,9 +157,9 @@ describeRedis('holders of leases', () => {
       await sleep(DEATH_MS)
       expect((await claimNow(second)).claims).toEqual([])
       expect(losses).toBe(0)
-      expect((await first.holders?.())?.map(({ name, held }) => [name, held]).toSorted()).toEqual([
-        [HOLDER_NAME, 0],
-        [HOLDER_NAME, 2],
+      expect((await first.workers?.())?.map(({ name, held }) => [name, held]).toSorted()).toEqual([
+        [WORKER_NAME, 0],
+        [WORKER_NAME, 2],
       ])
       expect(await first.settle(done([...claims, ...more]), Date.now())).toEqual([true, true])
       expect(reports).toEqual([])
@@ -211,7 +211,7 @@ describeRedis('holders of leases', () => {
       await sleep(DEATH_MS)
       expect(living.isHeld?.(event.messageKey)).toBe(true)
       expect(losses).toBe(0)
-      expect(await living.holders?.()).toMatchObject([{ isSelf: true, held: 1 }])
+      expect(await living.workers?.()).toMatchObject([{ isSelf: true, held: 1 }])
     },
   )
 })

@@ -7,16 +7,16 @@ import type { Claim } from 'messaging-webhooks/store'
 /** Much longer than any test runs: an event that returns earlier did not return because its lease expired. */
 export const LONG_LEASE_MS = 600_000
 
-export interface HolderProcess {
+export interface WorkerProcess {
   readonly claims: readonly Pick<Claim, 'id' | 'messageKey' | 'token' | 'attempt'>[]
   kill(): Promise<void>
 }
 
 /** Starts a process that claims everything due. */
-export async function startHolder(path: string): Promise<HolderProcess> {
+export async function startWorker(path: string): Promise<WorkerProcess> {
   const child = fork(new URL('./programs/holding.ts', import.meta.url), [path])
   // The message of programs/holding.ts.
-  const [{ claims }] = (await once(child, 'message')) as [Pick<HolderProcess, 'claims'>]
+  const [{ claims }] = (await once(child, 'message')) as [Pick<WorkerProcess, 'claims'>]
   return { claims, kill: () => killed(child) }
 }
 
@@ -28,7 +28,7 @@ async function killed(child: ChildProcess): Promise<void> {
 }
 
 /** The worker names of the leases in the file. */
-export function holderNames(path: string): readonly string[] {
+export function workerNames(path: string): readonly string[] {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
     return db

@@ -8,7 +8,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
-import { holderNames, LONG_LEASE_MS, startHolder, type HolderProcess } from './holder-processes.ts'
+import { workerNames, LONG_LEASE_MS, startWorker, type WorkerProcess } from './worker-processes.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
 const TIMEOUT = { timeout: 60_000 }
@@ -22,8 +22,8 @@ async function open(path: string, onWork = () => {}): Promise<OpenStore> {
   return opened
 }
 
-async function holder(path: string): Promise<HolderProcess> {
-  const started = await startHolder(path)
+async function worker(path: string): Promise<WorkerProcess> {
+  const started = await startWorker(path)
   onTestFinished(() => started.kill())
   return started
 }
@@ -35,13 +35,13 @@ function claimNow(store: OpenStore) {
 }
 
 /** Kills a process and waits until an open store has noticed; by then the store has also checked all earlier workers. */
-async function killAnotherHolder(path: string): Promise<void> {
-  const before = holderNames(path).length
-  const dying = await holder(path)
+async function killAnotherWorker(path: string): Promise<void> {
+  const before = workerNames(path).length
+  const dying = await worker(path)
   expect(dying.claims).toEqual([])
-  expect(holderNames(path)).toHaveLength(before + 1)
+  expect(workerNames(path)).toHaveLength(before + 1)
   await dying.kill()
-  await expect.poll(() => holderNames(path), POLL).toHaveLength(before)
+  await expect.poll(() => workerNames(path), POLL).toHaveLength(before)
 }
 
 /** The file with one event in it. */
@@ -55,14 +55,14 @@ async function freshFile(): Promise<string> {
 
 test('a living process keeps what it holds, against another process and this one', TIMEOUT, async () => {
   const path = await freshFile()
-  const other = await holder(path)
+  const other = await worker(path)
   expect(other.claims).toHaveLength(1)
   const [first, second] = [await open(path), await open(path)]
   await first.admit([sample({ message: 'here' })], START_MS)
   const [mine] = (await claimNow(first)).claims
   if (mine === undefined) throw new Error('There was nothing to claim.')
   expect(namesOf([mine])).toEqual(['here-1'])
-  await killAnotherHolder(path)
+  await killAnotherWorker(path)
   expect((await claimNow(second)).claims).toEqual([])
   expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
 })
@@ -70,14 +70,14 @@ test('a living process keeps what it holds, against another process and this one
 test('does not list a killed worker that has not been detected yet', TIMEOUT, async () => {
   const path = await freshFile()
   const first = await open(path)
-  const dying = await holder(path)
+  const dying = await worker(path)
   expect(dying.claims).toHaveLength(1)
-  expect((await first.holders?.())?.map(({ isSelf, held }) => [isSelf, held])).toEqual([
+  expect((await first.workers?.())?.map(({ isSelf, held }) => [isSelf, held])).toEqual([
     [true, 0],
     [false, 1],
   ])
   await dying.kill()
-  expect((await first.holders?.())?.map(({ isSelf }) => isSelf)).toEqual([true])
+  expect((await first.workers?.())?.map(({ isSelf }) => isSelf)).toEqual([true])
 })
 
 test.each(['living', 'killed'] as const)(
@@ -85,12 +85,12 @@ test.each(['living', 'killed'] as const)(
   TIMEOUT,
   async (state) => {
     const path = await freshFile()
-    const first = await holder(path)
+    const first = await worker(path)
     expect(first.claims).toHaveLength(1)
     if (state === 'killed') await first.kill()
-    rmSync(`${path}-holders`, { recursive: true })
+    rmSync(`${path}-workers`, { recursive: true })
     const second = await open(path)
-    await killAnotherHolder(path)
+    await killAnotherWorker(path)
     expect((await claimNow(second)).claims).toEqual([])
     const laterMs = Date.now() + LONG_LEASE_MS
     expect((await claim(second, { nowMs: laterMs })).claims).toMatchObject([{ attempt: 2 }])
@@ -99,18 +99,18 @@ test.each(['living', 'killed'] as const)(
 
 test('removes the folder of a process that was killed before it entered its name', TIMEOUT, async () => {
   const path = await freshFile()
-  const child = fork(new URL('./programs/dying-early.ts', import.meta.url), [`${path}-holders`])
+  const child = fork(new URL('./programs/dying-early.ts', import.meta.url), [`${path}-workers`])
   expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
-  const [left] = readdirSync(`${path}-holders`)
+  const [left] = readdirSync(`${path}-workers`)
   expect(left).toBeDefined()
   await open(path)
-  await expect.poll(() => readdirSync(`${path}-holders`), POLL).not.toContain(left)
-  expect(readdirSync(`${path}-holders`)).toEqual(holderNames(path))
+  await expect.poll(() => readdirSync(`${path}-workers`), POLL).not.toContain(left)
+  expect(readdirSync(`${path}-workers`)).toEqual(workerNames(path))
 })
 
 test('leaves a folder alone while it is being created, whatever its lock says', TIMEOUT, async () => {
   const path = await freshFile()
-  const [fresh, old] = ['v1-000000000001.new', 'v1-000000000002.new'].map((name) => join(`${path}-holders`, name))
+  const [fresh, old] = ['v1-000000000001.new', 'v1-000000000002.new'].map((name) => join(`${path}-workers`, name))
   if (fresh === undefined || old === undefined) throw new Error('Expected two names.')
   for (const folder of [fresh, old]) {
     mkdirSync(folder, { recursive: true })
@@ -126,14 +126,14 @@ test('leaves a folder alone while it is being created, whatever its lock says', 
 
 test('where heartbeats are impossible, others wait for the lease', TIMEOUT, async () => {
   const path = await freshFile()
-  rmSync(`${path}-holders`, { recursive: true })
-  writeFileSync(`${path}-holders`, 'in the way')
-  const first = await holder(path)
+  rmSync(`${path}-workers`, { recursive: true })
+  writeFileSync(`${path}-workers`, 'in the way')
+  const first = await worker(path)
   expect(first.claims).toHaveLength(1)
-  expect(holderNames(path)).toEqual([])
+  expect(workerNames(path)).toEqual([])
   await first.kill()
-  rmSync(`${path}-holders`)
+  rmSync(`${path}-workers`)
   const second = await open(path)
-  await killAnotherHolder(path)
+  await killAnotherWorker(path)
   expect((await claimNow(second)).claims).toEqual([])
 })

@@ -28,7 +28,7 @@ async function claimFor(open: OpenStore<object>) {
   return (await open.claim({ limit: 10, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
 }
 
-describePostgres('holders on Postgres', () => {
+describePostgres('workers on Postgres', () => {
   test('a lease under an unknown name is due again, and a living worker keeps its own', TIMEOUT, async () => {
     const schema = freshSchema()
     const first = await openAt(schema)

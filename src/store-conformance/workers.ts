@@ -1,16 +1,16 @@
 /** Processes that have the store open, and the leases of one that closes it. */
 import assert from 'node:assert/strict'
-import type { OpenStore, StoreHolder } from '../inbox/store.ts'
+import type { OpenStore, WorkerState } from '../inbox/store.ts'
 import { admit, claim, LEASE_MS, sample, samplesOf, START_MS } from './samples.ts'
 import { claimNames, claimOne, until } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
-async function holdersOf(open: OpenStore<object>): Promise<readonly StoreHolder[]> {
-  assert.ok(open.holders, 'the store has `holders`')
-  return open.holders()
+async function workersOf(open: OpenStore<object>): Promise<readonly WorkerState[]> {
+  assert.ok(open.workers, 'the store has `workers`')
+  return open.workers()
 }
 
-export const HOLDERS: readonly ConformanceCase[] = [
+export const WORKERS: readonly ConformanceCase[] = [
   {
     name: 'lists the processes that have it open, each with the number of its leases, and says which leases are held',
     needs: 'workers',
@@ -19,14 +19,14 @@ export const HOLDERS: readonly ConformanceCase[] = [
       await admit(open, samplesOf(3))
       const [first] = (await claim(open, { limit: 2 })).claims
       await claim(other, { limit: 2 })
-      const seen = await holdersOf(open)
+      const seen = await workersOf(open)
       assert.deepEqual(seen.map(({ isSelf, held }) => [isSelf, held]).toSorted(), [
         [false, 1],
         [true, 2],
       ])
       assert.equal(new Set(seen.map(({ id }) => id)).size, 2)
       assert.deepEqual(
-        (await holdersOf(other)).map(({ id, isSelf }) => [id, isSelf]).sort(),
+        (await workersOf(other)).map(({ id, isSelf }) => [id, isSelf]).sort(),
         seen.map(({ id, isSelf }) => [id, !isSelf]).sort(),
       )
       for (const { name, silentMs } of seen)
@@ -49,7 +49,7 @@ export const HOLDERS: readonly ConformanceCase[] = [
       assert.deepEqual([after.id, after.attempt], [before.id, 2])
       assert.ok(after.token > before.token, 'its token has grown')
       assert.deepEqual(
-        (await holdersOf(open)).map(({ isSelf, held }) => [isSelf, held]),
+        (await workersOf(open)).map(({ isSelf, held }) => [isSelf, held]),
         [[true, 1]],
       )
     },

@@ -27,13 +27,13 @@ test('a worker has the name of its process, its opening time, and its count of l
   )
   const [first] = (await claim(store, { limit: 2 })).claims
   if (first === undefined) throw new Error('There was nothing to claim.')
-  const [holder, ...none] = (await store.holders?.()) ?? []
+  const [worker, ...none] = (await store.workers?.()) ?? []
   expect(none).toEqual([])
-  expect(holder).toMatchObject({ name: WHO, isSelf: true, silentMs: 0, held: 2 })
-  expect(holder?.sinceMs).toBeGreaterThan(beforeMs - 60_000)
-  expect(holder?.sinceMs).toBeLessThanOrEqual(beforeMs)
+  expect(worker).toMatchObject({ name: WHO, isSelf: true, silentMs: 0, held: 2 })
+  expect(worker?.sinceMs).toBeGreaterThan(beforeMs - 60_000)
+  expect(worker?.sinceMs).toBeLessThanOrEqual(beforeMs)
   await store.settle([settlementOf(first, { outcome: 'done' })], START_MS)
-  expect(await store.holders?.()).toMatchObject([{ id: holder?.id, held: 1 }])
+  expect(await store.workers?.()).toMatchObject([{ id: worker?.id, held: 1 }])
 })
 
 test('has no name or time for a worker of an earlier version, and nothing for one without a folder', async () => {
@@ -44,8 +44,8 @@ test('has no name or time for a worker of an earlier version, and nothing for on
     "UPDATE workers SET process = NULL, since = NULL; INSERT INTO workers (name) VALUES ('v1-0123456789ab'), ('odd')",
   )
   const none = { name: '', isSelf: true, sinceMs: undefined, held: 0 }
-  expect(await store.holders?.()).toMatchObject([none])
+  expect(await store.workers?.()).toMatchObject([none])
   db.exec('UPDATE workers SET since = 9223372036854775807')
   db.close()
-  expect(await store.holders?.()).toMatchObject([none])
+  expect(await store.workers?.()).toMatchObject([none])
 })

@@ -1,4 +1,4 @@
-/** `holders` as a process, beside a receiver that has the store open. */
+/** `workers` as a process, beside a receiver that has the store open. */
 import { hostname } from 'node:os'
 import { createReceiver, type Store } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
@@ -29,7 +29,7 @@ async function checkListing(store: Store, options: readonly string[], id: string
   expect((await deliver(status, callback.smsDelivery(), { authKey: AUTH_KEY })).status).toBe(204)
   await expect.poll(() => isRunning, POLL).toBe(true)
 
-  const command = ['holders', ...options]
+  const command = ['workers', ...options]
   const { code, stdout, stderr } = await runCli(command)
   const who = `${hostname()}:${process.pid}`
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -40,12 +40,12 @@ async function checkListing(store: Store, options: readonly string[], id: string
   expect(none).toEqual([])
   expect(line).toMatchObject({ name: who, held: 1 })
 
-  const { holders } = await receiver.stats()
-  expect(holders).toMatchObject([{ name: who, isSelf: true, held: 1 }])
-  expect(holders?.[0]?.since).toBeInstanceOf(Date)
+  const { workers } = await receiver.stats()
+  expect(workers).toMatchObject([{ name: who, isSelf: true, held: 1 }])
+  expect(workers?.[0]?.since).toBeInstanceOf(Date)
 }
 
-describe('holders of an SQLite file', () => {
+describe('workers of an SQLite file', () => {
   test('lists the processes that have the store open, since when, and what each holds', TIMEOUT, async () => {
     const path = ownFile()
     await checkListing(sqliteStore(path), ['--store', path], 'v1-[0-9a-f]{12}')
@@ -54,7 +54,7 @@ describe('holders of an SQLite file', () => {
   test('says that no process has the store open', TIMEOUT, async () => {
     const path = ownFile()
     await (await sqliteStore(path).open({ onWork() {} })).close()
-    expect(await runCli(['holders', '--store', path])).toEqual({
+    expect(await runCli(['workers', '--store', path])).toEqual({
       code: 0,
       stdout: '',
       stderr: 'No process has this store open.\n',
@@ -62,7 +62,7 @@ describe('holders of an SQLite file', () => {
   })
 })
 
-describePostgres('holders of a Postgres schema', () => {
+describePostgres('workers of a Postgres schema', () => {
   test('lists the processes that have the store open, since when, and what each holds', TIMEOUT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema })
