@@ -14,7 +14,7 @@ if (!isEngine(ENGINE)) throw new Error('Start it by start.ts, which says which e
 const receiver = createReceiver({
   credentials: { signingSecret: SIGNING_SECRET },
   store: storeOn(ENGINE, url, NAME),
-  spool: join(FOLDER, `spool-${PLACE}`), // on this machine's disk, for when the store is away
+  spool: join(FOLDER, `spool-${PLACE}`), // on this machine's disk, for when the store is unavailable
   ordering: { gapTimeoutMs: 10_000 }, // the service holds some reports back, and this machine may be busy
   handlerTimeoutMs: 1_000, // events of a killed instance are due again 12 s after their dispatch
 })

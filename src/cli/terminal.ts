@@ -127,8 +127,8 @@ export function aligned(rows: readonly (readonly string[])[]): string[] {
   return rows.map((row) =>
     row
       .map((cell, column) => {
-        const room = (widths[column] ?? 0) - stripVTControlCharacters(cell).length
-        return column === row.length - 1 ? cell : cell + ' '.repeat(room)
+        const padding = (widths[column] ?? 0) - stripVTControlCharacters(cell).length
+        return column === row.length - 1 ? cell : cell + ' '.repeat(padding)
       })
       .join('  '),
   )

@@ -119,7 +119,7 @@ export async function adoptDead(adoption: Adoption): Promise<readonly LogFileNam
     }
   for (const { folder } of left) await takeRest?.(folder)
   if (left.length > 0) await syncFolder(fs, own.folder)
-  await putAway(fs, left, parent)
+  await removeLeft(fs, left, parent)
   return adopted
 }
 
@@ -156,7 +156,7 @@ function firstNumber({ files }: Left): number {
  * Removes the folders, inner ones first. A folder with unknown contents returns to where it was: inside ours it would move
  * deeper with each process, until its path is too long for the system.
  */
-async function putAway(fs: FileSystem, left: readonly Left[], parent: string): Promise<void> {
+async function removeLeft(fs: FileSystem, left: readonly Left[], parent: string): Promise<void> {
   for (const { folder } of left.toSorted((a, b) => b.folder.length - a.folder.length)) {
     await fs.rm(join(folder, LOCK_FILE), { force: true })
     await fs.rmdir(folder).catch(() => fs.rename(folder, join(parent, basename(folder))).catch(() => {}))

@@ -79,13 +79,13 @@ export function createInflight({
   /** Paused large bodies. New ones come first, the newest first of all, because senders give up on those that wait long. */
   const waiting: List = { first: undefined, last: undefined }
 
-  function room(reader: Reader): number {
+  function remaining(reader: Reader): number {
     return maxBytes * (reader.isFresh ? FRESH_PART : TRIED_PART) - large - needOf(reader)
   }
 
   /** One body may always read, so that some body finishes. */
   function mayGoOn(reader: Reader): boolean {
-    return grants === 0 || room(reader) >= promised
+    return grants === 0 || remaining(reader) >= promised
   }
 
   function grant(reader: Reader): void {
@@ -148,7 +148,7 @@ export function createInflight({
   }
 
   function isShort(): boolean {
-    return large > maxBytes * FRESH_PART || (waiting.first !== undefined && room(waiting.first) < 0)
+    return large > maxBytes * FRESH_PART || (waiting.first !== undefined && remaining(waiting.first) < 0)
   }
 
   function tick(): void {

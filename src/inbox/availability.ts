@@ -68,11 +68,11 @@ export function trackStoreAvailability({ clock, logger, report }: AvailabilityOp
     }
     moved += fromSpool
     if (!foundBy.delete(asker) || foundBy.size > 0) return
-    const awayMs = clock.now() - sinceMs
+    const unavailableMs = clock.now() - sinceMs
     const spooled = moved === 0 ? 'No event was spooled.' : `Moved ${count(moved)} from the spool into the store.`
     logger.warn(
-      { code: 'store_back', awayMs, fromSpool: moved },
-      `The store is back after ${(awayMs / 1_000).toFixed(1)} s. ${spooled}`,
+      { code: 'store_back', unavailableMs, fromSpool: moved },
+      `The store is back after ${(unavailableMs / 1_000).toFixed(1)} s. ${spooled}`,
     )
     moved = 0
   }

@@ -159,7 +159,7 @@ export interface LocalStore extends Indexes {
   /** `nowMs`: an event is being admitted at this time, and expired data may be left out. */
   read(key: string, nowMs?: number): MessageRecord | typeof NEWER | undefined
   /** Whether there is room for another event. */
-  hasRoom(event: NewEvent): boolean
+  hasCapacity(event: NewEvent): boolean
   write(change: Change): void
   /** The least `pendingMark` above this time. Optional for a store of one process. */
   pendingSince?(afterMs: number): number | undefined

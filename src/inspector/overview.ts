@@ -116,9 +116,9 @@ function illnesses(
   return ill.map(({ code, text }) => {
     const sinceMs = illSince.get(code) ?? inside.clock.now()
     illSince.set(code, sinceMs)
-    const isAway = code === 'store_away' || code === 'nowhere_to_keep'
-    const waiting = isAway && spooled > 0 ? `: ${several(spooled, 'callback')} in the spool` : ''
-    const title = isAway ? `Store unavailable${waiting}` : 'Not healthy'
+    const isUnavailable = code === 'store_away' || code === 'nowhere_to_keep'
+    const waiting = isUnavailable && spooled > 0 ? `: ${several(spooled, 'callback')} in the spool` : ''
+    const title = isUnavailable ? `Store unavailable${waiting}` : 'Not healthy'
     return { what: 'health', title, text, since: new Date(sinceMs) }
   })
 }

@@ -98,7 +98,7 @@ export function createOperations(options: OperationsOptions): Operations {
         ...counter.all(),
         unhandled: unhandled.count,
         running: dispatcher.running,
-        store: isClosed() ? 'closed' : stored === undefined ? 'away' : 'up',
+        store: isClosed() ? 'closed' : stored === undefined ? 'unavailable' : 'up',
         spooled,
         unsettled: stored === undefined ? undefined : stored.unsettled + spooled,
         deadLetters: stored?.deadLetters,

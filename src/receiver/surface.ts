@@ -50,8 +50,8 @@ export interface ReceiverStats extends Counts {
   readonly unhandled: number
   /** Events with running handlers, or waiting for a slot, in this process. */
   readonly running: number
-  /** `away`: it did not answer in time, or with an error, so its totals are unknown. */
-  readonly store: 'up' | 'away' | 'closed'
+  /** `unavailable`: it did not answer in time, or with an error, so its totals are unknown. */
+  readonly store: 'up' | 'unavailable' | 'closed'
   /** Events in the spool, on their way to the store. */
   readonly spooled: number
   /** Events not settled, in the store or on their way to it. Undefined if unknown. */

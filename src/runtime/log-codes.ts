@@ -2,7 +2,7 @@
 export const LOG_CODES = {
   store_back: [
     'warn',
-    'The store is back: how long it was unavailable (`awayMs`), and how many events left the spool (`fromSpool`).',
+    'The store is back: how long it was unavailable (`unavailableMs`), and how many events left the spool (`fromSpool`).',
   ],
   spool_emptied: ['info', 'Spooled events of an earlier process are in the store (`fromSpool`).'],
   unrecognized_unhandled: [

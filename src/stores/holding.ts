@@ -134,7 +134,7 @@ export function createHolding(options: HoldingOptions): Holding {
       sendIn(0)
       return
     }
-    const wasAway = isLost
+    const wasLost = isLost
     isFirst = false
     isLost = false
     isAlone = others.isAlone
@@ -143,7 +143,7 @@ export function createHolding(options: HoldingOptions): Holding {
     cancelEnd = clock.setTimer(doubt, sureUntilMs - monotonicMs())
     // Send the next heartbeat earlier if a death can be detected earlier.
     sendIn(Math.min(HEARTBEAT_MS, Math.max(AGAIN_MS / 2, nextDeathInMs ?? HEARTBEAT_MS)))
-    if (hasReleased || wasAway) onWork()
+    if (hasReleased || wasLost) onWork()
   }
 
   function sendIn(ms: number): void {

@@ -153,7 +153,7 @@ describe('when the store is unavailable', () => {
   test('before the request, nothing is sent', async () => {
     const { send, store, emulator } = await sending()
     store.fault = 'throws'
-    await expect(send({ ...HELLO, reference })).rejects.toThrow('The store is away.')
+    await expect(send({ ...HELLO, reference })).rejects.toThrow('The store is unavailable.')
     store.fault = 'none'
     expect(emulator.sends()).toEqual([])
     await send({ ...HELLO, reference })
@@ -161,7 +161,7 @@ describe('when the store is unavailable', () => {
   })
 
   /** Makes the store unavailable as the answer arrives. */
-  async function awayAfter(recordWithinMs?: number) {
+  async function unavailableAfter(recordWithinMs?: number) {
     // Its reports come when the store is back.
     const found = await sending({}, { network: { ...AT_ONCE, delayMs: [1_500, 1_500] } })
     const client = clientOf(found.endpoint, {
@@ -177,7 +177,7 @@ describe('when the store is unavailable', () => {
   }
 
   test('after the answer for a while, the client reports the send once the store is back', async () => {
-    const { send, store, receiver, emulator } = await awayAfter()
+    const { send, store, receiver, emulator } = await unavailableAfter()
     setTimeout(() => (store.fault = 'none'), 500)
     const { messages } = await send({ ...HELLO, reference })
     expect(messages).toHaveLength(1)
@@ -186,7 +186,7 @@ describe('when the store is unavailable', () => {
   })
 
   test('after the answer for too long, the answer is not lost', async () => {
-    const { send, store, receiver, emulator, events, idle } = await awayAfter(300)
+    const { send, store, receiver, emulator, events, idle } = await unavailableAfter(300)
     const error = await failing(send({ ...HELLO, reference, meta: 'mine' }))
     expect(error).toMatchObject({ code: 'unrecorded', mayBeSent: true, recipients: 1 })
     expect(error.sentAt).toBeInstanceOf(Date)

@@ -39,7 +39,7 @@ test('logs the end of an outage, with its length and the events of the spool', a
   await until('store_back')
   const [line] = of('store_back')
   expect(line).toMatchObject({ level: 'warn', fields: { fromSpool: 3 } })
-  expect(line?.fields['awayMs']).toBeGreaterThanOrEqual(60_000)
+  expect(line?.fields['unavailableMs']).toBeGreaterThanOrEqual(60_000)
   expect(line?.text).toMatch(/^The store is back after \d+\.\d s\. Moved 3 events from the spool into the store\.$/)
 })
 

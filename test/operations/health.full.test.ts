@@ -20,14 +20,14 @@ onSmallDisk('a spool on a full disk is not ready, and is ready again when there 
   await receiver.start()
   expect(await ready()).toBe('true')
   store.fault = 'throws'
-  const makeRoom = fill(disk)
+  const freeSpace = fill(disk)
   // The reserve absorbs some.
   let status = 204
   for (let sent = 0; status === 204 && sent < MOST_CALLBACKS; sent += 1)
     ({ status } = await post(url, { ...callback.smsDelivery(), padding: 'x'.repeat(100 * 1024) }))
   expect(status).toBe(503)
   await expect.poll(ready).toBe('false spool_failing store_away')
-  makeRoom()
+  freeSpace()
   // The check finds it without any callback.
   await expect.poll(ready, { timeout: 10_000 }).toBe('true store_away')
   expect((await post(url, callback.smsDelivery())).status).toBe(204)

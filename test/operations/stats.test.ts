@@ -40,7 +40,7 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
       accepted: 2,
       byType: { 'message.delivered': 2 },
       running: 0,
-      store: 'away',
+      store: 'unavailable',
       spooled: 2,
       unsettled: undefined,
       deadLetters: undefined,
@@ -57,7 +57,7 @@ test('without a spool, too', async () => {
   await receiver.start()
   store.fault = 'throws'
   expect((await post(url, callback.smsDelivery())).status).toBe(503)
-  expect(await receiver.stats()).toMatchObject({ accepted: 0, refused: 1, store: 'away', spooled: 0 })
+  expect(await receiver.stats()).toMatchObject({ accepted: 0, refused: 1, store: 'unavailable', spooled: 0 })
 })
 
 test('counts spooled callbacks as unsettled once the store is back', async () => {

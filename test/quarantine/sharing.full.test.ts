@@ -13,7 +13,7 @@ const WHOLE = process.env['FORGERIES'] !== undefined
 const MIB = 1024 * 1024
 const LIMITS = { maxBytes: 16 * MIB, maxAgeMs: 72 * 3_600_000 }
 /** The budget of unproved requests. */
-const ROOM = LIMITS.maxBytes / 2
+const MAX_BYTES = LIMITS.maxBytes / 2
 const MINUTE_MS = 60_000
 const SMALL_BYTES = 4 * 1024
 const PADDING = ' '.repeat(256 * 1024)
@@ -120,14 +120,14 @@ describe('forgeries of the same size as the real ones', () => {
     const as = () => ({ from: '192.0.2.1' })
     expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
     const keeper = flooded(as, 0)
-    const room = keeper.size
+    const capacity = keeper.size
     expect(keep(keeper, real(0))).toBe('dropped')
     expect(keep(keeper, real(0, { atMs: 10 * MINUTE_MS - 1 }))).toBe('dropped')
-    for (let nth = 0; nth < room; nth += 1) keep(keeper, real(nth, { atMs: 10 * MINUTE_MS }))
-    expect(kept(keeper, 'real') / room).toBeCloseTo(1 / 2, 1)
+    for (let nth = 0; nth < capacity; nth += 1) keep(keeper, real(nth, { atMs: 10 * MINUTE_MS }))
+    expect(kept(keeper, 'real') / capacity).toBeCloseTo(1 / 2, 1)
     // The half that came first keeps its place.
     const forgeries = kept(keeper, 'forged')
-    for (let nth = 0; nth < room; nth += 1) keep(keeper, real(room + nth, { atMs: 60 * MINUTE_MS }))
+    for (let nth = 0; nth < capacity; nth += 1) keep(keeper, real(capacity + nth, { atMs: 60 * MINUTE_MS }))
     expect(kept(keeper, 'forged') / forgeries).toBeGreaterThan(0.99)
   })
 
@@ -136,7 +136,7 @@ describe('forgeries of the same size as the real ones', () => {
     const keeper = flooded(as, 4_000)
     const counted = keeper.all().filter((request) => textOf(request).startsWith('real'))
     const bytes = counted.reduce((sum, { callback, project }) => sum + countedAs(callback, project), 0)
-    expect(bytes / ROOM).toBeCloseTo(1 / 4, 2)
+    expect(bytes / MAX_BYTES).toBeCloseTo(1 / 4, 2)
     expect(counted.length).toBeGreaterThan(1_000)
   })
 
@@ -158,7 +158,7 @@ describe('forgeries of the same size as the real ones', () => {
 test('one address with one name has the whole budget if no other needs it', () => {
   const keeper = memoryKeeper(LIMITS)
   for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
-  expect(keeper.bytes / ROOM).toBeGreaterThan(0.999)
+  expect(keeper.bytes / MAX_BYTES).toBeGreaterThan(0.999)
 })
 
 test('after a restart the budget is shared as before', () => {

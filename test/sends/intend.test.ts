@@ -26,7 +26,7 @@ function failing(inner: Store, verb: 'expect' | 'awaitNoMore', from: number, tim
           if (name !== verb || typeof call !== 'function') return call
           return (...args: unknown[]): unknown => {
             calls += 1
-            if (calls >= from && calls < from + times) throw new Error('The store is away.')
+            if (calls >= from && calls < from + times) throw new Error('The store is unavailable.')
             return Reflect.apply(call, target, args)
           }
         },
@@ -224,7 +224,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const { receiver, events, pass } = await expecting({ store })
     const { sent } = await receiver.intend({ recipients: 2, withinMs: HOUR_MS })
     const answer = { messages: [{ messageId: 'a' }, { messageId: 'b' }] }
-    await expect(sent(answer)).rejects.toThrow('away')
+    await expect(sent(answer)).rejects.toThrow('unavailable')
     expect(await receiver.account(everything)).toMatchObject({ sent: 2, waiting: 2, unknown: 0 })
     await pass(200_000)
     await pass(HOUR_MS, () => events.length === 2)
@@ -242,7 +242,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(reference).toBe('resend of m')
     const failed = { network_failure: 1 }
     expect(await receiver.account(everything)).toMatchObject({ sent: 1, failed, waiting: 0 })
-    await expect(sent({ messages: [{ messageId: 'n' }] })).rejects.toThrow('away')
+    await expect(sent({ messages: [{ messageId: 'n' }] })).rejects.toThrow('unavailable')
     expect(await receiver.account(everything)).toMatchObject({ sent: 1, failed, waiting: 0 })
     await pass(200_000)
     const open = {
@@ -271,7 +271,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const { receiver, events, pass } = await expecting({ store: failing(makeStore(), 'expect', 3) })
     const { sent } = await receiver.intend({ recipients: 700 })
     const messages = Array.from({ length: 700 }, (_none, nth) => ({ messageId: `m${nth}` }))
-    await expect(sent({ messages })).rejects.toThrow('away')
+    await expect(sent({ messages })).rejects.toThrow('unavailable')
     await pass(121_000, () => events.length === 1)
     expect(unknownIn(events)).toMatchObject([{ sent: { recipients: 700 } }])
     expect(await receiver.account(everything)).toMatchObject({ sent: 700, waiting: 500, unknown: 200 })
@@ -336,7 +336,7 @@ test('one process reports a send that another one started and did not end', asyn
 
 test('starts no send while the store is unavailable', async () => {
   const { receiver } = await expecting({ store: failing(memoryStore(), 'expect', 1, 1) })
-  await expect(receiver.intend({ reference: 'order 1' })).rejects.toThrow('away')
+  await expect(receiver.intend({ reference: 'order 1' })).rejects.toThrow('unavailable')
   expect((await receiver.intend({ reference: 'order 1' })).reference).toBe('order 1')
 })
 

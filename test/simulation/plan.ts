@@ -21,7 +21,7 @@ export type Operation = { readonly atMs: number } & (
   | { readonly kind: 'stop'; readonly process: number; readonly forMs: number }
   | { readonly kind: 'close'; readonly process: number; readonly forMs: number; readonly deadlineMs: number }
   | { readonly kind: 'power'; readonly forMs: number }
-  | { readonly kind: 'away'; readonly forMs: number }
+  | { readonly kind: 'unavailable'; readonly forMs: number }
   | { readonly kind: 'slow'; readonly forMs: number }
   | { readonly kind: 'full'; readonly forMs: number }
   | { readonly kind: 'failing'; readonly forMs: number }
@@ -81,7 +81,7 @@ interface Circumstances {
 
 type Misfortune = (circumstances: Circumstances) => Operation
 
-function lasting(kind: 'away' | 'slow' | 'full' | 'failing'): Misfortune {
+function lasting(kind: 'unavailable' | 'slow' | 'full' | 'failing'): Misfortune {
   return ({ random, atMs, lengthMs }) => ({ kind, atMs, forMs: between(random, 10, lengthMs) })
 }
 
@@ -104,7 +104,7 @@ const MISFORTUNES_IN_MEMORY: readonly Misfortune[] = [
 const MISFORTUNES: readonly Misfortune[] = [
   ...MISFORTUNES_IN_MEMORY,
   poison,
-  lasting('away'),
+  lasting('unavailable'),
   lasting('slow'),
   lasting('full'),
   lasting('failing'),

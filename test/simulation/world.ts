@@ -53,7 +53,7 @@ const LONGEST_REST_MS = 2 * 3_600_000
 const MOST_STEPS = 150_000
 const STEPS_A_LOOK = 20
 
-const SLOW: ReadonlySet<Operation['kind']> = new Set(['slow', 'away', 'lossy'])
+const SLOW: ReadonlySet<Operation['kind']> = new Set(['slow', 'unavailable', 'lossy'])
 /** Time for work after an answer, such as removing files. */
 const AFTERWARDS_MS = 10_000
 
@@ -304,7 +304,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         disk.losePower(randomOf(plan.seed, `power ${operation.atMs}`))
         timeline.after(operation.forMs, world, 'start', () => places.forEach(start))
         return
-      case 'away':
+      case 'unavailable':
         lasting(
           operation.forMs,
           () => (faults.isUnavailable = true),

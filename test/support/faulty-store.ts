@@ -21,7 +21,7 @@ export function faultyStore(inner: Store): FaultyStore {
   const store: FaultyStore = {
     capabilities: inner.capabilities,
     fault: 'none',
-    says: 'The store is away.',
+    says: 'The store is unavailable.',
     refuses: () => false,
     async open(host) {
       if (store.fault !== 'none') throw new Error('The store cannot be opened.')

@@ -67,7 +67,7 @@ export function createLocalRunner(store: LocalStore): Runner {
         const { answer, record, payloads = NO_PAYLOADS } = decide(before)
         if (record === undefined) return answer
         const isAdmitted = admits !== undefined && record.waiting.length > (before?.waiting.length ?? 0)
-        if (isAdmitted && !store.hasRoom(admits.event)) return admits.full
+        if (isAdmitted && !store.hasCapacity(admits.event)) return admits.full
         store.write({ key, before, after: record, payloads, admitted: isAdmitted ? admits.event : undefined })
         if (look !== undefined && leasesOvertaking(before, record)) {
           look.onAnswer(store.pendingSince?.(look.afterMs))

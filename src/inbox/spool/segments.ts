@@ -100,10 +100,10 @@ export function createSegments(options: {
     /** Rejects with a `MessagingWebhooksError` if no file accepts the records; then none of them is kept. */
     async write(bytes: Buffer, records: number): Promise<void> {
       for (let failures = 0; ;) {
-        let hadRoom = false
+        let isOverZeros = false
         try {
           const { file, segment } = await currentWriter()
-          hadRoom = file === overZeros
+          isOverZeros = file === overZeros
           await file.append(bytes)
           segment.held += records
           return
@@ -111,7 +111,7 @@ export function createSegments(options: {
           overZeros = undefined
           if (isFull(error)) {
             // A copy-on-write file system needs new blocks in place of the zeros. Truncating has freed those.
-            if (hadRoom || (await useReserve())) continue
+            if (isOverZeros || (await useReserve())) continue
             throw new MessagingWebhooksError('spool_full', 'The disk is full.', { cause: error })
           }
           failures += 1

@@ -26,7 +26,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
       ['Oldest', 'Newer'],
       ui.quiet(
         `${ui.several(size, 'request')}, ${ui.bytes(counts.bytes)}`,
-        counts.dropped > 0 && `; ${ui.count(counts.dropped)} dropped for want of room`,
+        counts.dropped > 0 && `; ${ui.count(counts.dropped)} dropped at capacity`,
       ),
     ),
   ])}`

@@ -102,7 +102,7 @@ interface RecordsOptions {
 export function createRecords(
   tables: MemoryTables,
   { maxEvents, maxBytes, maxDeadLetters, dedupeMs }: RecordsOptions,
-): Pick<LocalStore, 'read' | 'hasRoom' | 'write' | 'counts'> {
+): Pick<LocalStore, 'read' | 'hasCapacity' | 'write' | 'counts'> {
   const { sends, settled, dead } = tables
 
   function read(key: string, nowMs = -Infinity): MessageRecord | undefined {
@@ -159,7 +159,7 @@ export function createRecords(
 
   return {
     read,
-    hasRoom: ({ raw }) => tables.unsettled < maxEvents && tables.unsettledBytes + raw.length <= maxBytes,
+    hasCapacity: ({ raw }) => tables.unsettled < maxEvents && tables.unsettledBytes + raw.length <= maxBytes,
     write,
     counts: () => ({ unsettled: tables.unsettled, deadLetters: dead.size }),
   }

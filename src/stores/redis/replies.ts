@@ -55,7 +55,7 @@ export function scored(reply: Reply): readonly Scored[] {
 }
 
 /** Errors that describe the server rather than the event. */
-const SERVER_IS_AWAY =
+const SERVER_IS_UNAVAILABLE =
   /^(OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|BUSY|UNBLOCKED)\b/
 
 /** The server's own error. Any other error of a client concerns the connection. */
@@ -90,7 +90,7 @@ export class RedisError extends Error {
 export function isPassing(error: unknown): boolean {
   if (error instanceof TypeError) return false
   const text = safeText(error)
-  return PASSING_WORD.test(text) || !(REPLY_WORD.test(text) || SERVER_IS_AWAY.test(text))
+  return PASSING_WORD.test(text) || !(REPLY_WORD.test(text) || SERVER_IS_UNAVAILABLE.test(text))
 }
 
 const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/

@@ -146,7 +146,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
       for (const column of corrupt) repair(row, record, column)
       return record
     },
-    hasRoom: () => true,
+    hasCapacity: () => true,
     write(change) {
       const { key, after, before } = change
       let number = lastRead?.record === before ? lastRead?.number : undefined

@@ -21,7 +21,7 @@ onEachEngine(
   ['postgres', 'mysql', 'redis'],
   `stopped for ${AWAY_MS / 1_000} s under load: nothing is lost, and the outage is reported once`,
   async ({ server, engine, context: { expect, onTestFinished } }) => {
-    const cluster = await startCluster(2, server.specs('away'), { storeTimeoutMs: 5_000 }, onTestFinished)
+    const cluster = await startCluster(2, server.specs('stopped'), { storeTimeoutMs: 5_000 }, onTestFinished)
     const load = startLoad(() => cluster.instances)
     const { answered } = load.record
     const moreAnswers = async (): Promise<void> => {

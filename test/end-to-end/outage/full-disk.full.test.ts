@@ -25,12 +25,12 @@ onSmallDisk(
     const disk = mountDisk(8 * MIB)
     const { load, instance, moreAnswers, expectAllHandled } = await onSqlite(SETTINGS, disk)
     await moreAnswers(100)
-    const makeRoom = fill(disk)
+    const freeSpace = fill(disk)
     // The database's log reuses its own blocks for a while.
     for (let at = 0; !(await instance().ask('report')).codes?.includes('store_outage'); at += 1)
       await sendOne(instance(), load.record, `chat-large${at}`, PADDING)
     await moreAnswers(100)
-    makeRoom()
+    freeSpace()
     await load.stop()
     await expectAllHandled()
     expect([...load.record.statuses.keys()]).toEqual([204])
@@ -49,7 +49,7 @@ onSmallDisk(
     await moreAnswers(50)
     await load.stop()
     const { statuses } = load.record
-    const makeRoom = fill(disk)
+    const freeSpace = fill(disk)
     let large = 0
     for (; !statuses.has(503); large += 1) {
       expect(large, 'large callbacks accepted on a full disk').toBeLessThan(400)
@@ -60,7 +60,7 @@ onSmallDisk(
     expect(codes).toEqual(expect.arrayContaining(['store_outage', 'disk_full', 'spool_failed']))
     // The reserve has 8 MiB.
     expect(large).toBeGreaterThan(70)
-    makeRoom()
+    freeSpace()
     await expect
       .poll(
         async () => {

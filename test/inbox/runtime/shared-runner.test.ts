@@ -219,7 +219,7 @@ test('takes back either lease of two writes of one message whose answers were lo
 
 test('a lost lease that cannot be taken back does not stop other claims', async () => {
   const { faults, open } = await openedFaulty()
-  const [away, event] = [sample({ message: 'away' }), sample({ message: 'other' })]
+  const [away, event] = [sample({ message: 'unavailable' }), sample({ message: 'other' })]
   faults.writesAgainAfter = fail
   await expect(async () => open.admitAndClaim?.([away], REQUEST)).rejects.toThrow()
   faults.fails = (key) => key === `r/${away.messageKey}`

@@ -79,7 +79,7 @@ describe('at the URL', () => {
     const { receiver } = await app()
     const broken = express()
       .use(() => {
-        throw new Error('the session store is away')
+        throw new Error('the session store is unavailable')
       })
       .use('/status', receiver.middleware('status'))
       .use(((_error, _request, response, _next) => void response.status(500).send('broken')) as ErrorRequestHandler)
@@ -179,7 +179,7 @@ describe('at the URL', () => {
   })
 
   test('a failing credentials function', async () => {
-    const { url } = await app({ credentials: () => Promise.reject(new Error('away')), quarantine: false })
+    const { url } = await app({ credentials: () => Promise.reject(new Error('unavailable')), quarantine: false })
     expect(faultsOf(await askDoctor(url))).toEqual(['unavailable'])
   })
 })
@@ -301,7 +301,7 @@ describe('in the app', () => {
   })
 
   test('a store that cannot be opened', async () => {
-    const store = { ...memoryStore(), open: () => Promise.reject(new Error('away')) }
+    const store = { ...memoryStore(), open: () => Promise.reject(new Error('unavailable')) }
     const { receiver, url } = await app({ store })
     expect(faultsOf(await receiver.doctor({ url }))).toEqual(['store_away'])
     expect(faultsOf(await receiver.doctor({ url: `http://127.0.0.1:${await freePort()}/` }))).toEqual([
