@@ -85,7 +85,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
   const inFlight = churningMap<string, Work>()
   let queue: Work[] = []
   let used = 0
-  let isHandingOut = false
+  let isStarting = false
   const held: ClaimRequest[] = []
   /** Recent duration of the handlers of an event. Infinity while unknown. */
   let attemptMs = Infinity
@@ -99,8 +99,8 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
   /** Without `work`: hands out slots to the queue. */
   function enterSoon(work?: Work): void {
     if (work !== undefined) queue.push(work)
-    if (isHandingOut) return
-    isHandingOut = true
+    if (isStarting) return
+    isStarting = true
     clock.soon(startNext)
   }
 
@@ -115,7 +115,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
         begin(next)
       }
     } finally {
-      isHandingOut = false
+      isStarting = false
     }
   }
 
