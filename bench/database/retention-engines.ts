@@ -1,0 +1,127 @@
+/** The stores of `bench/retention.ts`: each opens an empty one, and most copy what they have. */
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { RowDataPacket } from 'mysql2/promise'
+import { memoryStore, type Store } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
+import { createPartitions } from '../../src/stores/redis/partitions.ts'
+import { POSTGRES_URL, REDIS_URL, removeSchema } from '../contenders/stores.ts'
+import { copyInMysql, copyInPostgres, copyInRedis, copyInSqlite, type Run } from './copies.ts'
+import { postgresCpu } from './postgres-cpu.ts'
+import { familyCpuMs } from './proc-stat.ts'
+import { redisCpu } from './redis-cpu.ts'
+
+export interface OpenEngine {
+  readonly open: OpenStore<object>
+  /** CPU time of the server. 0 for an engine in this process. */
+  readonly serverCpuMs: () => Promise<number>
+  /** Multiplies the newest messages, so many of them. Undefined: fill the store instead. */
+  readonly copy?: (originals: number, copies: number) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+export type EngineName = keyof typeof ENGINES
+
+const inProcess = (): Promise<number> => Promise.resolve(0)
+const opened = (store: Store): Promise<OpenStore<object>> => Promise.resolve(store.open({ onWork() {} }))
+
+const ENGINES = {
+  async memory(): Promise<OpenEngine> {
+    const open = await opened(memoryStore({ maxEvents: 1_000_000, maxBytes: 2 ** 32 }))
+    return { open, serverCpuMs: inProcess, close: async () => open.close() }
+  },
+  async sqlite(place: string): Promise<OpenEngine> {
+    const { sqliteStore } = await import('messaging-webhooks/sqlite')
+    const folder = await mkdtemp(join(tmpdir(), `retention-${place}-`))
+    const path = join(folder, 'inbox.db')
+    const open = await opened(sqliteStore(path))
+    return {
+      open,
+      serverCpuMs: inProcess,
+      async copy(originals, copies) {
+        const db = new DatabaseSync(path)
+        copyInSqlite(db, originals, copies)
+        db.close()
+      },
+      async close() {
+        await open.close()
+        await rm(folder, { recursive: true, force: true })
+      },
+    }
+  },
+  async postgres(place: string): Promise<OpenEngine> {
+    const { postgresStore } = await import('messaging-webhooks/postgres')
+    const { Client } = await import('pg')
+    const schema = `retention_${place}`
+    await removeSchema(schema)
+    const client = new Client({ connectionString: POSTGRES_URL })
+    await client.connect()
+    const open = await opened(postgresStore({ connectionString: POSTGRES_URL, schema }))
+    const cpu = await postgresCpu(POSTGRES_URL)
+    return {
+      open,
+      serverCpuMs: async () => (await cpu?.readMs()) ?? NaN,
+      copy: (originals, copies) => copyInPostgres((statement) => client.query(statement), schema, originals, copies),
+      async close() {
+        await open.close()
+        await client.end()
+        await removeSchema(schema)
+      },
+    }
+  },
+  async mysql(place: string): Promise<OpenEngine> {
+    const [{ mysqlStore }, { createConnection }] = await Promise.all([
+      import('messaging-webhooks/mysql'),
+      import('mysql2/promise'),
+    ])
+    const url = process.env['MYSQL_URL'] ?? ''
+    const prefix = `retention_${place}`
+    const client = await createConnection(url)
+    const run: Run = (statement) => client.query(statement)
+    const [rows] = await client.query<RowDataPacket[]>('SELECT @@pid_file AS path')
+    const pid = Number(readFileSync(String(rows[0]?.['path']), 'utf8'))
+    const open = await opened(mysqlStore({ uri: url, prefix }))
+    return {
+      open,
+      serverCpuMs: () => Promise.resolve(familyCpuMs(pid)),
+      copy: (originals, copies) => copyInMysql(run, prefix, originals, copies),
+      async close() {
+        await open.close()
+        for (const table of ['records', 'payloads', 'dead_letters', 'workers', 'migrations'])
+          await run(`DROP TABLE ${prefix}_${table}`)
+        await client.end()
+      },
+    }
+  },
+  async redis(place: string): Promise<OpenEngine> {
+    const [{ redisStore }, { createClient }] = await Promise.all([import('messaging-webhooks/redis'), import('redis')])
+    const url = `${REDIS_URL}/${place === 'small' ? 14 : 15}`
+    const client = createClient({ url })
+    await client.connect()
+    if ((await client.dbSize()) > 0) throw new Error(`The Redis database ${url} is not empty.`)
+    const prefix = 'retention'
+    const open = await opened(redisStore({ client: createClient({ url }), prefix }))
+    const cpu = await redisCpu(REDIS_URL)
+    return {
+      open,
+      serverCpuMs: () => cpu.readMs(),
+      async copy(originals, copies) {
+        const partitions = createPartitions(prefix, 16, false)
+        await copyInRedis(client, (key) => partitions.of(key).base, originals, copies)
+      },
+      async close() {
+        await open.close()
+        await client.flushDb()
+        await client.close()
+        await cpu.close()
+      },
+    }
+  },
+} as const
+
+export function openEngine(name: EngineName, place: 'small' | 'large'): Promise<OpenEngine> {
+  return ENGINES[name](place)
+}
