@@ -1,28 +1,26 @@
-/** Tracks whether the store is unavailable, and reports the begin and the end of an outage once. */
+/** Tracks whether the store is unavailable, and reports the start and the end of each outage once. */
 import type { Clock } from '../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 /**
- * A part of the receiver that calls the store. An outage ends when each part that met a failure has met a success. `admission`
- * calls only when a callback arrives, without a spool.
+ * A part of the receiver that calls the store. An outage ends when every part that failed has succeeded again. `admission`
+ * applies without a spool, and calls the store only when a callback arrives.
  */
 type Asker = 'admission' | 'spool' | 'dispatch'
 
 export interface StoreAvailability {
-  /** Parts that met a failure and no success since. A field, because every event reads it. */
+  /** Parts that failed and have not succeeded since. A field instead of a getter, because every event reads it. */
   readonly foundBy: ReadonlySet<Asker>
-  /** Found unavailable by a part that retries on its own. Only another callback can end what `admission` has found. */
+  /** True if a part that retries on its own has failed. Does not count `admission`: only the next callback retries that. */
   readonly isUnavailable: boolean
-  /** Number of failures found. Read it before a call: a call that began before a failure says nothing about it. */
+  /** Number of failures found. Read it before a call, for `endAnswered`. */
   readonly found: number
-  /** Reports `error` unless this part has failed before: until its first success, failures belong to one outage. */
+  /** Reports `error` for the first failure of this part. Later failures belong to the same outage until it succeeds. */
   begin(asker: Asker, error?: MessagingWebhooksError): void
-  /**
-   * `fromSpool`: number of events moved from the spool to the store. No effect if the store was available and the spool empty.
-   */
+  /** Records a success of this part, and `fromSpool`, the number of events moved from the spool into the store. */
   end(asker: Asker, fromSpool?: number): void
-  /** Like `end`, unless a failure was found after the successful call began. `foundBefore` is `found` at that time. */
+  /** Like `end`, but ignores a call that began before the latest failure. `foundBefore` is `found` when the call began. */
   endAnswered(asker: Asker, foundBefore: number): void
 }
 

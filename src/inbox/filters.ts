@@ -1,4 +1,4 @@
-/** Filters of lists for observers. Stores have no index for them: observation must not cost admission anything. */
+/** Filters for the lists that observers read. Stores keep no index for them, because an index would slow down admission. */
 import type { Expectation } from '../messages/expected.ts'
 import { typeOfRecord, type EventRecord } from '../messages/event-record.ts'
 import type { EventFilter, SentToPage, StoredEvent } from './store.ts'
@@ -8,7 +8,6 @@ export const MOST_LOOKED_AT = 20_000
 /** Maximum number of sends that one call searches. */
 export const MOST_SENT_LOOKED_AT = 5_000
 
-/** Whether the filter has any criterion. */
 export function isFiltered(filter: EventFilter): boolean {
   const { types, project, channel, carrier, about, states, fromMs, toMs } = filter
   return [types, project, channel, carrier, about, states, fromMs, toMs].some((each) => each !== undefined)
@@ -23,7 +22,7 @@ export function isMeant(filter: EventFilter, event: StoredEvent): boolean {
   return record !== undefined && isRecordMeant(filter, record, late === true)
 }
 
-/** Whether the time is in the range. False without a time. */
+/** An unknown time is in no range. */
 export function isInTime({ fromMs = -Infinity, toMs = Infinity }: EventFilter, atMs: number | undefined): boolean {
   return atMs !== undefined && atMs >= fromMs && atMs < toMs
 }
@@ -47,12 +46,12 @@ function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean):
 }
 
 /**
- * Strings that the JSON of each matching record contains: one of each list. An engine searches bytes for them, so that it reads
- * few records. `isMeant` rejects accidental matches.
+ * The JSON of a matching record contains at least one string of each list. An engine searches the bytes for them, so that it
+ * decodes few records. `isMeant` rejects accidental matches.
  */
 export function needlesOf({ types, project, channel, carrier, about }: EventFilter): readonly (readonly string[])[] {
   const needles: (readonly string[])[] = []
-  // These appear in no single form in a record.
+  // No single string identifies records of these two types.
   if (types !== undefined && !types.includes('unrecognized') && !types.includes('late'))
     needles.push(types.map(needleOfType))
   if (project !== undefined) needles.push([field('project', project)])

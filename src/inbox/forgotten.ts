@@ -1,10 +1,10 @@
-/** The remainder of an event that was erased before it reached the store: enough to recognise a repetition. */
+/** The identity of an event that was erased before it reached the store. It is enough to recognise a duplicate. */
 import type { EventRecord } from '../messages/event-record.ts'
 import type { NewEvent } from './store.ts'
 
-/** A step that no report completes, so that the wait does not end before the store has erased the event. */
+/** No report completes this step, so the event waits until the store has erased it. */
 const NEVER = 64
-/** The earliest time of a record, which reveals nothing about the arrival. */
+/** 1970, which reveals nothing about the arrival. */
 const NO_TIME = 0
 
 const NO_RECORD: EventRecord = {
@@ -17,7 +17,7 @@ const NO_RECORD: EventRecord = {
   problem: 'damaged',
 }
 
-/** Has no order, so it does not affect its message. */
+/** The event has no order, so it does not affect its message. */
 export function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messageKey'>): NewEvent {
   const raw = Buffer.alloc(0)
   return {
@@ -33,7 +33,6 @@ export function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messag
   }
 }
 
-/** Whether the event was erased. */
 export function isForgotten({ awaits }: NewEvent): boolean {
   return awaits === NEVER
 }

@@ -1,4 +1,4 @@
-/** Calls to the store in batches, with a deadline, because a connection may stop responding. */
+/** Batches calls to the store. Each call has a deadline, because a connection may stop responding. */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable } from './store.ts'
@@ -6,7 +6,7 @@ import { isError } from '../runtime/values.ts'
 
 const NOTHING = (): void => {}
 
-/** Rejects with `store_slow` after `timeoutMs`, after calling `onTimeout`. The caller handles a later answer. */
+/** After `timeoutMs`, calls `onTimeout` and rejects with `store_slow`. The caller handles an answer that arrives later. */
 export function inStoreTime<T>(clock: Clock, timeoutMs: number, answer: Promise<T>, onTimeout = NOTHING): Promise<T> {
   return withDeadline(clock, timeoutMs, answer, () => {
     onTimeout()
@@ -14,15 +14,14 @@ export function inStoreTime<T>(clock: Clock, timeoutMs: number, answer: Promise<
   })
 }
 
-/** One deadline for several calls to the store and for the wait before them. One call at a time waits on it. */
+/** A deadline shared by several calls to the store and the wait before them. Only one call at a time may wait on it. */
 export interface Deadline {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** The deadline has passed. */
   isOver: boolean
   /** Ends the current wait. */
   abandon: () => void
-  /** Stops the timer. Undefined until it runs. */
+  /** Stops the timer. Undefined until the timer starts. */
   cancel: (() => void) | undefined
 }
 
@@ -46,7 +45,7 @@ export function waitFor<T>(deadline: Deadline, answer: Promise<T>, onTimeout = N
       onTimeout()
       reject(new MessagingWebhooksError('store_slow'))
     }
-    // After the answer, the timer cannot fire before the next wait or the cancellation.
+    // `abandon` needs no reset: after the answer, the timer cannot fire before the next wait or the cancellation.
     answer.then(resolve, reject)
     if (deadline.isOver) deadline.abandon()
   })
@@ -61,18 +60,18 @@ interface Batch<T, R> {
   readonly deadline: Deadline
 }
 
-/** A write waits this long for others, or until there are `most`. */
+/** A write waits up to `lingerMs` for more items, or until it has `most` of them. */
 export interface BatchWindow {
   readonly lingerMs: number
   readonly most: number
-  /** Ends the wait, because a caller needs the result. Set by the user of this window. */
+  /** Ends the wait if a caller needs the result. `inBatches` sets it. */
   writeNow: () => void
 }
 
 /**
- * Combines items into batches: items that arrive during a write form the next one. Waits on a timer only with `window`. A
- * synchronous result (memory) is passed through. An error among later results rejects that item only. The deadline of a batch
- * starts with its first item and lasts `usualMs` unless that item gives another; `write` must not exceed it.
+ * Combines items into batches: items that arrive during a write form the next batch. Uses a timer only with `window`. Passes a
+ * synchronous result (from memory) through. An error among asynchronous results rejects only its own item. The deadline of a
+ * batch starts with its first item and lasts `usualMs`, or the timeout given with that item. `write` must meet it.
  */
 export function inBatches<T, R>(
   clock: Clock,
@@ -83,7 +82,7 @@ export function inBatches<T, R>(
   const queue: Batch<T, R>[] = []
   let isWriting = false
   let cancelLinger: (() => void) | undefined
-  /** For items written immediately, one at a time. A synchronous store never starts its timer. */
+  /** Deadline of items written immediately, one at a time. A synchronous store never starts its timer. */
   const own = newDeadline(clock, usualMs)
 
   async function finish({ waiting, deadline }: Batch<T, R>, written: Promise<readonly (R | Error)[]>): Promise<void> {
@@ -98,7 +97,7 @@ export function inBatches<T, R>(
       for (const { reject } of waiting) reject(error)
     }
     deadline.cancel?.()
-    // Reset for reuse.
+    // `own` is reused.
     deadline.cancel = undefined
     deadline.isOver = false
     isWriting = false
@@ -109,7 +108,7 @@ export function inBatches<T, R>(
     const next = queue[0]
     if (next === undefined || isWriting) return
     if (window === undefined || next.items.length >= window.most) writeNext()
-    // `close` waits for held items.
+    // Keeps the process alive, because `close` waits for these items.
     else cancelLinger ??= clock.setTimer(writeNext, window.lingerMs, true)
   }
 

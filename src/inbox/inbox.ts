@@ -28,7 +28,7 @@ export type AdmitBatch = (batch: {
 interface InboxOptions {
   readonly clock: SteadyClock
   readonly storeTimeoutMs: number
-  /** Maximum wait of an event for a step of its message. */
+  /** Maximum reorder wait. */
   readonly gapTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void
   readonly availability: StoreAvailability
@@ -36,12 +36,11 @@ interface InboxOptions {
   readonly onWork: () => void
   /** Notifies that the leases of these messages may be lost. */
   readonly onLost?: StoreHost['onLost']
-  /** Whether this process claims events. */
   readonly claims: boolean
   /** False if no report waits for pending sends in the store. Default true. */
   readonly awaitsAnswers?: boolean | undefined
   readonly admitBatch: AdmitBatch
-  /** Opens the spools for events that the store cannot take. Undefined without a spool. */
+  /** Opens the spools for events that the store cannot accept. Undefined without a spool. */
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
 
@@ -65,7 +64,7 @@ export interface Inbox<X extends object> {
   close(): Promise<void>
 }
 
-/** Longer than the time until a store that fails in between is tried again. */
+/** Longer than the longest retry delay, in case the store fails before it has erased the event. */
 const UNTIL_FORGOTTEN_MS = 600_000
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
@@ -123,17 +122,17 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (opening !== undefined) return opening
     const attempt = openStore()
     opening = attempt
-    // `close` waits for it, so no other attempt has replaced it.
+    // No other attempt has replaced it: `open` returns this one until it fails.
     attempt.catch(() => {
       opening = undefined
     })
     return attempt
   }
 
-  /** A reorder wait starts when the callback arrives, by the wall clock, which may have been far ahead at that moment. */
+  /** The reorder wait starts when the callback arrives, by a wall clock that may have been far ahead at that moment. */
   function onSteadyClock(event: NewEvent, nowMs: number): NewEvent {
     if (event.awaits === 0) return event
-    // It must not be dispatched before the store has erased it as well.
+    // The store must erase this event before it can be dispatched.
     if (isForgotten(event)) return { ...event, gapUntilMs: nowMs + UNTIL_FORGOTTEN_MS }
     const mostMs = Math.min(gapTimeoutMs, event.gapUntilMs - event.record.receivedAtMs)
     return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + mostMs) }
@@ -154,14 +153,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return admissions instanceof Promise ? admissions.then(withErrors) : admissions
   }
 
-  /** The same, but a batch behind a failed one is not written before it. */
+  /** Like `write`, but never writes a batch ahead of an earlier one that failed. */
   function writeInOrder(
     events: readonly NewEvent[],
     deadline: Deadline,
   ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
     const recover = (error: unknown): Promise<readonly (Admission | Error)[]> => {
-      // Without a spool, find the events that the store can admit on their own.
+      // Without a spool, admit the events that the store accepts one by one.
       if (outage === undefined) return admitAroundPoison((some) => write(some, deadline, false), events)
       outage.begin(error)
       throw error
@@ -174,7 +173,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
-  /** Without a spool, only callbacks detect that the store is unavailable or back. */
+  /** Without a spool, only callbacks detect when the store becomes unavailable and when it is available again. */
   function failed(error: unknown): MessagingWebhooksError {
     if (!closed) availability.begin('admission')
     return asOurs(error, 'store_failed')
@@ -182,7 +181,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   const admitInBatches = inBatches(clock, storeTimeoutMs, writeInOrder)
 
-  /** An event that the store fails to admit joins the others of its outage in the spool. */
+  /** Spools an event that the store failed to admit, behind the other events of the outage. */
   function takeInstead(event: NewEvent, error: unknown): Promise<Admission> {
     if (outage === undefined || closed) throw failed(error)
     outage.begin(error)
@@ -265,14 +264,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       try {
         await target?.close()
       } catch (error) {
-        // The store is unavailable and keeps what it has. A rejection would only disturb the shutdown of the process.
+        // An unavailable store keeps its data. A rejection would only disrupt the shutdown of the process.
         report(asOurs(error, 'store_failed'))
       }
     },
   }
 }
 
-/** `newer` is an error of its event only: this version cannot store it. */
+/** Turns `newer` into an error of its own event only: this version cannot store that event. */
 function withErrors(admissions: readonly Admission[]): readonly (Admission | Error)[] {
   if (!admissions.includes('newer')) return admissions
   return admissions.map((one) => (one === 'newer' ? new MessagingWebhooksError('store_newer') : one))

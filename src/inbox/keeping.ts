@@ -35,7 +35,7 @@ export function keepingOf(options: KeepingOptions): Promise<Keeping> {
 
 async function look({ hasSpool, open, spooling }: KeepingOptions): Promise<Keeping> {
   const opening = open()
-  // Awaited below, unless a spool answers first.
+  // Prevents an unhandled rejection if the spool answers first.
   opening.catch(() => {})
   if (hasSpool) {
     // The spool opens first, so a store that hangs while opening does not block it.

@@ -1,4 +1,4 @@
-/** What an open store reports to observers: its totals, and the processes that have it open. */
+/** The totals and the workers of an open store, for observers. */
 import type { OpenStore, StoreCounts } from './store.ts'
 
 /** A worker: a process that has the store open and keeps its leases by sending heartbeats. */

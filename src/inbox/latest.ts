@@ -5,7 +5,7 @@ import { knownTime } from '../messages/order.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredExpectation, StoredLatest } from './store.ts'
 
-/** Whether the message has not reached an end, as `hasEnd` of order.ts decides. */
+/** True until the message reaches an end, as `hasEnd` in order.ts defines it. */
 export function isOpen({ expectation, latest }: Pick<StoredExpectation, 'expectation' | 'latest'>): boolean {
   const report = latest?.record.report
   if (latest === undefined || report === undefined) return true
@@ -13,14 +13,14 @@ export function isOpen({ expectation, latest }: Pick<StoredExpectation, 'expecta
   return report.type !== 'message.failed' || expectation.type === 'transactional'
 }
 
-/** Fields of all types of report: those of its event without identity, payload and bytes. */
+/** The fields that every report has: those of its event without identity, payload and bytes. */
 interface StateFields extends Omit<Report, 'type' | 'scheduled' | 'failure'> {
   /** When it happened. Undefined if only the arrival is known (`timestampSource` is `arrival`). */
   readonly occurredAt: Date | undefined
-  /** The same in Unix seconds. */
+  /** `occurredAt` in Unix seconds. */
   readonly timestamp: number | undefined
   readonly timestampSource: TimestampSource
-  /** When its callback arrived. */
+  /** When the callback arrived. */
   readonly receivedAt: Date
 }
 
@@ -43,11 +43,10 @@ export type MessageState<M = unknown> = ReportState & {
   readonly reports: readonly ReportState[]
   /** What `receiver.expect` recorded. Absent without it. */
   readonly sent?: SentDetails<M>
-  /** A `send.overdue` event was made for this message. */
+  /** Present if the receiver has reported the message as overdue, with a `send.overdue` event. */
   readonly wasOverdue?: true
 }
 
-/** Converts the stored state to the one the API returns. */
 export function messageState(stored: StoredLatest): MessageState | undefined {
   const newest = reportState(stored.record)
   if (newest === undefined) return undefined
@@ -58,7 +57,7 @@ export function messageState(stored: StoredLatest): MessageState | undefined {
   return { ...state, sent: sentDetails(expectation), ...(wasOverdue ? { wasOverdue } : undefined) }
 }
 
-/** One report as the API returns it. Undefined for an event that is not a report. */
+/** Undefined for an event that is not a report. */
 export function reportState(record: EventRecord): ReportState | undefined {
   const { report, timestampSource, receivedAtMs } = record
   if (report === undefined) return undefined

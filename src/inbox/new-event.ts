@@ -1,4 +1,4 @@
-/** From a verified body to the event that the inbox admits: reads, normalises, identifies and orders it. */
+/** Turns a verified body into the event that the inbox admits: reads, normalises, identifies and orders it. */
 import { textOf } from '../runtime/values.ts'
 import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
 import type { CallbackKind, Carrier, CallbackAnomaly, CallbackProblem, EventProof } from '../public/events.ts'
@@ -24,12 +24,12 @@ export interface ProvenCallback {
   /** The bytes as parsed JSON, if known. */
   readonly payload?: Readonly<Record<string, unknown>> | undefined
   readonly proof: EventProof
-  /** Separates the messages of projects. Undefined with a single project, whatever its name. */
+  /** Keeps the messages of different projects apart. Undefined with a single project, whatever its name. */
   readonly scope: string | undefined
   readonly project: string | undefined
   readonly signedAt: number | undefined
   readonly arrivedAtMs: number
-  /** The trace of the request, with tracing. */
+  /** The trace of the request, if the receiver traces. */
   readonly trace?: TraceContext | undefined
 }
 
@@ -46,14 +46,14 @@ export interface DedupeKeyInput {
 }
 
 export interface NewEventOptions {
-  /** The carriers by the network names in callbacks. */
+  /** Maps network names in callbacks to carriers. */
   readonly networks: ReadonlyMap<string, Carrier>
   readonly gapTimeoutMs: number
   /** How long a report waits for `expect` to record its message, and when such waits end. Undefined if they are off. */
   readonly orphans?: { readonly holdMs: number; readonly untilMs: number } | undefined
-  /** The user's identity function. Undefined for the default. */
+  /** The user's function for the idempotency key. Undefined for the default. */
   readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
-  /** The user's reading of a report. Undefined for the default. Never throws. */
+  /** The user's function that reads a report. Undefined for the default. Never throws. */
   readonly readReport?: ((callback: ProvenCallback) => ReportPayload | undefined) | undefined
 }
 
@@ -83,7 +83,7 @@ function reportEvent(
 ): NewEvent {
   const { body, scope, masked, arrivedAtMs, kind, project } = callback
   const { messageId, status, statusCode, timestamp, oddities } = payload
-  // If a field is not represented exactly or a time is not used, two different events could look equal.
+  // If a field is not exact or a time is not used, only the digest of the body tells two such events apart.
   const isExact = oddities.length === 0 && isExactText(project ?? '')
   const chosen = options.dedupeKey?.({
     kind,
@@ -105,7 +105,7 @@ function reportEvent(
           bodyDigest: isExact ? undefined : digestWithoutAuthKeys(body),
         })
       : chosenIdentity({ project: scope, kind, messageId, chosen })
-  // A word in no table is odd but identifies the event like any other.
+  // An unknown word is an anomaly, but identifies the event like any other word.
   const isUnknownWord = normalised.failure?.cause === 'carrier_word'
   const record = recordOf(callback, timestamp, isUnknownWord ? [...oddities, 'unknown_word'] : oddities)
   const report = reportOf(payload, normalised)
@@ -163,7 +163,7 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
 
 type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Its time is that of the payload, otherwise the verified `t` of the signature, otherwise the arrival. */
+/** The time is that of the payload, otherwise the verified `t` of the signature, otherwise the arrival. */
 function recordOf(
   callback: ProvenCallback,
   ownSeconds: number | undefined,
@@ -191,7 +191,7 @@ function keepTrace(record: InTheMaking<EventRecord>, { traceparent, tracestate }
   if (tracestate !== undefined) record.tracestate = tracestate
 }
 
-/** Leaves out empty fields, so that readers need not distinguish an empty string from none. */
+/** Omits empty fields, so that an empty string and a missing field look the same to readers. */
 function reportOf(payload: ReportPayload, normalised: NormalisedStatus): Report {
   const { shape, messageId, channel, network, recipient, status } = payload
   const report: InTheMaking<Report> = { ...normalised, shape, messageId }

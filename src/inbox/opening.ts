@@ -1,13 +1,13 @@
 /**
- * Opens the store when the receiver starts. An unavailable store must not end the process: the service does not send a callback
- * again, so a callback must find a server, and a spool if there is one.
+ * Opens the store when the receiver starts. An unavailable store must not end the process: the service does not resend
+ * callbacks, so the server must keep running to accept them into the spool.
  */
 import { pause, systemClock, withDeadline } from '../runtime/clock.ts'
 import type { ErrorCode } from '../public/error-table.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { StoreAvailability } from './availability.ts'
 
-/** Errors that only a change of the setup can fix. */
+/** Errors that a retry cannot fix. */
 const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'options_invalid',
   'peer_missing',
@@ -26,7 +26,7 @@ const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 5_000
 
-/** The machine's clock: the deadline holds whatever clock the receiver has. */
+/** The machine's clock, because the deadline must not depend on the receiver's clock. */
 const clock = systemClock()
 
 interface OpeningOptions {
@@ -54,11 +54,11 @@ export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
   } catch (given) {
     const error = asOurs(given, 'store_failed')
     if (isPermanent(error)) throw error
-    // With a spool, its outage has reported the error.
+    // With a spool, the outage has reported the error.
     if (!hasSpool) availability.begin('dispatch', error)
     const trying = keepTrying(opened, options)
     if (!hasSpool) return trying
-    // The caller has its answer, and the error was reported.
+    // The caller has its answer, and the outage has reported the error.
     trying.catch(() => {})
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Handles an outage of the store: events go into the spool and from there into the store, in order, when it is back. No new
- * event overtakes the spool.
+ * Handles an outage of the store: events go into the spool and, when the store is available again, into the store in order. No
+ * new event overtakes the spool.
  *
- * Under load the spool would never be empty, so it ends with a barrier: once it is nearly empty, new events wait in memory
- * until the rest is in the store, and then go there directly. If the rest takes too long or the store fails again, the waiting
- * events go into the spool.
+ * Under load the spool would never become empty, so an outage ends with a barrier: once the spool is nearly empty, new events
+ * wait in memory until the rest is in the store, and then go there directly. If the rest takes too long or the store fails
+ * again, the waiting events go into the spool.
  */
 import type { Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -13,11 +13,11 @@ import type { Spool } from './spool/spool.ts'
 import type { Admission, NewEvent } from './store.ts'
 
 export interface Outage {
-  /** Whether new events must pass through `take`. A field, because every event reads it. */
+  /** Whether new events must pass through `take`. A field instead of a getter, because every event reads it. */
   readonly active: boolean
   /** Events on their way to the store, in the spool or in memory. 0 unless `active`. */
   readonly held: number
-  /** The store has failed: from now on all events pass through the spool. Reported once per outage. */
+  /** Sends all events through the spool, because the store has failed. Reports that once per outage. */
   begin(cause: unknown): void
   /**
    * Spools an event, or admits it when all earlier ones are in the store. Rejects with `spool_failed` if the spool cannot keep
@@ -33,7 +33,7 @@ export interface Outage {
 const FIRST_LOOK_MS = 250
 const LONGEST_LOOK_MS = 5_000
 
-/** New events start to wait when this many, a few batches, are left in the spool. */
+/** New events start to wait when the spool holds at most this many events, a few batches. */
 const NEARLY_EMPTY = 512
 const MOST_WAITING = 4_096
 const MOST_WAITING_BYTES = 16 * 1024 * 1024
@@ -50,10 +50,10 @@ export function createOutage(options: {
   readonly waitMs: number
   /** Moves spooled events into the store. Rejects while the store is unavailable. */
   readonly takeFromSpool: (events: readonly NewEvent[]) => Promise<void>
-  /** The usual admission, for events that have waited up to `waitMs`. Returns to this outage if the store fails. */
+  /** Admits events that have waited up to `waitMs` as usual. If the store fails, they return to this outage. */
   readonly admit: (event: NewEvent) => Promise<Admission>
   readonly availability: StoreAvailability
-  /** The store has all events again. */
+  /** Notifies that the store has all events again. */
   readonly onOver: () => void
 }): Outage {
   const { clock, spool, waitMs, takeFromSpool, admit, availability, onOver } = options
@@ -68,7 +68,7 @@ export function createOutage(options: {
   let cancelWait = (): void => {}
 
   function begin(cause: unknown): void {
-    // Also if an earlier process left events in the spool and the store turns out to be unavailable.
+    // Report first: `active` is also true if an earlier process left events in the spool.
     availability.begin('spool', new MessagingWebhooksError('store_outage', undefined, { cause }))
     if (outage.active) return
     outage.active = true
@@ -101,7 +101,7 @@ export function createOutage(options: {
     cancelWait = clock.setTimer(() => endWaiting(append), waitMs)
   }
 
-  /** In order, before any later event. */
+  /** Continues with the waiting events in order, before any later event. */
   function endWaiting(goOn: (event: NewEvent) => Promise<Admission>): void {
     cancelWait()
     const all = waiting ?? []

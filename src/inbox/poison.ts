@@ -25,7 +25,7 @@ export async function admitAroundPoison(
   try {
     return await admit(events)
   } catch (error) {
-    // Our error means that the store is unavailable: it did not answer, or is locked.
+    // A `MessagingWebhooksError` means that the store is unavailable: it did not respond, or is locked.
     if (isOurs(error)) throw error
     const results: (Admission | Error)[] = []
     for (const event of events) {
@@ -63,7 +63,7 @@ async function admitAs(forms: readonly NewEvent[], admit: Admit): Promise<Admiss
       const [admission] = await admit([form])
       if (admission !== undefined) return admission
     } catch (error) {
-      // A broken connection must not cost an event its meaning.
+      // A broken connection must not turn the event into an `unrecognized` one.
       if (isOurs(error)) throw error
       cause ??= error
     }

@@ -54,7 +54,7 @@ export interface Scanned<T> {
   readonly lookedBackToMs?: number
 }
 
-/** A request for a page. `after` is the `next` of the page before, undefined for the first. */
+/** A request for a page. `after` is the `next` of the previous page, undefined for the first page. */
 export interface ScanRequest {
   readonly after: string | undefined
   readonly limit: number
@@ -94,8 +94,8 @@ export interface EventScan extends ScanRequest {
  */
 export interface Indexes {
   /**
-   * Keys of records whose `dueMsOf` is past, earliest first, and when the next is due. A shared store reserves what it returns
-   * for 5 s, so that processes do not contend for it.
+   * Keys of records that are due (`dueMsOf`), earliest first, and when the next record is due. A shared store reserves the
+   * returned keys for 5 s, so that processes do not contend for them.
    */
   due(request: DueRequest): Awaitable<{
     readonly keys: readonly string[]
@@ -103,7 +103,7 @@ export interface Indexes {
     /** The event of each key that will probably run, if known. Its payload is read ahead. */
     readonly likely?: readonly LikelyEvent[] | undefined
   }>
-  /** Keys of records whose `send.overdueAtMs` is past, earliest first, and when the next is overdue. */
+  /** Keys of records with a past `send.overdueAtMs`, earliest first, and when the next is overdue. */
   overdue(request: {
     readonly nowMs: number
     readonly limit: number
@@ -112,7 +112,7 @@ export interface Indexes {
   payloads(places: readonly EventPlace[]): Awaitable<readonly (Payload | undefined)[]>
   /** For each of these records, the ids of the events that have a stored payload. */
   payloadsOf(keys: readonly string[]): Awaitable<readonly (readonly string[])[]>
-  /** Keys of records whose `of` is this key. */
+  /** Keys of the overflow records of this message: their `of` is this key. */
   overflowOf(key: string): Awaitable<readonly string[]>
   /** The key of the record that contains this dead letter. */
   keyOfDeadLetter(id: string): Awaitable<string | undefined>
@@ -156,7 +156,7 @@ export interface PendingLook {
 
 /** A store that no other process changes during a call: memory, or SQLite within a transaction. */
 export interface LocalStore extends Indexes {
-  /** `nowMs`: an event is being admitted at this time, and expired data may be left out. */
+  /** With `nowMs`, the time of an admission, the store may omit expired data. */
   read(key: string, nowMs?: number): MessageRecord | typeof NEWER | undefined
   /** Whether there is room for another event. */
   hasCapacity(event: NewEvent): boolean
@@ -171,7 +171,7 @@ export interface Versioned {
   readonly record: MessageRecord
 }
 
-/** A write to one record, applied if the stored version is still `expected`. Undefined: if no record is stored. */
+/** A write to one record, applied only if the stored version is still `expected` (undefined: if no record is stored). */
 export interface VersionedChange extends Omit<Change, 'admitted'> {
   readonly expected: number | undefined
   /** The events whose payloads this write stores. */
@@ -180,7 +180,7 @@ export interface VersionedChange extends Omit<Change, 'admitted'> {
 
 /** A store that other processes change as well. */
 export interface SharedStore extends Omit<Indexes, 'due'> {
-  /** `due` of every store, with the records if it reads them as well. */
+  /** `due` of `Indexes`, with the records that it has read as well. */
   due(request: DueRequest): Promise<{
     readonly keys: readonly string[]
     readonly nextDueMs: number | undefined

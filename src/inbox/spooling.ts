@@ -27,7 +27,7 @@ interface SpoolingOptions {
   readonly write: (events: readonly NewEvent[], deadline: Deadline) => Awaitable<readonly (Admission | Error)[]>
   /** The usual admission, for events that waited in memory. */
   readonly admit: (event: NewEvent, timeoutMs: number) => Awaitable<Admission>
-  /** Events left the spool, or the outage is over. */
+  /** Notifies that events have left the spool or that the outage is over. */
   readonly onWork: () => void
 }
 

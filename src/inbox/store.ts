@@ -1,5 +1,5 @@
 /**
- * What the receiver requires of an open store. `src/inbox/runtime/` builds it from the decisions in `src/messages/` and an
+ * The interface of an open store. `src/inbox/runtime/` builds it from the decisions in `src/messages/` and an
  * engine that implements the store contract, `record-store.ts`.
  *
  * Times are absolute milliseconds since the epoch, so that queueing does not extend a deadline. A shared store with its own
@@ -10,7 +10,7 @@ import type { Expectation, KnownExpectation } from '../messages/expected.ts'
 import type { EventRecord } from '../messages/event-record.ts'
 import type { Place } from '../messages/order.ts'
 
-/** Immediate or later. A store in memory answers immediately, which keeps promises off the hot path. */
+/** A value or a promise for it. A store in memory returns values, which keeps promises off the hot path. */
 export type Awaitable<T> = T | Promise<T>
 
 /**
@@ -21,11 +21,11 @@ export const PAYLOAD: unique symbol = Symbol('payload')
 
 /** An event to admit. */
 export interface NewEvent extends Place {
-  /** The identity: two events with the same id are duplicates. */
+  /** The idempotency key: two events with the same id are duplicates. */
   readonly id: string
   /** Shared by all events of one message. Equals `id` for an event that belongs to no message. */
   readonly messageKey: string
-  /** Deadline of a chat-app report that waits for the step that it `awaits`. */
+  /** End of the reorder wait of a report for the step that it `awaits`. */
   readonly gapUntilMs: number
   readonly record: EventRecord
   /** The bytes of the body, with the authKey masked. */
@@ -411,9 +411,9 @@ export interface OpenStore<X extends object = {}> {
   forget(request: ForgetRequest, nowMs: number): Awaitable<ForgottenCounts>
   /**
    * Records that each message was sent, and what `claim`, `latest` and the list of dead letters return with it. Durable like an
-   * admission, and all or, if it throws, none. A known message is left unchanged. Returns for each whether it is new. Reports
-   * that await the step `EXPECTED` (order.ts) become due, and later reports do not wait for it. The expectation is kept until
-   * it is overdue, and as long as identities are. Does not change the latest state or the number of unsettled events.
+   * admission. Records all messages, or none if it throws. Leaves a known message unchanged. Returns for each whether it is
+   * new. Reports that await the step `EXPECTED` (order.ts) become due, and later reports do not wait for it. The store keeps an
+   * expectation until it is overdue, and as long as identities. Does not change the latest state or the unsettled count.
    *
    * A store that implements it also implements the next four.
    */
@@ -460,7 +460,7 @@ export interface OpenStore<X extends object = {}> {
   isHeld?(messageKey: string): boolean | undefined
   /** The processes that have the store open, longest first. For observers. */
   workers?(): Awaitable<readonly WorkerState[]>
-  /** No calls follow. */
+  /** The receiver makes no calls after this one. */
   close(): Awaitable<void>
   /**
    * What this store adds to the context of a claim's handlers. If the attempt fails, effects through it are rolled back, so a

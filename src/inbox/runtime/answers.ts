@@ -1,4 +1,4 @@
-/** Converts a record to the answers of the store. */
+/** Converts records to the results that a store returns. */
 import type { MessageRecord, SendEntry } from '../../messages/record.ts'
 import type { KnownExpectation } from '../../messages/expected.ts'
 import type { ScannedEvent } from '../record-store.ts'

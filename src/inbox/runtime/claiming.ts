@@ -45,7 +45,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
     // The lease that follows proves that no one has erased the payload meanwhile.
     const unread = likely.filter(({ payload }) => payload === undefined)
     const early = unread.length === 0 ? NO_PAYLOADS : indexes.payloads(unread)
-    // If the lease fails, this is not awaited.
+    // Prevents an unhandled rejection if the lease fails first.
     if (early instanceof Promise) early.catch(() => {})
     const commands = keys.map((key) => leaseCommand(key, request, worker === undefined ? '' : worker(key)))
     const overtaking = askOvertaking?.(request.nowMs)
@@ -123,7 +123,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
           const isAll = keys.length < most && leased.length === keys.length && !isMoreDue
           if (claims.length < limit && !isAll) {
             const more = claimMore(new Set([...tried, ...left]))
-            // Events leased so far run. The next claim meets the failure again.
+            // Return the events leased so far. The next claim meets the failure again.
             return claims.length > 0 && more instanceof Promise
               ? more.catch(() => ({ claims, nextDueMs: nowMs }))
               : more

@@ -1,6 +1,6 @@
 /**
- * The stored form of a record: text, as lists without field names, because most stored messages are settled. The format number
- * comes first, then the end of the last event; both can be read without the rest.
+ * The stored form of a record: JSON lists without field names, to keep the many settled messages small. The format number comes
+ * first, then the end of the last event; both can be read without the rest.
  */
 import { encodeExpectation, readExpectation } from '../../messages/expected.ts'
 import { isEventRecord, type Report } from '../../messages/event-record.ts'
@@ -42,8 +42,8 @@ export function encodeState(record: MessageRecord): string {
 }
 
 /**
- * The reports behind the latest state, newest first, so that an engine logs less for a write that adds one. Each is one flat list: a
- * nested list costs as much as ten values. Rare values come last and are omitted.
+ * The reports behind the latest state, newest first, so that an engine logs less for a write that adds one. Each is one flat
+ * list, because a nested list costs as much as ten values. Rare values come last and are omitted if they are undefined.
  */
 function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
   const finals = latest?.finals.length ?? 0

@@ -53,7 +53,7 @@ export interface Runner {
 
 const NO_PAYLOADS: readonly never[] = []
 
-/** Synchronous. */
+/** The runner of local stores answers synchronously. */
 export function createLocalRunner(store: LocalStore): Runner {
   return {
     run(commands, pending) {
@@ -116,8 +116,8 @@ interface Overtaking {
 }
 
 /**
- * How long the answer that nothing is pending stays valid: no service accepts a send and reports it within this time of its record.
- * Planning the question costs Postgres 7% of a single event.
+ * How long the answer that no send is pending stays valid: no service accepts and reports a send within this time of its record.
+ * Planning the query costs Postgres 7% of a single event.
  */
 const NONE_HOLDS_MS = 10
 
@@ -265,16 +265,15 @@ export function createEventVerbs(options: EventsOptions): Verbs {
 
 export function settlementCommand(settlement: Settlement, nowMs: number): Command<boolean> {
   const decide: Command<boolean>['decide'] = (record) => settle(record, settlement, nowMs)
-  // This version cannot read the lease, so it does not hold.
+  // This version cannot read the lease, so it does not count as valid.
   return { key: settlement.messageKey, decide, ifNewer: { answer: false } }
 }
 
-/** Ends the lease of a dead worker. In a record of a later version the lease expires. */
+/** Ends the lease of a dead worker. A lease in a record of a later version is left to expire. */
 export function releaseCommand(key: string, worker: string): Command<boolean> {
   return { key, decide: (record) => release(record, worker), ifNewer: { answer: false } }
 }
 
-/** Returns the record without changing it. */
 export function reading(key: string): Command<MessageRecord | undefined> {
   return { key, decide: (record) => ({ answer: record }) }
 }

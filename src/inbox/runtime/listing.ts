@@ -1,6 +1,4 @@
-/**
- * Lists for observers: events, dead letters, and everything that may identify a person. Each page examines a bounded number.
- */
+/** Lists events, dead letters and all personal data for observers. Each page examines a bounded number of records. */
 import { encodeExpectation } from '../../messages/expected.ts'
 import { isMeant } from '../filters.ts'
 import type { Indexes, Payload, ScannedEvent, ScannedRecord } from '../record-store.ts'

@@ -13,7 +13,7 @@ interface OpenStoreOptions extends Omit<ClaimingOptions, 'askOvertaking'> {
   readonly awaitsAnswers?: boolean | undefined
 }
 
-/** Everything that an engine need not add. */
+/** The part of an open store that is the same for every engine. */
 export type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Exclude<Added, 'contextFor'>>
 type Added =
   'latestNowMs' | 'notifiesRemaining' | 'settleLingerMs' | 'eraseTraces' | 'isHeld' | 'workers' | 'contextFor'

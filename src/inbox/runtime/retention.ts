@@ -17,7 +17,7 @@ interface RetentionOptions {
 const EXPIRED_A_STEP = 1_000
 
 export function createRetentionVerbs({ runner, indexes, retention }: RetentionOptions): Verbs {
-  /** The record of each target's message, and its overflow records. */
+  /** The keys of each target's record and of its overflow records. */
   function keysOf(targets: readonly ForgetTarget[]): Awaitable<readonly (readonly [string, ForgetTarget])[]> {
     let keys: Awaitable<readonly (readonly [string, ForgetTarget])[]> = []
     for (const target of targets)

@@ -35,7 +35,7 @@ interface SharedRunner extends Runner {
 
 interface SharedRunnerOptions {
   readonly store: SharedStore
-  /** The store's time, as estimated by this process. Undefined if the callers' clocks count. */
+  /** The store's time, as estimated by this process. Undefined if callers pass times of their own clocks. */
   readonly storeNowMs: (() => number) | undefined
   /** How long a write may still take effect after its response was lost. */
   readonly writeLastsMs: number
@@ -70,7 +70,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       const overtakes = changes.some(({ before, after }) => after !== undefined && leasesOvertaking(before, after))
       const versions = await store.write(changes, asOfMs, overtakes ? pending : undefined)
       const granted: GrantedLease[] = []
-      /** Not known to be granted by another write of this process. */
+      /** Leases that this write did not grant, and that no other write of this process is known to have granted. */
       const refused: GrantedLease[] = []
       for (const [index, change] of changes.entries()) {
         const { key, after } = change
@@ -147,7 +147,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       const written = changes.length === 0 ? NOTHING_WRITTEN : await write(changes, asOfMs, pending)
       const { versions } = written
       granted.push(...written.granted)
-      // Written changes stay, whatever the time is now. The rest must not be decided again without them.
+      // A later `ClockJump` would make the caller repeat changes that are written, so later writes do not check the clock.
       if (versions.some((version) => version !== undefined)) asOfMs = undefined
       const refused = new Set(changes.flatMap(({ key }, index) => (versions[index] === undefined ? [key] : [])))
       for (const [key, folded] of decided) {
@@ -161,7 +161,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
         throw new MessagingWebhooksError('store_slow', 'Other processes keep writing the same messages.')
       read = await store.read([...open.keys()])
       see(read)
-      // The write was sent twice, because its first response was lost, and others wrote in between.
+      // A refused lease may be in the record: the first response was lost, the write was repeated, and others wrote in between.
       const lostGrants = written.refused.filter((grant) => {
         const found = read?.get(grant.key)
         return found !== NEWER && hasLease(found?.record, grant)

@@ -32,7 +32,7 @@ export function createStoreClock(): StoreClock {
 /** After a suspension, the first response corrects the estimate. */
 const MOST_ATTEMPTS = 4
 
-/** The methods that take or return times. */
+/** Shifts the times of all methods that take or return times. */
 export function inStoreTime(verbs: Verbs, clock: Pick<StoreClock, 'nowMs'>): Verbs {
   /** `by`: the offset to add to a caller's time. */
   async function shifted<T>(nowMs: number, ask: (by: number) => T): Promise<Awaited<T>> {
@@ -41,7 +41,6 @@ export function inStoreTime(verbs: Verbs, clock: Pick<StoreClock, 'nowMs'>): Ver
         return await ask(clock.nowMs() - nowMs)
       } catch (error) {
         if (!(error instanceof ClockJump)) throw error
-        // The request itself is not at fault.
         if (attempt === MOST_ATTEMPTS)
           throw new MessagingWebhooksError('store_slow', 'Its answers are late, or its clock jumps.', { cause: error })
       }

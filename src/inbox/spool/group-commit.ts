@@ -87,7 +87,7 @@ export function createGroupCommit(
     get records(): number {
       return records
     },
-    /** Their size. */
+    /** Bytes not yet on the disk. */
     get bytes(): number {
       return bytes
     },

@@ -45,7 +45,7 @@ export interface Segment {
   held: number
   /** Whether the disk failed to read a part of it. A later read may succeed. */
   unreadable: boolean
-  /** How often records were overwritten. Cached reads are stale after that. */
+  /** Number of overwrites. Each one makes cached reads stale. */
   rewrites: number
 }
 
@@ -58,9 +58,9 @@ interface EmptyOptions {
   readonly fs: FileSystem
   readonly take: (events: readonly NewEvent[]) => Promise<void>
   readonly report: (error: MessagingWebhooksError) => void
-  /** Throws to stop the emptying. */
+  /** Throws if the spool was closed, which stops the emptying. */
   readonly checkOpen: () => void
-  /** Excludes erasure from the read of a batch until it is in the store. */
+  /** Prevents an erasure between the read of a batch and its write into the store. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
 }
 
@@ -93,7 +93,7 @@ export async function findSegment(fs: FileSystem, folder: string, name: LogFileN
   }
 }
 
-/** Passes what the segment holds now to `take`, in batches. If `take` rejects, its batch and the rest stay. */
+/** Passes the events of the segment to `take` in batches. If `take` rejects, its batch and the rest stay. */
 export async function emptySegment(segment: Segment, options: EmptyOptions): Promise<void> {
   let file: OpenedFile
   try {
@@ -180,7 +180,7 @@ export async function forgetInSegment(
   return count
 }
 
-/** Replaces a record of this length. It has fewer fields, so it is padded with zeros. */
+/** The replacement for a record of this length. It has fewer fields, so zeros fill the rest. */
 function identityRecord(event: NewEvent, length: number, salt: number): Buffer {
   const identity = forgottenEvent(event)
   const filled = length - encodeRecord(EVENT_LOG, identity, salt).length

@@ -85,7 +85,6 @@ export function createSegments(options: {
     get first(): Segment | undefined {
       return segments[0]
     },
-    /** All segments in order. */
     get all(): readonly Segment[] {
       return [...segments]
     },

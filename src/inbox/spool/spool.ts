@@ -22,7 +22,7 @@ import { createSegments } from './segments.ts'
 
 const MIB = 1024 * 1024
 
-/** Larger than most events. With less space than this below its limit a spool counts as full. */
+/** Larger than most events. A spool with less than this left below its limit counts as full. */
 const ROOM_BYTES = MIB
 
 export interface Spool {
@@ -123,7 +123,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
   // Serialises writes and other changes of files.
   const turns = inTurn()
   const commits = createGroupCommit(segments.write, turns)
-  /** Excludes erasure between the read of a batch and its end. */
+  /** Prevents an erasure while a batch is between the spool and the store. */
   const batches = inTurn()
   const appending = new Set<Promise<void>>()
   let isEmptying = false
@@ -255,7 +255,7 @@ async function findSegments(left: {
 export interface Spools {
   /** Emptied as soon as the store is back. */
   readonly outage: Spool
-  /** Tried again at each start, so that it blocks no other event meanwhile. */
+  /** Retried only at each start, so that refused events block no others. */
   readonly aside: Spool
 }
 
