@@ -16,7 +16,7 @@ import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work
 /** The outcome as subscribers of the attempt channel see it. */
 const OUTCOMES = { done: 'succeeded', release: 'put off', retry: 'failed', dead: 'failed' } as const
 
-/** Checked before any message is built, because usually nothing subscribes. */
+/** Check `hasSubscribers` before building a message, because usually nothing subscribes. */
 export const dispatchChannel = channel(DISPATCH_CHANNEL)
 
 const attemptChannel = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
@@ -34,7 +34,7 @@ interface Attempt extends AttemptSeen {
   readonly done: Registration[]
   readonly thrown: unknown[]
   readonly stamps: number[] | undefined
-  /** A handler asked to be called later (`RetryLater`), although none has failed. */
+  /** The longest delay that a handler asked for with `RetryLater`. It applies only if no handler failed. */
   putOffMs: number | undefined
 }
 
@@ -63,7 +63,7 @@ export function makeAttempt(parts: Parts, work: Work, event: WebhookEvent): Awai
   return attemptChannel.hasSubscribers ? callTraced(attempt) : callFrom(attempt, 0)
 }
 
-/** The same with tracing, publishing in the order of `tracePromise`, which would create a promise for every attempt. */
+/** Publishes in the order of `tracePromise`, which would create a promise for every attempt. */
 function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
   const { parts, work, event, thrown } = attempt
   const message = parts.attemptMessage(event, work.claim)
@@ -147,9 +147,7 @@ async function waitAndGoOn(
   return hung ? conclude(attempt) : callFrom(attempt, place + 1)
 }
 
-/**
- * Resolves to whether the handler ran past its time. It then gives up its slot, and its message stays blocked until it ends.
- */
+/** True if the handler timed out. The event then gives up its slot, and its message stays blocked until the handler ends. */
 async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<boolean> {
   const { parts, work } = attempt
   const { clock, handlerTimeoutMs, report } = parts
@@ -185,7 +183,7 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
   return 'failed'
 }
 
-/** An attempt that ran past its time was reported then. */
+/** An attempt that timed out was reported at that moment. */
 function notifyObserver(attempt: Attempt, outcome: AttemptOutcome): void {
   const { parts, work } = attempt
   if (parts.observers.watch === undefined || (work.isHung && outcome !== 'lost')) return
@@ -209,14 +207,14 @@ function conclude(attempt: Attempt): Settlement | undefined {
   }
   if (parts.observers.watch !== undefined) notifyObserver(attempt, isDone ? 'succeeded' : 'failed')
   if (dispatchChannel.hasSubscribers) parts.dispatched(event, isDone)
-  // An attempt that ran past its time was counted then.
+  // An attempt that timed out was counted at that moment.
   if (parts.observers.meter !== undefined && !work.isHung)
     parts.observers.meter.attempted(type, isDone ? 'succeeded' : 'failed', parts.clock.now() - work.begunAtMs)
   if (isDone) {
     parts.succeeded.delete(id)
     return { id, messageKey, token, outcome: 'done' }
   }
-  // What handlers did in the store's transaction is rolled back with the attempt, so all of them run again.
+  // A transaction of the store is rolled back with the attempt, so all handlers run again.
   if (work.extras === undefined) parts.succeeded.set(id, done)
   if (thrown.length > 0) return failed(parts, work.claim, named(attempt), thrown[0])
   return { id, messageKey, token, outcome: 'retry', dueMs: parts.clock.now(), error: '' }
@@ -236,14 +234,14 @@ function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): 
   return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + delayMs, error }
 }
 
-/** The settlement of an attempt whose handlers succeeded but whose transaction was rolled back. */
+/** Fails an attempt after its transaction was rolled back, although its handlers succeeded. */
 export function undone(parts: Parts, claim: Claim, { cause }: MessagingWebhooksError): Settlement {
   const event = nameOf(claim)
   parts.report(failure(parts, 'transaction_failed', event, claim.attempt, cause))
   return failed(parts, claim, event, cause)
 }
 
-/** Its message contains that of the cause, with secrets masked. */
+/** The message contains that of the cause, with secrets masked. */
 function failure(
   parts: Parts,
   code: HandlerErrorCode,

@@ -1,6 +1,6 @@
 /**
- * Claims due events from the store: when, how many, and when to look again. At most one claim is in progress. A wake-up is
- * always followed by a claim that starts after it.
+ * Decides when to claim due events from the store, and how many. At most one claim is in progress. A claim that starts after
+ * the wake-up follows every wake-up.
  */
 import { asOurs } from '../public/errors.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'
@@ -20,7 +20,6 @@ const BACKLOG = 2
 export interface Progress {
   /** False before the store is open. */
   readonly hasBegun: boolean
-  /** No further claims. */
   readonly hasStopped: boolean
   /** Completed claims. */
   readonly turns: number
@@ -37,18 +36,18 @@ export interface ClaimLoop {
   /** The last claims were full. Events in the store are claimed before new ones are leased at admission. */
   readonly hasBacklog: boolean
   begin(opened: Opened): void
-  /** Something may be due: claim soon. */
+  /** Claims soon, because something may be due. */
   wake(): void
-  /** Capacity was released: claim again if the last claim was full. */
+  /** Claims again after a release of capacity if the last claim was full. */
   wakeIfFull(): void
-  /** Something may be due at this time. */
+  /** Claims at this time, because something may be due then. */
   scheduleClaim(dueMs: number): void
   /** The last claim found nothing. A field, because every settlement reads it. */
   readonly foundNothing: boolean
   /** Until when an event admitted here may be in a reorder wait. */
   readonly gapUntilMs: number
   sawGap(untilMs: number): void
-  /** Something may be due but probably is not: claim after a delay, so that many attempts share the claim. */
+  /** Claims after a delay, because probably nothing is due. Many attempts share the claim. */
   deferClaim(): void
   readonly isClaimDeferred: boolean
   /** Called when something else claims or counts now. */
@@ -168,7 +167,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     return nextDueMs
   }
 
-  /** What remains became due after the last event claimed. For an event that was dispatched before, its due time is unknown. */
+  /** The rest became due after the last claimed event. If that event was dispatched before, its due time is unknown. */
   function waitingSince(claims: readonly Claim[], nowMs: number): number {
     const last = claims.at(-1)
     if (last?.attempt !== 1 || last.replay) return Math.min(waitingSinceMs, nowMs)

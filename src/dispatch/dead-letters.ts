@@ -1,4 +1,4 @@
-/** The public surface for dead letters. */
+/** The public API of dead letters. */
 import type { CallbackSchemas, WebhookEvent } from '../public/events.ts'
 import { everyPage } from '../inbox/pages.ts'
 import type { Awaitable, OpenStore, StorePage, Resolution } from '../inbox/store.ts'
@@ -42,7 +42,6 @@ type Reviver = (kept: Kept) => Awaitable<WebhookEvent>
 
 const A_PAGE = 100
 
-/** A page of dead letters, oldest first. */
 async function readDeadLetters(
   store: OpenStore<object>,
   revive: Reviver,
@@ -57,12 +56,11 @@ async function readDeadLetters(
   return next === undefined ? { items } : { items, next }
 }
 
-/** Iterates over all dead letters, a page at a time. */
 async function* everyDeadLetter(store: OpenStore<object>, revive: Reviver): AsyncGenerator<DeadLetter> {
   for await (const { items } of everyPage((after) => readDeadLetters(store, revive, { after }))) yield* items
 }
 
-/** Searches page by page: no store indexes what only people ask for. */
+/** Searches page by page: stores keep no index for lookups that only people make. */
 async function findDeadLetter(store: OpenStore<object>, revive: Reviver, id: string): Promise<DeadLetter | undefined> {
   for await (const letter of everyDeadLetter(store, revive)) if (letter.id === id) return letter
   return undefined

@@ -1,4 +1,4 @@
-/** Delivery: claims due events, runs their handlers and settles them. At least once, one event of a message at a time. */
+/** Claims due events, runs their handlers and settles them: at least once, and one event of a message at a time. */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { waitFor } from '../inbox/in-store-time.ts'
 import type { AdmitBatch } from '../inbox/inbox.ts'
@@ -23,16 +23,15 @@ import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
 const NONE: readonly Claim[] = []
 
 export interface Dispatcher {
-  /** Starts dispatching from this store. */
   start(store: OpenStore<object>): void
   readonly admit: AdmitBatch
-  /** Something may be due. */
+  /** Claims soon, because something may be due. */
   wake(): void
-  /** Leases of these messages may belong to another process now. */
+  /** Notifies that leases of these messages may belong to another process now. */
   lose(isAmong: (messageKey: string) => boolean): void
   /** Starts no further handlers for these events. Handlers that are running continue. */
   forget(isMeant: (claim: Claim) => boolean): void
-  /** A dead letter is due again. Its message may be in flight. */
+  /** Claims a replayed dead letter soon, or after the event of its message that is in flight. */
   wakeAfterReplay(): void
   /**
    * Waits for the next attempt of an event. Call it before the admission, because the attempt may end before the admission has
@@ -51,7 +50,6 @@ export interface Dispatcher {
   /** Dispatches nothing more, waits for running handlers until the deadline, then aborts them. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
-  /** The state of claiming. */
   progress(): Progress
   /** Reports durations to this meter from now on. */
   measure(meter: Meter): void
@@ -105,8 +103,8 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
 }
 
 /**
- * Admits events and, while there is capacity, leases them in the same step. The claim loop takes the rest. A late answer is run
- * too, as with a claim.
+ * Admits events and, while there is capacity, leases them in the same step. The claim loop claims the rest. Runs the events of
+ * a late response too, as a claim does.
  */
 function createAdmit(parts: Parts): AdmitBatch {
   const { clock, phase, observers, waiting, slots, loop } = parts
@@ -149,16 +147,16 @@ function createAdmit(parts: Parts): AdmitBatch {
   }
 }
 
-/** The admission failed or timed out. */
+/** Releases the capacity of an admission that failed or timed out. */
 function release({ slots, loop, waiting }: Parts, request: ClaimRequest): void {
   slots.releaseCapacity(request)
-  // The answer may be lost although the leases were granted.
+  // The store may have granted the leases although its response was lost.
   loop.scheduleClaim(request.leaseUntilMs)
   loop.wakeIfFull()
   waiting.changed()
 }
 
-/** Runs the claimed events, after their callbacks are answered, if `leaseUntilMs` is given. The claim loop takes the rest. */
+/** Runs claimed events, after their callbacks are answered, if `leaseUntilMs` is given. The claim loop claims the rest. */
 function admitted(
   parts: Parts,
   store: OpenStore<object>,

@@ -22,7 +22,7 @@ export interface Leases {
 
 interface LeasesOptions {
   readonly clock: Clock
-  /** Without other processes no lease is lost. */
+  /** Whether other processes may share the store. Without them, no lease is lost. */
   readonly shared: boolean
   readonly report: (error: MessagingWebhooksError) => void
   readonly slots: Slots

@@ -1,5 +1,5 @@
 /**
- * The public surface for listing events: what the store still knows of each, and the event itself while its payload is kept.
+ * The public API that lists events: the fields that the store still has, and the event itself while its payload is kept.
  */
 import { defined } from '../runtime/defined.ts'
 import type { Carrier, EventType, CallbackSchemas, WebhookEvent } from '../public/events.ts'
@@ -21,7 +21,7 @@ import { typeOf, type Kept, type ReviveOptions } from './revive.ts'
 
 /** An event as `receiver.events` returns it. Fields that the store does not keep are undefined. */
 export interface ListedEvent<S extends CallbackSchemas = {}> {
-  /** The event's id. */
+  /** The event's id; the argument of `events.get`. */
   readonly id: string
   /**
    * `due`: waits for its time or its turn. `leased`: a process holds its lease, or held it until it expired. `settled`: its
@@ -40,13 +40,13 @@ export interface ListedEvent<S extends CallbackSchemas = {}> {
   readonly dueAt: Date | undefined
   /** When it was settled or became a dead letter. */
   readonly endedAt: Date | undefined
-  /** It arrived after a later report of its message was dispatched. */
+  /** True if it arrived after a later report of its message was dispatched. */
   readonly late: boolean | undefined
   /** Attempts so far. */
   readonly attempts: number | undefined
   /** The last error of a dead letter, at most 8 KiB, with secrets masked. */
   readonly error: string | undefined
-  /** What is kept of a report, even after its payload was removed. */
+  /** The report, which the store keeps longer than the payload. */
   readonly report: ReportState | undefined
   /** The event as handlers see it. Undefined once its payload was removed. */
   readonly event: WebhookEvent<S> | undefined
@@ -144,7 +144,7 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
       const { items: stored, next, lookedBackToMs } = await pageOf({ ...filter, after, limit })
       const all = await Promise.all(stored.map(listed))
       return {
-        // Only the payload says which subscription event it is.
+        // Stores record one type for all subscription events. Only the payload tells them apart.
         items: all.filter(({ type }) => !isSubscription(type) || types?.includes(type) !== false),
         ...defined({ next, lookedBackTo: dateOf(lookedBackToMs) }),
       }
@@ -169,7 +169,7 @@ export async function everyEvent(
   return items
 }
 
-/** What tells the type of an event. */
+/** The fields that determine the type of an event. */
 export type Typed = Pick<StoredEvent, 'id' | 'record' | 'raw'> & Partial<Pick<StoredEvent, 'late'>>
 
 /** The type that handlers see, before a schema is applied. Undefined if too little is kept. */
@@ -182,7 +182,7 @@ export function storedType({ id, late, record, raw }: Typed, reviving: ReviveOpt
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** Sorts in dispatch order. Events without a known position come last. An overdue event follows what had arrived by then. */
+/** Sorts in dispatch order. Events of unknown order come last. An overdue event follows the events that arrived before it. */
 export function inOrder(events: readonly StoredEvent[]): readonly StoredEvent[] {
   const ordered = events
     .map((event) => ({ event, order: orderOf(event) }))
@@ -208,7 +208,7 @@ function orderOf({ id, order, record }: StoredEvent): string {
   return record?.report === undefined ? NO_ORDER : placeOf(id, record.report, record).order
 }
 
-/** The name of the state in the store. */
+/** The type as stores record it: one for all subscription events. */
 export function recordType(type: EventType): string {
   return isSubscription(type) ? 'subscription' : type
 }

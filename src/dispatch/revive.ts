@@ -1,4 +1,4 @@
-/** Builds the event that handlers see from what the store kept. */
+/** Builds the event that handlers receive from its stored record and bytes. */
 import { payloadIn } from '../carriers/payload.ts'
 import { applySchema, type SchemaResult } from '../runtime/apply-schema.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -33,7 +33,7 @@ import type { Awaitable } from '../inbox/store.ts'
 import { isRecord, letReject } from '../runtime/values.ts'
 import { readSubscription, type ReadSubscription } from '../carriers/subscription.ts'
 
-/** The part of a claim that makes an event. */
+/** The part of a claim from which an event is built. */
 export interface Kept {
   readonly id: string
   readonly late: boolean
@@ -44,7 +44,7 @@ export interface Kept {
 
 export interface ReviveOptions {
   readonly schemas: CallbackSchemas
-  /** The `readSubscription` option: which premium callback this is. Undefined leaves it to the payload. */
+  /** The `subscriptionType` option. If it is undefined or returns undefined, the payload decides. */
   readonly subscriptionType: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
   /** Whether a late report is dispatched as `late` or as its own type. */
   readonly late: 'separate' | 'inline'

@@ -26,7 +26,7 @@ export function begin(parts: Parts, work: Work): void {
     const event = revive(work.claim, parts.reviving, work.payload)
     const made =
       event instanceof Promise
-        ? // The schema may have taken long.
+        ? // The lease may have expired while the schema ran.
           event.then((revived) => (parts.leases.isLost(work) ? undefined : makeAttempt(parts, work, revived)))
         : makeAttempt(parts, work, event)
     if (made instanceof Promise)
@@ -61,7 +61,7 @@ export async function makeDueAgain(parts: Parts, work: Work): Promise<void> {
   }
 }
 
-/** `contextFor` or the revival failed. The lease expires, and the event runs again. */
+/** Handles a failure of `contextFor` or `revive`: the lease expires, and the event runs again. */
 function failed(parts: Parts, work: Work, error: unknown): void {
   if (!parts.phase.isStopped) parts.report(asOurs(error, 'store_failed'))
   finish(parts, work, false)
@@ -72,7 +72,7 @@ function againOf({ clock }: Parts, { claim: { id, messageKey, token } }: Work): 
   return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
 }
 
-/** The event needs nothing more here. */
+/** Stops tracking the event, and claims again if something may be due. */
 function finish(parts: Parts, work: Work, isDone: boolean): void {
   const { slots, loop } = parts
   const { store } = work.from
@@ -94,8 +94,8 @@ function conclude(parts: Parts, work: Work, made: Settlement | undefined): void 
   const { slots, waiting, settlements, phase, clock, loop } = parts
   const { extras, from } = work
   work.isRunning = false
-  // Release what the store gave to the handlers. If no other process has taken the event, this also makes it due without
-  // waiting for the lease to expire.
+  // Release the resources that the store gave to the handlers. If no other process has the event, this also makes it due
+  // before the lease expires.
   const isGivenBack = made === undefined && (extras !== undefined || from.store.isHeld !== undefined)
   const settlement = isGivenBack ? againOf(parts, work) : made
   if (settlement === undefined) {
@@ -140,7 +140,7 @@ async function settleUndone(parts: Parts, work: Work, { failed: cause }: SettleF
   }
 }
 
-/** The settlement was not confirmed in time. */
+/** Retries a settlement that the store did not confirm in time. */
 async function settleLater(parts: Parts, work: Work, settlement: Settlement, error: unknown): Promise<void> {
   await parts.settlements.settleLater(work, settlement, error)
   finish(parts, work, false)

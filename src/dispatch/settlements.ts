@@ -12,7 +12,6 @@ export interface Settlements {
   readonly isHurried: boolean
   /** Opens the store with batches of its own. Urgent settlements do not wait for deferred ones. */
   into(store: OpenStore<object>): Opened
-  /** Writes held settlements. */
   writeHeld(): void
   /** Writes held settlements and holds none back until the returned function is called. */
   hurry(): () => void
@@ -50,7 +49,7 @@ export function createSettlements(options: SettlementsOptions): Settlements {
           },
           window,
         )
-      // Held settlements have no slot but count as in flight, whose limit is several times the number of slots.
+      // Held settlements have no slot, but count as in flight. That limit is several times the number of slots.
       const window = settleLingerMs > 0 ? { lingerMs: settleLingerMs, most: concurrency, writeNow() {} } : undefined
       if (window !== undefined) windows.push(window)
       return { store, window, settle: settling(false), settleDeferrable: settling(true, window) }
@@ -77,7 +76,7 @@ export function createSettlements(options: SettlementsOptions): Settlements {
           await from.settle(settlement)
           break
         } catch {
-          // The same outage.
+          // The outage continues.
         }
       }
       return false

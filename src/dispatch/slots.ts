@@ -1,6 +1,5 @@
 /**
- * What this process has in flight, and its remaining capacity: leased events, slots for their handlers, and events leased
- * ahead.
+ * Tracks the events in flight in this process and its remaining capacity: slots for handlers, and events leased ahead.
  *
  * At most one event of a message is in flight. At most `concurrency` events have a slot; the others wait in a queue. Events in
  * flight, plus those that pending requests may return, never exceed the reserved capacity.
@@ -24,10 +23,10 @@ interface SlotsOptions {
 export interface Slots {
   /** Events in flight, except those whose handlers ran past their time. */
   readonly running: number
-  /** Pending requests to the store hold capacity for the events that they may return. */
+  /** Whether pending requests to the store hold capacity for the events that they may return. */
   readonly isAnyHeld: boolean
   track(claim: Claim, from: Opened, leaseUntilMs: number, payload?: Work['payload']): Work
-  /** The event needs nothing more here. */
+  /** Releases the slot and the message of an event that needs nothing more here. */
   untrack(work: Work): void
   /** Stops waiting for the event. Its handlers may still run, and its message stays blocked. */
   abandon(work: Work): void
@@ -37,7 +36,7 @@ export interface Slots {
   has(id: string): boolean
   /** Gives the event a slot at once if one is free, otherwise queues it. */
   enter(work: Work): void
-  /** The same, but not before pending I/O. */
+  /** Like `enter`, but after pending I/O. */
   enterSoon(work: Work): void
   leave(work: Work): void
   /** Drops the queue. */
@@ -45,8 +44,8 @@ export interface Slots {
   /** Records how long the handlers of an event took: it predicts the wait for a slot. */
   learnPace(tookMs: number): void
   /**
-   * A request for as many events as there is capacity for: one for each free slot, plus some leased ahead if handlers are fast.
-   * Undefined if there is none. Excludes messages in flight: those of `among` if given, otherwise all.
+   * Returns a request for as many events as there is capacity for: one per free slot, plus some leased ahead if handlers are
+   * fast. Undefined without capacity. Excludes messages in flight: those of `among` if given, otherwise all.
    */
   reserveCapacity(
     store: OpenStore<object>,
@@ -54,13 +53,13 @@ export interface Slots {
     nowMs: number,
     among?: readonly { readonly messageKey: string }[],
   ): ClaimRequest | undefined
-  /** The request is pending. */
+  /** Holds the capacity of a pending request. */
   holdCapacity(request: ClaimRequest): void
-  /** The store has answered or timed out. False if the capacity was released before. */
+  /** Releases it when the store has responded or timed out. False if it was released before. */
   releaseCapacity(request: ClaimRequest): boolean
 }
 
-/** A slower attempt counts fully, a faster one by this share. */
+/** Weight of a faster attempt in the moving average. A slower attempt replaces the average. */
 const SHARE = 1 / 8
 /** A lease outlasts the longest attempt by this margin, for waiting in the queue and for settling. */
 const MARGIN_MS = 10_000
@@ -72,7 +71,7 @@ const AHEAD_MS = 50
  */
 const MOST_AHEAD = 7
 /**
- * Maximum number of events in flight per slot, including those being settled, which bounds what a slow store accumulates. A
+ * Maximum number of events in flight per slot, including those being settled, which bounds the backlog of a slow store. A
  * lower limit leaves more to claims, which take two statements an event: with 4, and 3 ahead, 128 connections cost Postgres 1.8
  * times the CPU and Redis 1.7 times.
  */
@@ -193,7 +192,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
       nowMs: number,
       among?: readonly { readonly messageKey: string }[],
     ) {
-      // Resources that the store gives to handlers may be in use from the claim on.
+      // Lease nothing ahead if handlers use resources of the store, which may be in use from the claim on.
       const ahead = contextFor === undefined ? Math.min(MOST_AHEAD, Math.floor(AHEAD_MS / attemptMs)) : 0
       const free = concurrency - used - queue.length + ahead * concurrency
       let limit = Math.min(free, MOST_A_SLOT * concurrency - slots.running)

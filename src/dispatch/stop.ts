@@ -1,4 +1,4 @@
-/** Shutdown of delivery: waits for running handlers, aborts them at the deadline, and releases all leases. */
+/** Stops the dispatch: waits for running handlers, aborts them at the deadline, and releases all leases. */
 import { withDeadline } from '../runtime/clock.ts'
 import { HandlerError, MessagingWebhooksError } from '../public/errors.ts'
 import type { Parts } from './parts.ts'
@@ -28,7 +28,7 @@ export async function stop(
   const works = slots.all()
   for (const work of works) {
     work.controller.abort(new MessagingWebhooksError('receiver_closed'))
-    // A handler that ran past its time was reported then.
+    // A handler that timed out was reported at that moment.
     if (work.isRunning && !work.isHung) reportCutOff(parts, work)
   }
   const backMs = clock.now() + GIVE_BACK_MS

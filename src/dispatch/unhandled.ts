@@ -15,7 +15,7 @@ import { readSubscription } from '../carriers/subscription.ts'
 interface Unhandled {
   /** Since the start of this process. */
   readonly count: number
-  /** No handler is registered for this event. */
+  /** Counts and logs an event without a handler. */
   see(event: WebhookEvent): void
 }
 

@@ -7,7 +7,6 @@ import { withDeadline, type Clock } from '../runtime/clock.ts'
 export interface WatchedAttempt {
   /** Resolves when the attempt has ended, when none will be made, or after the timeout. */
   readonly over: Promise<void>
-  /** Stops waiting. */
   forget(): void
 }
 
@@ -18,7 +17,7 @@ export interface Waiting {
   nextChange(ms: number): Promise<void>
   changed(): void
   watchAttempt(id: string, timeoutMs: number): WatchedAttempt
-  /** The attempt has ended, or none will be made. */
+  /** Notifies that the attempt has ended or will not be made. */
   attempted(id: string): void
   /** The events whose next attempt is awaited. */
   watchedIds(): readonly string[]
@@ -47,7 +46,7 @@ export function createWaiting(clock: Clock): Waiting {
       }),
     changed,
     watchAttempt(id: string, timeoutMs: number): WatchedAttempt {
-      // Simultaneous copies of one callback each wait for themselves.
+      // Simultaneous copies of one callback wait independently.
       const waiters = forAttempt.get(id) ?? new Set()
       forAttempt.set(id, waiters)
       let release = (): void => {}
@@ -62,7 +61,7 @@ export function createWaiting(clock: Clock): Waiting {
         waiting.isAnyone = forChange.size > 0 || forAttempt.size > 0
         release()
       }
-      // Another process may make the attempt, which nothing here announces.
+      // The deadline covers an attempt by another process, which does not notify this one.
       return { over: withDeadline(clock, timeoutMs, next, forget), forget }
     },
     attempted(id: string) {

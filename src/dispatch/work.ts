@@ -17,18 +17,18 @@ export interface DispatchOptions {
   /** Maximum number of messages whose handlers run at once. */
   readonly concurrency: number
   readonly handlerTimeoutMs: number
-  /** Time limit for an answer of the store. A connection may fall silent. */
+  /** Time limit for a response of the store, because a connection may stop responding. */
   readonly storeTimeoutMs: number
-  /** Other processes may share the store. If none does, leases cannot be lost. */
+  /** Whether other processes may share the store. Without them, no lease is lost. */
   readonly shared: boolean
   readonly reviving: ReviveOptions
   readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
-  /** An attempt has ended and its channel has subscribers. `succeeded` if no handler is left to run. */
+  /** Called when an attempt has ended, if its channel has subscribers. `succeeded`: no handler is left to run. */
   readonly dispatched: (event: WebhookEvent, succeeded: boolean) => void
-  /** The message about an attempt for the subscribers of its channel. */
+  /** Builds the message about an attempt for subscribers of its channel. */
   readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay' | 'record'>) => AttemptMessage
-  /** No handler is registered for this event. */
+  /** Called for an event without a handler. */
   readonly unhandled: (event: WebhookEvent) => void
   /** Keys and secrets to mask in error texts. */
   readonly secrets: () => readonly string[]
@@ -41,9 +41,9 @@ export type MeasuredVerb = 'admit' | 'admitAndClaim' | 'claim' | 'settle'
 export interface Meter {
   /** How long the handlers of an attempt ran, or until they were abandoned. */
   attempted(type: EventType, outcome: 'succeeded' | 'failed' | 'timed_out', tookMs: number): void
-  /** The event was settled or became a dead letter. */
+  /** Records that an event was settled or became a dead letter. */
   settled(outcome: 'done' | 'dead', sinceArrivalMs: number): void
-  /** The same operations, with each call measured. */
+  /** Returns the operations of the store, with each call measured. */
   measured(store: OpenStore<object>): Pick<OpenStore<object>, MeasuredVerb>
 }
 
@@ -61,7 +61,6 @@ export interface AttemptSeen {
   readonly thrown: readonly unknown[]
 }
 
-/** The outcome of an attempt. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'timed out' | 'lost'
 
 /** Observes attempts, once the inspector or another observer asks for it. */
@@ -88,9 +87,9 @@ export interface Observers {
 export interface Opened {
   readonly store: OpenStore<object>
   settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
-  /** The same for settlements that nothing waits for. */
+  /** Like `settle`, for settlements that nothing waits for. */
   settleDeferrable(settlement: Settlement): Awaitable<boolean | SettleFailed>
-  /** The batch of those, if the store holds them back. */
+  /** The window of deferrable settlements, if the store delays them. */
   readonly window: BatchWindow | undefined
 }
 
@@ -111,11 +110,10 @@ export interface Work {
   isStarted: boolean
   begunAtMs: number
   hasSlot: boolean
-  /** Its handlers are running. */
   isRunning: boolean
   /** A handler ran past its time and is still pending. */
   isHung: boolean
-  /** The event needs nothing more here. */
+  /** The event is no longer tracked, because it needs nothing more here. */
   isOver: boolean
   /** A later event of its message was admitted here and waits for it. */
   hasSuccessor: boolean
@@ -125,7 +123,7 @@ export interface Work {
   isForgotten: boolean
 }
 
-/** Identifies a claim whose event was not revived. */
+/** Names the event of a claim without reviving it. */
 export function nameOf({ id, record: { report, kind } }: Claim): NamedEvent {
   return { id, type: report?.type ?? kind ?? 'unrecognized', messageId: report?.messageId }
 }
