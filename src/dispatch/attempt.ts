@@ -112,7 +112,7 @@ function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undef
     if (registration === undefined || before.includes(registration)) continue
     // `begin` has just checked the lease for the first handler.
     if (place > 0 && parts.shared && parts.leases.isLost(work)) return lost(attempt)
-    // A handler that ran past its time gave up the slot. The next attempt calls the remaining handlers.
+    // A handler timed out and gave up the slot. The next attempt calls the remaining handlers.
     if (controller.signal.aborted) break
     try {
       const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
@@ -154,7 +154,7 @@ async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<bool
   const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
   if (first !== TIMED_OUT) return false
   if (!parts.leases.isLost(work)) {
-    const detail = `It ran past ${handlerTimeoutMs} ms.`
+    const detail = `It ran longer than ${handlerTimeoutMs} ms.`
     const error = new HandlerError('handler_timeout', named(attempt), work.claim.attempt, detail)
     work.controller.abort(error)
     report(error)

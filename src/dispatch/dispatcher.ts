@@ -39,7 +39,7 @@ export interface Dispatcher {
    */
   watchAttempt(id: string, timeoutMs: number): WatchedAttempt
   /**
-   * Resolves to true once everything is settled (except handlers that ran past their time, unless `waitForHung`), or to false
+   * Resolves to true once everything is settled (except handlers that timed out, unless `waitForHung`), or to false
    * at the deadline. `unsettled` counts the unsettled events in the store and on the way there.
    */
   drain(
@@ -213,7 +213,7 @@ function createDrain({ clock, slots, loop, waiting, settlements }: Parts): Dispa
         const left = isIdle ? await counted(unsettled, clock, untilMs) : Infinity
         if (wasDeferred && left > 0) loop.wake()
         if (slots.running === 0 && left === 0) return true
-        // Events whose handlers ran past their time hold no slots.
+        // Events with handlers that timed out hold no slots.
         if (!waitForHung && slots.running === 0 && left <= slots.all().length) return false
         const leftMs = untilMs - clock.now()
         if (leftMs <= 0) return false

@@ -21,7 +21,7 @@ interface SlotsOptions {
 }
 
 export interface Slots {
-  /** Events in flight, except those whose handlers ran past their time. */
+  /** Events in flight, except those with handlers that timed out. */
   readonly running: number
   /** Whether pending requests to the store hold capacity for the events that they may return. */
   readonly isAnyHeld: boolean

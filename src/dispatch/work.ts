@@ -111,7 +111,7 @@ export interface Work {
   begunAtMs: number
   hasSlot: boolean
   isRunning: boolean
-  /** A handler ran past its time and is still pending. */
+  /** A handler timed out and is still pending. */
   isHung: boolean
   /** The event is no longer tracked, because it needs nothing more here. */
   isOver: boolean

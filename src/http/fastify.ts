@@ -1,5 +1,5 @@
 /**
- * Fastify 5: a plugin whose routes are the receiver's middleware, over HTTP/1 and HTTP/2.
+ * A plugin for Fastify 5 that mounts the receiver's middleware as routes, over HTTP/1 and HTTP/2.
  *
  * @module messaging-webhooks/fastify
  */
@@ -19,7 +19,7 @@ export interface WebhooksOptions extends Partial<Readonly<Record<CallbackKind, W
   readonly receiver: MiddlewareReceiver
   /** A path for callbacks of any kind. Delivery reports are recognised by their shape. Default: none. */
   readonly any?: WebhookRoute | undefined
-  /** `false` leaves the receiver open in `app.close()`. Default: `true`. */
+  /** Whether `app.close()` closes the receiver too. Default: `true`. */
   readonly close?: boolean | undefined
 }
 
@@ -30,7 +30,7 @@ const route = z.custom<WebhookRoute>(
   "expected a path such as '/status', or { url, proof }",
 )
 const webhooksOptions = z.strictObject({
-  receiver: objectLike('what createReceiver() returned', 'middleware', 'close'),
+  receiver: objectLike('a receiver from createReceiver()', 'middleware', 'close'),
   ...Object.fromEntries(KINDS.map((name) => [name, route.optional()])),
   close: z.boolean().optional(),
   // Fastify passes its own options to the plugin too.
@@ -42,7 +42,7 @@ const webhooksOptions = z.strictObject({
  * app's `onRequest` hooks run before and its `onResponse` hooks after; no other hook, parser or limit of the app applies.
  * Throws an `OptionsError` for invalid options. Contract, service.md#callback-receiver.
  */
-// eslint-disable-next-line @typescript-eslint/require-await -- A plugin says that it is done by its promise.
+// eslint-disable-next-line @typescript-eslint/require-await -- Fastify waits for the promise of a plugin.
 export async function webhooks(app: FastifyInstance, options: WebhooksOptions): Promise<void> {
   checkOptions(webhooksOptions, options, 'webhooks')
   const { receiver, close = true } = options
@@ -53,7 +53,7 @@ export async function webhooks(app: FastifyInstance, options: WebhooksOptions): 
     const { url, ...mount } = typeof route === 'string' ? { url: route } : route
     const answer = receiver.middleware(kind === 'any' ? undefined : kind, mount)
     const take = (request: FastifyRequest, reply: FastifyReply): void => answer(request.raw, reply.hijack().raw)
-    // Stop here, so that Fastify does not parse the body.
+    // Answer in `onRequest`, before Fastify parses the body.
     app.route({ method: app.supportedMethods, url, onRequest: take, handler: take })
   }
   if (close) app.addHook('onClose', () => receiver.close())

@@ -10,7 +10,7 @@ import type { RequestReceiver } from './request.ts'
 /** Resolves to the answer of a request. Never rejects. */
 export type FetchHandler = (request: Request, context?: object) => Promise<Response>
 
-/** What a platform passes beside the request, as far as a handler uses it. */
+/** The fields that a handler uses of what a platform passes with the request. */
 export interface FetchContext {
   /** Keeps the platform from freezing the process until this promise resolves: after the first attempt of the handlers. */
   waitUntil?(work: Promise<unknown>): unknown
@@ -20,7 +20,7 @@ export interface FetchContext {
 
 /** `.text()` drops a BOM and replaces invalid UTF-8, after which no signature can be checked. */
 const FIX =
-  'Call the handler before anything calls `.json()`, `.text()` or the like of this request, or let that have `request.clone()`.'
+  'Call the handler before other code reads the body with `.json()`, `.text()` or the like, or pass `request.clone()` to that code.'
 
 /**
  * Creates the handler for the callbacks of one URL. `kind` is the callback type registered for it; without one, delivery

@@ -168,7 +168,7 @@ export function createInflight({
     watch()
   }
 
-  /** A late tick counts once. Read what arrived meanwhile before judging anyone. */
+  /** A late tick counts once. It runs after pending I/O, so that bytes that have arrived count before a body is judged. */
   function watch(): void {
     if (isTicking || (large <= maxBytes * FREE_PART && waiting.first === undefined)) return
     isTicking = true
@@ -178,7 +178,7 @@ export function createInflight({
   return {
     /** Bodies above this size may have to wait. */
     smallBytes,
-    /** `tooSlow` is called if this body is refused. It must call `release`, as must everyone once the bytes are freed. */
+    /** Calls `tooSlow` if this body is refused. The caller calls `release` then, and whenever the bytes are freed. */
     enter(flow: Flow, announced: number | undefined, tooSlow: () => void): Reader {
       const isLarge = announced !== undefined && announced > smallBytes
       const reader: Reader = {
@@ -249,7 +249,7 @@ function needOf(reader: Reader): number {
 }
 
 /**
- * A hand-made linked list. With frequent insertions and deletions, V8 replaces the table of a Set again and again, and the old
+ * A linked list instead of a Set: under frequent insertions and deletions, V8 keeps replacing the table of a Set, and the old
  * tables keep the streams alive until a full collection.
  */
 interface List {

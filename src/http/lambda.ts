@@ -10,7 +10,7 @@ import { checkMount, type MountOptions } from './mount-options.ts'
 import { REPLIES } from './replies.ts'
 import type { CallbackAnswer, CallbackRequest, RequestReceiver } from './request.ts'
 
-/** The fields of the triggers' events that are read. The types of `@types/aws-lambda` are assignable. */
+/** The fields that the handler reads of a trigger's event. The types of `@types/aws-lambda` are assignable. */
 export interface LambdaEvent {
   readonly httpMethod?: string
   readonly requestContext?:
@@ -23,7 +23,7 @@ export interface LambdaEvent {
     | undefined
   readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined
-  /** Text, or what an earlier parser made of it. A signature cannot be checked over a parsed body. */
+  /** Text, or the output of an earlier parser. The signature of a parsed body cannot be checked. */
   readonly body?: unknown
   readonly isBase64Encoded?: boolean
 }
@@ -48,9 +48,9 @@ const ANSWER_MS = 1_000
 
 /**
  * A handler for the callbacks of one URL. `kind` and `mount` are those of `receiver.middleware`. Lambda freezes the process
- * after the answer, so the handler answers after the first attempt of a new event's handlers, or one second before the
- * invocation times out, if the context tells. Throws an `OptionsError` for an unknown kind or policy, and rejects with one if
- * the event is not a request. Contract, service.md#callback-receiver.
+ * after the answer, so the handler answers after the first attempt of a new event's handlers or, with a `context`, at the latest
+ * one second before the invocation times out. Throws an `OptionsError` for an unknown kind or policy, and rejects with one if the
+ * event is not a request. Contract, service.md#callback-receiver.
  */
 export function lambdaHandler(receiver: RequestReceiver, kind?: CallbackKind, mount: MountOptions = {}): LambdaHandler {
   checkMount('lambdaHandler', kind, mount)
@@ -71,7 +71,7 @@ export function lambdaHandler(receiver: RequestReceiver, kind?: CallbackKind, mo
   }
 }
 
-const FIX = 'Take away the middleware that parses bodies before this handler: event.body must be as Lambda gave it.'
+const FIX = 'Remove the middleware that parses bodies before this handler: event.body must be as Lambda passed it.'
 
 /** Throws an `OptionsError` if the event is not a request. */
 function requestOf(event: LambdaEvent | null | undefined): CallbackRequest {

@@ -1,9 +1,7 @@
 /** Keeps the servers that this package starts running, whatever a listener throws. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
-/**
- * Wraps a listener. If it throws or rejects, the request is answered 500, or its connection is cut once a response has started.
- */
+/** Answers 500 if the listener throws or rejects, or cuts the connection if a response has started. */
 export function withLastResort(
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ): RequestListener {

@@ -1,4 +1,4 @@
-/** Bodies that cannot be read from their stream: those that an earlier parser consumed, and those whose client has gone. */
+/** Recovers a body that its stream no longer delivers: an earlier parser consumed it, or the client disconnected. */
 import type { IncomingMessage } from 'node:http'
 import type { Captured } from '../public/callback.ts'
 import type { Bodies } from './reading.ts'
@@ -16,7 +16,7 @@ export function leftBefore(request: PreParsed, announced: number | undefined, bo
     if (!(bytes instanceof Uint8Array)) continue
     const refused = bodies.tooLarge(bytes.length, 'had been read')
     if (refused !== undefined) return refused
-    // Text was decoded and may no longer be the same bytes. A Buffer is at most inflated, which the proof will reveal.
+    // Decoding text may have changed its bytes. A Buffer is at most decompressed, which the check of the proof detects.
     if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
     return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), decoded: true }
   }
@@ -35,7 +35,7 @@ function parseOrUndefined(text: string): unknown {
   }
 }
 
-/** The complete body of a request whose client has disconnected, read from what the stream still holds. */
+/** Reads the body of a disconnected client from the buffer of the stream. Undefined if it is incomplete. */
 export function unreadRest(
   request: IncomingMessage,
   announced: number | undefined,

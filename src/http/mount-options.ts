@@ -19,7 +19,7 @@ export function checkKind(where: string, kind: unknown): void {
   throw new OptionsError(`${where}: unknown kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
 }
 
-/** The same for all options of a mounted URL. */
+/** Checks the kind and the options of a mounted URL. */
 export function checkMount(where: string, kind: unknown, options: unknown): void {
   checkKind(where, kind)
   checkOptions(mountOptions, options, where)

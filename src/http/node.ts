@@ -15,7 +15,7 @@ import { REPLIES, type Answer } from './replies.ts'
 import type { Intake } from './request.ts'
 import type { KnownServer, Servers } from './servers.ts'
 
-/** Mount it with `app.use(path, it)`, `app.post(path, it)`, a Router or Connect, or use it as a `node:http` listener. */
+/** Mount it with `app.use(path, middleware)` or `app.post(path, middleware)`, or use it as a `node:http` listener. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
 /** The part of a receiver that adapters need. */

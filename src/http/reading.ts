@@ -39,7 +39,7 @@ const LEAST_READS = 1_024
 
 export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: Bounds) {
   const mostReads = Math.max(LEAST_READS, Math.ceil(maxBodyBytes / SMALL_PIECE_BYTES))
-  /** Bodies that have started to arrive. Most arrive before a deadline is needed, so deadlines are set after pending I/O, for the rest. */
+  /** Bodies without a deadline yet. Most bodies end before pending I/O is done; only the rest get a deadline. */
   let started: Reading[] = []
 
   function setDeadlines(): void {
@@ -58,7 +58,7 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
 
   function enter(reading: Reading): Reader {
     return (reading.reader = inflight.enter(reading.flowOf(), reading.announced, () =>
-      tooSlow(reading, 'others waited for its room (`maxInflightBytes`)'),
+      tooSlow(reading, 'other requests waited for its memory (`maxInflightBytes`)'),
     ))
   }
 
@@ -66,7 +66,7 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
     finish(reading, { kind: 'failed', reason: 'body_too_slow', detail: `${arrived(reading)}, and ${why}.` })
   }
 
-  /** The refusal of a body of so many bytes. Undefined within `maxBodyBytes`. */
+  /** The refusal of a body of more than `maxBodyBytes`. */
   function tooLarge(bytes: number | undefined, what: string): Captured | undefined {
     if (bytes === undefined || !(bytes > maxBodyBytes)) return undefined
     const detail = `${bytes} bytes ${what}; \`maxBodyBytes\` is ${maxBodyBytes}.`
@@ -130,7 +130,6 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
       if (reading.reader === undefined && reading.length === reading.announced) return
       inflight.add(reading.reader ?? enter(reading), piece.length)
     },
-    /** The body has ended. */
     end(reading: Reading): void {
       const { announced, length, pieces } = reading
       if (announced !== undefined && announced !== length) {

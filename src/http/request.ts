@@ -1,4 +1,4 @@
-/** The framework-independent form of a request, which `receiver.receive` takes, and how its headers and body are read. */
+/** Defines the framework-independent request of `receiver.receive`, and reads its headers and body. */
 import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../public/callback.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { TraceContext } from '../public/trace-context.ts'
@@ -12,7 +12,7 @@ export interface CallbackRequest {
   /** The required proofs for this URL. Default: the option `proof`. */
   readonly proof?: ProofPolicy | undefined
   readonly method: string
-  /** A plain record, whose values may be lists, or any iterable of pairs: `Headers`, a `Map`, a list. */
+  /** A plain record of strings or lists, or any iterable of pairs: `Headers`, a `Map`, a list. */
   readonly headers: RequestHeaders
   /**
    * The exact bytes, whole or as a web or Node stream; or `{ parsed }` if a parser left nothing else, in which case a signature
@@ -33,8 +33,8 @@ export type RequestHeaders =
   Readonly<Record<string, string | readonly string[] | undefined>> | Iterable<readonly [name: string, value: string]>
 
 /**
- * A body: its bytes, whole or as a stream, or what a parser made of it. `fix` tells in one sentence how to keep the bytes in
- * this framework; it becomes part of the error passed to `onError`.
+ * A body: its bytes, whole or as a stream, or the output of a parser. `fix` says in one sentence how to keep the bytes in this
+ * framework. It becomes part of the error passed to `onError`.
  */
 export type RequestBody =
   Uint8Array | AsyncIterable<Uint8Array> | { readonly parsed: unknown; readonly fix?: string | undefined }
@@ -52,7 +52,7 @@ export interface RequestReceiver {
   receive(request: CallbackRequest): Promise<CallbackAnswer>
 }
 
-/** What every way of receiving needs. */
+/** The parts that every adapter needs. */
 export interface Intake {
   readonly bodies: Bodies
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
@@ -62,7 +62,7 @@ export interface Intake {
   readonly failed: (error: unknown) => void
 }
 
-/** `policy`: the default. */
+/** `policy` is the receiver's default. */
 type RequestOptions = Intake & { readonly policy: ProofPolicy }
 
 /** Never rejects: every request gets an answer. */
@@ -93,7 +93,7 @@ function closing(answer: Answer): Answer {
   return { ...answer, headers: { ...answer.headers, connection: 'close' } }
 }
 
-/** The headers that matter. Matches names case-insensitively and keeps repeated headers. */
+/** Reads the relevant headers. Matches names case-insensitively and keeps repeated headers. */
 function describeHeaders(headers: RequestHeaders) {
   const signatures: string[] = []
   let contentEncoding: string | undefined
@@ -192,7 +192,7 @@ function iteratorOf(body: AsyncIterable<Uint8Array>): AsyncIterator<Uint8Array> 
   }
 }
 
-/** An iterable is paused by not asking for its next piece. */
+/** Pauses an iterable by not requesting its next piece. */
 function createGate() {
   let opened: Promise<void> | undefined
   let open = (): void => {}

@@ -1,4 +1,4 @@
-/** The servers that requests came from. Warns of a dangerous setting, and waits for them when the receiver closes. */
+/** Tracks the servers that requests come from. Warns of a short keep-alive timeout, and waits for servers at `close()`. */
 import { Server } from 'node:net'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -47,9 +47,9 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
     warned = true
     logger.warn(
       { code: 'keep_alive_short', keepAliveTimeout },
-      `server.keepAliveTimeout is ${keepAliveTimeout} ms. A callback that is sent as an idle connection closes is lost, ` +
-        'for the service does not send it again. Set it longer than the idle time of whatever connects here, ' +
-        'for example server.keepAliveTimeout = 75_000.',
+      `server.keepAliveTimeout is ${keepAliveTimeout} ms. A callback sent while an idle connection closes is lost, ` +
+        'because the service does not resend it. Set a longer time than the idle timeout of the clients and proxies ' +
+        'that connect to this server, for example server.keepAliveTimeout = 75_000.',
     )
     return server
   }
@@ -94,7 +94,7 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
       const timesMs = [...open.values()].flatMap((server) => (isServer(server) ? server.keepAliveTimeout : []))
       return timesMs.length === 0 ? undefined : Math.min(...timesMs.map((ms) => (ms > 0 ? ms : Infinity)))
     },
-    /** Whether a server still listens that was not told to stop here. */
+    /** Whether any server still listens that `stop` has not stopped. */
     get areListening(): boolean {
       return [...open.values()].some(isLeftAlone)
     },

@@ -1,7 +1,7 @@
-/** Reads a small body of a request as text, for what is not a callback. */
+/** Reads the small body of a request other than a callback as text. */
 import type { IncomingMessage } from 'node:http'
 
-/** Undefined if it is longer. A parser of the app may have read it before. */
+/** Undefined if the body exceeds `mostBytes`. A parser of the app may have read it before. */
 export async function readNodeText(request: IncomingMessage, mostBytes: number): Promise<string | undefined> {
   if ('body' in request && request.body !== undefined && request.readableEnded) {
     const { body } = request
@@ -11,7 +11,7 @@ export async function readNodeText(request: IncomingMessage, mostBytes: number):
   return readText(request as AsyncIterable<Buffer>, mostBytes)
 }
 
-/** Undefined if it is longer. */
+/** Undefined if the body exceeds `mostBytes`. */
 export async function readText(body: AsyncIterable<Uint8Array>, mostBytes: number): Promise<string | undefined> {
   const pieces: Uint8Array[] = []
   let length = 0

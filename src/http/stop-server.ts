@@ -9,13 +9,13 @@ import type { Clock } from '../runtime/clock.ts'
 export interface StopTimes {
   /** How long to keep listening: a load balancer may not know of the shutdown yet and still open connections. */
   readonly listenMs: number
-  /** Then, how long to keep idle connections open, so that a client's next request still finds one. */
+  /** How long to keep idle connections open after that, so that a client's next request still finds one. */
   readonly idleMs: number
 }
 
 /** How often to look for connections that became idle after another listener's answer. */
 const LOOK_AGAIN_MS = 100
-/** The longest wait for a quiet turn of the event loop. Under a flood there is none. */
+/** Maximum wait for a quiet turn of the event loop. Under a flood, no turn is quiet. */
 const MOST_TURNS = 1_000
 
 export function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: StopTimes): void {
@@ -54,8 +54,8 @@ export function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: S
   }
 
   function stopListening(): void {
-    // `close` of http.Server also destroys idle connections, on which a client may just be sending. That of net.Server, which
-    // it extends, does not.
+    // `close` of http.Server also destroys idle connections, on which a client may just be sending. `close` of its base class
+    // net.Server does not.
     if (server.listening) Server.prototype.close.call(server)
     cancel = clock.setTimer(closeIdle, idleMs, true)
   }

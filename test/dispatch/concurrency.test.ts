@@ -72,7 +72,7 @@ describe('a handler that hangs', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, false])
     expect(handled).toEqual(['other success'])
     expect(errors).toMatchObject([{ code: 'handler_timeout' }, { code: 'handler_timeout' }])
-    expect(errors[0]?.message).toContain('It ran past 1000 ms.')
+    expect(errors[0]?.message).toContain('It ran longer than 1000 ms.')
     expect(signals[0]?.reason).toBe(errors[0])
     expect(await receiver.stats()).toMatchObject({ running: 1, unsettled: 3 })
   })

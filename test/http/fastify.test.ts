@@ -180,7 +180,11 @@ describe('app.close()', () => {
 describe('rejects at registration:', () => {
   const receiver = createReceiver({ logger: false, ...withCredentials({}) })
   test.each<[string, object, string]>([
-    ['no receiver', { status: '/status' }, 'webhooks: receiver is undefined; expected what createReceiver() returned'],
+    [
+      'no receiver',
+      { status: '/status' },
+      'webhooks: receiver is undefined; expected a receiver from createReceiver()',
+    ],
     ['no path', { receiver }, "webhooks: no path is given; expected one, such as status: '/status'."],
     ['a misspelt kind', { receiver, statuses: '/' }, 'Invalid option for webhooks: statuses. Did you mean status?'],
     [

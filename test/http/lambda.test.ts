@@ -56,7 +56,7 @@ const parsing: Adapter['parser'] = {
     }
   },
   code: 'body_already_parsed',
-  says: 'event.body must be as Lambda gave it',
+  says: 'event.body must be as Lambda passed it',
 }
 
 const CANNOT: NonNullable<Adapter['cannot']> = {

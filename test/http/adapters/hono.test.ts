@@ -24,6 +24,6 @@ adapterCases('Hono on Node.js', {
       return listener(app)
     }),
     code: 'body_already_read',
-    says: 'or let that have `request.clone()`',
+    says: 'or pass `request.clone()` to that code',
   },
 })
