@@ -7,7 +7,7 @@ import { field, readRecipients, textField, wholeField, type Fields } from './rec
 import type { Envelope, SendFailure } from './send-error.ts'
 import type { Recipient, Sent } from './sent.ts'
 
-/** Why an answer accepts no recipients. The texts are the service's own, not masked. */
+/** An answer that accepts no recipients. Its texts are the service's own, and not masked. */
 export interface Refusal extends Omit<SendFailure, 'attempts' | 'recipients' | 'sentAt'> {
   readonly code: SendErrorCode
 }
@@ -101,9 +101,7 @@ function refusalOf(status: number, body: Fields, { envelope, said }: ReadEnvelop
   return { ...about, code: 'refused', mayBeSent: about.mayBeSent || !isError }
 }
 
-/**
- * By the code or its word, if the envelope has a place for one, otherwise by the text: for 22 the contract gives only the text.
- */
+/** Matches the code or its word if the envelope has one, otherwise the text: for 22 the contract gives only the text. */
 function isAbout(body: Fields, said: string | undefined, code: 22 | 23, words: string): boolean {
   const places = [body, wrapperOf(body)]
   const isNamed = places.some(
@@ -159,7 +157,7 @@ function parse(text: string): Fields | undefined {
     const value: unknown = JSON.parse(text)
     return isRecord(value) ? value : undefined
   } catch {
-    // The error quotes the answer.
+    // Drop the error, because it quotes the answer.
     return undefined
   }
 }

@@ -33,8 +33,8 @@ import type { Sent } from './sent.ts'
 
 /**
  * Sends messages. Each call except `sendAll` rejects with a `SendError` if no recipient was accepted, or with an `OptionsError`
- * for an invalid message. With the option `receiver`, each send is recorded before its request: then a call also rejects like
- * `receiver.intend`, and nothing was sent, or with a `SendError` (`unrecorded`) if the answer could not be recorded.
+ * for an invalid message. With the option `receiver`, the client records each send before its request. A call then also rejects
+ * like `receiver.intend` if nothing was sent, or with a `SendError` (`unrecorded`) if the answer could not be recorded.
  */
 export interface Client<M = unknown> {
   /** Sends a text to one or more numbers in one request. Contract, service.md#send-a-message. */
@@ -45,8 +45,8 @@ export interface Client<M = unknown> {
    */
   otp(message: OtpMessage<M>, options?: SendOptions): Promise<Sent>
   /**
-   * Sends premium SMS on demand, over the channel named in the option `channels`. How its reports name their message is not
-   * shown, so no final report is expected, unless the receiver has the option `readReport`, which reads them.
+   * Sends premium SMS on demand, over the channel named in the option `channels`. The contract does not show how its reports
+   * name their message, so no final report is expected unless the receiver's option `readReport` reads them.
    */
   premium(message: PremiumMessage<M>, options?: SendOptions): Promise<Sent>
   /** Sends premium SMS to subscribers. Otherwise like `premium`. */
@@ -121,7 +121,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     }
   }
 
-  /** The format of the time is not shown. If the service ignored it, it accepted the messages for immediate delivery. */
+  /** The contract does not show the format of the time. A service that ignores it accepts messages for immediate delivery. */
   function checkSchedule(sent: Sent): Sent {
     const { scheduledFor, recipients } = sent
     const atOnce = recipients.filter(({ code }) => code === 11 || code === 13).length
@@ -175,7 +175,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     sendAll(message, given) {
       const outgoing = checked('sendAll', message)
       const { via = settings.via, ...batches } = checkOptions(sendAllSchema, given, 'sendAll')
-      // Reports a value that this form cannot express before anything is sent.
+      // Throws before anything is sent if the form cannot express a value.
       if (typeof settings.apiKey === 'string') buildRequest(outgoing, { ...settings, apiKey: settings.apiKey, via })
       // One reference for the whole list, so that it sends to no number twice.
       const { reference = crypto.randomUUID(), ...others } = outgoing.recorded

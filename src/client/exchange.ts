@@ -1,4 +1,4 @@
-/** One request and its answer, with a timeout, on any runtime that has `fetch`; and whether a failed one reached the service. */
+/** Makes one request with a timeout, on any runtime that has `fetch`, and tells whether a failed one reached the service. */
 import type { Clock } from '../runtime/clock.ts'
 
 /** The part of `fetch` that the client uses. */

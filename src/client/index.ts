@@ -1,5 +1,5 @@
 /**
- * A client of the service's send endpoint. Requires only `fetch`, so it runs on Node, Bun, Deno and Workers, and loads nothing
+ * A client of the service's send endpoint. Requires only `fetch`, so it runs on Node, Bun, Deno and Workers, and loads no code
  * of the receiver.
  *
  * @module messaging-webhooks/client

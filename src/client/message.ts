@@ -14,8 +14,8 @@ const date = expected<Date>('a Date that is valid', (value) => value instanceof 
 
 const messageFields = {
   /**
-   * One or more numbers in international format: digits, with an optional plus. How the service expects several numbers is not
-   * shown; the client sends a JSON list, or repeats the field in a form or query.
+   * One or more numbers in international format: digits, with an optional plus. The contract does not show how to send several
+   * numbers; the client sends a JSON list, or repeats the field in a form or query.
    */
   to: expected<string | readonly string[]>(
     'digits, with or without a plus before them, or a list of at least one such string',
@@ -46,7 +46,7 @@ const schedulableFields = {
   ...messageFields,
   /** The type of send, such as `transactional`. Default: none, and the service decides. */
   type: name,
-  /** Delivery time. Its format is not shown: see the option `schedule`. */
+  /** Delivery time. The option `schedule` sets its format. */
   scheduledFor: date.optional(),
 }
 const channelField = {
@@ -74,7 +74,7 @@ export interface OtpMessage<M = unknown> extends Given<typeof otp, ExplicitTypes
 /** A message for `client.premium` and `client.premiumSubscription`. */
 export interface PremiumMessage<M = unknown> extends Given<typeof premium, ExplicitTypes<M>> {}
 
-/** A send for `client.airtime`. The name of the field for the amount is not shown: pass it in `extra`. */
+/** A send for `client.airtime`. The contract does not name the field for the amount: pass it in `extra`. */
 export interface Airtime<M = unknown> extends Given<typeof airtime, ExplicitTypes<M>> {}
 
 /** A checked send, before it is written in one of the forms. */
@@ -139,7 +139,6 @@ function isNumber(value: unknown): boolean {
   return typeof value === 'string' && NUMBER.test(value)
 }
 
-/** The recipients as a list. */
 export function recipientsOf({ to }: Pick<Outgoing, 'to'>): readonly string[] {
   return typeof to === 'string' ? [to] : to
 }

@@ -17,7 +17,7 @@ import type { SendRecorder } from '../public/intention.ts'
 import type { FetchFunction } from './exchange.ts'
 import { FORMS, KEY_PLACES } from './request.ts'
 
-/** The key, or a function that returns the current one. Called before each request. */
+/** The key, or a function that returns the current one. The client calls the function before each request. */
 export type ApiKey = string | (() => string | Promise<string>)
 
 const MOST_ATTEMPTS = 20
@@ -66,7 +66,7 @@ const clientOptions = {
    * The receiver of the reports. Each send is recorded before its request, so that its messages are expected. If the result of
    * a send stays unknown, even because the process ended, the receiver dispatches `send.unknown`. Default: none.
    */
-  receiver: expected<SendRecorder>('a receiver, that is what createReceiver returned', (value) =>
+  receiver: expected<SendRecorder>('a receiver from createReceiver()', (value) =>
     hasMethods(value, ['intend', 'intendEach', 'messageState']),
   ).optional(),
   /** How long to retry recording an answer while the receiver's store is unavailable, in milliseconds. Default: 30,000. */
@@ -88,9 +88,7 @@ const clientOptions = {
   retry: z.strictObject(clientRetry).prefault({}),
   /** Your service's names for its other channels. */
   channels: z.strictObject(clientChannels).prefault({}),
-  /**
-   * Returns the fields for the time of a scheduled send. Their format is not shown. Default: `scheduledFor`, in Unix seconds.
-   */
+  /** Returns the fields for the time of a scheduled send. Default: `scheduledFor`, in Unix seconds; the contract shows none. */
   schedule: functionOf<(at: Date) => Readonly<Record<string, unknown>>>('(at) => fields').default(() => (at: Date) => ({
     scheduledFor: Math.floor(at.getTime() / 1_000),
   })),

@@ -22,11 +22,11 @@ interface RecordingOptions {
 export interface Recording {
   readonly receiver: SendRecorder
   /**
-   * Makes the send only after it has been recorded. Rejects like `intend`, and then nothing was sent; with the error of `make`;
-   * or with `unrecorded`.
+   * Makes the send only after it has been recorded. Rejects like `intend` if nothing was sent, with the error of `make`, or with
+   * `unrecorded`.
    */
   one(outgoing: Outgoing, make: () => Promise<Sent>, resending?: Resending): Promise<Sent>
-  /** The same for the numbers that were not sent to before. Rejects only like `intendEach`. */
+  /** Like `one`, for the numbers that were not sent to before. Rejects only like `intendEach`. */
   each(to: readonly string[], outgoing: Outgoing, make: (to: readonly string[]) => Promise<Sent>): Promise<BatchEnd>
 }
 
@@ -117,7 +117,7 @@ export function createRecording(options: RecordingOptions): Recording {
   }
 }
 
-/** Keeps the process alive until then. Workers have no other timers. */
+/** Keeps the process alive until the timeout. */
 function inTime<T>(work: Promise<T>, timeoutMs: number, clock: Clock): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = clock.setTimer(() => reject(new MessagingWebhooksError('store_slow')), timeoutMs, true)

@@ -3,14 +3,12 @@ import { OptionsError } from '../public/errors.ts'
 import { isPromiseLike, letReject } from '../runtime/values.ts'
 import type { Outgoing } from './message.ts'
 
-/** Forms of a request: a POST with JSON, a POST with a form, or a GET with a query. */
 export const FORMS = ['json', 'form', 'query'] as const
-/** The form of a request. */
+/** The form of a request: a POST with JSON, a POST with a form, or a GET with a query. */
 export type Form = (typeof FORMS)[number]
 
-/** Positions of the API key: in the header `Authorization: Bearer`, or in the field `apiKey`. */
 export const KEY_PLACES = ['header', 'field'] as const
-/** The position of the API key. */
+/** The position of the API key: in the header `Authorization: Bearer`, or in the field `apiKey`. */
 export type KeyPlace = (typeof KEY_PLACES)[number]
 
 interface RequestParts {

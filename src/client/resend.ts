@@ -94,8 +94,8 @@ function isToBeSentAgain(
 }
 
 /**
- * Whether the message is still of use at its time of sending. Throws a `RetryLater` before that time, so that nothing is held
- * meanwhile.
+ * Whether the message is still useful when it is due to be sent. Throws a `RetryLater` before that time, so that the wait holds
+ * no slot.
  */
 function isInTime({ receivedAt }: FailedEvent, { notAfter }: SentDetails, clock: Clock, delayMs: number): boolean {
   const nowMs = clock.now()
@@ -129,7 +129,7 @@ function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & 
   }
 }
 
-/** The send was started before, its result is unknown, or the service does not support the number: do not send it again. */
+/** True if the send was started before, its result is unknown, or the service does not support the number. */
 function isOver(error: unknown): boolean {
   if (error instanceof SendError)
     return (error.mayBeSent && error.code !== 'unrecorded') || error.code === 'unsupported_number'

@@ -5,7 +5,7 @@ import type { Recipient, Sent } from './sent.ts'
 
 /** The outcome of one number. */
 export interface NumberOutcome {
-  /** As in the list. */
+  /** The number as in the list. */
   readonly to: string
   /**
    * - `accepted`: the service accepted the message.
@@ -28,7 +28,7 @@ export interface SendTotals extends Readonly<Record<NumberOutcome['outcome'], nu
   readonly total: number
 }
 
-/** The result of a list. */
+/** The result of `client.sendAll`. */
 export interface SentAll {
   /** One outcome per number, in the order of the list. */
   readonly outcomes: readonly NumberOutcome[]
@@ -116,7 +116,7 @@ export function sendingAll(
     return next < all.length && stoppedBy === undefined
   }
 
-  /** In order of completion. */
+  /** Yields batches in order of completion. */
   async function* batches(): AsyncGenerator<EndedBatch, void, undefined> {
     const underWay = new Set<Promise<EndedBatch>>()
     try {

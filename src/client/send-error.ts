@@ -76,7 +76,7 @@ export class SendError extends MessagingWebhooksError {
   }
 }
 
-/** Any other error occurred before the request, such as a key that no header can carry, or an unavailable store. */
+/** Wraps any other error: it occurred before the request, such as a key that no header can carry, or an unavailable store. */
 export function asSendError(error: unknown, recipients: number): SendError {
   if (error instanceof SendError) return error
   const detail = error instanceof MessagingWebhooksError ? error.detail : undefined
@@ -86,12 +86,11 @@ export function asSendError(error: unknown, recipients: number): SendError {
 const LONGEST_SAID = 500
 /** Maximum length of the service's text that is read. */
 const LONGEST_READ = 16_384
-/** Masking shorter ones would mask parts of ordinary words. */
+/** Masking shorter secrets would mask parts of ordinary words. */
 const SHORTEST_SECRET = 3
 /** A one-time password in the text. The service may quote only this part. */
 const CODE = /\d{4,}/g
 
-/** Values to mask. */
 interface Secrets {
   readonly apiKey: string
   readonly numbers: readonly string[]

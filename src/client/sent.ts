@@ -65,11 +65,11 @@ export interface Sent {
   readonly sentAt: Date
   /** The requested type, else the type in the answer; `unknown` without either. */
   readonly type: SendType
-  /** As requested. */
+  /** The channel of the request. */
   readonly channel?: string
-  /** As requested. */
+  /** The campaign of the request. */
   readonly campaign?: string
-  /** As requested. */
+  /** The delivery time of the request. */
   readonly scheduledFor?: Date
   /** Number of messages that the service reports. Undefined if it reports none. */
   readonly messageCount: number | undefined

@@ -297,7 +297,7 @@ test('refuses invalid options', async () => {
   const options = { baseUrl: 'http://127.0.0.1:1/', project: 'My Shop', apiKey: API_KEY }
   const client = createClient(options)
   expect(() => createClient({ ...options, receiver: client as never })).toThrow(
-    'receiver is an object; expected a receiver, that is what createReceiver returned',
+    'receiver is an object; expected a receiver from createReceiver()',
   )
   expect(() => createClient({ ...options, receiver, recordWithinMs: 0 })).toThrow(/recordWithinMs is 0/)
   const named = { ...HELLO, reference }
