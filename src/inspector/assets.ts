@@ -1,4 +1,4 @@
-/** The page's files: a fixed table, read once. No path of a request reaches the disk. */
+/** Serves the page's files from a fixed table, read once. No path of a request reaches the disk. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
@@ -13,21 +13,16 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const PAGE = new URL('./page/', import.meta.url)
 
-/** Answers a file by its name. `index.html` is the only page. */
 export function createAssets(): (name: string, ifNoneMatch: string | null) => Response {
   let files: ReturnType<typeof readFiles> | undefined
   return (name, ifNoneMatch) => {
     files ??= readFiles()
     if (name === 'index.html' && !files.has('main.js'))
-      throw new Refused(
-        503,
-        'page_not_built',
-        'The page of the inspector is not built here: run `npm run build` first.',
-      )
+      throw new Refused(503, 'page_not_built', 'The page of the inspector is not built: run `npm run build`.')
     const found = files.get(name)
     if (found === undefined) throw nothingThere()
     const { body, type, etag } = found
-    // Revalidated with each request, which is usually answered 304.
+    // The browser revalidates with each request, and usually gets a 304.
     const headers = { etag, 'cache-control': 'private, no-cache' }
     return ifNoneMatch === etag ? reply(304, headers) : reply(200, { ...headers, 'content-type': type }, body)
   }
@@ -40,6 +35,6 @@ function readFiles() {
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
     return [name, { body, type: TYPES[extname(name)] ?? '', etag }] as const
   })
-  // Sources are no files of the page.
+  // Skips the TypeScript sources of the page.
   return new Map(files.filter(([, { type }]) => type !== ''))
 }

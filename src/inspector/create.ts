@@ -27,7 +27,9 @@ export function createInspector<R>(
   checkOptions(inspectorOptions, options, 'inspector')
   const inside = insideOf(receiver)
   if (inside === undefined)
-    throw new OptionsError('inspector: the first argument is not a receiver; expected what createReceiver() returned.')
+    throw new OptionsError(
+      'inspector: the first argument is not a receiver; expected a receiver from createReceiver().',
+    )
   const { logger, secrets } = inside
   const looking = lookAt(receiver, inside)
   const audit = guardedAudit(options.audit, logger, secrets)
@@ -84,7 +86,7 @@ export function createInspector<R>(
 
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse): void => {
-      // The response broke off.
+      // The client disconnected.
       answerNode(request, response).catch(() => response.destroy())
     },
     { fetch: answerRequest },
@@ -98,7 +100,7 @@ const MOST_BODY_BYTES = 64 * 1024
 function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' | 'redirect'> {
   const isBelow = mount !== '' && (path === mount || path.startsWith(`${mount}/`))
   const below = isBelow ? path.slice(mount.length) : path
-  // They leave a slash if nothing remains.
+  // Express and Connect leave a slash if nothing remains.
   const lacksSlash = below === '' || (below === '/' && !whole.endsWith('/'))
   // Redirect relative to the last part only: a proxy may have removed a prefix.
   const redirect = lacksSlash ? `./${whole.slice(whole.lastIndexOf('/') + 1)}/` : undefined

@@ -22,7 +22,7 @@ type Change = (typeof CHANGES)[number]
 
 export const idsSchema = z.strictObject({ ids: z.array(z.string().min(1).max(128)).min(1).max(500) })
 
-/** What is cached of each dead letter: neither its body nor its whole error. */
+/** The cached part of a dead letter, without its body and its whole error. */
 interface Letter {
   readonly id: string
   readonly type: string | undefined
@@ -31,7 +31,7 @@ interface Letter {
   readonly group: string
   /** The place in the list. The id orders dead letters of one millisecond. */
   readonly place: string
-  /** The page of the store that it is on starts after this one. */
+  /** The `after` of the store's page that contains it. */
   readonly after: string | undefined
 }
 
@@ -44,7 +44,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
   const { clock } = inside
   const reading = createReading(clock, FRESH_MS, lookAtAll)
 
-  /** The newest first. */
+  /** Reads the dead letters, newest first. */
   async function lookAtAll() {
     const letters: Letter[] = []
     const errors: Errors = new Map()
@@ -90,7 +90,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       return {
         items: await rowsOf(page),
         next: behind.length > page.length ? page.at(-1)?.place : undefined,
-        /** How many of how many match. `isCut`: there are more than were examined. */
+        /** `matching` of `total` dead letters match. `isCut`: the store has more than were examined. */
         matching: matching.length,
         total: letters.length,
         isCut,
@@ -101,17 +101,17 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
         ),
       }
     },
-    /** All, by error. */
+    /** All dead letters, grouped by error. */
     async groups(rights: Rights) {
       const { letters, errors } = await reading.get()
       return groupsOf(letters, errors, rights)
     },
-    /** All that match. */
+    /** The ids of all matching dead letters. */
     async ids(query: ListQuery) {
       const { letters } = await reading.get()
       return { ids: letters.filter((letter) => isMatch(letter, query)).map(({ id }) => id) }
     },
-    /** One after the other, so that the store stays responsive. A failure does not end the loop. */
+    /** Changes one dead letter at a time, so that the store stays responsive. A failure does not end the loop. */
     async change(change: Change, ids: readonly string[]) {
       const [done, missing]: [string[], string[]] = [[], []]
       const failed: { readonly id: string; readonly why: string }[] = []
@@ -123,7 +123,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
           list.push(id)
         } catch (error) {
           // Messages of this package quote no body.
-          failed.push({ id, why: isOurs(error) ? error.message : 'The store failed; the log has it.' })
+          failed.push({ id, why: isOurs(error) ? error.message : 'The store failed: see the log.' })
         }
       }
       reading.forget()
@@ -142,7 +142,7 @@ function isMatch(letter: Letter, { type, project, error, from = -Infinity, to = 
   )
 }
 
-/** The largest first. */
+/** The largest group first. */
 function groupsOf(letters: readonly Letter[], errors: Errors, { reveal }: Rights) {
   return [...Map.groupBy(letters, ({ group }) => group)]
     .map(([id, [newest, ...older]]) => ({

@@ -18,9 +18,9 @@ import type { Inside } from '../receiver/inside.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
 import type { ListQuery } from './queries.ts'
 
-/** A store examines a limited number of events per call. Number of calls before the answer says how far the search went. */
+/** Maximum number of calls to the store per search. Each call examines a limited number of events. */
 const MOST_LOOKS = 5
-/** The same for sends, of which a store examines fewer. */
+/** The same limit for sends, of which a call examines fewer. */
 const MOST_LOOKS_AT_SENT = 10
 const MOST_PROJECTS = 100
 
@@ -29,7 +29,7 @@ export interface MessageName {
   readonly project: string | undefined
 }
 
-/** What is known of a message: events, a send, or both. */
+/** The stored data of a message: its events, its send, or both. */
 interface OfMessage {
   readonly messageKey: string
   /** Newest first. */
@@ -40,7 +40,7 @@ interface OfMessage {
 export type Finding = ReturnType<typeof createFinding>
 
 export function createFinding({ events, expected, sentTo, projects }: Inside) {
-  /** A receiver with one project keys messages by their ids alone. The events show which kind it is. */
+  /** The possible keys of a message. A receiver with one project keys messages by their ids alone. */
   function keysOf({ messageId, project }: MessageName): readonly string[] {
     const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
     return [undefined, ...names].map((name) => messageKey(name, messageId))
@@ -51,7 +51,7 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
     /** The sends to a recipient. Empty if the store cannot search them. */
     sentTo: (page: SentToPage): Promise<SentToAnswer> =>
       filledPage(page, async (some) => (await sentTo(some)) ?? { items: [] }, MOST_LOOKS_AT_SENT),
-    /** Finding an id alone may search a whole table; with its message it is found by an index. */
+    /** Finds an event by an index if `of` names its message. An id alone may require a search of the whole table. */
     async event(id: string, of?: MessageName): Promise<StoredEvent | undefined> {
       // An event without a message has its own id as key.
       for (const key of [...(of === undefined ? [] : keysOf(of)), id, undefined]) {
@@ -89,7 +89,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
     toMs: query.to,
   }
 
-  /** An exact id is found by an index and shown whatever the filters. */
+  /** Finds an exact id, which is shown whatever the filters. */
   async function named(wanted: string): Promise<Partial<OfMessage>> {
     const byId = IDENTITY.test(wanted) ? await finding.event(wanted) : undefined
     if (byId !== undefined) return { events: [byId] }
@@ -97,7 +97,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   }
 
   function isShown(stored: StoredEvent): boolean {
-    // Only the payload says which subscription event it is.
+    // Stores record one type for all subscription events. Only the payload tells them apart.
     const kind = typeOf(stored)
     const isType = type === undefined || kind === type || kind?.startsWith('subscription.') !== true
     return isType && (outcome === undefined || outcomeOf(stored) === outcome)
@@ -120,11 +120,11 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   return {
     items: page.items.filter((stored) => isFound || isShown(stored)).map((stored) => rowOf(stored, typeOf)),
     next: page.next,
-    /** The search ended at its limit: how far back it went. */
+    /** Set if the search ended at its limit: how far back it went. */
     lookedBackTo: dateOf(page.lookedBackToMs),
-    /** `q` is the id of a message, which may have no events yet. */
+    /** Set if `q` is the id of a message, which may have no events yet. */
     message: key && q ? { messageId: q, project: sent?.expectation.project ?? known ?? project } : undefined,
-    /** `q` is a recipient: the newest sends to it, and the time before which there may be more. */
+    /** Set if `q` is a recipient: the newest sends to it, and the time before which there may be more. */
     sent: sends.length > 0 ? sends : undefined,
     sentBefore: sentTo?.next === undefined ? undefined : sentBeforeOf(sentTo),
   }

@@ -1,7 +1,7 @@
 /**
- * What a reader without `reveal` sees: the last two digits of a phone number; of text from a body only its presence; of an
- * error its name and those words of its first line that are not in the body. A list names the fields that may be shown;
- * everything else is masked.
+ * Masks answers for a reader without `reveal`. Such a reader sees the last two digits of a phone number, only the presence of
+ * text from a body, and the name of an error with those words of its first line that are not in the body. A list names the
+ * fields that may be shown; everything else is masked.
  */
 import { SIGNATURE_HEADER } from '../public/callback.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -19,7 +19,7 @@ const IDS = wordsOf('messageId message_id')
 const HIDDEN = '•••'
 /** The app's own data about a send. Nothing in it is shown, whatever its name. */
 const META = 'meta'
-/** This many digits may be a phone number, also a local one, whatever separates them. */
+/** Six or more digits, however separated, may be a phone number, even a local one. */
 const PHONE = /\+?\d(?:[\s().\-/]{0,2}\d){5,}/g
 const SHOWN_OF_IT = 2
 const ERRORS_A_TURN = 10
@@ -28,7 +28,7 @@ const MOST_PARSED_BYTES = 16 * 1024
 const LONGEST_LINE = 300
 /** Any word can be decoded. Shorter runs of decoded characters occur in a body by chance. */
 const LEAST_DECODED = 3
-/** Words of the language, which identify no one. */
+/** Common English words, which identify no one. */
 const PLAIN_WORDS = wordsOf(
   'a an and at be by cannot could did does failed for from has have in is it no not of on or the to was with',
 )
@@ -37,12 +37,11 @@ function wordsOf(text: string): ReadonlySet<string> {
   return new Set(text.split(' '))
 }
 
-/** The text with masked phone numbers. */
 function withoutPhones(text: string): string {
   return text.replace(PHONE, (found) => HIDDEN + found.slice(-SHOWN_OF_IT))
 }
 
-/** The end of a value that identifies a person. */
+/** Masks a value that identifies a person, except its end. */
 function endOf(text: string): string {
   return text.length <= 2 * SHOWN_OF_IT ? HIDDEN : HIDDEN + text.slice(-SHOWN_OF_IT)
 }
@@ -68,7 +67,7 @@ const BODIES: ReadonlyMap<string, (json: string, reveal: boolean) => string | un
   ['curl', (json: string, reveal: boolean) => curlOf(reveal ? json : printed(json, reveal))],
 ])
 
-/** The answer as its reader may see it. Yields between errors, so that callbacks are not delayed. */
+/** Masks an answer for its reader. Yields between errors, so that callbacks are not delayed. */
 export async function shown<T>(answer: T, { reveal }: Rights, clock: Clock): Promise<T> {
   let errors = 0
 
@@ -95,7 +94,7 @@ export async function shown<T>(answer: T, { reveal }: Rights, clock: Clock): Pro
   return (await walk(answer, '', undefined)) as T
 }
 
-/** Neither key is kept; placeholders replace both. */
+/** Placeholders replace the authKey and the signature, which the store does not have. */
 function curlOf(body: string | undefined): string | undefined {
   if (body === undefined) return undefined
   const sent = body.replace(/("authKey"\s*:\s*)"(?:[^"\\]|\\.)*"/, '$1"<authKey>"')
@@ -107,7 +106,6 @@ function curlOf(body: string | undefined): string | undefined {
   ].join(' \\\n  ')
 }
 
-/** The first line of an error. */
 export function firstLine(error: string): string {
   const [line = ''] = error.split('\n', 1)
   return line.slice(0, LONGEST_LINE)
@@ -197,7 +195,7 @@ function printed(json: string, reveal: boolean, within = ''): string | undefined
   }
 
   try {
-    // The text of a number: it may be beyond JavaScript's precision.
+    // Keep the text of a number, which may be beyond JavaScript's precision.
     const parsed: unknown = JSON.parse(json, (_, value: unknown, context?: { readonly source?: string }) =>
       typeof value === 'number' && context?.source !== undefined ? rawJSON(context.source) : value,
     )

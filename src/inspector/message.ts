@@ -16,7 +16,7 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
   const { inside, watcher } = looking
   const found = await finding.ofMessage(name)
   if (found === undefined)
-    throw new Refused(404, 'message_unknown', 'No report and no send of a message with this id is kept.')
+    throw new Refused(404, 'message_unknown', 'The store has no report and no send of a message with this id.')
   const stored = await inside.latest(found.messageKey)
   const sent = found.sent && sentOf(found.sent)
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
@@ -51,7 +51,7 @@ function byArrival(events: readonly StoredEvent[]): readonly StoredEvent[] {
   return events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
 }
 
-/** If the store has erased all of `send.overdue` but its identity, the content is still known from the send. */
+/** Rebuilds the content of `send.overdue` from the send if the store has only its identity. */
 function withOverdue(
   events: readonly StoredEvent[],
   { messageKey, expectation }: StoredExpectation,
@@ -61,7 +61,7 @@ function withOverdue(
   const about = { project, kind: 'status', timestampSource: 'clock', proof: 'none', overdue: true } as const
   return events.map((event) => {
     if (event.id !== id || event.record !== undefined) return event
-    // It was created between the two.
+    // The receiver created the event between these two times.
     const receivedAtMs = Math.max(overdueAtMs, event.endedAtMs ?? 0)
     const record = { ...about, timestamp: Math.floor(overdueAtMs / 1_000), receivedAtMs }
     return { ...event, record, raw: encodeExpectation(expectation) }
@@ -98,7 +98,7 @@ function gapOf(
   }
 }
 
-/** Once for all reports. */
+/** Explains the order of all reports in one sentence. */
 function orderOf(events: readonly StoredEvent[]): string | undefined {
   const reports = events.flatMap(({ record }) => record?.report ?? [])
   if (reports.length < 2) return undefined
@@ -107,16 +107,16 @@ function orderOf(events: readonly StoredEvent[]): string | undefined {
     : 'Reports are ordered by their own time, not by arrival. Equal times are ordered by step.'
 }
 
-/** What that sentence does not cover. */
+/** Explains the position of one event where `orderOf` does not. */
 function whyThere({ record }: StoredEvent, before: StoredEvent | undefined, late: boolean): string | undefined {
   const { report, overdue } = record ?? {}
-  if (overdue === true) return 'No final report had come by the deadline, so the receiver made this event, once.'
+  if (overdue === true) return 'No final report arrived by the deadline, so the receiver created this event, once.'
   if (record === undefined || report === undefined)
-    return 'Only its idempotency key is kept, so its place is not known.'
-  if (late) return 'Late: a newer report of this message had been dispatched before this one came.'
+    return 'The store has only its idempotency key, so its place is unknown.'
+  if (late) return 'Late: a newer report of this message was dispatched before this one arrived.'
   const isOfSameTime = before?.record?.report !== undefined && before.record.timestamp === record.timestamp
   if (report.shape !== 'chat-app' && isOfSameTime) return 'Same time as the report before it.'
-  if (record.timestampSource === 'arrival') return 'It has no time of its own; its arrival stands in for it.'
+  if (record.timestampSource === 'arrival') return 'It has no time of its own, so the time of its arrival counts.'
   return undefined
 }
 
@@ -128,7 +128,7 @@ export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
     event: rowOf(stored, inside.typeOf),
     payload: body,
     bytes: raw?.length,
-    // A synthetic event has no body except what is kept of its send.
+    // The body of a synthetic event is only its stored send.
     curl: record?.proof === 'none' ? undefined : body,
     attempts: attemptsOf(stored, watcher),
     oddities: record?.oddities ?? [],

@@ -13,18 +13,17 @@ export interface InspectorRequest<R = unknown> {
   /** Below the mount, such as `/api/overview`, without the query. */
   readonly path: string
   readonly headers: Headers
-  /** The address of the peer, which may be a proxy. Undefined if the server does not tell. */
+  /** The address of the peer, which may be a proxy. Undefined if the server does not report it. */
   readonly remoteAddress: string | undefined
   /** The request itself: Node's, with what your framework attached, or the `Request`. */
   readonly original: R
 }
 
-/**
- * `write`: replay, discard, verify again. `reveal`: phone numbers and bodies, which are masked otherwise. Each includes
- * reading.
- */
 const RIGHTS = ['read', 'write', 'reveal'] as const
-/** Rights in the inspector. */
+/**
+ * A right in the inspector. `write`: replay, discard, verify again. `reveal`: phone numbers and bodies, which are masked
+ * otherwise. Each includes `read`.
+ */
 export type Right = (typeof RIGHTS)[number]
 
 /** The answer of `authorize`: rights, with or without a name; or `false`, which is answered 403. */
@@ -36,7 +35,7 @@ export type Authorize<R> = (request: InspectorRequest<R>) => Authorized | undefi
 
 /** One line of the audit: a change that was made, refused, or failed. */
 export interface AuditEntry {
-  /** Such as `dead-letters.replay`. */
+  /** The change, download or export. */
   readonly what:
     | 'dead-letters.replay'
     | 'dead-letters.force'
@@ -45,15 +44,15 @@ export interface AuditEntry {
     | 'quarantine.clear'
     | 'events.download'
     | 'events.export'
-  /** As `authorize` named the reader. */
+  /** The reader's name: `who` in the answer of `authorize`. */
   readonly who: string | undefined
   readonly at: Date
   readonly remoteAddress: string | undefined
-  /** `refused`: without the right, or from another origin. The input was not read. */
+  /** `refused`: the reader lacks the right, or the request is invalid or from another origin. Nothing changed. */
   readonly outcome: 'done' | 'refused' | 'failed'
   /** Ids of the events, if there are any. */
   readonly ids: readonly string[]
-  /** The result in numbers. */
+  /** Counts, such as `done` and `failed` of a replay. */
   readonly result: Readonly<Record<string, number | boolean>>
 }
 
@@ -61,9 +60,9 @@ export interface AuditEntry {
 export interface InspectorOptions<R = unknown> {
   /**
    * Decides who may see the inspector and what they may do: `read`, `write` (replay, discard, verify again, clear) and `reveal`
-   * (phone numbers and bodies, masked otherwise). `false`, undefined and anything else is answered 403. Called for each
-   * request; an open page sends one every 2 s. If it throws or rejects, the answer is 500 without details. Required: an
-   * inspector is never public.
+   * (phone numbers and bodies, masked otherwise). Any other answer, such as `false` or undefined, is answered 403. Called for
+   * each request; an open page sends one every 2 s. If it throws or rejects, the answer is 500 without details. Required,
+   * because an inspector is never public.
    */
   readonly authorize: Authorize<R>
   /**
@@ -81,7 +80,7 @@ export interface InspectorOptions<R = unknown> {
 /** The inspector: a listener for Express, Connect and node:http, and a Fetch handler. */
 export interface Inspector {
   (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void
-  /** The same for servers with `Request` and `Response`. Never rejects. */
+  /** Answers a `Request`, for servers with `Request` and `Response`. Never rejects. */
   fetch(request: Request): Promise<Response>
 }
 
@@ -94,13 +93,13 @@ export const inspectorOptions = z.strictObject({
 export interface Rights {
   readonly write: boolean
   readonly reveal: boolean
-  /** For the audit. */
+  /** The reader's name in the audit. */
   readonly who: string | undefined
 }
 
 const LONGEST_NAME = 200
 
-/** Undefined if nothing is granted, also for an invalid answer such as `true`, and for an empty list. */
+/** Undefined if nothing is granted, including for an invalid answer such as `true` and for an empty list. */
 export function readRights(given: unknown): Rights | undefined {
   const { may, who } = isRecord(given) ? given : { may: given, who: undefined }
   const words: readonly unknown[] = Array.isArray(may) ? may : [may]
@@ -112,7 +111,7 @@ export function readRights(given: unknown): Rights | undefined {
   }
 }
 
-/** Calls the user's function, whatever it throws. Without one, logs a line at level `info`. */
+/** Calls the user's function and logs what it throws. Without a function, logs the entry at level `info`. */
 export function guardedAudit(
   given: ((entry: AuditEntry) => unknown) | undefined,
   logger: Logger,

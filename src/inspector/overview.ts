@@ -1,6 +1,4 @@
-/**
- * The state of the receiver in one answer, problems first: from counts that are kept anyway, and from the receiver's health.
- */
+/** The state of the receiver in one answer, problems first, from its existing counts and its health. */
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { Receiver, ReceiverStats } from '../receiver/surface.ts'
 import { createReading } from '../runtime/reading.ts'
@@ -16,14 +14,14 @@ import { dateOf } from './rows.ts'
 /** The part of a receiver that the inspector uses. */
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters'>
 
-/** What is remembered of a receiver: once, however many inspectors are mounted on it. */
+/** The observations of one receiver, shared by all inspectors that are mounted on it. */
 export interface Looking {
   readonly inside: Inside
   readonly watcher: Watcher
   readonly history: History
   /** The current state, at most a second old, so that one query of the store serves all open pages. */
   readonly read: () => Promise<{ readonly stats: ReceiverStats; readonly health: ReceiverHealth }>
-  /** When each reason of bad health was first seen here. */
+  /** When this process first saw each reason for bad health. */
   readonly illSince: Map<string, number>
 }
 
@@ -103,7 +101,7 @@ function carriersOf({ counts }: Inside, watcher: Watcher) {
   return [...all].map(([name, count]) => ({ name, count, last: dateOf(watcher.carriers.get(name)) }))
 }
 
-/** Shown as what waits, and not as a bad health. */
+/** The page shows this reason as a backlog, not as bad health. */
 const BACKLOG = 'backlog_old'
 
 function illnesses(
@@ -123,7 +121,7 @@ function illnesses(
   })
 }
 
-/** Of several causes of a class the largest. There may be more requests than were grouped. */
+/** The largest cause of each class. The count may exceed that of the cause, because not all requests are grouped. */
 async function refusals({ receiver, kept }: OverviewParts): Promise<readonly Attention[]> {
   const causes = await kept.groups()
   const counts = receiver.quarantine.counts()

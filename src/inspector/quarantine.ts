@@ -53,7 +53,7 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
           /** Such as `wrong secret?`. */
           guess: CLASSES[name][1],
           code,
-          /** The sentence of the code. */
+          /** The message of the error code. */
           why: ERRORS[code].join(' '),
           project: claimedBy(oldest).project,
           count: later.length + 1,
@@ -106,7 +106,7 @@ export function createKept(quarantine: Quarantine, clock: Clock) {
 
 const LONGEST_ID = 128
 
-/** What the request claims; nothing proves it. */
+/** The claims of the request, which nothing proves. */
 function claimedBy({ payload = {} }: Pick<QuarantinedRequest, 'payload'>) {
   const { messageId, project, statuses } = payload
   const cut = (value: unknown): string | undefined =>

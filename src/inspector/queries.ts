@@ -24,7 +24,7 @@ const listQuery = z.object({
   error: text,
   code: text,
   q: text,
-  /** The message of the requested event. */
+  /** The id of the message of the requested event. */
   of: text,
   from: time,
   to: time,
@@ -39,15 +39,15 @@ export function readQuery(query: URLSearchParams): ListQuery {
   if (read.success) return read.data
   const [issue] = read.error.issues
   const name = String(issue?.path[0])
-  throw new Refused(400, 'query_invalid', `The parameter ${name} cannot be used: ${issue?.message ?? ''}.`)
+  throw new Refused(400, 'query_invalid', `The parameter ${name} is invalid: ${issue?.message ?? ''}.`)
 }
 
-/** Of all inspectors in this process, so that callbacks are answered as before however many people search. */
+/** Limits the searches of all inspectors in this process, so that they do not delay callbacks. */
 export const inTurn = createLimiter({
   atOnce: 2,
   mostWaiting: 20,
   full() {
-    return new Refused(503, 'inspector_busy', 'Too many searches wait. Try again in some seconds.', {
+    return new Refused(503, 'inspector_busy', 'Too many searches are waiting. Try again in a few seconds.', {
       'retry-after': '3',
     })
   },

@@ -1,4 +1,4 @@
-/** All addresses of the inspector: what each answers and records. */
+/** The routes of the inspector, and their audit entries. */
 import type { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { readVersion } from '../public/version.ts'
@@ -32,7 +32,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
   async function find(id: string, { of: messageId, project }: ListQuery): Promise<StoredEvent> {
     const stored = await finding.event(id, messageId === undefined ? undefined : { messageId, project })
     if (stored === undefined)
-      throw new Refused(404, 'event_unknown', 'There is no such event; its retention may be over.')
+      throw new Refused(404, 'event_unknown', 'The store has no event with this id. Its retention may be over.')
     return stored
   }
 
@@ -52,7 +52,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
       return json(await inTurn(async () => shown(await read(query, rights, part), rights, clock)))
     })
 
-  /** Recorded whatever the result. `run` resolves to the answer, and to what the audit gets of it. */
+  /** Audits every outcome. `run` resolves to the answer, and to its result and ids for the audit. */
   const change = <T>(
     what: AuditEntry['what'],
     schema: z.ZodType<T>,
@@ -94,9 +94,9 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
     look('/api/events/:', async (query, _, id) => showEvent(await find(id, query), looking)),
     get('/api/events/:/raw', async (asked, rights, id) => {
       if (!rights.reveal)
-        throw new Refused(403, 'reveal_required', 'Bodies are downloaded with the right `reveal` alone.')
+        throw new Refused(403, 'reveal_required', 'The download of a body requires the right `reveal`.')
       const { raw } = await inTurn(() => find(id, readQuery(asked.query)))
-      if (raw === undefined) throw new Refused(404, 'not_kept', 'The bytes of this event are no longer kept.')
+      if (raw === undefined) throw new Refused(404, 'not_kept', 'The store no longer has the bytes of this event.')
       writeDown('events.download', asked, rights, { ids: [id] })
       return download(`${id}.json`, 'application/octet-stream', raw)
     }),
@@ -122,7 +122,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
   ]
 }
 
-/** GET api/session: the reader's rights, the receiver, and what changed. An open page asks every 2 s. */
+/** GET api/session: the reader's rights, the receiver, and `changes`. An open page requests it every 2 s. */
 export async function sessionOf(
   { who, ...may }: Rights,
   { receiver, looking, storeAlone }: Pick<RouteParts, 'receiver' | 'looking' | 'storeAlone'>,
@@ -135,7 +135,7 @@ export async function sessionOf(
     may,
     who,
     version: readVersion(),
-    /** The store was opened without its receiver: what only that process knows (counts, chart, handlers, quarantine) is empty. */
+    /** The store was opened without its receiver: counts, chart, handlers and quarantine are empty. */
     storeAlone,
     store: { name, durable },
     types: EVENT_TYPES,

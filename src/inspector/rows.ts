@@ -13,13 +13,13 @@ type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 
 export type EventRow = ReturnType<typeof rowOf>
 
-/** What a store knows of an event. A dead letter has less. */
+/** A stored event. A dead letter has fewer fields. */
 export type Known = Pick<StoredEvent, 'id' | 'state' | 'record' | 'raw'> & Partial<StoredEvent>
 
 export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   const { id, record, raw, late = false, attempts, error, admittedAtMs, dueMs, endedAtMs } = stored
   const { project, kind, proof, receivedAtMs, report } = record ?? {}
-  // A synthetic event has no report. Its bytes are what is kept of the send.
+  // A synthetic event has no report. Its bytes are the stored send.
   const { channel, messageId, to } = (proof === 'none' ? readExpectation(raw) : undefined) ?? {}
   const said: { readonly [K in keyof Report]?: Report[K] | undefined } = report ?? { channel, messageId, recipient: to }
   const seconds = record && knownTime(record)
@@ -45,7 +45,7 @@ export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   }
 }
 
-/** The errors beside it are masked by this body. */
+/** Names the body that the errors in the same object may quote, for `masking.ts`. */
 export function quoting(raw: Buffer | undefined): object {
   return { [BODY]: raw }
 }
@@ -63,10 +63,10 @@ export function dateOf(ms: number | undefined): Date | undefined {
 /** Larger bodies are not parsed for a row. */
 const MOST_READ_BYTES = 16 * 1024
 const LONGEST_ABOUT = 60
-/** Fields that identify such an event, as used by this and other services. */
+/** Fields that identify an event without a message id, in this and other services. */
 const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as const
 
-/** For a payment, a received message or a subscription, which have no message id. */
+/** Identifies a payment, a received message or a subscription, which have no message id. */
 function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): string | undefined {
   if (record === undefined || record.report !== undefined || record.proof === 'none') return undefined
   if (raw === undefined || raw.length > MOST_READ_BYTES) return undefined
@@ -87,7 +87,7 @@ function fieldsOf(raw: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Attempts that this process observed. Of other processes' attempts a store keeps the last. */
+/** Attempts that this process observed. The store keeps only the last attempt of another process. */
 export function attemptsOf({ id, state, attempts = 0, error }: StoredEvent, watcher: Watcher): readonly Attempt[] {
   const seen = watcher.attemptsOf(id)
   // A replay restarts the count.

@@ -5,7 +5,7 @@ import { failureLine } from '../runtime/failure-text.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readRights, type InspectorRequest, type Rights } from './options.ts'
 
-/** A request with what the routes need. */
+/** A request, with the fields that the routes need. */
 export interface Asked extends InspectorRequest {
   readonly query: URLSearchParams
   /** Undefined beyond 64 KiB. */
@@ -18,7 +18,7 @@ export interface Route {
   readonly method: 'GET' | 'POST'
   /** Such as `/api/events/:/raw`. The `:` matches one segment. */
   readonly path: string
-  /** `part` is that segment. */
+  /** `part` is the segment that `:` matches. */
   readonly run: (asked: Asked, rights: Rights, part: string) => Response | Promise<Response>
 }
 
@@ -36,7 +36,7 @@ const SAFETY = {
   'x-robots-tag': 'noindex, nofollow',
 } as const
 
-/** `body`: bytes are copied, because a pooled buffer would expose its whole pool. */
+/** Copies bytes, because a pooled buffer would expose its whole pool. */
 export function reply(status: number, headers: Readonly<Record<string, string>>, body?: string | Buffer): Response {
   const content = typeof body === 'object' ? Uint8Array.from(body) : body
   const length = content === undefined ? {} : { 'content-length': String(Buffer.byteLength(content)) }
@@ -53,12 +53,12 @@ export function download(name: string, type: string, body: string | Buffer): Res
   return reply(200, { 'content-type': type, 'content-disposition': disposition }, body)
 }
 
-/** Any answer but 2xx and 3xx. */
+/** The body of every answer except 2xx and 3xx. */
 export interface Problem {
   readonly error: { readonly code: string; readonly message: string }
 }
 
-/** Ends a route with such an answer. The message says what to do and quotes nothing. */
+/** Ends a route with a `Problem`. The message says what to do and quotes nothing. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly answer: Response
@@ -98,7 +98,7 @@ export function createServer({
         { code: 'inspector_authorize_failed', cause },
         `\`authorize\` of the inspector threw. The cause: ${cause}`,
       )
-      throw new Refused(500, 'authorize_failed', 'It could not be decided whether you may see this; the log says why.')
+      throw new Refused(500, 'authorize_failed', 'The access check failed. The log has the cause.')
     }
     const rights = readRights(allowed)
     if (rights === undefined)
@@ -108,7 +108,7 @@ export function createServer({
 
   async function answerTo(asked: Asked): Promise<Response> {
     const rights = await rightsOf(asked)
-    // Only then: the address itself says that there is an inspector.
+    // Redirect only an authorised reader, because the redirect reveals that there is an inspector.
     if (asked.redirect !== undefined) return reply(302, { location: asked.redirect })
     const found = rows.filter(({ pattern }) => pattern.test(asked.path))
     const method = asked.method === 'HEAD' ? 'GET' : asked.method
@@ -147,22 +147,22 @@ function decoded(part: string): string {
 
 /** Reads the input of a change. Throws a `Refused` if it is not allowed or invalid. */
 export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.ZodType<T>): Promise<T> {
-  if (!write) throw new Refused(403, 'write_required', 'Changes need the right `write`.')
+  if (!write) throw new Refused(403, 'write_required', 'Changes require the right `write`.')
   if (!isSameOrigin(asked.headers))
-    throw new Refused(403, 'foreign_origin', 'Changes are made from the page of the inspector itself alone.')
+    throw new Refused(403, 'foreign_origin', 'Changes are accepted only from the page of the inspector.')
   const [type = ''] = (asked.headers.get('content-type') ?? '').split(';')
   if (type.trim().toLowerCase() !== 'application/json')
-    throw new Refused(403, 'not_json', 'Changes are asked for with the content-type application/json.')
+    throw new Refused(403, 'not_json', 'Send changes with the content-type application/json.')
   const text = await asked.text()
   if (text === undefined) throw new Refused(413, 'body_too_large', 'The request is larger than 64 KiB.')
   try {
     return schema.parse(JSON.parse(text))
   } catch {
-    throw new Refused(400, 'body_invalid', 'The body is not the JSON that this address takes.')
+    throw new Refused(400, 'body_invalid', 'The body does not have the JSON fields of this address.')
   }
 }
 
-/** What a browser tells of the origin of a request. A form of another page can set neither header. */
+/** Checks the headers in which a browser reports the origin. A form of another page can set neither. */
 function isSameOrigin(headers: InspectorRequest['headers']): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site === 'same-origin'

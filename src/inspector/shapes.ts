@@ -1,5 +1,5 @@
 /**
- * What the inspector's server sends to its page as JSON: the types of its functions' results. Times are ISO 8601 in UTC.
+ * The JSON that the inspector's server sends to its page: the types of its functions' results. Times are ISO 8601 in UTC.
  * Payloads are sent as text, so that numbers stay as written. `masking.ts` masks answers on the way.
  */
 import type { Letters } from './dead-letters.ts'
@@ -23,7 +23,7 @@ export type Bucket = Overview['plot']['buckets'][number]
 
 /** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
 export type EventList = Json<Awaited<ReturnType<typeof listEvents>>>
-/** An event, on every page. */
+/** An event, as every page receives it. */
 export type EventRow = EventList['items'][number]
 export type Outcome = EventRow['outcome']
 /** A recorded send. */

@@ -70,7 +70,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
         { event: { type: 'message.failed' } },
         {
           event: { type: 'send.overdue', messageId: 'm-1', channel: 'sms', recipient: PHONE, proof: 'none' },
-          why: expect.stringContaining('No final report had come') as string,
+          why: expect.stringContaining('No final report arrived') as string,
         },
       ],
     })

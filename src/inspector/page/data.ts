@@ -25,7 +25,7 @@ export class NoAnswer extends Error {
     this.code = code
   }
 
-  /** The app no longer admits this reader. A missing right for one action is different. */
+  /** Whether the app no longer admits this reader. False if only the right for one action is missing. */
   get isSignedOut(): boolean {
     return this.status === 401 || (this.status === 403 && !/_required|foreign|not_json/.test(this.code))
   }
@@ -58,7 +58,7 @@ export function post<T>(path: string, body: object): Promise<T> {
   return ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
 }
 
-/** All dead letters that match. */
+/** The ids of all matching dead letters. */
 export async function idsOf(query: Query): Promise<readonly string[]> {
   return (await ask<DeadLetterIds>(`api/dead-letters/ids${queryOf(query)}`)).ids
 }
@@ -87,12 +87,11 @@ function decoded(text: string): string {
   }
 }
 
-/** The value of a form field. */
 export function valueOf(target: EventTarget | null): string {
   return target instanceof HTMLInputElement || target instanceof HTMLSelectElement ? target.value.trim() : ''
 }
 
-/** With its question mark, without empty and undefined values. */
+/** Includes the question mark, and omits empty and undefined values. */
 export function queryOf(query: Query): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []))
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
@@ -149,7 +148,7 @@ export interface List<T> {
   readonly asked: Asked<T>
 }
 
-/** `name` is the list's in the address and on the server, `filters` what it can be asked for. */
+/** `name` is that of the list in the address and on the server. `filters` are its query parameters. */
 export function useList<T>(
   name: string,
   filters: readonly string[],

@@ -1,4 +1,4 @@
-/** Changes: the question before, the progress, and the result of each item. */
+/** Makes changes: asks first, then shows the progress and the result of each item. */
 import { render, type VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { DeadLetterResult, EventRow, Session } from '../shapes.ts'
@@ -19,8 +19,8 @@ export interface View {
 }
 
 /**
- * Opened by a call rather than an attribute, so that the rest of the page is inert. Resolves to the values of its form, or to
- * undefined if it was left otherwise than by the button `yes`.
+ * Opens the dialog by `showModal` instead of an attribute, so that the rest of the page is inert. Resolves to the values of its
+ * form if the reader presses the button `yes`, otherwise to undefined.
  */
 export function openDialog(title: string, content: Child): Promise<FormData | undefined> {
   const dialog = document.createElement('dialog')
@@ -62,7 +62,7 @@ export async function confirm({ title, text, yes, isGrave = false, option }: Que
 
 export type Decision = 'replay' | 'discard'
 
-/** The dead letters that a decision is about. */
+/** The dead letters to replay or discard. */
 export interface Targets {
   /** Such as `message.failed of m-1`, or `19 dead letters`. */
   readonly name: string
@@ -78,9 +78,9 @@ const WORDS: Readonly<Record<Decision, Words>> = {
   replay: {
     yes: 'Replay',
     done: 'Will run again',
-    text: 'The handlers run again, soon and from the first attempt on.',
-    option: h`Replay as if on time<br /><small>Otherwise an event whose message has a newer report by now
-      comes as${' '}<code>late</code>.</small>`,
+    text: 'The handlers run again soon, from the first attempt on.',
+    option: h`Replay as if on time<br /><small>Otherwise an event is dispatched as <code>late</code> if its
+      message has a newer report by now.</small>`,
   },
   discard: {
     yes: 'Discard',
@@ -159,13 +159,13 @@ function workPanel({ yes, total, results, problem, isOver }: Work, close: () => 
         ${problem && ui.problemBox(problem)}
         ${
           results.length > 0 &&
-          h`<details><summary>Each of them</summary><ul class="results">${results.slice(0, MOST_LISTED).map(each)}</ul></details>`
+          h`<details><summary>Each event</summary><ul class="results">${results.slice(0, MOST_LISTED).map(each)}</ul></details>`
         }`
     }
   </div>`
 }
 
-/** The buttons of dead letters, for readers with the right. `names` is what a button is about, for screen readers. */
+/** The buttons of dead letters, for readers with the right. `names` tells screen readers what a button changes. */
 export function decisions({ session, decide }: View, targets: Targets, names = targets.name, all = ''): Child {
   if (!session.may.write) return undefined
   const button = (decision: Decision): Child => {

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 export interface Key {
   readonly key: string
   readonly what: string
-  /** Absent for what browsers do themselves. */
+  /** Absent if the browser handles the key. */
   readonly run?: () => void
 }
 
@@ -36,7 +36,7 @@ export function isField(element: Element | null): boolean {
   return element?.matches('input:not([type=checkbox]), select, textarea') === true
 }
 
-/** The focus is the selected row, so that it is visible, announced, and opened by Enter. */
+/** Selects a row by focus, so that it is visible, announced, and opened by Enter. */
 function step(by: 1 | -1): void {
   const items = [...document.querySelectorAll<HTMLElement>('[data-item]')].filter((item) => item.offsetParent !== null)
   const row = rowOf(document.activeElement)

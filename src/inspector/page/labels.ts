@@ -13,30 +13,30 @@ export const OUTCOMES: Readonly<Record<Outcome, readonly [label: string, tone: s
 }
 
 export const SENT: Readonly<Record<Sent['state'], readonly [label: string, tone: string, why: string]>> = {
-  waiting: ['Awaited', 'calm', 'No final report yet, and the deadline is ahead.'],
-  overdue: ['Overdue', 'warn', 'No final report came by the deadline, nor since.'],
-  ended: ['Ended', 'calm', 'Its final report came.'],
-  repeated: ['Sent again', 'calm', 'It failed for now and was sent again: no more reports are awaited.'],
-  refused: ['Refused', 'bad', 'The service refused it in the answer to the send: no report will come.'],
-  unknown: ['Unknown', 'warn', 'No answer to the send came: it is not known whether it was sent.'],
+  waiting: ['Awaited', 'calm', 'No final report yet. The deadline has not passed.'],
+  overdue: ['Overdue', 'warn', 'No final report has arrived, and the deadline has passed.'],
+  ended: ['Ended', 'calm', 'Its final report arrived.'],
+  repeated: ['Sent again', 'calm', 'It failed temporarily and was sent again. No more reports are expected.'],
+  refused: ['Refused', 'bad', 'The service refused it in the answer to the send. No report will arrive.'],
+  unknown: ['Unknown', 'warn', 'The send got no answer. The message may have been sent.'],
 }
 
-/** Of one of these. */
+/** A badge for a row of `OUTCOMES` or `SENT`. */
 export function dot([label, tone]: readonly [label: string, tone: string, ...more: string[]]): Child {
   return ui.badge(label, `dot ${tone}`)
 }
 
-/** The basis of the colours. */
+/** The class that sets the colour of a type. */
 export function toneOf(type = ''): string {
   return /(delivered|read|failed|overdue|unknown|late|unrecognized)$/.exec(type)?.[0] ?? ''
 }
 
-/** A store erases an event's content before it erases that it arrived. */
+/** The store keeps the identity of an event longer than its content. */
 export function typeName(type: string | undefined): Child {
   return type === undefined ? ui.quiet('no longer kept') : h`<span class=${`type ${toneOf(type)}`}>${type}</span>`
 }
 
-/** An event of the type `late` says so itself. */
+/** Omitted for an event of the type `late`. */
 export function lateBadge({ late, type }: EventRow): Child {
   return late && type !== 'late' && ui.badge('late', 'late', 'Older than a report that was dispatched before it')
 }
@@ -47,18 +47,18 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
 
 type Named = Readonly<Partial<Record<'messageId' | 'project' | 'about', string | undefined>>>
 
-/** An event without a message has another identification. */
+/** Shows `about` for an event without a message. */
 export function messageLink({ messageId, project, about }: Named): Child {
   if (messageId === undefined) return ui.code(about)
   return ui.idText(messageId, 'message id', hrefOfMessage(messageId, project))
 }
 
-/** With its message, by which every store finds it quickly. */
+/** Names the message too, because every store finds the event quickly by it. */
 export function eventLink({ id, messageId, project, type }: EventRow): Child {
   return h`<a href=${href(['event', id], { of: messageId, project })} data-item>${typeName(type)}</a>`
 }
 
-/** As dialogs and buttons name it. */
+/** The name of an event in dialogs and buttons. */
 export function nameOf({ type, messageId, about, id }: EventRow): string {
   return `${type ?? 'event'} of ${messageId ?? about ?? id}`
 }

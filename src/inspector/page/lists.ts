@@ -1,4 +1,4 @@
-/** Lists of events, newest first, one line each: by filters or search, and dead letters by error. Their filters. */
+/** Lists of events, newest first, one line each: by filters or search, and dead letters by error. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { DeadLetterList, EventList, EventRow, Sent, Session } from '../shapes.ts'
@@ -50,12 +50,12 @@ function nothing(hasMore: boolean, { query, isFiltered }: List<unknown>): Child 
   if (hasMore) return ui.empty('None found so far.')
   if (query['q'] !== undefined)
     return ui.empty(
-      `Nothing is known of “${query['q']}”.`,
-      'Enter it as a whole; a number begins with its country code.',
-      h`It may have been refused: look into <a href="#/quarantine">quarantine</a>.`,
+      `No event or message found for “${query['q']}”.`,
+      'Enter the whole id, or the whole number with its country code.',
+      h`It may have been refused: check the <a href="#/quarantine">quarantine</a>.`,
     )
   if (isFiltered) return ui.empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
-  return ui.empty('No events yet.', 'They appear as soon as callbacks of the service arrive.')
+  return ui.empty('No events yet.', 'They appear as soon as callbacks arrive.')
 }
 
 function sends(sent: readonly Sent[]): Child {
@@ -94,7 +94,6 @@ export function DeadLettersView(view: View): VNode | VNode[] {
   ])}`
 }
 
-/** All dead letters that match. */
 function lettersOf(query: Query, count: number): Targets {
   return { name: ui.several(count, 'dead letter'), count, ids: () => idsOf(query) }
 }
@@ -123,7 +122,7 @@ function causes(groups: DeadLetterList['groups'], view: View, query: Query): Chi
 interface EventTableProps {
   readonly view: View
   readonly items: readonly EventRow[]
-  /** Those that match, on this page or others. */
+  /** All matching dead letters, on this page or others. */
   readonly all?: Targets
 }
 
@@ -170,7 +169,7 @@ function EventTable({ view, items, all }: EventTableProps): VNode | VNode[] {
   ${ui.table({ caption: 'Events, newest first', rows: items, keyOf: ({ id }) => id, isMarked: ({ id }) => chosen.has(id), columns })}`
 }
 
-/** From arrival until the handlers were done. */
+/** Time from the arrival until the handlers had succeeded. */
 function latency({ receivedAt, endedAt, outcome }: EventRow): Child {
   if (receivedAt === undefined || endedAt === undefined || outcome !== 'settled') return undefined
   return ui.duration(Math.max(0, Date.parse(endedAt) - Date.parse(receivedAt)))
@@ -198,10 +197,10 @@ const CHOICES: Readonly<Record<string, (session: Session) => Choices>> = {
 
 const same = (name: string): readonly [string, string] => [name, name]
 
-/** A phone shows them on request. */
+/** A phone shows the filters on request. */
 const isWide = matchMedia('(min-width: 44rem)').matches
 
-/** Each change goes into the address at once. */
+/** Each change updates the address at once. */
 function filters({ name: list, query }: List<unknown>, names: readonly string[], session: Session): Child {
   const change =
     (read: (value: string) => Query) =>
@@ -249,7 +248,7 @@ function select(name: string, none: string, choices: Choices, chosen: string, on
   </select>`
 }
 
-/** The value of such a field: in the displayed zone, without naming it. */
+/** The value of a `datetime-local` field: in the displayed zone, without its name. */
 function toField(iso: string): string {
   const at = new Date(iso)
   return Number.isNaN(at.getTime()) ? '' : ui.inZone(at).slice(0, 19)

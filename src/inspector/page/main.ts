@@ -21,7 +21,7 @@ const VIEWS: Readonly<Record<string, (view: View) => VNode | VNode[]>> = {
   quarantine: QuarantineView,
 }
 
-/** The first letter of each is its key. */
+/** The first letter of each tab is its key. */
 const TABS = ['overview', 'events', 'dead-letters', 'quarantine'] as const
 
 const ASK_EVERY_MS = 2_000
@@ -73,7 +73,7 @@ function App(): VNode | VNode[] {
     { key: '/', what: 'Search', run: () => searchField()?.select() },
     ...TABS.map((name) => ({ key: name.charAt(0), what: titleOf(name), run: () => go([name]) })),
     { key: 'r', what: 'Refresh', run: onRefresh },
-    { key: 'p', what: 'Pause, or go on', run: onPause },
+    { key: 'p', what: 'Pause or resume', run: onPause },
     { key: 'u', what: 'UTC or local time', run: toggleZone },
     { key: '?', what: 'This help', run: help },
   ]
@@ -83,7 +83,7 @@ function App(): VNode | VNode[] {
     void openDialog('Keys', h`<dl class="keys">${rows}</dl><div class="tools end"><button>Close</button></div>`)
   }
 
-  // Remove what is shown when access ends.
+  // Remove the content when access ends.
   if (problem !== undefined && (problem.isSignedOut || session === undefined))
     return h`<main>${ui.heading('Inspector')}${ui.problemBox(problem)}</main>`
   if (session === undefined) return h`<main aria-busy="true"></main>`
@@ -99,7 +99,7 @@ function App(): VNode | VNode[] {
         <${ui.Field} id="search" type="search" autocomplete="off" spellcheck=${false} value=${route.query['q'] ?? ''}
           aria-label="Message id, recipient or event id" placeholder="Message id, recipient or event id" />
       </form>
-      <button type="button" class=${`live dot ${tone}`} title="Press to pause, or to go on." onClick=${onPause}>${connection}</button>
+      <button type="button" class=${`live dot ${tone}`} title="Press to pause or resume." onClick=${onPause}>${connection}</button>
       <button type="button" class="quiet help" aria-label="Keys" title="Keys" onClick=${help}>?</button>
     </header>
     <main id="main" tabindex="-1">
@@ -107,12 +107,15 @@ function App(): VNode | VNode[] {
       ${panel}
       ${
         session.storeAlone &&
-        h`<p class="note">You look into the store alone. Counts over time, handlers and the quarantine are known to the
-          receiver’s process only: mount the inspector in your app to see them.</p>`
+        h`<p class="note">You see the store without its receiver. Counts over time, handlers and the quarantine exist only in the
+          receiver’s process: mount the inspector in your app to see them.</p>`
       }
       ${
         Shown === undefined
-          ? [ui.heading('Not found'), ui.empty('There is no such view.', h`<a href="#/overview">To the overview</a>`)]
+          ? [
+              ui.heading('Not found'),
+              ui.empty('This view does not exist.', h`<a href="#/overview">To the overview</a>`),
+            ]
           : createElement(Shown, { key: place, ...view })
       }
     </main>
@@ -128,7 +131,7 @@ function App(): VNode | VNode[] {
   }
 }
 
-/** Requests the session while the page is visible: whether the reader still has access, and whether something changed. */
+/** Polls the session while the page is visible, to learn whether the reader still has access and whether anything changed. */
 function useSession(isPaused: boolean, refreshes: number) {
   const [session, setSession] = useState<Session>()
   const [problem, setProblem] = useState<NoAnswer>()
@@ -141,7 +144,7 @@ function useSession(isPaused: boolean, refreshes: number) {
       isAsking = true
       try {
         const answer = await ask<Session>('api/session')
-        // Views ask again with the answer after a change, too: the server reuses what it read up to a second before.
+        // Views also reload with the answer after a change, because the server's data may be a second old.
         setSession({ ...answer, changes: `${last.current} ${answer.changes}` })
         last.current = answer.changes
         setProblem(undefined)
@@ -186,7 +189,7 @@ function search(event: Event): void {
 function footer({ version, store, may, who, storeAlone }: Session, onZone: () => void): Child {
   const local = new Intl.DateTimeFormat().resolvedOptions().timeZone
   return h`<footer>
-    <p>messaging-webhooks ${version}, store ${store.name}${!store.durable && ', whose content ends with the process'}${storeAlone && ', without its receiver'}.
+    <p>messaging-webhooks ${version}, store ${store.name}${!store.durable && ', which loses its content when the process ends'}${storeAlone && ', without its receiver'}.
       ${who !== undefined && ` You are ${who}.`}
       ${!may.write && ' Read-only: you lack the right to write.'}
       ${!may.reveal && ' Numbers and bodies are masked: you lack the right to reveal.'}</p>

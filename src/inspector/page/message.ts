@@ -23,7 +23,7 @@ export function MessageView(view: View): VNode | VNode[] {
 function about({ project, recipient, latest, finals, sent, entries }: MessageDetail): Child {
   const reports = entries.filter(({ event }) => event.type !== 'send.overdue').length
   const status = [latest?.status, latest?.statusCode].filter((part) => part !== undefined).join(' · ')
-  const none = sent?.state === 'refused' ? 'It was not sent.' : 'No report of it has come yet.'
+  const none = sent?.state === 'refused' ? 'It was not sent.' : 'No report has arrived yet.'
   return h`<section class="panel" aria-label="Latest state">
     ${latest !== undefined && h`<p class="latest">${labels.typeName(latest.type)}${ui.quiet(status)}</p>`}
     ${reports === 0 && h`<p class="latest">${ui.quiet(none)}</p>`}
@@ -33,7 +33,7 @@ function about({ project, recipient, latest, finals, sent, entries }: MessageDet
       Project: project,
       'Event time': ui.time(latest?.occurredAt, true),
       Reports: reports > 0 && ui.several(reports, 'report'),
-      'Final reports': finals > 1 && `${finals}: the carrier named more than one end`,
+      'Final reports': finals > 1 && `${finals}: the carrier reported more than one end`,
     })}
   </section>`
 }
@@ -41,7 +41,7 @@ function about({ project, recipient, latest, finals, sent, entries }: MessageDet
 function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEntry, place: number, view: View): Child {
   return h`<li key=${event.id} class=${event.late ? 'late' : labels.toneOf(event.type)}>
     <h2>${labels.eventLink(event)}${state(event, view)}
-      ${duplicatesAt.length > 0 && ui.badge(`came ${duplicatesAt.length + 1} times`, 'duplicate')}</h2>
+      ${duplicatesAt.length > 0 && ui.badge(`received ${duplicatesAt.length + 1} times`, 'duplicate')}</h2>
     ${why !== undefined && h`<p class="why">${ui.prose(why)}</p>`}
     ${ui.facts({
       ...times(event),
@@ -50,7 +50,7 @@ function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEnt
       Channel: labels.channelOf(event),
       'Reorder wait':
         gap &&
-        `${ui.duration(gap.waitedForMs)} for ${gap.missing}, which ${gap.filled ? 'came' : 'did not come in time'}`,
+        `${ui.duration(gap.waitedForMs)} for ${gap.missing}, which ${gap.filled ? 'arrived' : 'did not arrive in time'}`,
       Duplicates: duplicatesAt.length > 0 && duplicatesAt.map((at, index) => [index > 0 && ', ', ui.time(at)]),
     })}
     ${attempts.length > 0 && attemptList(attempts)}
@@ -68,7 +68,7 @@ function times({ occurredAt, receivedAt }: EventRow): Readonly<Record<string, Ch
   return { 'Event time': ui.time(occurredAt), Received: receivedAt && [ui.time(receivedAt), skew && ui.quiet(skew)] }
 }
 
-/** What the app recorded of the send. Reports contain little of it. */
+/** The send as the app recorded it. Reports contain little of it. */
 function sending(sent: Sent): Child {
   const { state, wasOverdue, sentAt, to, reference, resendOf, project, meta } = sent
   return h`<li key="sent">
@@ -140,7 +140,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
       <p class="latest">${labels.typeName(event.type)}${state(event, view)}</p>
       ${event.failure && labels.failureLine(event.failure)}
       ${event.outcome === 'dead' && h`<p>Fix this error; the log has the stack. Then replay the event.</p>`}
-      ${problem !== undefined && h`<p class="note warn">It could not be read: ${problem}</p>`}
+      ${problem !== undefined && h`<p class="note warn">The callback could not be read: ${problem}</p>`}
       ${ui.facts({
         Message: event.messageId && labels.messageLink(event),
         Identification: ui.code(event.about),
@@ -163,7 +163,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
       <div class="between"><h2>Payload</h2>${bytes !== undefined && ui.quiet(ui.bytes(bytes))}
         ${bytes !== undefined && view.session.may.reveal && h`<a href=${rawPath} download>Download it</a>`}
         ${curl !== undefined && h`<span>Request as curl <${ui.CopyButton} text=${curl} what="the request as curl" /></span>`}</div>
-      ${payload === undefined ? ui.quiet('No payload is kept, or it cannot be shown as JSON.') : ui.long('Payload', payload)}
+      ${payload === undefined ? ui.quiet('The store has no payload, or it is not JSON.') : ui.long('Payload', payload)}
     </section>`,
   ]
 }

@@ -47,7 +47,7 @@ function needsAttention(all: readonly Attention[], view: View): Child {
   )
 }
 
-/** What each problem leads to. Dead letters can be replayed at once. */
+/** The action for each problem. Dead letters can be replayed directly. */
 function remedy({ what, count: number = 0, group, text, title }: Attention, view: View): Child {
   if (what === 'health') return undefined
   if (what === 'refused') return ui.linkButton('Show and verify again', ['quarantine'], { class: group })
@@ -82,7 +82,7 @@ function tally(title: string, filter: string, all: Overview['carriers']): Child 
 
 type Series = Exclude<keyof Bucket, 'at' | 'attempts'>
 
-/** From the line outwards. */
+/** The series in the chart, from the zero line outwards. */
 const ABOVE = ['new', 'late', 'duplicate'] as const satisfies readonly Series[]
 const BELOW = ['failed', 'refused'] as const satisfies readonly Series[]
 const ALL = [...ABOVE, ...BELOW]
@@ -91,7 +91,7 @@ const RANGES = [['15m', '15 min'], ['1h', '1 h'], ['24h', '24 h']] as const // p
 
 const HEIGHT = 100
 const WIDTH = 900
-/** A young process has few bars. Wider ones would show no more. */
+/** Limits the width of bars: a young process has few. */
 const LEAST_BUCKETS = 45
 
 function sum(buckets: readonly Bucket[], names: readonly (Series | 'attempts')[]): number {
@@ -101,7 +101,7 @@ function sum(buckets: readonly Bucket[], names: readonly (Series | 'attempts')[]
 function plotPanel(plot: Overview['plot']): Child {
   const { range, buckets, handlerP95Ms } = plot
   const attempts = sum(buckets, ['attempts'])
-  // Never rounded up to 100 %.
+  // Rounds down, so that a failure never shows as 100 %.
   const rate = Math.floor(((attempts - sum(buckets, ['failed'])) / attempts) * 1_000) / 10
   return h`<section class="panel" aria-label="Over time">
     <div class="between">
@@ -118,7 +118,7 @@ function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
   const above = Math.max(...buckets.map((bucket) => sum([bucket], ABOVE)), 0)
   const below = Math.max(...buckets.map((bucket) => sum([bucket], BELOW)), 0)
   const first = buckets[0]
-  if (first === undefined || above + below === 0) return ui.empty('Nothing came to this process in this time.')
+  if (first === undefined || above + below === 0) return ui.empty('This process received nothing in this period.')
   const yOf = (value: number): number => (HEIGHT * (above - value)) / (above + below)
   const missing = Math.max(0, LEAST_BUCKETS - buckets.length)
   const width = WIDTH / (buckets.length + missing)
@@ -136,7 +136,7 @@ function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
       bucket[name] > 0 &&
       h`<rect class=${name} x=${x + width * 0.12} y=${yOf(top)} width=${width * 0.76} height=${yOf(top - bucket[name]) - yOf(top)} />`
     const said = ALL.filter((name) => bucket[name] > 0).map((name) => `${LABELS[name]} ${bucket[name]}`)
-    // For the keyboard, links in the table do the same.
+    // Keyboard users have the same links in the table.
     return h`<g key=${bucket.at} onClick=${() => (location.hash = hrefOf(bucket))}>
       <title>${ui.clockTime(new Date(bucket.at))}: ${said.length === 0 ? 'nothing' : said.join(', ')}</title>
       <rect class="hit" x=${x} y="0" width=${width} height=${HEIGHT} />
@@ -146,7 +146,7 @@ function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
   }
 
   const table = ui.table({
-    caption: 'What came, by time',
+    caption: 'Counts by time',
     class: 'plain',
     rows: buckets.filter((bucket) => sum([bucket], ALL) > 0),
     keyOf: ({ at }) => at,

@@ -38,7 +38,7 @@ function VerifyForm({ size, refresh }: { readonly size: number; readonly refresh
   const [outcome, setOutcome] = useState<Child>()
   const [isBusy, setBusy] = useState(false)
 
-  /** `change` resolves to what came of it, or to nothing if the reader cancels. */
+  /** `change` resolves to the text of its result, which is empty if the reader cancels. */
   async function run(change: () => Promise<string>): Promise<void> {
     setBusy(true)
     setOutcome(undefined)
@@ -59,10 +59,10 @@ function VerifyForm({ size, refresh }: { readonly size: number; readonly refresh
     const { examined, admitted, stillUnproved } = await reverify(true)
     const verified = `${ui.several(examined, 'request')} verified again`
     if (admitted === 0)
-      return `${verified}: none can be admitted yet. Put the right authKey and signing secret in place first; after a wrong clock, enter its offset.`
+      return `${verified}: none can be admitted yet. Set the right authKey and signing secret first. If the clock was wrong, enter its offset.`
     const answer = await confirm({
       title: `Admit ${ui.several(admitted, 'callback')}?`,
-      text: `${ui.several(stillUnproved, 'request')} would stay. Your handlers get the others, in the order of each message. They leave quarantine, and this cannot be undone.`,
+      text: `${ui.several(stillUnproved, 'request')} would stay. The others leave quarantine and go to your handlers, in the order of each message. This cannot be undone.`,
       yes: 'Admit',
     })
     if (answer === undefined) return ''
@@ -73,7 +73,7 @@ function VerifyForm({ size, refresh }: { readonly size: number; readonly refresh
   async function clear(): Promise<string> {
     const answer = await confirm({
       title: `Clear ${ui.several(size, 'request')}?`,
-      text: 'All of the quarantine is erased, real callbacks included. This cannot be undone.',
+      text: 'This erases the whole quarantine, including real callbacks. It cannot be undone.',
       yes: 'Clear',
       isGrave: true,
     })

@@ -30,17 +30,17 @@ function stored(change?: string): string | null {
     if (change !== undefined) localStorage.setItem('inspector-zone', change)
     return localStorage.getItem('inspector-zone')
   } catch {
-    // Then it is for this visit only.
+    // The choice then lasts for this visit only.
     return null
   }
 }
 
-/** A date whose UTC parts are those of the displayed zone. */
+/** The date in ISO form, with the time in the displayed zone. */
 export function inZone(at: Date): string {
   return new Date(at.getTime() - (zone.isUtc ? 0 : at.getTimezoneOffset() * 60_000)).toISOString()
 }
 
-/** Only the time, if it is today. */
+/** Omits the date if it is today. */
 export function clockTime(at: Date, withSeconds = true): string {
   const [day = '', time = ''] = inZone(at).split('T')
   const shown = time.slice(0, withSeconds ? 8 : 5)
@@ -63,7 +63,7 @@ export function age(at: Date): string {
   return ms > 0 ? `${largest} ago` : `in ${largest}`
 }
 
-/** In its two largest units. */
+/** A duration in its two largest units. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`
   const seconds = ms / 1_000
@@ -142,7 +142,7 @@ export function code(id: string | undefined, address?: string): Child {
     : h`<a class="id" href=${address} title=${id}>${id}</a>`
 }
 
-/** With its copy button. */
+/** An id with a copy button. */
 export function idText(id: string, what: string, address?: string): Child {
   return h`<span class="copied">${code(id, address)}<${CopyButton} text=${id} what=${what} /></span>`
 }
@@ -236,21 +236,20 @@ export function empty(title: string, ...todo: readonly Child[]): Child {
 }
 
 const TO_DO: Readonly<Record<number, readonly [headline: string, todo: string]>> = {
-  0: ['No connection.', 'Is the app running? The page asks again by itself.'],
+  0: ['No connection.', 'Check that the app is running. The page retries by itself.'],
   401: ['Not allowed.', 'Sign in to your app again, and reload.'],
   403: ['Not allowed.', 'Sign in to your app again, and reload.'],
-  404: ['Not found.', 'Look for it among the events.'],
+  404: ['Not found.', 'Search for it in the events.'],
 }
 
-/** What happened, and what to do. */
 export function problemBox({ status, message }: NoAnswer, isOld = false): Child {
-  const [headline, todo] = TO_DO[status] ?? ['That did not work.', 'Press r to refresh.']
+  const [headline, todo] = TO_DO[status] ?? ['The request failed.', 'Press r to refresh.']
   return h`<div class="note bad" role="alert">
-    <strong>${headline}</strong> ${message} ${isOld && 'What you see is from before. '}${todo}
+    <strong>${headline}</strong> ${message} ${isOld && 'The page shows earlier data. '}${todo}
   </div>`
 }
 
-/** The answer as `whole` shows it, the error, or a placeholder while loading. */
+/** Shows the answer with `whole`, the error, or a placeholder while loading. */
 export function answered<T>({ value, problem }: Asked<T>, whole: (value: T) => Child): Child {
   if (value !== undefined)
     return [problem !== undefined && problem.status !== 0 && problemBox(problem, true), whole(value)]
