@@ -88,7 +88,10 @@ const clientOptions = {
   retry: z.strictObject(clientRetry).prefault({}),
   /** Your service's names for its other channels. */
   channels: z.strictObject(clientChannels).prefault({}),
-  /** Returns the fields for the time of a scheduled send. Default: `scheduledFor`, in Unix seconds; the contract shows none. */
+  /**
+   * Returns the fields for the time of a scheduled send. The contract does not show their format. Default: `scheduledFor`, in
+   * Unix seconds.
+   */
   schedule: functionOf<(at: Date) => Readonly<Record<string, unknown>>>('(at) => fields').default(() => (at: Date) => ({
     scheduledFor: Math.floor(at.getTime() / 1_000),
   })),
