@@ -21,7 +21,7 @@ export interface Accepted {
   readonly recipients: readonly RecipientEntry[]
   /** Number of accepted entries, including scheduled ones. */
   readonly messages: number
-  /** The code of the first refused recipient. If the whole send is refused, the reason, and there are no recipients. */
+  /** The code of the first refused recipient, or of a wholly refused send, which has no recipients. */
   readonly refusedWith: RefusalCode | undefined
 }
 

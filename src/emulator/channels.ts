@@ -1,7 +1,7 @@
 /**
  * The channels: their names, codes and response envelopes. Contract, service.md#send-request-fields,
  * #chat-app-delivery-callback: `channel` is `sms`, or the lowercase name of the chat-app, which the user of the emulator
- * configures. The other names are not shown.
+ * configures. The contract does not show the other names.
  */
 import { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'

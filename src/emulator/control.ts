@@ -28,7 +28,7 @@ export interface ControlRoute {
   /** `:project` is a percent-encoded display name. */
   readonly path: string
   readonly what: string
-  /** Answers a request. */
+  /** Runs the route and returns the JSON of its answer. */
   readonly run: (emulator: Controlled, input: RouteInput) => unknown
 }
 
@@ -157,7 +157,7 @@ function sha256(text: string): Buffer {
 
 /** Why the request needs the token. Undefined if this machine made it. */
 function whyTokenIsNeeded({ socket, headers }: IncomingMessage): string | undefined {
-  if (!isLoopbackAddress(socket.remoteAddress)) return 'The control API answers on loopback.'
+  if (!isLoopbackAddress(socket.remoteAddress)) return 'The request does not come from loopback.'
   if (FORWARDED.some((name) => headers[name] !== undefined)) return 'The request was forwarded by a proxy.'
   if (!isLoopbackHost(headers.host)) return 'The Host header names no loopback address.'
   // A web page can post to any address but cannot hide its origin.

@@ -28,7 +28,7 @@ import { createAccept } from './accept.ts'
 import { createEndpoint } from './endpoint.ts'
 import type { Activity, Emulator, OfProject } from './surface.ts'
 
-/** A send whose callback never comes, because it has no URL or was dropped, is answered after this time. */
+/** Longest wait of the fault `lateAnswer` for a callback, which may have no URL or be dropped. */
 const LATEST_ANSWER_MS = 2_000
 
 /**
@@ -122,7 +122,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     return projects.get(checkOptions(ofProjectSchema, of, where).project)
   }
 
-  /** Callbacks without a send are numbered. */
+  /** Numbers the callbacks without a send. */
   function nextKey(): string {
     made += 1
     return `made ${made}`

@@ -68,7 +68,7 @@ export function createEndpoint(
     const { name } = project.state()
     if (named === undefined) {
       const names = Object.values(channels.all()).flat().join(', ')
-      return invalid(SMS, name, { channel: [`The channel field names no channel; there are ${names}.`] })
+      return invalid(SMS, name, { channel: [`The channel field must be one of ${names}.`] })
     }
     const send = readSend(named, fields)
     if ('errors' in send) return invalid(named, name, send.errors)

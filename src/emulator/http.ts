@@ -51,7 +51,7 @@ export async function listenOn(server: Server, port: number, host: string): Prom
   try {
     await once(server, 'listening')
   } catch (cause) {
-    throw new MessagingWebhooksError('emulator_port', `It was ${port} of ${host}.`, { cause })
+    throw new MessagingWebhooksError('emulator_port', `Tried ${host}:${port}.`, { cause })
   }
   const address = server.address() as AddressInfo // A TCP server always has such an address.
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address

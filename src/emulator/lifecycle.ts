@@ -13,7 +13,7 @@ export type Lifecycle = ReturnType<typeof createLifecycle>
 /** A clock may limit its timers, so longer ones are set in steps. */
 const FURTHEST_MS = 86_400_000
 
-/** `post` does not wait for the answer, like the service. */
+/** Like the service, `post` does not wait for the answer. */
 export function createLifecycle(
   { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
   projects: Projects,

@@ -57,7 +57,7 @@ const CHOICES = {
   'Names of the carriers': '`carrier-a` and `carrier-b` (`network.names`).',
 }
 
-/** The same as a list, for the reference. */
+/** `CHOICES` as a list, for the reference. */
 export const NOT_SHOWN: readonly { readonly what: string; readonly choice: string }[] = Object.entries(CHOICES).map(
   ([what, choice]) => ({ what, choice }),
 )

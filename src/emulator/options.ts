@@ -104,7 +104,7 @@ const networkProfile = {
   readShare: share.default(0.6),
   /** Duration of a step in a message’s life, in milliseconds: minimum and maximum. */
   delayMs: expected<readonly [least: number, most: number]>(
-    'the least and the most milliseconds, the least first',
+    'the minimum and the maximum in milliseconds, in this order',
     (value) =>
       Array.isArray(value) &&
       value.length === 2 &&
@@ -150,7 +150,7 @@ const emulatorOptions = {
     .min(1, 'expected at least one project')
     .refine(
       (projects) => new Set(projects.map(({ name }) => name)).size === projects.length,
-      'two have the same name, and expected are names of their own',
+      'expected a different name for each project',
     )
     .default([{ name: PROJECT_DEFAULTS.name }]),
   /**
@@ -209,7 +209,7 @@ export function resolveEmulatorOptions(options: EmulatorOptions) {
   const { clock, channels, proof, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)
   const { permanentShare, transientShare, unreachableShare } = checked.network
   if (permanentShare + transientShare + unreachableShare > 1)
-    throw new OptionsError('network: the sum of the shares of failures exceeds 1.')
+    throw new OptionsError('network: permanentShare, transientShare and unreachableShare add up to more than 1.')
   return {
     ...checked,
     channels: resolveChannelNames(channels),

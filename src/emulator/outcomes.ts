@@ -30,7 +30,7 @@ export interface Outcome {
 /** Channels whose reports use the statuses of SMS. */
 const SMS_LIKE: readonly Channel[] = ['sms', 'premium', 'premium-subscription', 'airtime']
 
-/** What the outcomes of a group share. */
+/** The common fields of each group of outcomes. */
 const ON_CARRIER_A = { channels: SMS_LIKE, answer: 11, carrier: 'carrierA' } as const
 const ON_CARRIER_B = { channels: SMS_LIKE, answer: 11, carrier: 'carrierB' } as const
 const ON_SMS = { channels: ['sms'], answer: 11, carrier: 'carrierA' } as const

@@ -1,6 +1,6 @@
 /**
  * Payloads of callbacks, without the authKey. Contract, service.md#events. Triggers are callbacks without a send: customers
- * write, pay and subscribe. Their fields are ours; see not-shown.ts.
+ * write, pay and subscribe. The contract does not show their fields; see not-shown.ts.
  */
 import type { CallbackKind } from '../public/events.ts'
 import { ROW_BY_WORD } from '../carriers/status-codes.ts'

@@ -1,4 +1,4 @@
-/** Work that has not ended. */
+/** Tracks work that has not ended. */
 export function createPending() {
   const pending = new Set<Promise<unknown>>()
   return {

@@ -8,7 +8,7 @@ import type { BuiltRequest } from './request.ts'
 
 interface PostOptions {
   readonly clock: Clock
-  /** For the whole exchange, in addition to the duration of a slow body. */
+  /** Time limit of the whole exchange, in addition to the duration of a slow body. */
   readonly timeoutMs: number
   /** Aborts the request. */
   readonly signal: AbortSignal

@@ -1,7 +1,7 @@
 /** Repeatable random numbers. Each is derived from its purpose, so that no draw depends on earlier ones. */
 import { createHash } from 'node:crypto'
 
-/** The start value of a run. */
+/** Determines the random choices of a run. */
 export type Seed = number | string
 
 type Labels = readonly (string | number)[]

@@ -8,7 +8,7 @@ import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } fr
 export type Fields = Readonly<Record<string, unknown>>
 
 export interface SendRequest {
-  /** Or why there are none; `aborted` if the client disconnected. */
+  /** The fields, or why there are none. `aborted`: the client disconnected. */
   readonly fields: Fields | 'unreadable' | 'too large' | 'aborted'
   /** The API key from the header or the fields. Undefined if there is none. */
   readonly apiKey: string | undefined
@@ -104,7 +104,7 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields): Send 
   const message = text('message')
   const amount = number('amount')
   const seconds = number('scheduledFor')
-  check('scheduledFor', seconds === undefined || isListed(14, channel), 'is for SMS alone.')
+  check('scheduledFor', seconds === undefined || isListed(14, channel), 'applies only to SMS.')
   const required = channel === 'airtime' ? 'amount' : 'message'
   check(required, given(required) !== undefined, 'is required.')
   const isShort = (message?.length ?? 0) <= MAX_MESSAGE_CHARACTERS

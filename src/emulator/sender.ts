@@ -25,7 +25,7 @@ export interface SenderOptions {
   readonly seed: Seed
   /** Milliseconds since the Unix epoch, for signatures. Delays use the machine's timers. */
   readonly nowMs: () => number
-  /** For a whole request with its answer. */
+  /** Time limit of a request with its answer. */
   readonly callbackTimeoutMs: number
   /** Called for each request, posted or dropped, in order of completion. Must not throw. */
   readonly onDelivery: (delivery: Delivery) => void

@@ -25,8 +25,8 @@ export interface Emulator {
   /** Middleware with the control API; see `CONTROL_ROUTES`. `listen` serves both. */
   readonly controlApp: EmulatorApp
   /**
-   * Serves both, by default on 127.0.0.1; port 0 picks a free port. Throws a `MessagingWebhooksError`: `emulator_listening` if
-   * it already listens, `emulator_closed`, or `emulator_port` if the port is unavailable.
+   * Serves `app` and `controlApp`, by default on 127.0.0.1; port 0 picks a free port. Throws a `MessagingWebhooksError`:
+   * `emulator_listening` if it already listens, `emulator_closed`, or `emulator_port` if the port is unavailable.
    */
   listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>
   /** Stops at once: aborts pending requests and drops scheduled ones. */

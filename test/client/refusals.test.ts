@@ -108,7 +108,7 @@ describe('from the emulator', () => {
     expect(invalid.errors).toEqual({ message: ['The message field is required.'] })
     const refused = await failing(client.send({ ...HELLO, channel: 'no-such-channel' }))
     expect(refused).toMatchObject({ code: 'refused', envelope: 'messageData.message' })
-    expect(refused.said).toContain('The channel field names no channel')
+    expect(refused.said).toContain('The channel field must be one of')
     // By SMS each recipient has a code of its own.
     const of = async (to: Message['to']) => failing(client.send({ ...HELLO, to }))
     expect(await of(DELIVERED)).toMatchObject({

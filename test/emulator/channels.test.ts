@@ -30,7 +30,7 @@ describe('a chat-app by its real name', () => {
   test('replaces the emulator’s own name, and a send with that name gets the list of valid channels', async () => {
     const { endpoint, emulator } = await emulating({}, { channels })
     const text =
-      'Error. Invalid request. The channel field names no channel; there are sms, telegraph, premium, premium-subscription, airtime.'
+      'Error. Invalid request. The channel field must be one of sms, telegraph, premium, premium-subscription, airtime.'
     expect(await sendFrom(endpoint, { to: READ, channel: 'chat-app' })).toEqual({
       status: 400,
       body: { messageData: { message: text } },

@@ -52,7 +52,7 @@ describe('an invalid option', () => {
   const CASES: readonly (readonly [name: string, options: object, text: string])[] = [
     ['no projects', { projects: [] }, 'projects'],
     ['a project without a name', { projects: [{ name: '' }] }, 'projects.0.name'],
-    ['two of one name', { projects: [shop, shop] }, 'two have the same name'],
+    ['two of one name', { projects: [shop, shop] }, 'expected a different name for each project'],
     ['an unknown option', { project: shop }, 'Invalid option: project. Did you mean projects?'],
     ['an unknown option of a project', { projects: [{ ...shop, url: 'x' }] }, 'Invalid option: projects.0.url'],
     [
@@ -72,7 +72,7 @@ describe('an invalid option', () => {
     ['a share that does not exist', { network: { readshares: 0.5 } }, 'Did you mean network.readShare?'],
     ['a time without its unit', { callbackTimeout: 5 }, 'Did you mean callbackTimeoutMs?'],
     ['shares that are too much together', { network: { permanentShare: 0.6, transientShare: 0.6 } }, 'exceeds 1'],
-    ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the least first'],
+    ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the minimum and the maximum'],
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
     ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean faults.duplicate?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],

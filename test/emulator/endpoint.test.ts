@@ -7,8 +7,7 @@ import { connect } from '../support/wire.ts'
 import { API_KEY, AT_ONCE, call, emulating, postJson, sendFrom, SHOP } from './emulating.ts'
 
 const DELIVERED = '999100000000'
-const NO_CHANNEL =
-  'The channel field names no channel; there are sms, chat-app, premium, premium-subscription, airtime.'
+const NO_CHANNEL = 'The channel field must be one of sms, chat-app, premium, premium-subscription, airtime.'
 const NO_CREDITS = 'Error. Insufficient balance. Top up and try again.'
 
 describe('a send that is accepted', () => {
@@ -234,7 +233,7 @@ test.each(Object.keys(CODES).filter((channel) => channel !== 'sms'))('by %s noth
     400,
   )
   expect(emulator.sends()).toMatchObject([
-    { refusal: expect.stringContaining('scheduledFor field is for SMS') as string },
+    { refusal: expect.stringContaining('scheduledFor field applies only to SMS') as string },
   ])
 })
 
