@@ -105,7 +105,8 @@ const NEXT: ReadonlyMap<number, string> = new Map([
 /** The next action after a valid callback was not accepted. */
 function nextAfter({ status = 0, url }: Delivery): string {
   const doctor = `messaging-webhooks doctor ${url}`
-  if (status >= 300 && status < 400) return 'give --to the URL that this one redirects to. The service follows none.'
+  if (status >= 300 && status < 400)
+    return 'pass the URL that this one redirects to as --to. The service follows no redirects.'
   if (status === 401)
     return `compare SIGNING_SECRET and AUTH_KEY with those of the receiver. Its log has the reason, or run: ${doctor}`
   return NEXT.get(status) ?? `read the log of the app for an error before the receiver, or run: ${doctor}`

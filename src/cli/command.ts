@@ -92,7 +92,6 @@ export function wholeNumber(least: number, most: number) {
     .refine((number) => number >= least && number <= most, words)
 }
 
-/** One of these words. */
 export function oneOf<const W extends readonly string[]>(words: W) {
   return z.enum(words, `Allowed choices are ${words.join(', ')}.`)
 }

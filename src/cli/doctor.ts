@@ -1,4 +1,4 @@
-/** `doctor`: sends signed probes to a URL and reports problems on the way. */
+/** `doctor`: sends signed probes to a callback URL and reports the problems that they reveal. */
 import { z } from 'zod'
 import { examine } from '../operations/doctor/doctor.ts'
 import type { DoctorReport } from '../operations/doctor/findings.ts'

@@ -10,7 +10,7 @@ interface Line {
   readonly nowMs: number
 }
 
-/** Shorter delays are not mentioned. */
+/** Shorter delays are not printed. */
 const HELD_MS = 100
 
 /** Time, type, subject and proof. */

@@ -62,7 +62,7 @@ export const { define } = command({
   },
 })
 
-/** Retention is the app's decision. */
+/** Prunes nothing, because the app decides on retention. */
 function withoutPruning(store: Store): Store {
   return { ...store, open: async (host) => ({ ...(await store.open(host)), prune: () => 0 }) }
 }

@@ -62,7 +62,7 @@ export const { define } = command({
           middleware(request, response)
           return
         }
-        // Like an app, so that a misspelt callback URL is noticed.
+        // Answer 404 like an app, so that a misspelt callback URL is noticed.
         print.unknownPath(path.slice(0, LONGEST_PATH))
         request.resume()
         response

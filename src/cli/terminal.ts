@@ -26,7 +26,7 @@ export interface Terminal {
   /** For the standard output and the standard error; only one may be a terminal. */
   readonly colours: Colours
   readonly noteColours: Colours
-  /** The standard error is a terminal, so a progress bar can be drawn. */
+  /** Whether the standard error is a terminal, where a progress bar can be drawn. */
   readonly isInteractive: boolean
 }
 

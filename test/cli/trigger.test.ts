@@ -179,7 +179,7 @@ describe('trigger', { timeout: 120_000 }, () => {
   test.each([
     [401, [], 'compare SIGNING_SECRET and AUTH_KEY with those of the receiver'],
     [404, [], 'compare the path of --to with the path that the receiver is mounted at'],
-    [302, [], 'give --to the URL that this one redirects to'],
+    [302, [], 'pass the URL that this one redirects to as --to'],
     [405, [], 'mount the receiver for POST'],
     [413, [], 'raise the limit on bodies'],
     [503, [], 'its store or its credentials are unavailable'],
