@@ -18,7 +18,7 @@ export interface OpenedFile {
   close(): Promise<void>
 }
 
-/** Exists in a folder with a lock, held or abandoned. */
+/** Name of the lock's file, which exists while the lock is held or abandoned. */
 export const LOCK_FILE = 'lock'
 
 /** Proves that a process is alive while held. */

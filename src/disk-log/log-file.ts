@@ -66,7 +66,6 @@ export async function createLogFile<T>(
   return logFile(file, { path, salt: name.salt, end: 0 }, synced)
 }
 
-/** Where a file is, and where its records end. */
 type Located = Pick<LogFile, 'path' | 'salt' | 'end'>
 
 /** Locates a file that another process left. */

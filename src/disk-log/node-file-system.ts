@@ -28,7 +28,7 @@ const LONGEST_PATH_BYTES = 103
  * Listens on a Unix socket in `folder`. The kernel closes it when the process ends for any reason, and it survives renaming the
  * folder.
  *
- * A pid would not do: pids are reused, and in two containers that share a volume every process is number 1. A socket file works
+ * A pid is not enough: pids are reused, and in two containers that share a volume every process is number 1. A socket file works
  * across containers of one kernel. No lock is safe on a folder shared by several machines, so the folder must be on a local
  * disk. Windows uses a named pipe.
  */

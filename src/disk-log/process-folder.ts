@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { FOLDER_MODE, LOCK_FILE, syncFolder, systemCode, type FileSystem } from './file-system.ts'
 import { logFileName, parseLogFileName, type LogFileName } from './log-file.ts'
 
-/** Starts with the version of the format, so that no version takes another's files for corrupt ones. */
+/** Starts with the version of the format, so that no version mistakes another's files for corrupt ones. */
 const NAME = /^v1-[0-9a-f]{12}$/
 
 export interface ProcessFolder {
@@ -74,7 +74,7 @@ interface Adoption {
   readonly own: ProcessFolder
   /** Extension of the files. */
   readonly extension: string
-  /** Called if a folder could not be moved. The others still are. */
+  /** Called if a folder could not be moved. The other folders are still adopted. */
   readonly failed: (error: unknown) => void
   /** Adopts or removes the other contents of a dead process's folder. */
   readonly takeRest?: (from: string) => Promise<void>
@@ -86,7 +86,7 @@ interface Left {
   readonly files: readonly LogFileName[]
 }
 
-/** How many processes have a folder in `parent`, which may not exist, and run or have ended. */
+/** Counts the running and the dead processes with a folder in `parent`, which may not exist. */
 export async function processesIn(
   fs: FileSystem,
   parent: string,
@@ -153,8 +153,8 @@ function firstNumber({ files }: Left): number {
 }
 
 /**
- * Removes the folders, inner ones first. A folder with unknown contents returns to where it was: inside ours it would move
- * deeper with each process, until its path is too long for the system.
+ * Removes the folders, inner ones first. A folder with unknown contents moves to `parent`: inside ours it would move deeper
+ * with each process, until its path is too long for the system.
  */
 async function removeLeft(fs: FileSystem, left: readonly Left[], parent: string): Promise<void> {
   for (const { folder } of left.toSorted((a, b) => b.folder.length - a.folder.length)) {

@@ -5,8 +5,8 @@
  *     payload: length of the JSON 4 · the fields as JSON · the bytes · an end, if the kind has one
  *
  * The header has its own checksum, so that a corrupt payload costs one record, and a file can be counted from header to
- * header. Both checksums start from a salt in the file's name: strangers write these bytes, and a forged record inside a body,
- * or an old one in a reused block, must never be accepted.
+ * header. Both checksums start from a salt in the file's name: senders control some of these bytes, and a forged record inside
+ * a body, or an old one in a reused block, must never be accepted.
  */
 import { crc32 } from 'node:zlib'
 
@@ -14,7 +14,7 @@ export const HEADER_BYTES = 16
 const SUMMED_BYTES = 12
 const LENGTH_BYTES = 4
 
-/** The contents of a log, and the marks that tell its records from those of other logs. */
+/** Converts the values of a log, and has the marks that tell its records from those of other logs. */
 export interface RecordKind<T> {
   /** Four bytes. The last is the version. */
   readonly magic: Buffer

@@ -9,7 +9,6 @@ const PAGE_BYTES = 4096
 /** Reads from `position`, up to `length` bytes. Valid until the next call. */
 type Window = (position: number, length: number) => Promise<Buffer>
 
-/** Where to search. */
 interface Range {
   readonly from: number
   readonly end: number
@@ -40,7 +39,7 @@ export async function nextRecord<T>(window: Window, range: Range, kind: RecordKi
   const wasErased = isErased(payload)
   const lacksEnd = kind.end.length > 0 && payload.at(-1) === 0
   if (lacksEnd && (await onlyZeros(window, next, end))) return { kind: 'torn', next: end }
-  // If bytes are missing, the next record starts before its end. A body of zeros then looks erased.
+  // If bytes are missing, the next record starts before the end of this one. A body of zeros then looks erased.
   const within = { from: from + HEADER_BYTES, end: Math.min(next + HEADER_BYTES - 1, end), salt }
   const resumed = await findHeader(window, within, kind.magic)
   return { kind: 'damage', isErased: wasErased, next: resumed ?? next }
