@@ -7,9 +7,7 @@ import { SPEAKERS, VOCABULARIES, type Speaker } from './vocabularies.ts'
 const CONCEPTS = ['delivered', 'read', 'sent', 'transient failure', 'permanent failure', 'unreachable'] as const
 type Concept = (typeof CONCEPTS)[number]
 
-/**
- * The words for a concept on each channel: `carrierA`, `carrierB`, `chatApp`. An empty list means that the channel has none.
- */
+/** The words for a concept on each channel: `carrierA`, `carrierB`, `chatApp`. A list is empty if the channel has no word. */
 export interface CrossChannelRow extends Readonly<Record<Speaker, readonly string[]>> {
   readonly concept: Concept
   /** The contract's note for a channel without a word. */

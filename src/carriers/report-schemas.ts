@@ -1,6 +1,6 @@
 /**
- * The schemas of delivery reports, which read fields leniently: the service may change a type, and an unusable field must not
- * cost the event.
+ * The schemas of delivery reports. They read fields leniently: the service may change a type, and an unusable field must not
+ * lose the event.
  */
 import { z } from 'zod'
 

@@ -171,7 +171,7 @@ export interface StatusInput {
   readonly status?: string | undefined
   /** A code of the contract's table. Other codes are ignored. */
   readonly statusCode?: number | undefined
-  /** Whose words they are, if known. Otherwise the word itself decides. */
+  /** The carrier of the word, if known. Otherwise the word itself identifies it. */
   readonly carrier?: Carrier | undefined
   /** The failure reason in the carrier's or provider's own words. */
   readonly reason?: string | undefined

@@ -15,7 +15,7 @@ export interface UsersReport {
   /** Unix seconds. Default: the signature's time, otherwise the arrival. */
   readonly timestamp?: number | undefined
   readonly network?: string | undefined
-  /** Whose words they are: those of SMS or of the chat-app. Default: the chat-app's if there are `statuses`. */
+  /** The vocabulary of `status`. Default: `chat-app` if the payload has `statuses`, otherwise `sms`. */
   readonly shape?: ReportShape | undefined
 }
 
@@ -45,7 +45,7 @@ export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Give
   if (answer === undefined || answer === null) return undefined
   if (isPromiseLike(answer)) {
     letReject(answer)
-    throw new TypeError('readReport returned a promise; it must answer at once.')
+    throw new TypeError('readReport returned a promise; it must return the report synchronously.')
   }
   if (!isRecord(answer)) throw new TypeError('readReport must return an object or undefined.')
   // Read each field once: a getter may return another value the next time.

@@ -5,7 +5,7 @@
 import { CARRIERS, type Carrier } from '../public/events.ts'
 import { permanent, type Meaning } from './meaning.ts'
 
-/** Whose words they are: an SMS carrier's, or the chat-app's. */
+/** The source of a status word: an SMS carrier, or the chat-app. */
 export type Speaker = Carrier | 'chatApp'
 export const SPEAKERS: readonly Speaker[] = [...CARRIERS, 'chatApp']
 
