@@ -1,6 +1,6 @@
 /**
- * Decides when to claim due events from the store, and how many. At most one claim is in progress. A claim that starts after
- * the wake-up follows every wake-up.
+ * Decides when to claim due events from the store, and how many. At most one claim is in progress. Every wake-up
+ * leads to a claim that starts after it.
  */
 import { asOurs } from '../public/errors.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'

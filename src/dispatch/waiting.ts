@@ -19,7 +19,7 @@ export interface Waiting {
   watchAttempt(id: string, timeoutMs: number): WatchedAttempt
   /** Notifies that the attempt has ended or will not be made. */
   attempted(id: string): void
-  /** The events whose next attempt is awaited. */
+  /** The ids of the events with an awaited attempt. */
   watchedIds(): readonly string[]
 }
 

@@ -14,7 +14,7 @@ export interface DispatchOptions {
   readonly clock: Clock
   readonly handlers: HandlerRegistry
   readonly retry: RetryPolicy
-  /** Maximum number of messages whose handlers run at once. */
+  /** Maximum number of messages with running handlers. */
   readonly concurrency: number
   readonly handlerTimeoutMs: number
   /** Time limit for a response of the store, because a connection may stop responding. */

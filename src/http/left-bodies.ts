@@ -35,7 +35,7 @@ function parseOrUndefined(text: string): unknown {
   }
 }
 
-/** Reads the body of a disconnected client from the buffer of the stream. Undefined if it is incomplete. */
+/** Reads the body of a disconnected client from the buffer of the stream. Undefined if it is incomplete or too large. */
 export function unreadRest(
   request: IncomingMessage,
   announced: number | undefined,

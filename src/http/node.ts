@@ -207,7 +207,7 @@ function stopStream(response: ServerResponse): void {
 /** `http2.constants.NGHTTP2_NO_ERROR`, without loading HTTP/2. */
 const NO_ERROR = 0
 
-/** All values of the signature header. Node joins repeated headers with `, `, so only such a value needs a closer look. */
+/** All values of the signature header. Node joins repeated headers with `, `, so a value without it is the only one. */
 function signaturesOf({ headers, rawHeaders }: IncomingMessage): readonly string[] {
   const value = headers[SIGNATURE_HEADER]
   if (typeof value !== 'string') return []

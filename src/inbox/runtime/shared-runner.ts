@@ -27,7 +27,7 @@ interface SharedRunner extends Runner {
   /** Drops the cached record, because another connection has changed it. */
   forget(key: string): void
   /**
-   * Ends leases granted by writes whose responses were lost; no handler got them. `mayTakeBack`: whether the record can be
+   * Ends leases that no handler got, because the response to the write was lost. `mayTakeBack`: whether the record can be
    * reached, and no event of it is in flight here.
    */
   takeBackLost(mayTakeBack: (key: string) => boolean): Promise<void>
