@@ -20,35 +20,38 @@ function steps(copies: number): readonly (readonly [from: number, to: number])[]
   ])
 }
 
+/** The number of a copy: the millisecond of its original, then its place among the originals and the copies. */
+const NUMBER = 'o.number - o.number % 1000000 + o.nth + 1000 * c.copy'
+
 export async function copyInPostgres(run: Run, schema: string, originals: number, copies: number): Promise<void> {
-  await run(
-    `CREATE TABLE ${schema}.originals AS SELECT * FROM ${schema}.records ORDER BY number DESC LIMIT ${originals}`,
-  )
-  await run(`CREATE TABLE ${schema}.bodies AS SELECT * FROM ${schema}.payloads ORDER BY record DESC LIMIT ${originals}`)
+  await run(`CREATE TABLE ${schema}.originals AS
+SELECT row_number() OVER () AS nth, r.*, p.id, p.admitted_at, p.event, p.raw
+FROM ${schema}.records r JOIN ${schema}.payloads p ON p.record = r.number ORDER BY r.number DESC LIMIT ${originals}`)
   for (const [from, to] of steps(copies)) {
-    const range = `generate_series(${from}, ${to}) AS copy`
+    const each = `FROM generate_series(${from}, ${to}) AS c(copy), ${schema}.originals o`
     await run(`INSERT INTO ${schema}.records (number, key, version, state, reports)
-SELECT number + copy, decode(md5(number::text || '.' || copy), 'hex'), version, state, reports FROM ${schema}.originals, ${range}`)
+SELECT ${NUMBER}, decode(md5(o.nth || '.' || c.copy), 'hex'), o.version, o.state, o.reports ${each}`)
     await run(`INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw)
-SELECT record + copy, id, admitted_at, event, raw FROM ${schema}.bodies, ${range}`)
+SELECT ${NUMBER}, o.id, o.admitted_at, o.event, o.raw ${each}`)
   }
-  await run(`DROP TABLE ${schema}.originals, ${schema}.bodies`)
+  await run(`DROP TABLE ${schema}.originals`)
   for (const table of ['records', 'payloads', 'due']) await run(`VACUUM (ANALYZE) ${schema}.${table}`)
 }
 
+/** Uses the tables of whole numbers that MariaDB provides. */
 export async function copyInMysql(run: Run, prefix: string, originals: number, copies: number): Promise<void> {
-  const [records, payloads] = [`${prefix}_records`, `${prefix}_payloads`]
-  await run(`CREATE TABLE ${prefix}_originals AS SELECT * FROM ${records} ORDER BY number DESC LIMIT ${originals}`)
-  await run(`CREATE TABLE ${prefix}_bodies AS SELECT * FROM ${payloads} ORDER BY record DESC LIMIT ${originals}`)
+  const [records, payloads, copied] = [`${prefix}_records`, `${prefix}_payloads`, `${prefix}_originals`]
+  await run(`CREATE TABLE ${copied} AS
+SELECT ROW_NUMBER() OVER () AS nth, r.number, r.version, r.state, r.reports, p.id, p.admitted_at, p.event, p.raw
+FROM ${records} r JOIN ${payloads} p ON p.record = r.number ORDER BY r.number DESC LIMIT ${originals}`)
   for (const [from, to] of steps(copies)) {
-    // A table of whole numbers that MariaDB makes up.
-    const range = `seq_${from}_to_${to} AS copies`
+    const each = `FROM (SELECT seq AS copy FROM seq_${from}_to_${to}) AS c, ${copied} o`
     await run(`INSERT INTO ${records} (number, digest, version, state, reports)
-SELECT number + copies.seq, UNHEX(MD5(CONCAT(number, '.', copies.seq))), version, state, reports FROM ${prefix}_originals, ${range}`)
+SELECT ${NUMBER}, UNHEX(MD5(CONCAT(o.nth, '.', c.copy))), o.version, o.state, o.reports ${each}`)
     await run(`INSERT INTO ${payloads} (record, id, admitted_at, event, raw)
-SELECT record + copies.seq, id, admitted_at, event, raw FROM ${prefix}_bodies, ${range}`)
+SELECT ${NUMBER}, o.id, o.admitted_at, o.event, o.raw ${each}`)
   }
-  await run(`DROP TABLE ${prefix}_originals, ${prefix}_bodies`)
+  await run(`DROP TABLE ${copied}`)
   await run(`ANALYZE TABLE ${records}, ${payloads}`)
 }
 
