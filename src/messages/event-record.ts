@@ -1,4 +1,4 @@
-/** What a store keeps of an event beside its body: small, plain and JSON-safe. `readRecord` reads it back. */
+/** The stored fields of an event other than its body. They survive a round trip through JSON. */
 import {
   CALLBACK_KINDS,
   CARRIERS,
@@ -34,14 +34,11 @@ export interface Report {
   readonly failure?: DeliveryFailure
 }
 
-/**
- * Why the message failed. Returns a copy, because users may change what they get. A record from elsewhere may lack the cause.
- */
+/** Returns a copy, because handlers may change it. A record written by another tool may lack the cause. */
 export function failureOf({ failure }: Report): DeliveryFailure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
 }
 
-/** What a store keeps of an event beside its body. */
 export interface EventRecord {
   readonly project: string | undefined
   /** The kind of callback that the middleware was mounted for. */
@@ -64,7 +61,7 @@ export interface EventRecord {
   readonly tracestate?: unknown
 }
 
-/** The event type as far as the record tells. Only the payload says which premium callback it is. */
+/** Only the payload tells the types of premium callbacks apart, so this returns `subscription` for all of them. */
 export function typeOfRecord(
   record: EventRecord,
 ): Exclude<EventType, 'late' | `subscription.${string}`> | 'subscription' {
@@ -120,7 +117,6 @@ function parse(json: Uint8Array | undefined): unknown {
   }
 }
 
-/** Whether a value that a store read back is a record. */
 export function isEventRecord(value: unknown): value is EventRecord {
   if (!isRecord(value)) return false
   const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = value

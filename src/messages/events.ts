@@ -16,7 +16,6 @@ import {
   type SettledEntry,
 } from './record.ts'
 
-/** The input of an admission. */
 export interface AdmittedEvent {
   readonly id: string
   readonly order: string
@@ -48,8 +47,7 @@ export function admit(
 ): Decision<Admitted> {
   const { id, order, step, awaits, gapUntilMs } = event
   if (record !== undefined && hasEvent(record, id)) return { answer: 'duplicate' }
-  // A message that is never at rest drops its oldest identities here. A full record stays full while its overflow records keep
-  // identities: they are only looked up while this one is full.
+  // Pruning may never reach a busy message, so drop its expired identities here. A full record stays full while its overflow records keep identities, because a lookup reads those only while this record is full.
   const isFull = record !== undefined && (eventsIn(record) >= mostEvents || overflows(record, nowMs - dedupeMs))
   const known =
     record === undefined || isFull ? (record ?? EMPTY_RECORD) : withoutOldIdentities(record, nowMs - dedupeMs)
@@ -87,7 +85,7 @@ export function admitOverflow(
   return { answer: late ? 'late' : 'new', record: { ...decided.record, of, waiting } }
 }
 
-/** Whether overflow records of this record may keep identities since then. */
+/** Whether an event went to an overflow record since `sinceMs`. That record keeps the identity. */
 export function overflows({ overflowedAtMs }: MessageRecord, sinceMs: number): boolean {
   return overflowedAtMs !== undefined && overflowedAtMs >= sinceMs
 }
@@ -231,8 +229,8 @@ export function release(record: MessageRecord | undefined, worker: string): Deci
 }
 
 /**
- * Takes back a lease whose answer was lost before any handler started. The attempt does not count. An event admitted since then
- * is late only if it is older than what was dispatched before the lease.
+ * Takes back a lease before any handler has started, for example after a lost response. The attempt does not count. An event
+ * admitted during the lease is late only if it is older than the newest report dispatched before the lease.
  */
 export function takeBack(record: MessageRecord | undefined, isLost: (entry: Entry) => boolean): Decision<boolean> {
   const { lease } = record ?? {}

@@ -1,11 +1,11 @@
-/** What a store keeps of a sent message: it lets reports carry what was sent, and reveals messages without a final report. */
+/** The stored record of a send. Reports carry it to the handlers, and it reveals messages without a final report. */
 import { FAILURE_CAUSES, type PendingSend, type FailureCause, type SentDetails } from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
 import { isTextOrNone, isTime } from './event-record.ts'
 
 /**
- * What a store keeps of a send: small, plain and JSON-safe. `readExpectation` reads it back. A pending send is stored in the
- * same form before its request, under a key of its own; only that record has `recipients`.
+ * The stored record of one message of a send. A pending send is stored in the same form before its request, under a key of
+ * its own. Only a pending send has `recipients`.
  */
 export interface Expectation {
   readonly project?: string
@@ -17,26 +17,24 @@ export interface Expectation {
   /** User data. */
   readonly meta?: unknown
   readonly sentAtMs: number
-  /** Position in the list of sends, if it differs from the time of the send: it keeps related messages together. */
+  /** Position in the list of sends, if it is not `sentAtMs`. Related messages share it. */
   readonly listedAtMs?: number
   readonly scheduledForMs?: number
   /** The message becomes overdue if it has no final report by then. Undefined if it was rejected at once. */
   readonly overdueAtMs?: number
-  /** Why it was not sent. */
+  /** Why the service refused it. */
   readonly refused?: FailureCause
   /** Set on a pending send and on each entry of its answer. */
   readonly reference?: string
   /** Set on a pending send: the number of recipients. 0 once its outcome is stored. */
   readonly recipients?: number
-  /**
-   * Set on a send from a list and on each entry of its answer: the key of the send, because all of a list share one reference.
-   */
+  /** Set on a send from a list and on each entry of its answer. All sends of a list share one reference, but not this key. */
   readonly sendKey?: string
   /** Set on each entry of an answer: the number of entries. */
   readonly answered?: number
-  /** Set if there are several. */
+  /** Number of parts of the message, if there are several. */
   readonly parts?: number
-  /** Do not send it again after this time. */
+  /** `resend` does not send the message again after this time. */
   readonly notAfterMs?: number
   /** The message that this one repeats, and its position in the chain: 2 for the first repetition. */
   readonly resendOf?: string
@@ -51,7 +49,6 @@ export interface Expectation {
   readonly repeated?: true
 }
 
-/** Position in the list of sends. */
 export function listedAt({ listedAtMs, sentAtMs }: Expectation): number {
   return listedAtMs ?? sentAtMs
 }
@@ -61,7 +58,7 @@ export function isPendingSend({ recipients }: Expectation): boolean {
   return recipients !== undefined
 }
 
-/** What a store returns with an event of the message. */
+/** The send of a message, as a store returns it with each event of that message. */
 export interface KnownExpectation {
   readonly expectation: Expectation
   /** A `send.overdue` event exists for it. */
@@ -84,7 +81,6 @@ export function encodeExpectation(expectation: Expectation): Buffer {
   return Buffer.from(JSON.stringify(expectation))
 }
 
-/** Whether a value is an expectation. */
 export function isExpectation(value: unknown): value is Expectation {
   if (!isRecord(value)) return false
   const { sentAtMs, refused, repeated, unreported } = value
@@ -115,7 +111,7 @@ const TEXTS: readonly (keyof Expectation)[] = [
 const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs']
 const COUNTS: readonly (keyof Expectation)[] = ['recipients', 'answered', 'attempt', 'parts']
 
-/** Numbers and ids. None identifies a person. */
+/** Fields that cannot identify a person. */
 export const NAMELESS: readonly (keyof Expectation)[] = [
   ...TIMES,
   ...COUNTS,
@@ -133,7 +129,7 @@ function isCount(value: unknown): boolean {
 /** Optional fields, while the object is built. */
 type InTheMaking = { -readonly [K in keyof SentDetails & keyof PendingSend]?: SentDetails[K] }
 
-/** A sent message as handlers see it. `meta` is a copy, because handlers may change it. */
+/** A sent message as handlers see it. Its `meta` is a copy, because handlers may change it. */
 export function sentDetails(expectation: Expectation): SentDetails {
   const { messageId = '', reference, parts, sentAtMs, overdueAtMs } = expectation
   const sent: SentDetails = {
@@ -146,7 +142,6 @@ export function sentDetails(expectation: Expectation): SentDetails {
   return withFields(sent, expectation)
 }
 
-/** The same for a pending send. */
 export function pendingSend(expectation: Expectation): PendingSend {
   const { reference = '', recipients = 0, sentAtMs } = expectation
   return withFields({ reference, recipients, sentAt: new Date(sentAtMs) }, expectation)

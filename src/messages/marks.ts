@@ -1,10 +1,10 @@
-/** The facts about a record that stores index for lists and loops. A store does not look into the record itself. */
+/** The values that stores index for each record. A store does not read the record itself. */
 import { isPendingSend } from './expected.ts'
 import { dueMsOf, type MessageRecord } from './record.ts'
 
 const DAY_MS = 86_400_000
 
-/** When something of the message can be leased, rounded up, so that whatever a store finds due can be leased. */
+/** When the message can be leased next. Rounded up, so that a message that a store finds due can be leased. */
 export function dueMark(record: MessageRecord): number | undefined {
   return wholeMs(dueMsOf(record))
 }
@@ -17,7 +17,7 @@ export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | und
 export function pendingMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {
   if (send?.overdueAtMs === undefined || !isPendingSend(send.expectation)) return undefined
   const { sentAtMs, overdueAtMs = sentAtMs } = send.expectation
-  // Both are times of the sending process. Only their difference is valid by another clock.
+  // Both times are of the clock of the sending process, so only their difference is valid in store time.
   return wholeMs(send.overdueAtMs - (overdueAtMs - sentAtMs))
 }
 
@@ -29,7 +29,7 @@ export function lastDay({ waiting, dead, settled, send, overflowedAtMs = 0 }: Me
   return Math.max(-MOST_DAYS, Math.min(Math.floor(lastMs / DAY_MS), MOST_DAYS))
 }
 
-/** The range of four bytes covers the days of all times. */
+/** The last day of a `Date`. It fits in four bytes. */
 const MOST_DAYS = 100_000_000
 
 /** A whole number that every engine stores exactly. */

@@ -64,17 +64,16 @@ export function placeOf(
   const seconds = String(timestamp).padStart(SECONDS_DIGITS, '0')
   // `join` makes one flat string. A concatenation would keep its parts alive as long as a store keeps the result.
   if (shape === 'sms') return { order: [seconds, stage, NO_TIME, id].join(''), final, step: 0, awaits: 0 }
-  // An arrival time here would order by arrival after all.
+  // Leave out an arrival time, because reports are not ordered by arrival.
   const order = [NO_TIME, stage, timestampSource === 'arrival' ? NO_TIME : seconds, id].join('')
   return { order, final, step: life.step, awaits: life.awaits }
 }
 
 /** An order begins with a time and a stage. The time is the event time, or zero for a chat-app report, which has none. */
 export const TIME_AND_RANK = SECONDS_DIGITS + 1
-/** Next comes the signature time of a chat-app report. */
+/** The signature time of a chat-app report, or zeros, precedes the identity. */
 const BEFORE_IDENTITY = TIME_AND_RANK + SECONDS_DIGITS
 
-/** The identity of the report with this order. */
 export function identityIn(order: string): string {
   return order.slice(BEFORE_IDENTITY)
 }
@@ -178,7 +177,7 @@ export function reportIdentity(report: {
   return digest(['report', project, messageId, status, code, timestamp?.toString(), bodyDigest?.toString('hex')])
 }
 
-/** The identity of any other callback: project, kind, and the body without the authKey. */
+/** The identity of a callback that is not a report: project, kind, and the body without the authKey. */
 export function bodyIdentity(project: string | undefined, kind: CallbackKind | undefined, bodyDigest: Buffer): string {
   return digest(['body', project, kind, bodyDigest.toString('hex')])
 }

@@ -105,7 +105,7 @@ export interface Decision<A> {
   readonly payloads?: readonly PayloadChange[]
 }
 
-/** When something of the message can be leased: when its lease expires, or when its first event is due. */
+/** When the message can be leased next: when its lease expires, or when its first event is due. */
 export function dueMsOf({ lease, waiting }: MessageRecord): number | undefined {
   return lease === undefined ? waiting[0]?.dueMs : lease.untilMs
 }

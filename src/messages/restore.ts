@@ -14,7 +14,7 @@ interface LeftEvent {
 /** Greater than any token issued before. */
 const RESTORED_TOKENS = 2 ** 40
 
-/** Makes all of them pending again. An event of an overflow record (`of`) has no order and no part in the latest state. */
+/** Makes every event pending again. An event of an overflow record (`of`) has no order and does not change the latest state. */
 export function restore(events: readonly LeftEvent[], of: string | undefined): MessageRecord {
   let waiting: readonly Entry[] = []
   let latest: MessageLatest | undefined

@@ -1,4 +1,4 @@
-/** What follows a failed attempt: a retry after a delay, or the dead letters. */
+/** Decides after a failed attempt: the event is retried after a delay or becomes a dead letter. */
 import { retryDelayMs, type RetryPolicy } from '../runtime/backoff.ts'
 
 /**

@@ -50,7 +50,7 @@ function mayOvertake({ order, attempts, replay }: Entry, send: SendEntry | undef
   return send === undefined && order !== '' && attempts === 1 && !replay
 }
 
-/** Whether a write grants a lease to such an event. */
+/** Whether a write leases an event that may have overtaken the record of its send. */
 export function leasesOvertaking(before: MessageRecord | undefined, { lease, waiting, send }: MessageRecord): boolean {
   const [first] = waiting
   return lease !== undefined && lease.token !== before?.lease?.token && first !== undefined && mayOvertake(first, send)
@@ -85,5 +85,5 @@ export function awaitAnswer(
   return { answer, record: { ...back, waiting } }
 }
 
-/** A final decision always has capacity. */
+/** An overdue decision is not repeated, so its event is admitted even to a full record. */
 const NO_LIMITS = { dedupeMs: Infinity, mostEvents: Infinity }
