@@ -1,4 +1,4 @@
-/** A callback on arrival, whatever framework received it: one POST, the input of the pipeline. */
+/** A callback as any framework receives it: the input of the pipeline. */
 import type { CallbackKind } from './events.ts'
 import type { TraceContext } from './trace-context.ts'
 
@@ -28,9 +28,9 @@ export interface ArrivedCallback {
 
 /** The body, as far as it was read. */
 export type Captured =
-  /** The bytes as sent. `decoded` if a parser before us may have removed a content encoding. */
+  /** The bytes as sent. `decoded` if a parser before the receiver may have removed a content encoding. */
   | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
-  /** A parser ran before us and left only its result. */
+  /** A parser ran before the receiver and left only its result. */
   | { readonly kind: 'parsed'; readonly value: unknown; readonly detail?: string | undefined }
   | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string | undefined }
 

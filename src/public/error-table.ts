@@ -226,7 +226,7 @@ export const OF_HANDLERS = {
   ],
 } as const satisfies Texts
 
-/** Reported only: the callback was accepted. */
+/** Passed to `onError`. No request is refused because of them. */
 export const REPORTED = {
   signature_ignored: [
     'A callback was accepted by its authKey, although its signature is invalid.',
@@ -320,7 +320,7 @@ export const OF_SENDING = {
   volume_limit: ['The project has reached its volume limit. Nothing was sent.', 'Wait, or have the limit raised.'],
   unsupported_number: ['The service does not reach the number. Nothing was sent.', 'Ask for another number.'],
   invalid: ['The service rejected fields of the send.', 'Correct them: `errors` says what is wrong with each.'],
-  refused: ['The service refused the send.', '`said` has its own words, which are never logged.'],
+  refused: ['The service refused the send.', 'Read the reason in `said`. It is never logged.'],
   unreadable: [
     'The response to a send cannot be read.',
     'Check `baseUrl`, and any proxy in front of the service. `mayBeSent` says whether the message may have been sent.',
@@ -348,7 +348,7 @@ export const ERRORS = {
   ...OF_SENDING,
 } as const
 
-/** The stable name of an error, explained in the reference. */
+/** The `code` of an error. Codes are stable; the reference explains each. */
 export type ErrorCode = keyof typeof ERRORS
 
 /** Why a request was refused: the `code` of a `RefusedError`. */

@@ -16,7 +16,7 @@ import {
 export class MessagingWebhooksError extends Error {
   override readonly name: string = 'MessagingWebhooksError'
   readonly code: ErrorCode
-  /** The value or limit in this case, in the middle of the message. */
+  /** The part of the message that names the value or limit of this case. */
   readonly detail: string | undefined
 
   constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
@@ -26,7 +26,6 @@ export class MessagingWebhooksError extends Error {
   }
 }
 
-/** The last sentence of a message: where to read more. */
 export function referenceTo(code: ErrorCode): string {
   return `See ${ERRORS_PAGE}#${code}`
 }
@@ -34,13 +33,11 @@ export function referenceTo(code: ErrorCode): string {
 function sentences(code: ErrorCode, detail: string | undefined): readonly string[] {
   const [happened, todo] = ERRORS[code]
   if (detail === undefined) return [happened, todo]
-  // An invalid option is described in full.
+  // The detail of an invalid option already says what happened and what to do.
   return code === 'options_invalid' ? [detail] : [happened, detail, todo]
 }
 
-/**
- * Whether it is an error of this package. Users' functions may throw anything, including a proxy that throws when inspected.
- */
+/** User functions may throw anything, including a proxy that throws when inspected. */
 export function isOurs(error: unknown): error is MessagingWebhooksError {
   try {
     return error instanceof MessagingWebhooksError && Object.hasOwn(ERRORS, error.code)
@@ -94,7 +91,6 @@ function isRefusal(code: ErrorCode): code is RefusalCode {
   return Object.hasOwn(REFUSED, code) || Object.hasOwn(UNAVAILABLE, code)
 }
 
-/** An event in an error. */
 export interface NamedEvent {
   readonly id: string
   readonly type: string
@@ -127,7 +123,7 @@ export class HandlerError extends MessagingWebhooksError {
 
 const LONGEST_ID = 100
 
-/** The sender controls the id. */
+/** Escapes and shortens the id, because the sender chooses it. */
 function quoted(messageId: string): string {
   return JSON.stringify(messageId.length > LONGEST_ID ? `${messageId.slice(0, LONGEST_ID)}…` : messageId)
 }
@@ -136,9 +132,9 @@ function quoted(messageId: string): string {
 const LONGEST_DELAY_MS = 2 ** 31 - 1
 
 /**
- * Throw it from a handler that has not failed but should be called later. The event waits for `delayMs` in the store, without a
- * slot or a lease. It does not count as an attempt and is not reported. Other handlers of the event are called as usual; later
- * events of its message wait. Throws an `OptionsError` unless the delay is a number from 1 to 2,147,483,647.
+ * Throw it from a handler that has not failed but should be called later. The event waits in the store for `delayMs` and holds
+ * no concurrency slot or lease. This does not count as an attempt and is not reported. Other handlers of the event are called
+ * as usual; later events of its message wait. Throws an `OptionsError` unless the delay is a number from 1 to 2,147,483,647.
  */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
@@ -153,7 +149,7 @@ export class RetryLater extends Error {
   }
 }
 
-/** Returns a `RetryLater`, and undefined for anything else, including a proxy that throws when inspected. */
+/** Undefined for anything but a `RetryLater`, including a proxy that throws when inspected. */
 export function asRetryLater(error: unknown): RetryLater | undefined {
   try {
     return error instanceof RetryLater ? error : undefined

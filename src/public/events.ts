@@ -9,7 +9,7 @@
  * - gap: an earlier chat-app state has not arrived, while a later one has. The later one waits, which is the reorder wait.
  * - expected: a sent message that has not reached an end yet.
  * - overdue: expected for longer than allowed.
- * - pending send: a send that was recorded before its request. It becomes unknown if its outcome is.
+ * - pending send: a send that was recorded before its request. It becomes unknown if no outcome is recorded in time.
  * - late: a report older than a dispatched report of the same message.
  * - dispatched: given to handlers for the first time.
  * - settled: finished, because every handler succeeded or the event became a dead letter. To settle is to record the outcome of
@@ -28,7 +28,7 @@ import type { ChatAppReportPayload, SmsReportPayload } from './report-payloads.t
 
 /** The callback types of the contract, as arguments of `receiver.middleware(kind)`. Contract, service.md#events. */
 export const CALLBACK_KINDS = ['status', 'received', 'payment', 'subscription'] as const
-/** A callback type of the contract. */
+/** The callback type that a URL is registered for, as passed to `receiver.middleware(kind)`. */
 export type CallbackKind = (typeof CALLBACK_KINDS)[number]
 
 /** The five types of report, in the order of a message's life. */
@@ -39,18 +39,17 @@ export const REPORT_TYPES = [
   'message.read',
   'message.failed',
 ] as const
-/** The type of a report. */
+/** The type of an event about one outbound message. */
 export type ReportType = (typeof REPORT_TYPES)[number]
 
 /** The types of premium callbacks. `other` covers every unlisted word. Contract, service.md#premium-sms-callbacks, #events. */
 export const SUBSCRIPTION_WORDS = ['activate', 'deactivate', 'consent', 'delivery', 'billing', 'other'] as const
-/** The type of a premium callback. */
+/** The type of a premium callback, as the option `subscriptionType` returns it. */
 export type SubscriptionWord = (typeof SUBSCRIPTION_WORDS)[number]
 type SubscriptionType = `subscription.${SubscriptionWord}`
-/** The event types of premium callbacks. */
 export const SUBSCRIPTION_TYPES = SUBSCRIPTION_WORDS.map((word): SubscriptionType => `subscription.${word}`)
 
-/** All event types. */
+/** Every `type` that an event can have. */
 export const EVENT_TYPES = [
   ...REPORT_TYPES,
   'send.overdue',
@@ -61,7 +60,7 @@ export const EVENT_TYPES = [
   ...SUBSCRIPTION_TYPES,
   'unrecognized',
 ] as const
-/** The type of an event. */
+/** The `type` of an event. It determines the other fields of the event. */
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** The families in a pattern. `message.*` covers the reports. */
@@ -86,18 +85,15 @@ export type TimestampSource = 'payload' | 'signature' | 'arrival' | 'clock'
 
 /** The two SMS carriers of the contract. Contract, service.md#sms-delivery-callback. */
 export const CARRIERS = ['carrierA', 'carrierB'] as const
-/** An SMS carrier of the contract. */
+/** An SMS carrier, recognised by the option `networks` or by its words. */
 export type Carrier = (typeof CARRIERS)[number]
 
 /** The numeric codes of the contract; 20 is not listed. Contract, service.md#states-and-transitions. */
 export const CODES = [11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23] as const
-/** A status code of the service. */
+/** A numeric status code that the contract lists. */
 export type StatusCode = (typeof CODES)[number]
 
-/**
- * The contract's words for a failure: those of the code table, of carrier A, and `failed` of carrier B and the chat-app.
- * `carrier_word` stands for any other word of a carrier.
- */
+/** The failure words of the code table, of carrier A, and `failed` of carrier B and the chat-app. */
 export const FAILURE_CAUSES = [
   'network_failure',
   'delivery_impossible',
@@ -113,7 +109,7 @@ export const FAILURE_CAUSES = [
   'volume_limit',
   'carrier_word',
 ] as const
-/** Why a message failed. */
+/** Why a message failed, in the contract's words. `carrier_word` stands for any other word of a carrier. */
 export type FailureCause = (typeof FAILURE_CAUSES)[number]
 
 /** Why a message failed, and whether to send it again. Contract, service.md#cross-channel-mapping. */
@@ -157,7 +153,7 @@ export const PROBLEMS = {
   schema_refused: 'your schema refused the payload',
   schema_failed: 'your schema threw or timed out',
 } as const
-/** Why a callback is `unrecognized`. */
+/** Why a callback is `unrecognized`: a key of `PROBLEMS`. */
 export type CallbackProblem = keyof typeof PROBLEMS
 
 /** Fields of every event. */
@@ -178,7 +174,7 @@ export interface CommonFields {
   readonly payload: unknown
   /** The bytes of the body, with the authKey masked at equal length. Not enumerable, so it does not appear in logs or JSON. */
   readonly raw: Buffer
-  /** Anomalies of the callback. */
+  /** Anomalies found while reading the callback. */
   readonly oddities?: readonly CallbackAnomaly[]
 }
 
@@ -197,7 +193,7 @@ interface FieldsOfBothShapes<M> extends CommonFields {
   readonly statusCode?: StatusCode
   /** What `receiver.expect` recorded. Absent without it. */
   readonly sent?: SentDetails<M>
-  /** A `send.overdue` event was made for this message before this report. */
+  /** A `send.overdue` event was created for this message before this report. */
   readonly wasOverdue?: true
 }
 
@@ -213,7 +209,7 @@ interface SendFields<M> {
   /** For a pending send: the time just before its request. */
   readonly sentAt: Date
   readonly scheduledFor?: Date
-  /** Do not send again after this time. */
+  /** `resend` does not send again after this time. */
   readonly notAfter?: Date
   /** The failed message, if `resend` sends it again. */
   readonly resendOf?: string
@@ -228,13 +224,13 @@ export interface SentDetails<M = unknown> extends SendFields<M> {
   readonly reference?: string
   /** Number of parts, if the response to the send listed several. Reports do not say which part they are about. */
   readonly parts?: number
-  /** Overdue without an end by this time. */
+  /** The message becomes overdue if it has not reached an end by this time. */
   readonly overdueAt: Date
 }
 
 /** What `receiver.intend` recorded about a send. Contract, service.md#send-request-fields. */
 export interface PendingSend<M = unknown> extends SendFields<M> {
-  /** Yours, or a generated one. */
+  /** Your `reference`, or a generated one. */
   readonly reference: string
   /** Number of recipients. */
   readonly recipients: number
@@ -278,8 +274,8 @@ export type FailedEvent<M = unknown> = ReportFields<M> & {
 export type ReportEvent<M = unknown> = QueuedEvent<M> | SentEvent<M> | DeliveredEvent<M> | ReadEvent<M> | FailedEvent<M>
 
 /**
- * A message reached no end (delivered, read or finally failed) within the time given to `receiver.expect`. The receiver makes
- * this event, once per message; it is not a callback.
+ * A message did not reach an end (delivered, read or finally failed) within the time given to `receiver.expect`. The receiver
+ * creates this event, once per message; it is not a callback.
  */
 export interface OverdueEvent<M = unknown> extends CommonFields {
   readonly type: 'send.overdue'
@@ -295,7 +291,7 @@ export interface OverdueEvent<M = unknown> extends CommonFields {
 
 /**
  * The outcome of a send is unknown: the process ended before the response, no response came, or the response could not be
- * recorded. The message may have been sent. The receiver makes this event, once per send; it is not a callback.
+ * recorded. The message may have been sent. The receiver creates this event, once per send; it is not a callback.
  */
 export interface UnknownSendEvent<M = unknown> extends CommonFields {
   readonly type: 'send.unknown'
@@ -320,14 +316,14 @@ export interface LateEvent<M = unknown> extends CommonFields {
   readonly channel?: string
   /** The payload of the report. `report.shape` determines its fields. */
   readonly payload: SmsReportPayload | ChatAppReportPayload
-  /** The report as it would have been without being late. */
+  /** The event that the report would have been if it were on time. */
   readonly report: ReportEvent<M>
 }
 
 /** A payload without a schema. */
 type Data = Record<string, unknown>
 
-/** An event whose payload the contract does not show. */
+/** An event with a payload that the contract does not show. */
 export interface DataEvent<T extends EventType, D> extends CommonFields {
   readonly type: T
   /** The payload after your schema, otherwise unchanged. Contract: "not shown". */
@@ -355,6 +351,7 @@ export interface SubscriptionOtherEvent<D = Data> extends DataEvent<'subscriptio
   readonly word?: string
 }
 
+/** An authentic callback that could not be read. */
 export interface UnrecognizedEvent extends CommonFields {
   readonly type: 'unrecognized'
   /** The kind of the middleware. */
@@ -415,5 +412,5 @@ export interface EventMap<S extends CallbackSchemas = {}> extends SubscriptionEv
   unrecognized: UnrecognizedEvent
 }
 
-/** Any event. */
+/** Any event: a union that `type` discriminates. */
 export type WebhookEvent<S extends CallbackSchemas = {}> = EventMap<S>[EventType]

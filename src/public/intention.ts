@@ -1,4 +1,4 @@
-/** What an app tells the receiver about a send, before and after its request. Types only. */
+/** The types of a send that the app records before or after its request. Types only. */
 import type { DeliveryFailure, ReportType } from './events.ts'
 
 /** A send that was made: the result of a client, or written by hand. Contract, service.md#send-a-message. */
@@ -17,9 +17,7 @@ export interface SentMessages {
   readonly scheduledFor?: Date | undefined
   /** The messages that the service accepted. */
   readonly messages: readonly { readonly messageId: string; readonly to?: string | undefined }[]
-  /**
-   * If the service refused some, those with the codes 12, 22 and 23 are counted. Contract, service.md#states-and-transitions.
-   */
+  /** All entries of the response. Codes 12, 22 and 23 count as refused. Contract, service.md#states-and-transitions. */
   readonly recipients?: readonly SentRecipient[] | undefined
 }
 
@@ -56,7 +54,7 @@ export interface RecordOptions<M = unknown> {
   /** The project's display name. Required if the receiver has several projects. */
   readonly project?: string | undefined
   /**
-   * Time to wait for the response before `send.unknown` is made. Milliseconds; must exceed the duration of all requests of the
+   * Time to wait for the response before `send.unknown` is created. Milliseconds; must exceed the duration of all requests of the
    * client together. Default: 120,000.
    */
   readonly answerWithinMs?: number | undefined
@@ -66,7 +64,7 @@ export interface RecordOptions<M = unknown> {
 export interface IntendOptions<M = unknown> extends RecordOptions<M> {
   /** The number or numbers. A single number is stored; of several, only the count. */
   readonly to?: string | readonly string[] | undefined
-  /** Number of recipients without `to`. Default: 1. */
+  /** Number of recipients if `to` is omitted. Default: 1. */
   readonly recipients?: number | undefined
   /** The kind of the send, such as `transactional`. */
   readonly type?: string | undefined
@@ -76,7 +74,7 @@ export interface IntendOptions<M = unknown> extends RecordOptions<M> {
   readonly scheduledFor?: Date | undefined
   /**
    * A premium SMS. The contract does not show how its reports name a message, so without the receiver option `readReport` no
-   * end is expected. Contract, service.md#premium-sms-callbacks.
+   * final report is expected. Contract, service.md#premium-sms-callbacks.
    */
   readonly premium?: boolean | undefined
   /**
@@ -91,16 +89,16 @@ export interface IntendEachOptions<M = unknown> extends Omit<IntendOptions<M>, '
 
 /** A recorded send that is about to be made. Call one of the three methods when its outcome is known. */
 export interface Intention {
-  /** The reference of the send. */
+  /** Your `reference`, or the generated one. */
   readonly reference: string
   /**
-   * The service has responded: records each message and each refusal. A response without recipients counts as `notSent`, one
+   * Records each message and each refusal of the service's response. A response without recipients counts as `notSent`, one
    * without any message id as `unknown`. If it rejects because the store is unavailable, call it again.
    */
   sent(answer: SentMessages): Promise<ExpectCounts>
   /** Nothing was sent. The reference may be used again. */
   notSent(): Promise<void>
-  /** The message may have been sent: makes `send.unknown` now, without waiting for `answerWithinMs`. */
+  /** The message may have been sent: creates `send.unknown` now, without waiting for `answerWithinMs`. */
   unknown(): Promise<void>
 }
 
