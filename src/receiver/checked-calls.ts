@@ -111,7 +111,7 @@ function checkedDeadLetters<S extends CallbackSchemas>(deadLetters: DeadLetters<
   }
 }
 
-/** A mounted function receives a request, which has a `method`. */
+/** Detects that `receiver.middleware` was mounted in place of its result: it then receives a request. */
 function checkNoRequest(kind: unknown): void {
   if (typeof kind === 'object' && kind !== null && 'method' in kind && 'headers' in kind)
     throw new OptionsError(
@@ -122,7 +122,7 @@ function checkNoRequest(kind: unknown): void {
 
 const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress', 'waitUntil']
 
-/** Written by hand, because it runs for every request. A misspelt `proof` would silently weaken a URL here as well. */
+/** Written by hand, because it runs for every request. */
 function checkRequest(request: unknown): asserts request is CallbackRequest {
   if (!isRecord(request)) throw new OptionsError(`receive: the request is ${describe(request)}; ${EXPECTED_REQUEST}`)
   for (const key of Object.keys(request))
@@ -144,7 +144,7 @@ function checkRequest(request: unknown): asserts request is CallbackRequest {
 }
 
 const EXPECTED_REQUEST = 'expected an object such as { kind, method, headers, body }.'
-/** Parsers make strings and objects, which do not contain the signed bytes. */
+/** A parsed string or object does not contain the signed bytes. */
 const EXPECTED_BODY = 'expected its bytes (a Uint8Array or a stream of them), or { parsed } if a parser left no bytes.'
 
 function isBody(body: unknown): boolean {
@@ -152,7 +152,7 @@ function isBody(body: unknown): boolean {
   return isRecord(body) && (Symbol.asyncIterator in body || 'parsed' in body)
 }
 
-/** Signals of other systems. Naming one that never arrives here is not a mistake. */
+/** Valid names, even on a system that never sends the signal. */
 const SIGNALS_ELSEWHERE = ['SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2']
 /** No process can handle these. */
 const UNCATCHABLE = ['SIGKILL', 'SIGSTOP']

@@ -22,7 +22,7 @@ interface CloseOnParts {
   readonly close: (options: { readonly deadlineMs: number }) => Promise<Closed>
 }
 
-/** A process without pending work ends on its own, so that loggers can flush. Any other process is ended after this. */
+/** A process without pending work ends on its own, so that loggers can flush. `closeOnSignal` ends any other after this. */
 const END_BY_ITSELF_MS = 500
 
 export function closeOnSignal(

@@ -29,7 +29,7 @@ interface DeliveryOptions {
   readonly secrets: () => readonly string[]
   /** The result of `createReceiver`, for subscribers of a channel. */
   readonly self: () => object
-  /** Something may be due, possibly before the receiver was started. */
+  /** Called when an event may be due, possibly before the receiver was started. */
   readonly onWork: () => void
 }
 
@@ -48,7 +48,7 @@ export interface Delivery {
   readonly hasSpool: boolean
   /** Opens the store and starts dispatching. */
   open(): Promise<void>
-  /** A send was recorded: its reports may be due, and it becomes overdue at that time. */
+  /** Called after a send was recorded: its reports may be due, and it becomes overdue at `overdueAtMs`. */
   expected(overdueAtMs: number): void
   /** Stops creating events for overdue sends. */
   stopSweep(): void

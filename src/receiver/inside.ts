@@ -33,7 +33,7 @@ export interface Inside {
   readonly projects: () => readonly string[]
   /** Maximum wait of a report for an earlier one, or for the record of its send. */
   readonly gapTimeoutMs: number
-  /** Live: they keep counting. */
+  /** Live: the receiver updates them in place. */
   readonly counts: DetailedCounts
   /** Keys and secrets, which must not appear in any response. */
   readonly secrets: () => readonly string[]
@@ -44,7 +44,7 @@ export interface Inside {
   /** Lists dead letters as the store does, oldest first. */
   readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<StorePage<StoredDeadLetter>>
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
-  /** The expectation of the message. Undefined without one, or if the store records no expectations. */
+  /** Undefined if nothing was expected, or if the store records no expectations. */
   readonly expected: (messageKey: string) => Promise<StoredExpectation | undefined>
   /** Lists sends to a recipient as the store does. Undefined if it cannot. */
   readonly sentTo: (page: SentToPage) => Promise<SentToAnswer | undefined>

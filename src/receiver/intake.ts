@@ -39,7 +39,7 @@ interface IntakeOptions {
 
 export interface Intake extends Pick<Receiver, 'middleware' | 'receive' | 'doctor'> {
   readonly servers: Servers
-  /** The receiver is closing: servers now wait until no more requests arrive. */
+  /** Called when the receiver starts to close: servers now wait until no more requests arrive. */
   watchServers(): void
   readonly quarantine: GuardedQuarantine
   readonly counter: ReturnType<typeof createCounter>
@@ -112,7 +112,6 @@ export function createIntake(options: IntakeOptions): Intake {
     underWay: counted,
   })
 
-  /** Common to all ways of receiving. */
   const intake = {
     policy: proof,
     bodies,

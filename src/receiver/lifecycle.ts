@@ -34,12 +34,12 @@ interface LifecycleOptions {
   readonly hasSpool: boolean
   /** Whether a durable store has its backlog dispatched here until `close()`. */
   readonly staysOpen: boolean
-  /** Can be called again after a rejection. */
+  /** The receiver calls it again after a rejection. */
   readonly open: () => Promise<void>
   readonly dispatcher: Pick<Dispatcher, 'drain'>
   readonly inbox: Pick<Inbox<object>, 'unsettled'>
   readonly shutDown: (deadlineMs: number) => Promise<Closed>
-  /** Receiving and dispatch have ended. */
+  /** Called after receiving and dispatch have ended. */
   readonly closed: () => Promise<void>
 }
 

@@ -206,7 +206,7 @@ export interface RetryOptions extends Given<typeof retry> {}
 /** How many requests without a valid proof are kept, how long, and where. */
 export interface QuarantineOptions extends Given<typeof quarantine> {}
 
-/** Types that no schema can express: those of groups, with their comments, and that of the schemas, which type the events. */
+/** Types that no schema can express: groups, with their comments, and the schemas, which type the events. */
 interface ExplicitTypes<S extends CallbackSchemas> {
   readonly ordering: OrderingOptions | undefined
   readonly retry: RetryOptions | undefined

@@ -4,7 +4,7 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
 
 export interface ProjectKeys {
-  /** Throws for a message id without a project if there are several. */
+  /** Throws `project_required` if `project` is omitted and there are several. */
   keyOf(messageId: string, project: string | undefined): string
   /** A send to a list has a key for each number. */
   sendKeyOf(reference: string, project: string | undefined, number?: string): string
@@ -22,7 +22,6 @@ export function createProjectKeys(
 ): ProjectKeys {
   const seen = new Set(configured)
 
-  /** The project as part of a key. */
   function scopeOf(project: string | undefined): string | undefined {
     if (!byProject) return undefined
     const named = project ?? onlyProject

@@ -32,7 +32,7 @@ interface Receive {
 /** The first attempt at an event, which the response waits for. */
 interface WatchedAttempt {
   readonly over: Promise<void>
-  /** The event was not admitted, so no response waits. */
+  /** Ends the watch of an event that was not admitted. */
   forget(): void
 }
 
@@ -41,7 +41,6 @@ interface ReceiveOptions extends NewEventOptions {
   readonly toleranceSeconds: number
   readonly inbox: Pick<Inbox<object>, 'admit'>
   readonly quarantine: QuarantineIntake
-  /** Reports an error to the user. */
   readonly report: (error: MessagingWebhooksError) => void
   /** Answers the doctor's probes, which are not callbacks. */
   readonly probes: Pick<Probes, 'markOf' | 'answer' | 'notProved'>
@@ -49,7 +48,6 @@ interface ReceiveOptions extends NewEventOptions {
   readonly refused: (kind: CallbackKind | undefined, code: RefusalCode) => void
   /** Counts admitted events. */
   readonly accepted: (event: NewEvent, admission: Admission) => void
-  /** Watches the first attempt at an event. */
   readonly watchAttempt: (id: string) => WatchedAttempt
   /** Whether the response waits for the first attempt. */
   readonly answersWhenHandled: boolean
@@ -60,7 +58,7 @@ interface ReceiveOptions extends NewEventOptions {
 export function createReceive(options: ReceiveOptions): Receive {
   const { credentials, inbox, quarantine, report, toleranceSeconds, answersWhenHandled, underWay } = options
   const clockWatch = createClockWatch(report)
-  /** The last signature with a correct digest, and its arrival. */
+  /** The time of the last signature with a correct digest, and its arrival. */
   const signed = { seconds: NaN, arrivedAtMs: NaN }
 
   function refuse(
@@ -77,7 +75,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answer
   }
 
-  /** No promises between the stages: with a store in memory, none has to wait. */
+  /** Creates no promise between stages that need not wait, as with a store in memory. */
   function receive(callback: ArrivedCallback): Awaitable<Answer> {
     const { kind, captured, contentEncoding } = callback
     try {
@@ -244,7 +242,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 }
 
-/** The fix for this framework if a parser ran before us, as far as it is known. */
+/** How to mount the receiver before the parser in this framework, if the framework is known. */
 function fixOf(captured: ArrivedCallback['captured']): string | undefined {
   return captured.kind === 'parsed' ? captured.detail : undefined
 }

@@ -7,7 +7,6 @@ import { receiverOptions, type ReceiverOptions } from './options.ts'
 
 const optionsSchema = z.strictObject(receiverOptions)
 
-/** The options with all defaults. */
 export type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'networks' | 'quarantine'> & {
   readonly networks: ReadonlyMap<string, Carrier>
   /** Undefined if the quarantine is off. */

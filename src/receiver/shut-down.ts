@@ -33,7 +33,6 @@ interface Parts {
 /** Polling interval while requests are being answered. */
 const LOOK_MS = 5
 
-/** The result of a shutdown. */
 export interface Closed {
   /** Whether no event answered with 204 was lost. */
   readonly keptAll: boolean
@@ -44,7 +43,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
 
   const turn = (): Promise<void> => new Promise((resolve) => clock.soon(resolve))
 
-  /** Warns early, because the server was probably forgotten. A server that is closed in the same tick was not. */
+  /** Warns early about a server that the app probably forgot to close. The app may still close it in the same tick. */
   async function areLeftListening(): Promise<boolean> {
     await turn()
     if (!servers.areListening) return false
@@ -66,7 +65,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     )
   }
 
-  /** For a store in memory: every event in it is lost with the process. */
+  /** A store in memory loses its unsettled events with the process. */
   async function keptAll(): Promise<boolean> {
     const unsettled = (await inbox.known())?.unsettled
     if (unsettled === 0) return true

@@ -50,7 +50,7 @@ export interface ReceiverStats extends Counts {
   readonly unhandled: number
   /** Events with running handlers, or waiting for a slot, in this process. */
   readonly running: number
-  /** `unavailable`: it did not answer in time, or with an error, so its totals are unknown. */
+  /** `unavailable`: the store failed or did not answer in time, so its totals are unknown. */
   readonly store: 'up' | 'unavailable' | 'closed'
   /** Events in the spool, on their way to the store. */
   readonly spooled: number
@@ -82,8 +82,8 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
   onError(handler: ErrorHandler): () => void
   /**
    * The middleware for Express, Connect or node:http. Mount it before any body parser. `kind` is the callback type registered
-   * for this URL; without it, delivery reports are recognised by their shape. `proof` overrides the option for this URL. Throws
-   * an `OptionsError` for an unknown kind, policy or option; all methods do, or reject. Contract, service.md#callback-receiver.
+   * for this URL; without it, delivery reports are recognised by their shape. `proof` overrides the option for this URL. Like
+   * every method, throws or rejects with an `OptionsError` for invalid arguments. Contract, service.md#callback-receiver.
    */
   middleware(kind?: CallbackKind, options?: { readonly proof?: ProofPolicy | undefined }): Middleware
   /**
@@ -124,24 +124,24 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
   expect(sent: SentMessages, options?: ExpectOptions<MetaOf<S>>): Promise<ExpectCounts>
   /**
    * Records that a send is about to be made, so that its messages are known afterwards. If its outcome stays unknown, the
-   * receiver makes `send.unknown` once, after `answerWithinMs` or at the next start. Call it before the request of your own
-   * client; that of `messaging-webhooks/client` calls it with its option `receiver`. Do not send if it rejects: with
-   * `send_repeated` for a known reference, until that is pruned (`dedupeDays`), or like `expect`. Contract,
+   * receiver creates `send.unknown` once, after `answerWithinMs` or at the next start. Call it before the request of your own
+   * client; the client of `messaging-webhooks/client` calls it if its option `receiver` is set. Do not send if it rejects: with
+   * `send_repeated` for a known reference, until the store prunes it (`dedupeDays`), or like `expect`. Contract,
    * service.md#send-a-message: requests have no idempotency key.
    */
   intend(send?: IntendOptions<MetaOf<S>>): Promise<Intention>
   /**
-   * The same for a list: records a send for each number, under (project, `reference`, number), in one round trip to the store.
-   * `to` leaves out numbers already sent to under this reference, in whatever list or batch. Rejects like `intend`, but never
+   * Records a send for each number of a list, under (project, `reference`, number), in one round trip to the store. The
+   * result's `to` leaves out numbers already sent to under this reference, in whatever list or batch. Rejects like `intend`, but never
    * with `send_repeated`.
    */
   intendEach(to: readonly string[], send?: IntendEachOptions<MetaOf<S>>): Promise<EachIntention>
   /**
-   * The expected messages without an end (delivered, read or failed), by the time of their send: one page if awaited, all if
-   * iterated. Walks through everything sent before. Rejects like `expect`.
+   * The expected messages without an end (delivered, read or failed), in the order of their sends: one page if awaited, all if
+   * iterated. Reads every send recorded before. Rejects like `expect`.
    */
   outstanding(page?: OutstandingPage): Outstanding<MetaOf<S>>
-  /** The balance of everything sent in a period, as recorded with `expect`. Reads all of it. Rejects like `expect`. */
+  /** Counts the outcomes of all sends recorded in a period. Reads every one of them. Rejects like `expect`. */
   account(period: AccountPeriod): Promise<SendAccount>
   /**
    * Erases what may identify a person, selected by message, recipient, time or your own criteria, from everything that this
@@ -162,8 +162,8 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
   /** Counts, for metrics. Never rejects, and waits at most `storeTimeoutMs` for the store. */
   stats(): Promise<ReceiverStats>
   /**
-   * The health of this receiver, for probes and people: `live`, `ready` to keep callbacks, `working` through its events, and
-   * reasons if not. Never rejects. Asks the store only without a spool, at most once a second, and waits at most
+   * The health of this receiver: whether it is `live`, `ready` to keep callbacks, and `working` through its events, with reasons
+   * if not. Never rejects. Asks the store only without a spool, at most once a second, and waits at most
    * `storeTimeoutMs` (5,000).
    */
   health(): Promise<ReceiverHealth>
@@ -174,7 +174,7 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
   healthMiddleware(): Middleware
   /**
    * Counts, durations and health in the text format of Prometheus (`text/plain; version=0.0.4`). Counts start when the receiver
-   * is created; durations are measured from the first call on, so that they cost nothing before. Never rejects, and waits at
+   * is created. Durations are measured from the first call on, because measuring costs time. Never rejects, and waits at
    * most `storeTimeoutMs` for the store. Leaves out unknown values.
    */
   metrics(): Promise<string>
@@ -194,7 +194,7 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
    * At the first of these signals: stops the servers (those given, and those that requests came from) without cutting off a
    * client, closes the receiver, and ends the process. The exit code is `process.exitCode` if you set it, otherwise 1 if events
    * were lost and 0 if not. At the second signal the process ends immediately, with 128 plus the number of the signal. Returns
-   * a function that removes this.
+   * a function that removes the listeners.
    */
   closeOnSignal(
     signals: NodeJS.Signals | readonly NodeJS.Signals[],

@@ -4,7 +4,7 @@ import { isWeakSecret } from '../runtime/failure-text.ts'
 import type { StoreCapabilities } from '../inbox/store.ts'
 import type { Logger } from '../runtime/logger.ts'
 
-/** When the receiver is created. */
+/** Runs when the receiver is created. */
 export function warnOfOptions(
   logger: Logger,
   { secrets, hasStore }: { readonly secrets: readonly string[]; readonly hasStore: boolean },
@@ -27,7 +27,7 @@ export function warnOfOptions(
     )
 }
 
-/** When it starts with a durable store that is not a local file: only a file has a default spool beside it. */
+/** Runs at a start with a durable store that is not a local file: only a file has a default spool beside it. */
 export function warnOfNoSpool(logger: Logger, { name }: StoreCapabilities): void {
   logger.warn(
     { code: 'no_spool' },
