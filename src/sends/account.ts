@@ -20,7 +20,6 @@ export interface OutstandingMessage<M = unknown> extends SentDetails<M> {
 }
 
 const A_PAGE = 100
-/** Sends examined per step. */
 const A_STEP = 500
 const LATEST_MS = Number.MAX_SAFE_INTEGER
 

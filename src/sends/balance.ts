@@ -39,8 +39,8 @@ type Outcome =
   | { readonly state: 'failed' | 'refused'; readonly cause: FailureCause }
 
 /**
- * Related sends are listed in the same millisecond, in any order and possibly on two pages, so only one millisecond is
- * remembered: unanswered sends and repeated messages. `find` returns a message by its key.
+ * Related sends are listed in the same millisecond, in any order and possibly on two pages. So the balance remembers the
+ * unanswered sends and the repeated messages of one millisecond only. `find` returns a message by its key.
  */
 export function createBalance(find: (messageKey: string) => Promise<StoredExpectation | undefined>) {
   const sum = { sent: 0, delivered: 0, read: 0, contradictory: 0, overdue: 0, waiting: 0, unreported: 0, unknown: 0 }
@@ -75,7 +75,7 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
       const { recipients = 0, resendOf } = pending?.expectation ?? {}
       // Until it has an answer, a repetition leaves its chain counted as the failure that caused it.
       if (pending === undefined || recipients === 0 || (resendOf !== undefined && written === 0)) continue
-      // If only a part of an answer was recorded, the rest is unknown once that was decided for the send.
+      // If only a part of an answer was recorded, the rest counts as unknown once `send.unknown` exists.
       const missing = written === 0 ? recipients : pending.wasOverdue ? answered - written : 0
       if (missing > 0) count({ state: pending.wasOverdue ? 'unknown' : 'waiting' }, missing)
     }
@@ -140,7 +140,7 @@ function outcomeOf(found: StoredExpectation): Outcome {
   return { state: end?.state ?? 'waiting' }
 }
 
-/** The end of a message that each report states. Undefined for a report of a message under way. */
+/** The end that each report states. Undefined if the message is still in progress. */
 const END_OF: Readonly<Record<ReportType, 'delivered' | 'read' | 'failed' | undefined>> = {
   'message.queued': undefined,
   'message.sent': undefined,

@@ -7,12 +7,11 @@ import type { ExpectCounts, SentMessages } from '../public/intention.ts'
 import { endPendingSends, findPendingSend } from './pending.ts'
 import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type ExpectOptions, type MetaSchema } from './expectations.ts'
 
-/** Messages per write. */
 const A_BATCH = 500
 
 const optionsSchema = z.strictObject(HOW_KEPT)
 
-/** What recording needs of the receiver. */
+/** The parts of the receiver that recording needs. */
 export interface ExpectPlaces {
   readonly now: () => number
   readonly keyOf: (messageId: string, project: string | undefined) => string
@@ -22,7 +21,7 @@ export interface ExpectPlaces {
   readonly sendKeyOf: (reference: string, project: string | undefined, number?: string) => string
   readonly open: () => Promise<OpenStore<object>>
   readonly metaSchema: MetaSchema
-  /** Something may be due now, or overdue at that time. */
+  /** Called after a write: reports may be due now, and the first message becomes overdue at `overdueAtMs`. */
   readonly expected: (overdueAtMs: number) => void
 }
 
@@ -59,7 +58,7 @@ export async function writeDown(
   return { expected, known: expectations.length - expected }
 }
 
-/** Answers for each whether it is new. */
+/** Returns for each expectation whether it is new. */
 export async function writeInBatches(
   store: OpenStore<object>,
   expectations: readonly NewExpectation[],

@@ -1,4 +1,4 @@
-/** Checks what was sent, and builds what is kept of each message. */
+/** Checks the answer to a send, and builds the expectation of each message. */
 import { z } from 'zod'
 import type { SchemaResult } from '../runtime/apply-schema.ts'
 import { checkOptions, numberFrom, textOf, type Given } from '../runtime/check-options.ts'
@@ -21,7 +21,7 @@ const CHAT_APP_WITHIN_MS = 72 * HOUR_MS
 const NAMED_CHANNELS: ReadonlySet<string> = new Set(['sms', 'premium', 'premium-subscription', 'airtime'])
 
 const MOST_META_BYTES = 4_096
-/** A more distant time is a mistake. */
+/** A more distant time is probably in the wrong unit. */
 const LONGEST_AHEAD_MS = 366 * 24 * HOUR_MS
 
 /** Contract, service.md#states-and-transitions: with these codes nothing is sent. */
@@ -39,7 +39,6 @@ const date = z
 /** The description of a send, recorded before or after it. */
 export const ABOUT_SEND = { type: text, channel: text, campaign: text, scheduledFor: date }
 
-/** How it is recorded. */
 export const HOW_KEPT = {
   /** Your own small JSON, such as an order id: at most 4,096 bytes. */
   meta: z.unknown().optional(),
@@ -48,7 +47,7 @@ export const HOW_KEPT = {
    * Default: 24 hours, and 72 hours on a chat-app channel.
    */
   withinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').optional(),
-  /** Do not send it again after this time: for `resend`. */
+  /** `resend` does not send the message again after this time. */
   notAfter: date,
   /** The project's display name. Required if there are several. */
   project: textOf('the display name of a project').optional(),
@@ -75,12 +74,12 @@ export function checkSent(given: SentMessages, where: string): z.output<typeof s
 
 /** What all messages of a send share. */
 interface SendAsKept {
-  /** As JSON returns it. */
+  /** After a round trip through JSON. */
   readonly meta: unknown
   readonly withinMs: number | undefined
   readonly notAfterMs: number | undefined
   readonly project: string | undefined
-  /** The record of the send from before its request. */
+  /** The pending send, as recorded before its request. */
   readonly pending?: Expectation | undefined
 }
 
@@ -179,7 +178,7 @@ function usualWithinMs(channel = 'sms'): number {
 export type MetaSchema = (meta: unknown) => SchemaResult | Promise<SchemaResult>
 
 /**
- * Returns `meta` as JSON returns it. Rejects with an `OptionsError` if it is not JSON, too large, or refused by the user's
+ * Returns `meta` after a round trip through JSON. Rejects with an `OptionsError` if it is not JSON, too large, or refused by the user's
  * schema.
  */
 export async function checkMeta(
@@ -201,8 +200,7 @@ export async function checkMeta(
     )
   const { problem } = await applyTo(meta)
   if (problem === 'schema_refused')
-    throw new OptionsError(`${call}: meta is refused by \`schemas.meta\`; expected what that schema takes.`)
-  if (problem !== undefined)
-    throw new OptionsError(`${call}: \`schemas.meta\` threw, or did not answer in time; expected an answer about meta.`)
+    throw new OptionsError(`${call}: \`schemas.meta\` refused meta. Pass a value that the schema accepts.`)
+  if (problem !== undefined) throw new OptionsError(`${call}: \`schemas.meta\` threw or timed out. Fix the schema.`)
   return JSON.parse(json)
 }

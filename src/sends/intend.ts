@@ -1,4 +1,4 @@
-/** `receiver.intend`: records a send before its request, so that its outcome is known, or known to be unknown. */
+/** `receiver.intend`: records a send before its request, so that an unknown outcome is noticed. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf, wholeNumberFrom } from '../runtime/check-options.ts'
@@ -48,15 +48,14 @@ const optionsSchema = z.strictObject({
   answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(ANSWER_WITHIN_MS),
 })
 
-/** Options of `intendEach`. */
 const eachSchema = optionsSchema.omit({ to: true, recipients: true, resendOf: true })
 
 interface IntendPlaces extends ExpectPlaces {
   /** Whether the option `readReport` is set. */
   readonly readsReports: boolean
-  /** An event was admitted. */
+  /** Called after an event was admitted. */
   readonly wake: () => void
-  /** Announces a pending send with the deadline of its answer. The returned function ends that. */
+  /** Announces a pending send with the deadline of its answer. Call the returned function after the answer. */
   readonly awaitAnswer: (answerByMs: number) => () => void
 }
 
@@ -69,7 +68,6 @@ function canRecord(store: OpenStore<object>): store is OpenStore<object> & Verbs
 
 interface PendingSend {
   readonly messageKey: string
-  /** What is kept of it before its request. */
   readonly expectation: Expectation
 }
 
@@ -109,7 +107,7 @@ export function createIntend(places: IntendPlaces): {
     return { ...options, meta, project, sentAtMs, unreported, answerByMs: sentAtMs + options.answerWithinMs }
   }
 
-  /** Answers for each whether it is new. */
+  /** Returns for each send whether it is new. */
   function begin(
     store: OpenStore<object>,
     sends: readonly PendingSend[],
@@ -216,8 +214,8 @@ export function createIntend(places: IntendPlaces): {
 }
 
 /**
- * The part of an answer for each number. A number that the answer does not name is unknown, unless the answer says that it
- * names none.
+ * Divides an answer among the numbers. A number without an entry is unknown. With an empty list of recipients, nothing was
+ * sent to any number.
  */
 function partsByNumber<S extends PendingSend & { readonly number: string }>(
   sends: readonly S[],
@@ -237,7 +235,6 @@ function partsByNumber<S extends PendingSend & { readonly number: string }>(
   })
 }
 
-/** What is kept of a send before its request. */
 function pendingSendOf(
   send: z.output<typeof optionsSchema> & {
     readonly reference: string
@@ -264,7 +261,7 @@ function pendingSendOf(
   })
 }
 
-/** Listed with the first message of its chain, so that one read of the list finds the whole chain. */
+/** A repetition is listed with the first message of its chain, so that one read of the list finds the whole chain. */
 async function repetitionOf(
   store: OpenStore<object>,
   pending: Expectation,
@@ -273,7 +270,7 @@ async function repetitionOf(
   const previous = (await expectationOf(store, previousKey))?.expectation
   if (previous === undefined)
     throw new OptionsError(
-      'intend: nothing is kept of the message that resendOf names; expected one that was expected.',
+      'intend: no send is recorded for the message that resendOf names. Pass the id of a message recorded with expect.',
     )
   const { project, chainKey = previousKey, attempt = 1 } = previous
   const { project: _, ...others } = pending

@@ -3,7 +3,6 @@
  * pending.
  */
 
-/** Default wait. Milliseconds. */
 const USUAL_HOLD_MS = 5_000
 
 export function createOrphanWatch(orphanHoldMs: number | undefined) {
@@ -13,7 +12,7 @@ export function createOrphanWatch(orphanHoldMs: number | undefined) {
   let underWay = 0
   return {
     orphans,
-    /** Announces a pending send with the deadline of its answer. The returned function ends that, and may be called twice. */
+    /** Announces a pending send with the deadline of its answer. Call the returned function after the answer, at least once. */
     awaitAnswer(answerByMs: number): () => void {
       let hasEnded = false
       underWay += 1

@@ -5,7 +5,6 @@ import { isPendingSend, listedAt, type Expectation } from '../messages/expected.
 import { everyPage } from '../inbox/pages.ts'
 import type { EndedExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
 
-/** Sends examined per step. */
 const A_STEP = 500
 
 /** Undefined if nothing is recorded under this key of a message or send, or if the store keeps no expectations. */
@@ -17,7 +16,6 @@ export async function expectationOf(
   return (await store.expectations?.(page))?.items[0]
 }
 
-/** What is kept of a send. Undefined if there is none under this key. */
 export async function findPendingSend(store: OpenStore<object>, messageKey: string): Promise<Expectation | undefined> {
   const found = await expectationOf(store, messageKey)
   return found !== undefined && isPendingSend(found.expectation) ? found.expectation : undefined
@@ -37,7 +35,7 @@ export async function endPendingSends(
     if (messageKey !== undefined && previous !== undefined)
       repeated.push({ messageKey, expectation: { ...previous.expectation, repeated: true } })
   }
-  // First, so that a later completion of the send does it too.
+  // Before the send itself: if this fails, the send is still pending, and its later completion does this again.
   if (repeated.length > 0) await store.awaitNoMore(repeated, nowMs)
   const ended = pending.map(({ messageKey, expectation }): EndedExpectation => {
     const { project, reference, sendKey, sentAtMs, listedAtMs } = expectation
@@ -47,14 +45,14 @@ export async function endPendingSends(
   await store.awaitNoMore(ended, nowMs)
 }
 
-/** Distinguishes sends whose entries are listed in one millisecond. */
+/** Distinguishes sends with entries in one millisecond. */
 export function sendOf({ project, reference, sendKey }: Expectation): string {
   return sendKey ?? JSON.stringify([project, reference])
 }
 
 /**
- * Those of these sends, all of one millisecond, whose answers are completely recorded: each entry has the number of entries,
- * and is listed with its send.
+ * Selects the sends with completely recorded answers. The sends are all of one millisecond. Each entry of an answer is listed
+ * with its send and states the number of entries.
  */
 export async function answeredAmong<T extends EndedExpectation>(
   store: OpenStore<object>,

@@ -1,6 +1,6 @@
 /**
- * Creates `send.overdue` for messages without a final report, and `send.unknown` for sends without an answer. One of the
- * processes that share the store does, because the store decides once per message.
+ * Creates `send.overdue` for messages without a final report, and `send.unknown` for sends without an answer. Every process
+ * that shares the store sweeps it; the store decides once per message.
  */
 import type { Clock } from '../runtime/clock.ts'
 import { isPendingSend, listedAt } from '../messages/expected.ts'
@@ -18,7 +18,7 @@ interface SweepOptions {
   readonly clock: Clock
   /** The store may contain sends of other or earlier processes. */
   readonly looksForOthers: boolean
-  /** Something is due. */
+  /** Called when an event is due. */
   readonly onWork: () => void
 }
 
@@ -93,7 +93,7 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
       target = store
       lookAt(looksForOthers ? Math.min(announcedDueMs, clock.now() + LOOK_FIRST_MS) : announcedDueMs)
     },
-    /** Something will be overdue at that time. */
+    /** Announces that a send becomes overdue at this time. */
     at(overdueAtMs: number): void {
       announcedDueMs = Math.min(announcedDueMs, overdueAtMs)
       lookAt(overdueAtMs)
@@ -106,8 +106,8 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
 }
 
 /**
- * Completes sends whose answers are completely recorded but which were not ended. What depends on an unavailable part of the
- * store is left for later and does not block the rest.
+ * Ends pending sends with completely recorded answers. Sends in an unavailable part of the store are left for later and do not
+ * block the rest.
  */
 async function decide(
   store: OpenStore<object>,

@@ -368,5 +368,5 @@ test('refuses invalid options', async () => {
   const misspelt = { compose, atempts: 2 }
   expect(() => resend(misspelt)).toThrow(/Did you mean attempts/)
   expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/requires the option receiver/)
-  await expect(receiver.intend({ resendOf: 'unknown-message' })).rejects.toThrow(/nothing is kept of the message/)
+  await expect(receiver.intend({ resendOf: 'unknown-message' })).rejects.toThrow(/no send is recorded/)
 })
