@@ -1,6 +1,6 @@
 /**
- * Did the service send this callback? Checks the signature and the authKey, applies the proof table, and finds the project.
- * Contract, service.md#callback-authenticity.
+ * Decides whether the service sent a callback: checks the signature and the authKey, applies the proof table, and finds the
+ * project. Contract, service.md#callback-authenticity.
  *
  * The `X-Service-Signature` header is `t=<unix_seconds>,v1=<hex_digest>`, an HMAC-SHA256 over `t`, a period and the exact body.
  */
@@ -22,7 +22,7 @@ export interface Proved {
   readonly signedAt: number | undefined
   /** The authKeys to mask, in UTF-8. */
   readonly secrets: readonly Buffer[]
-  /** The header was present but invalid, and the authKey was valid. */
+  /** Why the signature is invalid, if the authKey alone proved the callback. */
   readonly ignored: string | undefined
 }
 
@@ -40,7 +40,6 @@ export function pairsFor(
   return project === undefined || byName === undefined ? fixed : (byName.get(project) ?? [])
 }
 
-/** The input of a verification. */
 type Evidence = Pick<ArrivedCallback, 'signatures' | 'captured' | 'policy' | 'arrivedAtMs'>
 
 /** Checks both proofs against every live pair, and decides by the proof table. */
@@ -92,7 +91,6 @@ export function prove(
   }
 }
 
-/** The valid proofs of one project. */
 interface Found {
   readonly owner: string | undefined
   signed: boolean
@@ -148,7 +146,7 @@ function describeIgnored(header: NonNullable<SignatureHeader>): string {
   return typeof header === 'string' ? 'The header is malformed.' : 'The digest matches none of the live secrets.'
 }
 
-/** Longer headers are malformed. The service's own has about 80 characters. */
+/** Longer headers are malformed. The header of the service has about 80 characters. */
 const LONGEST_HEADER = 4_096
 /** Maximum number of digests to compare, which bounds the work of a header. */
 const MOST_DIGESTS = 5
@@ -161,7 +159,7 @@ export interface ParsedSignature {
   readonly digests: readonly Buffer[]
 }
 
-/** The header before any key is tried. Undefined without a header. */
+/** The header before any key is tried. */
 type SignatureHeader = ParsedSignature | 'signature_malformed' | 'signature_milliseconds' | undefined
 
 /** Decimal digits without a leading zero. `Number` alone would accept `1e9`, `0x10` and `+1`. */

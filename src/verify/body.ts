@@ -30,7 +30,6 @@ export interface ReadBody {
   /** The parsed object with its authKey, or why it could not be read. */
   readonly fields: Readonly<Record<string, unknown>> | undefined
   readonly problem: CallbackProblem | undefined
-  /** The project name in the body. */
   readonly project: string | undefined
   /** Positions of authKeys in the bytes. */
   readonly authKeys: readonly Span[]
@@ -80,7 +79,7 @@ function readBody(bytes: Buffer): ReadBody {
   return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey, probeId }
 }
 
-/** The same for a body that an earlier parser turned into an object. Its bytes are serialised again. */
+/** Reads a body that an earlier parser turned into an object. Serialises the object, because the bytes are gone. */
 export function readParsedBody(value: unknown): ReadBody | undefined {
   if (!isRecord(value)) return undefined
   try {

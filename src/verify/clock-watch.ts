@@ -7,13 +7,13 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 interface ClockWatch {
   /** True after a signature was off, until a valid one arrives. */
   readonly isInDoubt: boolean
-  /** A signature with a valid digest is off by `offsetSeconds`. */
+  /** Called for a signature with a valid digest that is off by `offsetSeconds`. */
   doubt(offsetSeconds: number, arrivedAtMs: number): void
-  /** A valid signature shows that the clock is right. */
+  /** Called for a valid signature, which shows that the clock is right. */
   trust(): void
 }
 
-/** How many signatures with different times it takes. A recorded callback that is replayed always has the same time. */
+/** Required number of signatures with different times. A replayed callback always has the same time. */
 const IN_A_ROW = 5
 /** Tolerance for differences in transit time. */
 const AGREE_WITHIN_SECONDS = 2
@@ -44,5 +44,5 @@ export function createClockWatch(report: (error: MessagingWebhooksError) => void
 
 function describe(offsetSeconds: number): string {
   const direction = offsetSeconds > 0 ? 'ahead of' : 'behind'
-  return `It is ${Math.abs(offsetSeconds)} s ${direction} theirs; \`clockOffsetSeconds\` is ${offsetSeconds}.`
+  return `It is ${Math.abs(offsetSeconds)} s ${direction} the service’s clock: \`clockOffsetSeconds\` is ${offsetSeconds}.`
 }

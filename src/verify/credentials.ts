@@ -26,7 +26,6 @@ export type Pairs = readonly LivePair[] | Extract<RefusalCode, 'project_name_too
 export interface CredentialsSource {
   /** Whether message ids are separated by project. */
   readonly byProject: boolean
-  /** The only project, if there is exactly one. */
   readonly onlyProject: string | undefined
   /** Whether pairs are looked up by a function, which may fail. */
   readonly areLookedUp: boolean
@@ -34,13 +33,12 @@ export interface CredentialsSource {
   readonly fixed: readonly LivePair[]
   /** The pairs by project, if there are several. A Map, so that `constructor` is not a project. */
   readonly byName?: ReadonlyMap<string, readonly LivePair[]>
-  /** Looks up the pairs of a project, if they are not all known. */
+  /** Set if the pairs are not all known in advance. */
   readonly lookUp?: (project: string | undefined) => Promise<Pairs>
-  /** All keys and secrets known now, for masking texts from elsewhere. */
+  /** All keys and secrets known now, to mask them in foreign texts. */
   secrets(): readonly string[]
 }
 
-/** Maximum number of pairs of one project. */
 export const MOST_PAIRS = 16
 /** Maximum length of a project name to look up. */
 export const LONGEST_LOOKED_UP = 256
@@ -58,7 +56,7 @@ interface CredentialsOptions {
   readonly lookupTimeoutMs: number
 }
 
-/** Creates the source for the configured form. Throws an `OptionsError` for an invalid pair. */
+/** Throws an `OptionsError` for an invalid pair. */
 export function credentialsSource(options: CredentialsOptions): CredentialsSource {
   try {
     return sourceOf(options)
@@ -104,7 +102,6 @@ function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): C
   }
 }
 
-/** The source for `projects`. */
 function credentialsByProject(option: ProjectsOption): CredentialsSource {
   const byName = new Map<string, readonly LivePair[]>()
   for (const [project, pairs] of Object.entries(option))
@@ -144,7 +141,7 @@ function credentialsLookup(
   }
 
   async function lookUp(project: string | undefined): Promise<Pairs> {
-    // Databases and drivers refuse or change such text.
+    // Databases and drivers refuse or change names that are too long, contain a NUL or are not well-formed.
     if (project !== undefined) {
       if (project.length > LONGEST_LOOKED_UP) return 'project_name_too_long'
       if (project.includes('\0') || !project.isWellFormed()) return 'project_name_malformed'
@@ -184,7 +181,7 @@ function credentialsLookup(
   }
 }
 
-/** Whether a secret begins or ends with white space: the most common mistake, made by reading it from a file. */
+/** Detects the most common mistake: a secret read from a file with its trailing newline. */
 export function hasBlankEnds(secret: string): boolean {
   return secret !== secret.trim()
 }
@@ -201,7 +198,7 @@ function preparePairs(
   const pairs = [option].flat()
   if (pairs.length === 0) throw new OptionsError(`${where} is an empty list.`)
   if (pairs.length > MOST_PAIRS)
-    throw new OptionsError(`${where} has ${pairs.length} pairs; at most ${MOST_PAIRS} work.`)
+    throw new OptionsError(`${where} has ${pairs.length} pairs; expected at most ${MOST_PAIRS}.`)
   return pairs.map((pair) => preparePair(pair, project, where, unknownField))
 }
 

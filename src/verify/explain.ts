@@ -17,7 +17,7 @@ interface FailedProof {
   readonly header: object | RefusalCode | undefined
   readonly isExact: boolean
   readonly policy: ProofPolicy
-  /** The body's `authKey`, as parsed. */
+  /** The `authKey` of the body, not yet checked. */
   readonly candidate: unknown
   readonly anySigned: boolean
   readonly anyKeyed: boolean
@@ -30,7 +30,6 @@ export function isNameRefused({ code }: Pick<NotProved, 'code'>): boolean {
   return code === 'project_name_too_long' || code === 'project_name_malformed'
 }
 
-/** The most likely cause, as a code with what was measured. */
 export function explainRefusal(failed: FailedProof): NotProved {
   return { ...likeliestCause(failed), isHalfProved: failed.anySigned || failed.anyKeyed }
 }

@@ -33,10 +33,10 @@ const AUTH_KEY = 'authKey'
 const NAMES = [AUTH_KEY, 'messageId', 'status', 'statuses', 'project', 'timestamp'] as const
 type Name = (typeof NAMES)[number]
 const SHORTEST_NAME = Math.min(...NAMES.map((name) => name.length))
-/** Most other names have another first letter and no escape. */
+/** Rules out most other names by their first byte. A name with an escape may begin differently. */
 const FIRST_BYTES: ReadonlySet<number | undefined> = new Set(NAMES.map((name) => name.charCodeAt(0)))
 const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length))
-/** The longest of them with every character escaped. Longer names need not be decoded. */
+/** The longest name with every character escaped. Longer strings need not be decoded. */
 const LONGEST_NAME_BYTES = LONGEST_NAME * 6
 
 export function scanJson(bytes: Uint8Array): JsonScan {
@@ -110,7 +110,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
   return { depth: deepest, values, authKeys, duplicateKey }
 }
 
-/** Which of `NAMES` a string is, given its first byte and its closing quote. */
+/** `from` is the first byte of the string, `to` its closing quote. */
 function nameIn(bytes: Uint8Array, from: number, to: number, hasEscapes: boolean): Name | undefined {
   if (hasEscapes) return escapedName(bytes, from, to)
   for (const name of NAMES) {

@@ -6,10 +6,7 @@ import { nearest, nearestByEdits } from '../runtime/did-you-mean.ts'
 import { OptionsError } from '../public/errors.ts'
 import { isRecord } from '../runtime/values.ts'
 
-/**
- * One webhook security pair of a project. At least one of `authKey` and `signingSecret` is required; omit the other to do
- * without it.
- */
+/** One webhook security pair of a project. At least one of `authKey` and `signingSecret` is required. */
 export interface CredentialPair {
   /** Sent by the service in the body of every callback. */
   readonly authKey?: string | undefined
@@ -23,7 +20,7 @@ export interface CredentialPair {
 export interface LivePair {
   /** The project that this pair proves. Undefined if the user named none. */
   readonly project: string | undefined
-  /** In UTF-8. */
+  /** Encoded in UTF-8. */
   readonly authKey: Buffer | undefined
   readonly secretKey: KeyObject | undefined
   readonly notAfterMs: number
@@ -34,7 +31,7 @@ export interface LivePair {
 const PAIR_FIELDS = ['authKey', 'signingSecret', 'notAfter'] as const
 /** The project's key for sends. Callers that keep their keys together may pass it along. */
 const SEND_KEY = 'apiKey'
-/** For error messages about unknown fields. */
+/** Maximum length of an unknown field name in an error. */
 const LONGEST_NAME = 80
 
 /** Describes what is wrong with the field names of a pair, if anything. */
@@ -56,7 +53,7 @@ export function misspeltField(pair: object, name: string): string | undefined {
     PAIR_FIELDS.filter((field) => !(field in pair)),
   )
   if (near === undefined || (name.startsWith(near) && name.length > near.length + 1)) return undefined
-  return `looks like ${near}, which is missing; leave it out where it is something else`
+  return `looks like ${near}, which is missing. Rename it, or leave it out of the pair`
 }
 
 export function preparePair(
@@ -89,12 +86,12 @@ export function preparePair(
   }
 }
 
-/** An empty database column would become the year 1970, and the pair would never be live. */
+/** Refuses null: it would become the year 1970, and the pair would never be live. */
 function millisecondsOf(notAfter: unknown): number {
   return typeof notAfter === 'number' || isRecord(notAfter) ? Number(notAfter) : NaN
 }
 
-/** Own or inherited. A field that is present but empty is a mistake, not half a pair. */
+/** Reads an own or inherited field. A field that is present but empty is a mistake, not half a pair. */
 function secretOf(pair: CredentialPair, name: 'authKey' | 'signingSecret', where: string): string | undefined {
   const value: unknown = pair[name]
   if (typeof value === 'string' && value !== '') return value
@@ -104,13 +101,13 @@ function secretOf(pair: CredentialPair, name: 'authKey' | 'signingSecret', where
   )
 }
 
-/** Its type, never its value. */
+/** Names the type, never the value. */
 function describe(value: unknown): string {
   if (value === '') return 'empty'
   return value === undefined || value === null ? String(value) : `of type ${typeof value}`
 }
 
-/** A literal object. An instance of a class has fields of its own. */
+/** Whether it is a literal object. An instance of a class may have other fields. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return !isRecord(prototype) || Object.getPrototypeOf(prototype) === null
