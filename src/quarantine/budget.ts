@@ -1,10 +1,9 @@
 /**
- * Requests that share one budget of bytes, and the eviction order. A request never displaces a smaller one, and no network or
+ * A budget of bytes that requests share, with the eviction order. A request never displaces a smaller one, and no network or
  * project name takes much from the others. No operation scans all requests.
  */
 import type { KeptRequest } from './request.ts'
 
-/** A request in a budget. */
 export interface Placed {
   /** Undefined after removal; lists skip it. */
   request: KeptRequest | undefined
@@ -41,7 +40,7 @@ interface List {
   placed: Placed[]
   live: number
   bytes: number
-  /** Everything between the middle and this index has been removed. */
+  /** All requests between the middle and this index have been removed. */
   turned: number
 }
 
@@ -67,7 +66,7 @@ export function createBudget(maxBytes: number) {
     get isExceeded(): boolean {
       return pile.bytes > maxBytes
     },
-    /** Adds it, even beyond the budget. */
+    /** Adds the request, even beyond the budget. */
     add(request: KeptRequest): Placed {
       const placed = placedFor(request)
       pile.add(placed)
@@ -80,8 +79,8 @@ export function createBudget(maxBytes: number) {
       return request
     },
     /**
-     * The request to evict next, including `newcomer`: the newest. If that is `newcomer`, an older one whose time has passed.
-     * Without `nowMs`, no time has passed.
+     * The request to evict next: the newest, which may be `newcomer`. Instead of `newcomer`, evicts one that has kept its place
+     * for `TURN_MS`; without `nowMs`, none has.
      */
     nextToLeave(newcomer: Placed, nowMs = -Infinity): Placed {
       const largest = pile.largestSize()
@@ -104,7 +103,7 @@ function placedFor(request: KeptRequest): Placed {
   return { request, bytes, size: request.class === 'rest' ? UNPROVABLE_SIZE + size : size, network, project }
 }
 
-/** `boundBytes`: what one network, or one project name, keeps while others need space. */
+/** `boundBytes`: the share that one network, or one project name, keeps while others need space. */
 function createPile(boundBytes: number, traits: readonly Trait[]): Pile {
   const lists: (List | undefined)[] = []
   let bytes = 0
@@ -199,7 +198,7 @@ function newestOf(list: List): Placed | undefined {
   return list.placed.at(-1)
 }
 
-/** The first of the newer half, once its time has passed. Otherwise one flood would exclude all later requests. */
+/** The first of the newer half, once it has kept its place for `TURN_MS`. Otherwise one flood would exclude all later requests. */
 function turningOf(list: List, nowMs: number): Placed | undefined {
   list.turned = Math.max(list.turned, list.placed.length >> 1)
   while (list.turned < list.placed.length && list.placed[list.turned]?.request === undefined) list.turned += 1

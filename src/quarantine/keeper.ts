@@ -10,20 +10,19 @@ import {
 } from './request.ts'
 
 interface KeeperLimits {
-  /** Of bodies, headers and overhead. */
+  /** Includes bodies, headers and overhead. */
   readonly maxBytes: number
   readonly maxAgeMs: number
 }
 
 /** Called synchronously for each change, for the request log. */
 export interface KeeperChanges {
-  /** Added, or its standing changed. The last call for an id counts. */
+  /** Called when a request was added or its standing changed. The last call for an id counts. */
   kept(request: KeptRequest): void
   removed(request: KeptRequest): void
   cleared(): void
 }
 
-/** For a quarantine in memory only. */
 const UNOBSERVED: KeeperChanges = { kept() {}, removed() {}, cleared() {} }
 /** Sequence numbers per millisecond. */
 const SEQUENCES_A_MS = 1_024
@@ -58,7 +57,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     if (name !== 'rest') droppedCallbacks += 1
   }
 
-  /** Adds it to its budget and evicts others. Undefined, with the budget unchanged, if it would be evicted itself. */
+  /** Adds the request to its budget and evicts others. Undefined, with the budget unchanged, if it would itself be evicted. */
   function place(request: KeptRequest, nowMs: number | undefined): Placed | undefined {
     const budget = budgetOf(request)
     const placed = budget.add(request)
@@ -116,7 +115,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     return placed.request
   }
 
-  /** Derived from the time, so that the order survives restarts. Unique. */
+  /** Returns a unique sequence number. It derives from the time, so that the order survives restarts. */
   function freeSequence(wanted: number, before?: KeptRequest): number {
     let sequence = Number.isSafeInteger(wanted) ? wanted : lastSequence + 1
     while (sequences.has(sequence) && sequence !== before?.sequence) sequence += 1
@@ -170,7 +169,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       // The same body may have arrived again with a better proof during verification.
       if (kept?.request?.sequence === request.sequence) takeOut(kept)
     },
-    /** Changes its standing. If its new class has no capacity, it stays in the old one. */
+    /** Changes the standing of a request. If its new class has no capacity, it stays in the old one. */
     reclass(request: KeptRequest, standing: Standing): void {
       const before = byId.get(request.id)?.request
       if (before?.sequence !== request.sequence) return
@@ -206,7 +205,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     get dropped(): number {
       return dropped
     },
-    /** Those not of class `rest`. */
+    /** Dropped requests of a class other than `rest`. */
     get droppedCallbacks(): number {
       return droppedCallbacks
     },

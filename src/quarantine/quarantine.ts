@@ -31,7 +31,6 @@ interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
 }
 
 export type GuardedQuarantine = ReturnType<typeof createQuarantine>
-/** The part that the stages use. */
 export type QuarantineIntake = GuardedQuarantine['intake']
 
 const HOUR_MS = 3_600_000
@@ -45,7 +44,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   const { maxBytes, maxAgeHours } = limits ?? { maxBytes: 0, maxAgeHours: 0 }
   const keeper = memoryKeeper({ maxBytes, maxAgeMs: maxAgeHours * HOUR_MS }, requestLog?.changes)
   const stopping = new AbortController()
-  /** One run at a time. */
+  /** Runs, one at a time. */
   const turns = inTurn()
   let cancelExpiry: (() => void) | undefined
   let saidFull = false
@@ -94,7 +93,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         keeper.remove(request)
       },
       refused(request, why) {
-        // Under another clock it may look worse than it is.
+        // With another clock offset a request may look worse than it is.
         if (clockOffsetSeconds !== 0 || dryRun) return
         if (request.unchecked || request.code !== why.code || request.offsetSeconds !== why.offsetSeconds)
           keeper.reclass(request, standingOf(request.callback, readSentBody(request.callback), why))
@@ -168,8 +167,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         if (standing.unchecked) recheck.schedule()
       },
       /**
-       * The credentials of this project were looked up, so retry requests that could not be verified before. A name that proved
-       * a callback is genuine.
+       * Called after a look-up of credentials: retries requests that could not be verified before. A name that proved a callback
+       * is genuine.
        */
       lookedUp: recheck.lookedUp,
     },
@@ -198,15 +197,15 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       if (lost === 0) return
       logger.warn(
         { code: 'quarantine_lost' },
-        `Requests that look like callbacks were in quarantine, in memory only, and are lost: ${lost}.`,
+        `Refused requests that look like callbacks are lost: ${lost}. Set \`quarantine.folder\`, or check its disk.`,
       )
     },
   }
 }
 
 /**
- * Folder of the quarantine: the configured one, else inside the spool folder. Undefined for memory only. `spool: false` does not
- * disable it: it must survive a restart.
+ * The configured folder, else one inside the spool folder. Undefined for memory only. `spool: false` does not disable it: the
+ * quarantine must survive a restart.
  */
 function folderOf(configured: string | false | undefined, spoolFolder: string | undefined): string | undefined {
   if (configured === false) return undefined

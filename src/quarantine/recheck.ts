@@ -10,7 +10,6 @@ type Name = string | undefined
 interface RecheckOptions {
   readonly clock: Clock
   readonly names: ReturnType<typeof createNames>
-  /** Number of waiting requests. */
   readonly count: () => number
   readonly waiting: () => readonly KeptRequest[]
   /** Verifies the picked requests. Resolves to the names whose look-up failed again. Rejects if the store fails. */
@@ -40,7 +39,6 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
   /** Names that failed in this round. */
   const failedNames = new Set<Name>()
 
-  /** Sets the timer unless it is set. */
   function schedule(): void {
     if (stopped || running || cancelTimer !== undefined) return
     cancelTimer = clock.setTimer(() => void recheck(), pauseMs)
@@ -98,7 +96,7 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
 
   return {
     schedule,
-    /** A look-up of this name succeeded. Remembers names that proved a callback. */
+    /** Called after a look-up of this name succeeded. Remembers names that proved a callback. */
     lookedUp(name: Name, proved: boolean): void {
       if (proved) names.proved(name)
       if (running || stopped || count() === 0 || Math.abs(clock.now() - endedMs) < FIRST_PAUSE_MS) return
@@ -122,9 +120,9 @@ export function createNames() {
   }
 
   return {
-    /** A callback of this project was proved, so the name is genuine. */
+    /** Marks a name as genuine, because a callback of this project was proved. */
     proved: (name: Name): void => addTo(proved, name),
-    /** The look-up timed out, so it moves behind the others. */
+    /** Moves a name behind the others, because its look-up timed out. */
     slow: (name: Name): void => addTo(slow, name),
     /** Groups requests by name: proved names first, then by number of requests, and last those whose look-up timed out. */
     inOrder(requests: readonly KeptRequest[]): ReadonlyMap<Name, readonly KeptRequest[]> {

@@ -11,7 +11,7 @@ import { encodeRecord } from '../disk-log/record.ts'
 import { recordsIn, windowOver } from '../disk-log/scan.ts'
 import type { KeptRequest } from './request.ts'
 
-/** The written form of a request. Its id derives from its bytes. */
+/** The written form of a request. It has no id, because the id derives from the bytes. */
 export type Remembered = Omit<KeptRequest, 'id'>
 
 type Written = Omit<Remembered, 'callback'> & {
@@ -44,7 +44,7 @@ export const REQUEST_LOG: LogKind<Remembered> = {
 export interface Entry {
   request: KeptRequest
   place: Place | undefined
-  /** It has left the quarantine, perhaps during a write. The same request may arrive again as another entry. */
+  /** The request has left the quarantine, perhaps during a write. It may arrive again as another entry. */
   isRemoved: boolean
 }
 
@@ -58,7 +58,7 @@ interface RequestFile {
   readonly log: LogFile
   /** Bytes of live records. */
   live: number
-  /** Receives no more records. Removed once it has no live records. */
+  /** The file receives no more records and is removed once it has no live ones. */
   isMoving: boolean
 }
 
@@ -76,7 +76,6 @@ const SMALL_BYTES = 64 * 1024
 
 export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesOptions) {
   const files = new Set<RequestFile>()
-  /** Places to overwrite. */
   const erased: Place[] = []
   let own: ProcessFolder | undefined
   let current: RequestFile | undefined
@@ -90,7 +89,7 @@ export function createRequestFiles({ fs, folder, failed, moving }: RequestFilesO
     for (const name of names)
       try {
         const found = await findLogFile(fs, own.folder, name, REQUEST_LOG)
-        // Merges the files of several processes into one.
+        // Moving merges the files of several processes into one.
         files.add({ log: await openLogFile(fs, found, REQUEST_LOG), live: 0, isMoving: true })
       } catch (error) {
         // The file stays for the next process.

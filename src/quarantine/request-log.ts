@@ -1,7 +1,7 @@
 /**
  * Writes the quarantine to disk, so that it survives restarts. Memory is authoritative: nothing waits for the disk, and failed
- * writes are retried, best class first. Without fsync, because it need not survive a power failure. Without snapshots, because
- * an attacker who slowly sends a few megabytes would cause gigabytes of writes.
+ * writes are retried, best class first. It does not call fsync, because the quarantine need not survive a power failure. It
+ * writes no snapshots, because an attacker who slowly sends a few megabytes would cause gigabytes of writes.
  */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { FileSystem } from '../disk-log/file-system.ts'
@@ -20,7 +20,7 @@ interface RequestLogOptions {
 const BATCH_BYTES = 256 * 1024
 /** Approximate overhead of a request beyond its body. */
 const BYTES_A_REQUEST = 512
-/** A flood of requests must not wear out the disk or take it from the store. */
+/** A flood of requests must not wear out the disk or slow down the store. */
 const BYTES_A_SECOND = 8 * 1024 * 1024
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
@@ -180,7 +180,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
       cancelPause?.()
       cancelPause = undefined
       wake()
-      // Another wake-up starts a new run.
+      // `wake` may start another run meanwhile.
       while (running !== undefined) await running
     },
     /** Writes pending entries and leaves the files to the next process. */
@@ -207,7 +207,7 @@ function createThrottle(clock: Clock) {
       countedMs = nowMs
       return left > 0 ? 0 : Math.ceil(((1 - left) / BYTES_A_SECOND) * 1_000)
     },
-    // May become negative: a large batch is written at once and delays the next.
+    // `left` may become negative: a large batch is written at once and delays the next.
     spend: (bytes: number): void => void (left -= bytes),
   }
 }

@@ -28,7 +28,7 @@ export interface ExactCallback extends ArrivedCallback {
   readonly captured: Extract<Captured, { readonly kind: 'exact' }>
 }
 
-/** Why it was refused. `unchecked`: its credentials could not be looked up. */
+/** Why a request was refused. `unchecked`: its credentials could not be looked up. */
 export interface Refused extends NotProved {
   readonly unchecked?: boolean
 }
@@ -39,7 +39,7 @@ export interface Standing {
   /** No proof was tried, because the credentials could not be looked up. */
   readonly unchecked: boolean
   readonly code: RefusalCode
-  /** How far the signature's time is behind our clock, if the digest is right. */
+  /** How far the signature's time is behind this clock, if the digest is right. */
   readonly offsetSeconds: number | undefined
   /** The project named in the body, unless the name is too long to be looked up. */
   readonly project: string | undefined
@@ -53,7 +53,7 @@ export interface KeptRequest extends Standing {
   readonly callback: ExactCallback
 }
 
-/** Undefined if it cannot be proved later: an earlier parser consumed the body, or it is empty and unsigned. */
+/** Undefined for a request that cannot be proved later: a parser consumed the body, or it is empty and unsigned. */
 export function keepable(callback: ArrivedCallback): ExactCallback | undefined {
   const { captured, signatures } = callback
   if (captured.kind !== 'exact') return undefined

@@ -5,13 +5,12 @@ import type { PairsFor } from '../verify/authenticate.ts'
 import type { NotProved } from '../verify/explain.ts'
 import type { ExactCallback, KeptRequest } from './request.ts'
 
-/** The fields that order admission. */
+/** The fields that determine the order of admission. */
 export interface Ordered {
   readonly messageKey: string
   readonly order: string
 }
 
-/** The stages that verification uses. */
 export interface ReverifyStages<E extends Ordered> {
   readonly clock: Clock
   readonly pairsFor: PairsFor
@@ -33,7 +32,7 @@ export interface Run {
   readonly signal: AbortSignal
   readonly admitted: (request: KeptRequest) => void
   readonly refused: (request: KeptRequest, why: NotProved) => void
-  /** The look-up of this project timed out. */
+  /** Called when the look-up of this project timed out. */
   readonly slow: (project: string | undefined) => void
 }
 
@@ -44,7 +43,7 @@ interface Proven<E> {
 
 /** Bytes of bodies proved per turn of the event loop: a few milliseconds for any bodies. */
 const BYTES_A_TURN = 64 * 1024
-/** Overhead of a request, in the same unit. */
+/** Overhead of a request in `BYTES_A_TURN`. */
 const BYTES_A_REQUEST = 2 * 1024
 const ADMITTED_A_TURN = 128
 /** After this many timeouts, a run looks up no other name. */

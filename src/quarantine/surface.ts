@@ -60,7 +60,7 @@ export interface ReverifyCounts {
   readonly stillUnproved: number
 }
 
-/** Number of kept requests by class, and their size. */
+/** The result of `quarantine.counts`, by class. */
 export interface QuarantineCounts extends Readonly<Record<QuarantineClass, number>> {
   readonly bytes: number
   /** Requests not kept, or evicted, because the capacity was exhausted, since the receiver was created. */
@@ -112,8 +112,8 @@ export interface QuarantinePage {
  */
 export interface Quarantine {
   /**
-   * Verifies all requests again with the current credentials, and admits the proved ones. Each keeps its time of arrival, by
-   * which its signature is judged, and its place in the order of its message. Requests whose credentials could not be looked up
+   * Verifies all requests again with the current credentials, and admits the proved ones. A signature is judged by the time at
+   * which its request arrived. The events of a message are admitted in order. Requests whose credentials could not be looked up
    * are verified again automatically. Runs in small turns of the event loop; a second call waits for the first.
    *
    * Rejects with a `MessagingWebhooksError` if the store cannot accept an event, or with the reason of `signal`. Requests that
@@ -124,7 +124,7 @@ export interface Quarantine {
   list(page?: QuarantineListOptions): Promise<QuarantinePage>
   /** Number of kept requests. Includes those of an earlier process once they are loaded, soon after the start. */
   readonly size: number
-  /** The number by class, for metrics. */
+  /** Number of kept requests by class, and their size. */
   counts(): QuarantineCounts
   /** Removes all requests. */
   clear(): void

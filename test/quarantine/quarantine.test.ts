@@ -297,7 +297,7 @@ describe('a stale signature', () => {
       expect(clockErrors()).toHaveLength(second < 4 ? 0 : 1)
       await clock.advance(1_000)
     }
-    expect(clockErrors()[0]?.message).toMatch(/3600 s ahead of theirs.*clockOffsetSeconds` is 3600/)
+    expect(clockErrors()[0]?.message).toMatch(/3600 s ahead of the service.*clockOffsetSeconds` is 3600/)
     await send(url, B, {}, START + 9)
     for (let second = 10; second < 20; second += 1) await send(url, B, {}, START + 2 * second)
     expect(clockErrors()).toHaveLength(1)
