@@ -1,4 +1,4 @@
-/** Wraps the operations of stores on servers: notifies other processes when something may be due for them. */
+/** Wraps the operations of stores on servers: notifies other processes when an event may be due for them. */
 import { systemClock } from '../runtime/clock.ts'
 import type { SharedStore, VersionedChange } from '../inbox/record-store.ts'
 import type { Verbs } from '../inbox/runtime/open-store.ts'
@@ -8,9 +8,9 @@ import { isKept, type Awaitable, type StoreHost } from '../inbox/store.ts'
 export const SETTLE_LINGER_MS = 25
 
 interface Announcing {
-  /** Something may be due for other processes. */
+  /** Notifies other processes that an event may be due. */
   readonly announce: () => void
-  /** The same for events that were admitted here and not leased. */
+  /** Notifies other processes of events that were admitted here and not leased. */
   readonly announceAdmitted: () => void
   readonly onWork: StoreHost['onWork']
 }
@@ -50,7 +50,7 @@ export function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }:
   }
 }
 
-/** If an event was settled while others of its message wait, something is due here. */
+/** Calls `onWork` after the settlement of an event if other events of its message wait. */
 export function announcingRest(write: SharedStore['write'], onWork: StoreHost['onWork']): SharedStore['write'] {
   return async (changes, asOfMs, pending) => {
     const versions = await write(changes, asOfMs, pending)

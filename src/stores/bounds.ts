@@ -1,8 +1,8 @@
-/** Ranges of settings that all stores share. None of them makes sense at 0 or undefined. */
+/** Ranges of settings that all stores share. 0 is invalid for each. */
 import { numberAboveZero } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 
-/** One hundred years. A longer time is a mistake, and beyond the range of databases. */
+/** One hundred years. Databases cannot represent much longer times. */
 export const LONGEST_DAYS = 36_500
 
 export const daysAboveZero = numberAboveZero(LONGEST_DAYS, 'days')

@@ -1,17 +1,17 @@
-/** What a table keeps of a record with waiting events, so that `due` needs no look into the record. */
+/** The columns of a record with waiting events, so that `due` need not decode the record. */
 import { dueMark } from '../messages/marks.ts'
 import type { MessageRecord } from '../messages/record.ts'
 
 export interface DueRow {
-  /** When its first event is due; not later than the end of its lease. */
+  /** When the first event is due. Not later than the end of the lease. */
   readonly at: number
-  /** It is leased until then. */
+  /** The end of the lease. 0 without a lease. */
   readonly heldUntil: number
   /** The worker that holds the lease. */
   readonly worker: string | undefined
-  /** Unsettled events. */
+  /** Number of unsettled events. */
   readonly waiting: number
-  /** The first of them while none is leased. */
+  /** The id of the first unsettled event. Undefined while the record is leased. */
   readonly first: string | undefined
 }
 

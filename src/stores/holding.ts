@@ -13,11 +13,9 @@ const HEARTBEAT_MS = 2_000
 const AGAIN_MS = 500
 /** A worker that is silent for this long is dead. */
 export const DEAD_AFTER_MS = 8_000
-/**
- * How long before that moment a worker stops being sure: time for one more question to the store and for aborting its handlers.
- */
+/** A worker stops relying on its leases this long before `DEAD_AFTER_MS`: it asks the store once more and aborts its handlers. */
 const MARGIN_MS = 1_500
-/** How long it waits for the answer to that question. */
+/** How long a worker waits for the answer to that last question. */
 const ASK_MS = 1_000
 /** A heartbeat that takes longer has failed. */
 const SLOW_MS = 3_000
@@ -27,20 +25,18 @@ const SLOW_MS = 3_000
  */
 export const GAP_MS = 4_000
 
-/** One heartbeat. */
 export interface Heartbeat {
   readonly id: string
-  /** The first heartbeat of this id. */
+  /** Whether it is the first heartbeat of this id. */
   readonly isFirst: boolean
 }
 
-/** The store's answer to a heartbeat. */
 export interface HeartbeatAnswer {
   /** False if this worker was declared dead, or the store has lost it. */
   readonly isKnown: boolean
   /** No other worker uses the store. */
   readonly isAlone: boolean
-  /** Time until the next of the other workers would be dead. Undefined if there is none. */
+  /** Time until the next other worker is dead without a heartbeat. Undefined without other workers. */
   readonly nextDeathInMs: number | undefined
   /** Whether leases of a dead worker were released. */
   readonly hasReleased: boolean
@@ -49,9 +45,9 @@ export interface HeartbeatAnswer {
 interface HoldingOptions {
   readonly clock: Clock
   readonly sendHeartbeat: (heartbeat: Heartbeat) => Promise<HeartbeatAnswer>
-  /** Leases granted to the current id are lost, or may be soon. */
+  /** Called when leases granted to the current id are lost, or may be soon. */
   readonly onLost: () => void
-  /** Something may be due. Also called after an outage. */
+  /** Called when an event may be due, also after an outage. */
   readonly onWork: () => void
   /** Monotonic milliseconds. Default `elapsedMs()`. */
   readonly monotonicMs?: () => number
@@ -65,7 +61,7 @@ export interface Holding {
    * only the store can tell.
    */
   isHeld(): boolean | undefined
-  /** The store does not know this id. Asks it at once. */
+  /** Called when the store refused this id. The next use asks the store first. */
   refuse(id: string): void
   /** Resolves to the id once it is confirmed. Rejects if the store does not answer. */
   sure(): Promise<string>
@@ -73,10 +69,10 @@ export interface Holding {
   stop(): Promise<void>
 }
 
-/** This process in lists of workers. */
+/** Names this process in lists of workers. */
 export const WORKER_NAME = `${hostname()}:${process.pid}`
 
-/** A number that JavaScript and every store represent exactly. */
+/** An id is a number that JavaScript and every store represent exactly. */
 const newId = (): string => String(randomInt(1, 2 ** 48 - 1))
 
 /** Sends the first heartbeat with the first `sure()`. */
@@ -87,7 +83,7 @@ export function createHolding(options: HoldingOptions): Holding {
   let isStopped = false
   let isAlone = true
   let sureUntilMs = -Infinity
-  /** The loss was reported. */
+  /** Whether `onLost` was called for this id. */
   let isLost = false
   let underWay: Promise<void> | undefined
   let cancelNext = (): void => {}
@@ -151,7 +147,7 @@ export function createHolding(options: HoldingOptions): Holding {
     if (!isStopped) cancelNext = clock.setTimer(() => void once().catch(() => {}), ms)
   }
 
-  /** One at a time. Concurrent callers share it. */
+  /** Sends one heartbeat at a time. Concurrent callers share it. */
   function once(): Promise<void> {
     underWay ??= sendNow().finally(() => {
       underWay = undefined

@@ -1,4 +1,4 @@
-/** Which workers are alive: each heartbeat decides on the shared list. */
+/** The shared list of workers. Each heartbeat decides which of them are alive. */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isRecord } from '../runtime/values.ts'
 import { DEAD_AFTER_MS, GAP_MS, WORKER_NAME, type Heartbeat, type HeartbeatAnswer } from './holding.ts'
@@ -10,13 +10,12 @@ const MOST_ATTEMPTS = 20
 
 interface WorkerLife {
   readonly id: string
-  /** Identifies its process. */
   readonly process: string
   /** Host name and process id. */
   readonly name: string
   readonly sinceMs: number
   readonly seenMs: number
-  /** When it was declared dead, or left. */
+  /** When the worker was declared dead, or left. */
   readonly goneMs?: number | undefined
 }
 
@@ -24,7 +23,7 @@ export interface Liveness {
   /** The start of the current period without a gap in heartbeats, and the latest heartbeat. */
   readonly sinceMs: number
   readonly lastMs: number
-  /** Leases of workers missing from the list still have to be looked for. */
+  /** Whether a worker still has to look for leases of workers missing from the list. */
   readonly isUnswept: boolean
   readonly workers: readonly WorkerLife[]
 }
@@ -33,7 +32,7 @@ interface WorkerSelf {
   readonly id: string
   readonly process: string
   readonly name: string
-  /** The first heartbeat of a new worker. */
+  /** Whether it is the first heartbeat of a new worker. */
   readonly isFirst: boolean
   /** The worker cannot have been declared dead yet: if the list lacks it, the list was lost. */
   readonly isSure: boolean
@@ -46,11 +45,10 @@ interface RecordedHeartbeat {
   /** False if it was declared dead. */
   readonly isKnown: boolean
   readonly isAlone: boolean
-  /** Time until the next of the other workers would be dead. Undefined if there is none. */
   readonly nextDeathInMs: number | undefined
-  /** Whether to release the leases of this worker. Undefined if there are none to look for. */
+  /** Whether to release the leases of a worker. Undefined if no worker is gone. */
   readonly endsLeaseOf: ((worker: string) => boolean) | undefined
-  /** That also covers workers missing from the list. */
+  /** Whether `endsLeaseOf` also covers workers missing from the list. */
   readonly endsUnlisted: boolean
 }
 
@@ -61,7 +59,6 @@ interface StoredLiveness {
   readonly nowMs: number
 }
 
-/** The storage of the list. */
 export interface WorkerList {
   read(): Promise<StoredLiveness>
   /** Answers false and writes nothing if the list has another version. */
@@ -81,14 +78,14 @@ export async function changeList<T extends { readonly liveness: Liveness }>(
   throw new MessagingWebhooksError('store_slow', 'Other processes kept writing the list of workers.')
 }
 
-/** Sends a heartbeat of this process, and releases the leases of dead workers. */
+/** Each heartbeat also releases the leases of dead workers. */
 export function createHeartbeat(options: {
   readonly list: WorkerList
   readonly process: string
   readonly isSure: () => boolean
-  /** Releases the leases of these workers. Answers whether there were any. */
+  /** Releases the leases of these workers. Resolves to whether there were any. */
   readonly endLeases: (isEnded: (worker: string) => boolean) => Promise<boolean>
-  /** Something is due for other processes. */
+  /** Notifies other processes that an event is due. */
   readonly announce: () => void
 }): (heartbeat: Heartbeat) => Promise<HeartbeatAnswer> {
   const { list, process, isSure, endLeases, announce } = options
@@ -104,15 +101,15 @@ export function createHeartbeat(options: {
       if (hasReleased) announce()
       return { ...recorded, hasReleased }
     } catch {
-      // A failure here is repaired by the next heartbeat and must not stop this one.
+      // The next heartbeat tries again. A failure to release must not fail this one.
       return { ...recorded, hasReleased: false }
     }
   }
 }
 
 /**
- * Handles a heartbeat. Other workers that were silent for too long are dead, unless all were: then the server was unavailable
- * or its clock was set, and all get that time again. Times far in the future come from a clock that was set back since.
+ * Handles a heartbeat. Other workers that were silent for `DEAD_AFTER_MS` are dead, unless all were silent: then the server was
+ * unavailable or its clock was set, and all get that time again. Times far in the future come from a clock that was set back.
  */
 function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: number): RecordedHeartbeat {
   const isSteady = known !== undefined && Math.abs(nowMs - known.lastMs) <= GAP_MS && known.sinceMs <= nowMs + GAP_MS
@@ -133,7 +130,7 @@ function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: n
   const entered: WorkerLife = { id, process, name, sinceMs: own?.sinceMs ?? nowMs, seenMs: nowMs }
   const workers = isKnown ? [...others, entered] : own === undefined ? others : [...others, own]
   const living = others.filter(({ goneMs }) => goneMs === undefined)
-  // Workers that entered since may have failed to look.
+  // A worker that entered after `sweptMs` may still have to look for leases.
   const { sweptMs } = self
   const hasSwept = sweptMs !== undefined && listed.every((worker) => worker.sinceMs <= sweptMs)
   const isUnswept = known === undefined || self.isFirst || (known.isUnswept && !hasSwept)
@@ -155,7 +152,7 @@ function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: n
   }
 }
 
-/** A worker leaves. Its leases are released. */
+/** The list without a worker that leaves. The next heartbeats release its leases. */
 export function leave(known: Liveness | undefined, id: string, nowMs: number): Liveness {
   if (known === undefined) return { sinceMs: nowMs, lastMs: nowMs, isUnswept: true, workers: [] }
   const workers = known.workers.map((worker) => (worker.id === id ? { ...worker, goneMs: nowMs } : worker))

@@ -1,8 +1,8 @@
-/** Numbers of records. They grow with time, so keys are appended and old records are found by the primary key. */
+/** Numbers of records. They grow with time, so inserts append to the primary key, which also finds old records. */
 import type { MessageRecord } from '../messages/record.ts'
 
 const DIGITS = 6
-/** With these digits it is a number of eight bytes. */
+/** With `DIGITS` more digits, this number still fits in eight bytes. */
 const MOST_MS = 9_000_000_000_000
 let lastDigits = Math.floor(Math.random() * 10 ** DIGITS)
 

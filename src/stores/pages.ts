@@ -7,7 +7,7 @@ export function scanned<T extends { readonly place: string }>(found: readonly T[
   return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
 }
 
-/** The same for rows. Rows that cannot be read make the page shorter. */
+/** A page of rows. It leaves out rows that cannot be read. */
 export function scannedRows<Row, T>(
   rows: readonly Row[],
   limit: number,
@@ -36,7 +36,6 @@ export function newestOf<T extends Listed>(all: readonly T[], after: string | un
   return each.sort((a, b) => timeOf(b) - timeOf(a) || (a.id > b.id ? -1 : 1)).slice(0, limit + 1)
 }
 
-/** The place of an item in the list. */
 export function writtenPlace(one: Listed): string {
   return `${timeOf(one)}.${one.id}`
 }

@@ -1,4 +1,4 @@
-/** Composes a store on a database server of its operations: decisions, heartbeats, notifications and handler transactions. */
+/** Composes a store on a database server from decisions, heartbeats, notifications and handler transactions. */
 import { systemClock } from '../runtime/clock.ts'
 import type { SharedStore } from '../inbox/record-store.ts'
 import { settlementCommand } from '../inbox/runtime/commands.ts'
@@ -13,16 +13,15 @@ import { createWorkers, type LeasingPart } from './workers.ts'
 
 /** After its client has disconnected, a statement may run until its time limit, and a little longer. */
 const MARGIN_MS = 2_000
-/** A database that does not answer then is unavailable; what is leased here, others take in a few seconds. */
+/** How long closing waits for the release of leases. After that, other workers take them over in a few seconds. */
 const LEAVE_MS = 10_000
 
-/** Wakes other processes and this one. */
 interface Waking {
-  /** Something may be due for other processes. */
+  /** Notifies other processes that an event may be due. */
   readonly notify: () => void
-  /** The same if this process claims too. */
+  /** Like `notify`, for a process that claims too. */
   readonly notifyOfRemaining: () => void
-  /** A claim begins here. The caller calls the returned function once nothing more is due. */
+  /** Called when a claim begins. The caller calls the returned function once nothing more is due. */
   readonly claiming: () => () => void
   readonly stop: () => Promise<void>
 }
@@ -39,7 +38,7 @@ interface TransactionOptions<Session, Context extends object> {
 export async function openServerStore<Session, Context extends object>(options: {
   readonly store: SharedStore
   readonly host: StoreHost
-  /** Undefined if the callers' clocks decide. */
+  /** Undefined if the clocks of the callers apply. */
   readonly storeClock: StoreClock | undefined
   readonly retention: Retention
   readonly queryTimeoutMs: number
@@ -47,7 +46,6 @@ export async function openServerStore<Session, Context extends object>(options: 
   readonly waking: Waking
   /** Undefined if handlers get no transaction. */
   readonly transactions: TransactionOptions<Session, Context> | undefined
-  /** Closes the connections. */
   readonly close: () => Promise<void>
 }): Promise<OpenStore<Context>> {
   const { host, storeClock, waking, leasing } = options
@@ -106,7 +104,7 @@ export async function openServerStore<Session, Context extends object>(options: 
 
   let closing: Promise<void> | undefined
 
-  /** After the commit, in a transaction of its own: a transaction with NOTIFY makes other commits of Postgres wait. */
+  /** Notifies after the commit, in a separate transaction: a transaction with NOTIFY makes other commits of Postgres wait. */
   const { admitAndClaim, ...announced } = announcing(verbs, {
     announce: waking.notify,
     announceAdmitted: () => (host.claims === false ? waking.notify() : waking.notifyOfRemaining()),

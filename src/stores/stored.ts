@@ -1,4 +1,4 @@
-/** Reads stored values as far as possible: another program or a failing disk may have changed them. */
+/** Reads as much of a stored value as possible: another program or a failing disk may have changed it. */
 import { damagedRecord, readRecord } from '../messages/event-record.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '../inbox/record-store.ts'
 import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
@@ -6,7 +6,6 @@ import type { MessageRecord } from '../messages/record.ts'
 import { restore } from '../messages/restore.ts'
 import { scanned } from './pages.ts'
 
-/** The columns of a record. */
 export interface RecordColumns {
   readonly state: string
   readonly send: string | undefined
@@ -16,7 +15,7 @@ export interface RecordColumns {
 
 interface StoredRecord {
   readonly record: MessageRecord
-  /** What could not be read. A state is rebuilt from its payloads; a send is lost. The caller repairs and reports it. */
+  /** The unreadable columns. A state is rebuilt from its payloads; a send is lost. The caller repairs and reports them. */
   readonly corrupt: readonly ('state' | 'send')[]
 }
 
@@ -35,7 +34,7 @@ export function storedRecord(columns: RecordColumns, left: () => LeftColumns): S
   }
 }
 
-/** The remains of a record besides its state. */
+/** The columns that a corrupt state is rebuilt from. */
 export interface LeftColumns {
   readonly payloads: readonly PayloadColumns[]
   readonly of: string | undefined
@@ -46,7 +45,6 @@ function restored({ payloads, of }: LeftColumns): MessageRecord {
   return restore(left, of)
 }
 
-/** Reads the columns of a payload. Undefined if nothing is left. */
 export interface PayloadColumns {
   readonly id: string
   readonly admittedAtMs: number
@@ -74,7 +72,7 @@ interface RecordWithPayloads extends Pick<ScannedRecord, 'key' | 'record'> {
   readonly payloads: readonly StoredPayload[]
 }
 
-/** A page of the events of these records, newest first. Settled events may have only their identity. */
+/** A page of the events of these records, newest first. Settled events may have no payload. */
 export function eventsOf(
   records: readonly RecordWithPayloads[],
   { after, limit, isMeant }: EventScan,

@@ -4,14 +4,13 @@ import type { SharedStore, Versioned, VersionedChange } from '../inbox/record-st
 import { NEWER } from '../inbox/runtime/codec.ts'
 import { storedRecord, type LeftColumns, type RecordColumns } from './stored.ts'
 
-/** A row of the table of records. */
 export interface RecordRow extends RecordColumns {
   readonly number: string
   readonly key: string
   readonly version: number
 }
 
-/** A write that repairs the part of a record that was unreadable. */
+/** A write that may repair the unreadable part of a record. */
 export interface RepairingChange extends VersionedChange {
   readonly repairs?: 'state' | 'send'
 }
@@ -25,7 +24,7 @@ export type ReadRecords = (rows: readonly RecordRow[], repairs: boolean) => Prom
 const NOTHING_LEFT = { payloads: [], of: undefined }
 
 export function createReadRecords(options: {
-  /** What is stored beside the record with this number. */
+  /** Reads what is stored beside the record with this number. */
   readonly leftOf: (number: string) => Promise<LeftColumns>
   readonly write: (changes: readonly RepairingChange[], asOfMs: undefined) => ReturnType<SharedStore['write']>
   readonly report: (error: MessagingWebhooksError) => void
@@ -40,7 +39,7 @@ export function createReadRecords(options: {
     const { key, version } = row
     const [part] = corrupt
     if (!repairs || part === undefined) return { version, record }
-    // Write it at once, so that only the process that has written it reports it.
+    // Write the rebuilt record at once: only the process that succeeds reports it.
     const change = { key, expected: version, before: record, after: record, payloads: [], admitted: [], repairs: part }
     const [written] = await write([change], undefined)
     if (written === undefined) return { version, record }

@@ -14,7 +14,7 @@ export interface EventRow {
   readonly place: string
 }
 
-/** Where an event stands in the list of all: the time of its admission, the number of its record, and its id. */
+/** The position of an event in the list of all events: its time of admission, the number of its record, and its id. */
 export type EventPoint = readonly [atMs: string, record: string, id: string]
 
 /** Rows of records, and their payloads by number. */
@@ -23,25 +23,24 @@ interface RecordRows {
   readonly payloads: ReadonlyMap<string, readonly StoredPayload[]>
 }
 
-/** The next events before a place that may be meant. */
+/** The next events before a place that may match the scan. */
 interface EventPiece {
   /** `looked`: how many events were examined up to this one. */
   readonly found: readonly (EventRow & { readonly looked: number })[]
-  /** The last event examined, and how many there were. Undefined if there are no more. */
+  /** The last event examined, and the number of examined events. Undefined if there are no more. */
   readonly end: { readonly place: string; readonly atMs: number; readonly count: number } | undefined
 }
 
-/** The queries of an engine. */
 export interface ScanQueries {
-  /** The records of this key, and those that hold its overflow. */
+  /** The record of this key, and its overflow records. */
   ofMessage(key: string): Promise<RecordRows>
-  /** Examines `most` events before a place, and returns `piece` of them. */
+  /** Examines up to `most` events before a place, and returns up to `piece` that may match. */
   piece(
     scan: EventScan,
     before: EventPoint,
     limits: { readonly most: number; readonly piece: number },
   ): Promise<EventPiece>
-  /** Dead letters after a place, oldest first. One without a payload has a corrupt one. */
+  /** Dead letters after a place, oldest first. A dead letter without a payload is listed with a corrupt one. */
   deadLetters(after: readonly [diedAt: string, seq: string] | undefined, limit: number): Promise<readonly EventRow[]>
   sends(
     request: Parameters<SharedStore['scanSends']>[0] & { readonly place: readonly [string, string] | undefined },
@@ -56,7 +55,7 @@ const PIECE = 200
 const LARGEST = '9223372036854775807'
 
 export function createTableScans(queries: ScanQueries, readRecords: ReadRecords): Scans {
-  /** A reader of rows. It returns undefined for a record of a later version. */
+  /** The returned function reads a row. It returns undefined for a record of a later version. */
   async function recordReader(rows: readonly RecordRow[]) {
     const records = await readRecords(rows, false)
     return ({ key }: RecordRow, place: string): ScannedRecord | undefined => {
@@ -65,7 +64,6 @@ export function createTableScans(queries: ScanQueries, readRecords: ReadRecords)
     }
   }
 
-  /** The same for events. */
   async function eventReader(found: readonly EventRow[]) {
     const recordOf = await recordReader(found.map(({ row }) => row))
     return ({ row, payload, place }: EventRow): ScannedEvent | undefined => {
@@ -107,7 +105,6 @@ export function createTableScans(queries: ScanQueries, readRecords: ReadRecords)
         looked += last.looked
         continue
       }
-      // Some of the rows have no record.
       if (end === undefined || end.count < most) return scanned(meant, limit)
       if (isBounded) return { items: meant, next: end.place, lookedBackToMs: end.atMs }
       place = pointIn(end.place) ?? place
@@ -133,7 +130,6 @@ export function createTableScans(queries: ScanQueries, readRecords: ReadRecords)
   }
 }
 
-/** The place of an event in the list of all. */
 export function eventPlace(atMs: number, record: string, id: string): string {
   return `${atMs}.${record}.${id}`
 }

@@ -4,7 +4,7 @@ import type { Claim, ClaimRequest, ClaimResult, OpenStore, SettleFailed, Settlem
 
 type Verbs<Context extends object> = Pick<OpenStore<Context>, 'claim' | 'settle'> & {
   contextFor(claim: Claim): Context
-  /** Rolls back what is not settled. */
+  /** Rolls back the transactions of unsettled events. */
   close(): Promise<void>
 }
 
@@ -12,31 +12,30 @@ type Verbs<Context extends object> = Pick<OpenStore<Context>, 'claim' | 'settle'
 export interface TransactionEngine<Session> {
   /** Takes a connection and opens a transaction on it. */
   begin(): Promise<Session>
-  /** Settles in the open transaction. Answers whether the lease still holds. */
+  /** Settles in the open transaction. Resolves to whether the lease is still valid. */
   settle(session: Session, settlement: Settlement, nowMs: number): Promise<boolean>
   commit(session: Session): Promise<unknown>
   rollBack(session: Session): Promise<unknown>
-  /** The connection may be used again without an error; otherwise it is closed, which ends its transaction. */
+  /** Returns the connection to the pool. With an `error`, closes it, which ends its transaction. */
   release(session: Session, error?: unknown): void
-  /** The server refused a statement and is available: something sent in the transaction caused it. */
+  /** Whether a statement of the transaction caused the error, rather than an unavailable server. */
   isOfTheStatement(error: unknown): boolean
   /** The error that a store operation rejects with. */
   asThrown(error: unknown): Error
-  /** The same error without what it may quote. */
+  /** The error without the values that it may quote. */
   cleaned(error: unknown): Error
 }
 
 /** Connections reserved for admission and settlement, so that handlers cannot block them. */
 const RESERVED = 2
 const LOOK_AGAIN_MS = 50
-/** Called after a transaction was lost. The dispatcher has reported it. */
+/** Delay of an event with a lost transaction. The dispatcher has reported the loss. */
 const RUN_AGAIN_MS = 1_000
 
 export function createTransactions<Session, Context extends object>(options: {
   readonly engine: TransactionEngine<Session>
-  /** What handlers get of a connection. */
+  /** The part of a connection that handlers get. */
   readonly contextOf: (session: Session) => Context
-  /** The maximum of the pool. */
   readonly maxConnections: number
   readonly claim: (request: ClaimRequest) => Promise<ClaimResult>
   readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly (boolean | SettleFailed)[]>
@@ -116,7 +115,7 @@ export function createTransactions<Session, Context extends object>(options: {
         const opened = await Promise.allSettled(claims.map(begin))
         const ready = claims.filter((_, index) => opened[index]?.status === 'fulfilled')
         const others = claims.filter((claimed) => !ready.includes(claimed))
-        // No handler has them. If this fails too, their leases expire.
+        // No handler runs these claims, so release them. If the release fails too, their leases expire.
         const { nowMs } = request
         const back = others.map(({ id, messageKey, token }): Settlement => {
           return { id, messageKey, token, outcome: 'release', dueMs: nowMs + RUN_AGAIN_MS }
@@ -130,7 +129,7 @@ export function createTransactions<Session, Context extends object>(options: {
     async settle(settlements, nowMs) {
       const settled = await Promise.allSettled(settlements.map((settlement) => settleOne(settlement, nowMs)))
       return settled.map((each) => {
-        // One rejection for all: each is settled again alone, and finds out what happened.
+        // Reject all: the caller then settles each alone, which shows what happened to it.
         if (each.status === 'rejected') throw each.reason
         return each.value
       })

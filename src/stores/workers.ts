@@ -18,12 +18,11 @@ export interface LeasingPart {
 
 interface WorkersOptions {
   readonly parts: readonly LeasingPart[]
-  /** The part that contains a record. */
   readonly partOf: (recordKey: string) => number
   readonly runner: Runner
   readonly clock: Clock
   readonly host: StoreHost
-  /** Call it when something is due for other processes. */
+  /** Notifies other processes that an event is due. */
   readonly announce: () => void
   /** How long closing waits until all leases are released. */
   readonly leaveMs: number
@@ -78,7 +77,7 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
     /** Starts the heartbeat. */
     async begin(): Promise<void> {
       const sure = Promise.allSettled(members?.map(async ({ holding }) => holding.sure()) ?? [])
-      // If it fails, the next heartbeat tries again.
+      // After a failure, the next heartbeat tries again.
       await withDeadline<unknown>(clock, BEGIN_MS, sure, () => undefined)
     },
     /** The worker id for leasing a record. Undefined if this process may have been declared dead. */
@@ -110,7 +109,7 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
     /** Releases the remaining leases. */
     async leave(): Promise<void> {
       const left = Promise.allSettled(members?.map(async ({ part, holding }) => leavePart(part, holding)) ?? [])
-      // If it takes longer, others release them for lack of a heartbeat.
+      // If it takes longer, other workers release the leases for lack of a heartbeat.
       await withDeadline<unknown>(clock, leaveMs, left, () => undefined)
     },
   }
@@ -121,7 +120,7 @@ function isSure(holding: Holding | undefined): boolean {
   return holding === undefined || holding.isHeld() === true
 }
 
-/** Combines what two parts know about one process. Servers of a cluster have different clocks. */
+/** Combines the states of one process in two parts. Servers of a cluster have different clocks. */
 function together(one: WorkerState, other: WorkerState): WorkerState {
   return {
     ...one,

@@ -18,7 +18,7 @@ export interface Active {
   record: MessageRecord
   /** The payloads of its unsettled events. */
   payloads: readonly StoredPayload[]
-  /** Its valid entry in the heap. Other entries of it are void. */
+  /** The valid entry of the record in the heap. Its other entries are void. */
   due: DueEntry | undefined
 }
 
@@ -43,7 +43,7 @@ export interface MemoryTables {
   lastNumber: number
   unsettled: number
   unsettledBytes: number
-  /** Something may be due after the end of a lease. */
+  /** Called when an event may be due after the end of a lease. */
   readonly onWork: () => void
 }
 
@@ -71,7 +71,7 @@ export function createTables(mostSettled: number, onWork: () => void): MemoryTab
   }
 }
 
-/** The same as `read`, without counting as a use. */
+/** Reads a record without counting it as a use, which would postpone its eviction. */
 export function peekRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
   const active = tables.active.members.get(key)
   return active === undefined ? withSend(tables, key, tables.settled.peek(key)) : active.record
@@ -224,7 +224,7 @@ function removeOverflow(overflow: MemoryTables['overflow'], of: string | undefin
   if (keys?.size === 0) overflow.delete(of)
 }
 
-/** The payload of an event. That of a dead letter has its error. */
+/** The payload of an event. The payload of a dead letter includes its error. */
 export function payloadOf(tables: MemoryTables, key: string, id: string): Payload | undefined {
   const found = tables.active.members.get(key)?.payloads.find((one) => one.id === id)
   return found && { id, record: found.record, raw: found.raw, error: found.error }

@@ -7,7 +7,7 @@ import type { MessageRecord } from '../../messages/record.ts'
 import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
 import { bySend } from './sends.ts'
 
-/** A record and its position in time. None of its events is later. */
+/** A record, and a time that none of its events is later than. */
 interface Candidate {
   readonly key: string
   readonly atMs: number
@@ -85,7 +85,6 @@ function scannedEvent(
   return { key, id, atMs, place: `${atMs}.${id}`, record, payload }
 }
 
-/** By time of death. */
 export function scanDeadLetters(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedEvent> {
   const from = after === undefined ? 0 : Number(after)
   const found: ScannedEvent[] = []

@@ -2,7 +2,7 @@
 import type { SendEntry } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 
-/** Removed entries below this number are not cleaned up. */
+/** Lists below this length are not cleaned up. */
 const FEW = 1_000
 
 interface Listed {
@@ -20,7 +20,7 @@ interface OverdueEntry extends Due {
 }
 
 export interface Sends {
-  /** A field, because every event reads it. */
+  /** Not a function, because every event reads it. */
   readonly byKey: ReadonlyMap<string, SendEntry>
   set(key: string, send: SendEntry | undefined): void
   overdue(nowMs: number, limit: number): { readonly keys: readonly string[]; readonly nextMs: number | undefined }
@@ -88,7 +88,7 @@ export function createSends(): Sends {
         popDue(overdue)
         found.push(next)
       }
-      // They stay in the heap until they are decided.
+      // Overdue sends stay in the heap until they are decided.
       for (const each of found) pushDue(overdue, each)
       return { keys: [...new Set(found.map(({ key }) => key))], nextMs: next && Math.max(nowMs, next.dueMs) }
     },

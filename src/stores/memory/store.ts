@@ -40,7 +40,7 @@ const boundsSchema = z.strictObject({
 })
 
 /**
- * A store in this process: a 204 promises no more than that. See `MemoryStoreOptions` for its bounds. When it is full of
+ * A store in the memory of this process: a crash loses events that were answered 204. See `MemoryStoreOptions` for its bounds. When it is full of
  * unsettled events, callbacks are answered 503 and reported. Throws an `OptionsError` for an unknown bound, or one that is not
  * a positive number.
  */
@@ -98,7 +98,7 @@ function indexesOf(tables: MemoryTables, { dedupeMs }: Retention): Omit<Indexes,
   }
 }
 
-/** The least recently used first. One that was used since is later in the list. */
+/** Keys of old records, least recently used first. */
 function agedKeys({ settled, sends }: MemoryTables, beforeMs: number, limit: number): readonly string[] {
   const keys: string[] = []
   for (const key of settled.rkeys()) {

@@ -1,4 +1,4 @@
-/** Finds records that may have something past its retention, a bounded step at a time. `expire` decides what expires. */
+/** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
 import type { Database } from './database.ts'
 import { integer, text } from './statements.ts'
@@ -15,7 +15,7 @@ SELECT DISTINCT lower(hex(key)) AS key FROM dead_letters JOIN records ON number 
   const oldPayloads = prepare(/* sql */ `
 SELECT seq, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
 WHERE seq > ? AND admitted_at < ? ORDER BY seq LIMIT ?`)
-  /** Position of the walk through the payloads. It restarts after the last old one. */
+  /** Position of the walk through the payloads. It restarts after the last old payload. */
   let after = 0
 
   return (nowMs: number, limit: number): readonly string[] => {

@@ -16,7 +16,7 @@ export interface DatabaseOptions {
 
 export interface Database {
   readonly db: DatabaseSync
-  /** The time of the latest transaction before this opening, to within a second. */
+  /** The time of the latest transaction before the file was opened, to within a second. */
   readonly latestNowMs: number | undefined
   /**
    * Runs `work` in a transaction, or in the current one. A commit that is not `durable` may be lost in a power failure but is
@@ -24,7 +24,7 @@ export interface Database {
    */
   transaction<T>(durable: boolean, nowMs: number, work: () => T): T
   /**
-   * Whether the file was removed, replaced or overwritten, so that writes would be lost. While it is, every transaction throws
+   * Detects that the file was removed, replaced or overwritten, so that writes would be lost. Every transaction then throws
    * `store_replaced`.
    */
   readonly file: ReturnType<typeof watchFile>
@@ -71,7 +71,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   const latestTime = createLatestTime(db)
   const file = watchFile(path)
   let level: string | undefined
-  /** `db.isTransaction` shows it, but not on Node 22.13. */
+  /** Node 22.13 lacks `db.isTransaction`. */
   let inTransaction = false
 
   function begin(durable: boolean): void {
@@ -93,7 +93,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
 
   function tellAndRun<T>(nowMs: number, work: () => T): T {
     if (latestTime.advance(nowMs)) {
-      // Check here: under load, the timer of the check may not fire.
+      // Check the path here too: under load, the timer of `watchOthers` may not fire.
       if (file.checkPath()) throw new MessagingWebhooksError('store_replaced')
       stampFile(db, nowMs)
     }
@@ -162,7 +162,7 @@ export function canShare(version: string): boolean {
   return minor > 51 || (minor === 51 && patch >= 3)
 }
 
-/** SQLite's primary result codes: the low eight bits. The rest only adds detail. */
+/** SQLite's primary result codes, in the low eight bits. The other bits only add detail. */
 const SQLITE_BUSY = 5
 const SQLITE_NOTADB = 26
 /** Codes that may be caused by the data: ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE, RANGE. */
@@ -183,7 +183,7 @@ export function asOurs(error: unknown): unknown {
   })
 }
 
-/** Keeps most transactions from writing another page. */
+/** Limits the writes of the time, each of which adds a page to a transaction. */
 const TELL_EVERY_MS = 1_000
 /** The year 2100. A later time is corrupt, and would expire everything. */
 const LATEST_MS = 4_102_444_800_000
@@ -203,7 +203,7 @@ export function createLatestTime(db: DatabaseSync) {
   }
 
   return {
-    /** The time that was stored before this opening. */
+    /** The time that was stored before the file was opened. */
     atOpening: atOpening === 0 ? undefined : atOpening,
     /** Called in every transaction that writes. True in the first one of a second. */
     advance(nowMs: number): boolean {

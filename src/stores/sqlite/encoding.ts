@@ -1,6 +1,6 @@
 /**
- * Events as bytes, in the file and on the way to the other thread. JSON escapes lone surrogates and NUL, and a BLOB may contain
- * anything.
+ * Events as bytes, in the file and in messages to the other thread. JSON escapes lone surrogates and NUL, and a BLOB may
+ * contain any bytes.
  */
 import { isEventRecord, type EventRecord } from '../../messages/event-record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
@@ -39,7 +39,7 @@ export function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[
   })
 }
 
-/** The bytes that records arrived as. */
+/** The JSON of records from the other thread, so that `recordBytes` need not serialise them again. */
 const ENCODED = new WeakMap<EventRecord, Buffer>()
 
 export function recordBytes(record: EventRecord): Buffer {

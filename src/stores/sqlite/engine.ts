@@ -17,7 +17,7 @@ export interface EngineOptions {
   readonly retention: Parameters<typeof retentionOf>[0]
   /** False if no report waits for pending sends. Default true. */
   readonly awaitsAnswers?: boolean | undefined
-  /** Reports a problem although every operation succeeds. */
+  /** Reports a problem that fails no operation. */
   readonly report: (error: MessagingWebhooksError) => void
 }
 
@@ -36,7 +36,7 @@ export function createEngine({ database, retention: days, awaitsAnswers, report 
   const workers = createWorkers(database, runner)
   const verbs = createOpenStore({ runner, indexes: store, retention, worker: () => workers.own, report, awaitsAnswers })
 
-  /** Most calls find nothing, and reading needs no write transaction. */
+  /** Checks without a write transaction first, because most claims find nothing. */
   function nothingDue({ limit, nowMs, exclude }: ClaimRequest): ReturnType<OpenStore['claim']> | undefined {
     const { keys, nextDueMs } = records.operations.due({ limit: Math.min(limit, 1), nowMs, exclude })
     return keys.length > 0 ? undefined : { claims: [], nextDueMs }

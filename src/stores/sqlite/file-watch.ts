@@ -3,13 +3,13 @@
  * was overwritten in place (`cp backup.db inbox.db`) or truncated differs in its size or in its first page, where the store
  * writes the time (`stampFile` in migrations.ts). SQLite's own change counter does not change in WAL mode.
  *
- * Only what SQLite has copied from its log into the file can be detected. A page copy newer than that changes nothing, because
- * the log holds everything since.
+ * It detects only changes to pages that SQLite has copied from its log into the file. A copy newer than those pages changes
+ * nothing, because the log holds everything since.
  */
 import { openSync, readSync, statSync } from 'node:fs'
 import { APPLICATION_ID, isEarlier } from './migrations.ts'
 
-/** Number of consecutive suspicious checks: while SQLite copies its log into the file, the pages are inconsistent. */
+/** Required consecutive suspicious checks: while SQLite copies its log into the file, the pages are inconsistent. */
 const SUSPICIOUS_LOOKS = 3
 const PAGE_BYTES = 4_096
 const MAGIC = 'SQLite format 3\0'
@@ -27,7 +27,7 @@ interface FirstPage {
   readonly bytes: Buffer | undefined
 }
 
-/** Of a file that was just opened. */
+/** Watches a file that was just opened. */
 export function watchFile(path: string) {
   const identity = identityOf(path)
   /**
@@ -52,7 +52,7 @@ export function watchFile(path: string) {
       return isOverwritten || isElsewhere
     },
     checkPath,
-    /** Checks size, time and first page too. Call it now and then. True if the file was overwritten. */
+    /** Checks the path, size, time and first page. Returns whether the file was overwritten. */
     look(): boolean {
       if (checkPath()) return false
       const now = readFirstPage(path, descriptor)

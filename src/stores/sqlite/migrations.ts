@@ -115,7 +115,7 @@ export function stampFile(db: DatabaseSync, nowMs: number): void {
   db.exec(`PRAGMA user_version = ${stamp * VERSIONS + MIGRATIONS.length}`)
 }
 
-/** Whether one `user_version` is older than another, both unsigned: the time wraps around after four years. */
+/** Whether one `user_version` is older than another. Both are unsigned, and their time wraps around after four years. */
 export function isEarlier(one: number, other: number): boolean {
   const ahead = (Math.floor(one / VERSIONS) - Math.floor(other / VERSIONS) + STAMPS) % STAMPS
   return ahead >= STAMPS / 2

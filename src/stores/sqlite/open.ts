@@ -1,8 +1,8 @@
 /**
  * The operations of the contract, each answered by the thread that owns the connection.
  *
- * Why a thread: with 32 connections on one file with FULL, in one run, the thread handled 1.6 to 2.9 times as many callbacks as
- * group commit on the main thread, at 0.5 to 0.7 of its p99. The p99 delay of the event loop fell to about a tenth.
+ * Measured with 32 connections on one file with FULL, in one run: the thread handled 1.6 to 2.9 times as many callbacks as group
+ * commit on the main thread, at 0.5 to 0.7 of its p99. The p99 delay of the event loop fell to about a tenth.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Claim, OpenStore, StoreHost } from '../../inbox/store.ts'
@@ -12,11 +12,11 @@ import { livingWorkers, registerWorker } from './sharing.ts'
 import { startThread } from './thread.ts'
 
 interface Host extends Required<Pick<StoreHost, 'onWork' | 'report'>> {
-  /** False if nothing will be claimed. The process is then not a worker. */
+  /** False if this process never claims. It is then not a worker. */
   readonly claims: boolean
 }
 
-/** Each call returns a promise for the result of the call in the other thread. */
+/** The calls of the other thread, each with a promise for its result. */
 type Remote = { readonly [V in Verb]: (...args: Parameters<Calls[V]>) => Promise<Awaited<ReturnType<Calls[V]>>> }
 
 function remoteOf(ask: (verb: Verb, args: readonly unknown[]) => Promise<unknown>): Remote {
@@ -30,9 +30,7 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
   const life = host.claims ? await registerWorker(settings.workersFolder) : undefined
   let isClosed = false
 
-  /**
-   * A thread that ended unexpectedly, for example out of memory, is an outage. It restarts without a restart of the process.
-   */
+  /** Restarts a thread that ended unexpectedly, for example out of memory, without a restart of the process. */
   function running(): typeof thread {
     if (!thread.isAlive) thread = startThread({ ...settings, worker: life?.worker }, host)
     return thread

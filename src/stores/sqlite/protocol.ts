@@ -1,4 +1,4 @@
-/** The messages between the two threads. */
+/** The messages between the main thread and the thread of the store. */
 import type { ErrorCode } from '../../public/error-table.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { ClaimRequest } from '../../inbox/store.ts'
@@ -11,7 +11,7 @@ export interface WorkerSettings extends Pick<EngineOptions, 'retention' | 'await
   readonly database: DatabaseOptions
   /** Contains a folder for each worker, which shows whether the worker is alive. */
   readonly workersFolder: string
-  /** Registers this worker at once. Undefined if it does not claim, or not yet. */
+  /** The worker to register at the start. Undefined if the process does not claim, or not yet. */
   readonly worker?: Worker | undefined
 }
 
@@ -30,7 +30,7 @@ export function createCalls(engine: Engine) {
       const answered = engine.admitAndClaim(unpackEvents(packed), request)
       if (answered instanceof Promise) throw new TypeError('A local store answers at once.')
       const { admissions, claims } = answered
-      // The caller knows the rest.
+      // Leave out the events, which the caller has.
       return { admissions, leases: claims.map(({ id, token, late, expected }) => [id, token, late, expected] as const) }
     },
   }
@@ -38,13 +38,12 @@ export function createCalls(engine: Engine) {
 
 /** Calls that share a transaction with others of their kind. */
 const TOGETHER = ['admit', 'admitAndClaim', 'claim', 'settle'] as const
-/** Calls for people may take some milliseconds, so they run when nothing else waits. Closing waits for all of them. */
+/** Calls for people may take some milliseconds, so they run when nothing else waits. Closing waits for all calls. */
 const LAST = ['deadLetters', 'events', 'expectations', 'sentTo', 'kept', 'close'] as const
-/** Each of these, and of the calls for sends, has its own transaction or needs none. */
+/** Each of these calls, and of `OF_SENDS`, has its own transaction or needs none. */
 const ALONE = ['latest', 'resolve', 'prune', 'forget', 'eraseTraces', 'counts', 'enter', 'listed'] as const
 const OF_SENDS = ['expect', 'overdue', 'admitOverdue', 'awaitNoMore'] as const
 
-/** All calls. */
 export const VERBS = [...TOGETHER, ...LAST, ...ALONE, ...OF_SENDS] as const
 export type Verb = (typeof VERBS)[number]
 
@@ -61,10 +60,9 @@ export interface Request {
   readonly args: readonly unknown[]
 }
 
-/** The number of the answer that says whether the file is open. */
+/** The number of the first answer, which says whether the file is open. */
 export const OPENED = 0
 
-/** `number` identifies the request. */
 export type Said =
   | { readonly number: number; readonly value: unknown }
   | { readonly number: number; readonly error: SentError }
@@ -72,7 +70,7 @@ export type Said =
   | 'work'
   | { readonly report: SentError }
 
-/** An error loses its class on the way to the other thread. */
+/** An error of this package as plain fields: a message to another thread loses its class. */
 interface SentError {
   readonly ours?: { readonly code: ErrorCode; readonly detail: string | undefined }
   readonly cause: unknown

@@ -1,4 +1,4 @@
-/** Reads, writes and finds records in the file. Every call is part of its caller's transaction. */
+/** Reads, writes and finds records in the file. Every call is part of the transaction of its caller. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Change, LocalStore } from '../../inbox/record-store.ts'
 import { decodeRecord, encodeRecord, encodeSend, NEWER } from '../../inbox/runtime/codec.ts'
@@ -19,7 +19,7 @@ export const PAYLOADS_OF = `SELECT ${PAYLOAD_COLUMNS} FROM payloads WHERE messag
 
 export const FIND = `SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`
 
-/** Most writes change neither the send nor its times. */
+/** Leaves out the send and its times, which most writes do not change. */
 export const UPDATE = /* sql */ `
 UPDATE records SET state = ?, waiting = ?, due = ?, worker = ?, forget_day = ?
 WHERE number = ?
@@ -83,7 +83,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const count = prepare(/* sql */ `
 SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHERE due IS NOT NULL) AS unsettled,
   (SELECT count(*) FROM dead_letters) AS dead_letters`)
-  /** The record was read just before, in the same transaction. */
+  /** The record that the same transaction read last, so that a write need not look up its number. */
   let lastRead: { readonly record: MessageRecord; readonly number: number } | undefined
 
   function stored(row: Row): ReturnType<typeof storedRecord> {
@@ -124,7 +124,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
     }
   }
 
-  /** Leaves a record of a later version alone until a process of that version leases it. */
+  /** Postpones a record of a later version, so that a process of that version can lease it. */
   function isPutOff(row: Row, nowMs: number): boolean {
     if (text(row, 'form') === FORM) return false
     const key = text(row, 'key')
@@ -214,7 +214,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
   return { operations, recordIn }
 }
 
-/** The beginning of a record of this version. */
+/** Every record of this version begins with it. */
 const FORM = encodeRecord(EMPTY_RECORD).slice(0, 3)
 
 /** In the order of UPDATE. */

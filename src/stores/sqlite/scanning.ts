@@ -12,9 +12,8 @@ import { cut, integer, text, type Row } from './statements.ts'
 
 /** Rows of a filtered list per piece. */
 const PIECE = 200
-/** Time limit of a scan. */
 const LOOK_MS = 25
-/** Events are ordered by time, except that the clocks of processes may differ by less than this. */
+/** Events are in the order of time, within the difference of the clocks of processes. */
 const SKEW_MS = 2_000
 const BEFORE_ALL = -Number.MAX_SAFE_INTEGER
 const AFTER_ALL = Number.MAX_SAFE_INTEGER
@@ -35,7 +34,7 @@ export function createScans({ db }: Database, recordIn: (row: Row) => MessageRec
 SELECT count(*) AS count, coalesce(min(seq), 0) AS seq, coalesce(${cut('admitted_at')}, 0) AS admitted_at
 FROM (SELECT seq, admitted_at FROM payloads WHERE seq < ? ORDER BY seq DESC LIMIT ?)`)
   const oldestFrom = prepare(`SELECT seq, ${ADMITTED_AT} FROM payloads WHERE seq >= ? ORDER BY seq LIMIT 1`)
-  /** Lists a dead letter whose payload is gone too, so that it can be discarded. */
+  /** Includes dead letters without a payload, so that they can be discarded. */
   const deadLetters = prepare(/* sql */ `
 SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
   ${cut('coalesce(admitted_at, died_at)')} AS admitted_at, record, raw, error
@@ -46,7 +45,7 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
   const newestSends = prepare(sendsWhere('<', 'DESC'))
   const records = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ? + 1`)
 
-  /** The first position at which all events may be too recent. Times follow numbers, so a binary search finds it. */
+  /** The first position with only events after `toMs`. Times grow with numbers, so a binary search finds it. */
   function placeOf(toMs: number): number {
     let [low, high] = [0, AFTER_ALL]
     while (low < high) {

@@ -1,6 +1,6 @@
 /**
- * Processes that share the file. SQLite does not notify them of each other, so each polls for writes of others and for their
- * death: each has a folder beside the database, locked while its process runs.
+ * Processes that share the file. SQLite does not notify them of each other's writes, so each polls for writes and for the death
+ * of others. Each process has a folder beside the database, locked while it runs.
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -14,9 +14,9 @@ import type { ListedWorker, Workers } from './workers.ts'
 
 /** The longest delay until work that another process admitted is noticed here. */
 const LOOK_EVERY_MS = 250
-/** Deaths are checked at every fourth poll, because that checks each process. */
+/** Deaths are checked at every fourth poll, because the check looks at each process. */
 const LOOKS_FOR_DEAD = 4
-/** Creating a folder and its lock takes less. */
+/** A folder without a lock for longer than this is not still being created. */
 const UNFINISHED_MS = 60_000
 
 interface Shared {
@@ -24,9 +24,9 @@ interface Shared {
   readonly workers: Workers
   /** Contains a folder for each worker. */
   readonly folder: string
-  /** Something may be due. */
+  /** Called when an event may be due. */
   readonly onWork: () => void
-  /** The file was overwritten. Called once. */
+  /** Called once, when the file was overwritten. */
   readonly onReplaced: () => void
 }
 
@@ -51,7 +51,7 @@ export async function watchOthers(shared: Shared): Promise<void> {
   }
 }
 
-/** A process that was killed before it registered leaves only its folder. */
+/** Also removes the folder of a process that was killed before it registered. */
 async function releaseDead({ workers, folder, onWork }: Shared): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
@@ -71,7 +71,7 @@ async function isOld(folder: string): Promise<boolean> {
 
 /**
  * Undefined if the file system supports no lock. Other processes then wait for leases to expire. Call it in the thread that
- * runs the handlers, because the lock must not outlive or end before them.
+ * runs the handlers, because the lock must end with them.
  */
 export async function registerWorker(folder: string) {
   try {
@@ -89,8 +89,8 @@ export async function registerWorker(folder: string) {
 }
 
 /**
- * Live workers only. Excludes those that died unnoticed, and all others in a copied file. A worker whose state cannot be
- * determined, such as another user's, is included.
+ * Excludes workers that died unnoticed, and all others in a copied file. Includes a worker of unknown state, such as another
+ * user's.
  */
 export async function livingWorkers(
   folder: string,

@@ -31,7 +31,7 @@ function damaged(column: string): never {
 }
 
 /**
- * A number within the range of JavaScript. Read directly, a corrupt one would fail the whole statement and with it all other
+ * Clamps a number to the range of JavaScript. A corrupt number, read directly, would fail the whole statement with all its other
  * rows.
  */
 export function cut(column: string): string {

@@ -1,4 +1,4 @@
-/** The main thread's side of the connection: each call gets its answer, or the error that ended the thread. */
+/** The main thread's side: each call resolves to its answer, or rejects with the error that ended the thread. */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../../runtime/clock.ts'
@@ -13,7 +13,7 @@ const clock = systemClock()
 
 /** In development TypeScript files run directly; the published package is JavaScript. Throws if a bundler left the file out. */
 function workerFile(): URL {
-  // Some bundlers replace it with `undefined`.
+  // Some bundlers replace `import.meta.url` with `undefined`.
   const own: unknown = import.meta.url
   const url = typeof own === 'string' ? own : ''
   const file = URL.parse(url.endsWith('.ts') ? './worker.ts' : './worker.js', url)
@@ -81,7 +81,7 @@ export function startThread(
   const thread = {
     /** False once the thread has ended for any reason. */
     isAlive: true,
-    /** Resolves when the file is open. Rejects if it cannot be opened, as do all calls made before. */
+    /** Resolves when the file is open. If it cannot be opened, this and all calls made before reject. */
     opened,
     ask(verb: Verb, args: readonly unknown[]): Promise<unknown> {
       if (!thread.isAlive) return Promise.reject(ended())

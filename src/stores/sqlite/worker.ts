@@ -20,7 +20,7 @@ const port = parentPort
 if (port === null) throw new Error('This file runs in a worker thread.')
 const say = (...said: readonly Said[]): void => port.postMessage(said)
 
-// The first message on each side is the opening. Later messages wait in the port.
+// Open the file before the first request. Requests that arrive meanwhile wait in the port.
 const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
@@ -53,7 +53,7 @@ function serve(from: MessagePort, answer: (requests: readonly Request[]) => read
   })
 }
 
-/** The messages that arrived while the last one was handled. They share one transaction. */
+/** The requests that arrived while the last ones were handled. They share one transaction. */
 function waitingIn(from: MessagePort): Request[] {
   const waiting: Request[] = []
   for (let next = receiveMessageOnPort(from); next !== undefined; next = receiveMessageOnPort(from))
@@ -77,17 +77,17 @@ function createAnswering({ transaction, file }: Database, calls: Calls) {
     }
   }
 
-  /** One commit for all, durable if one of them must be. */
+  /** Commits all requests at once, durably if one of them must be. */
   function answerTogether(requests: readonly Request[]): readonly Said[] {
     if (requests.length < 2) return requests.map(answer)
     const durable = requests.some(({ verb }) => verb === 'admit' || verb === 'admitAndClaim')
     try {
       return transaction(durable, UNTIMED, () => requests.map(perform))
     } catch (error) {
-      // A failure of the file or disk: retrying would fail too, perhaps after another long wait for a lock.
+      // The file or disk failed: a retry would fail too, perhaps after another long wait for a lock.
       if (error instanceof MessagingWebhooksError)
         return requests.map(({ number }) => ({ number, error: sendError(error) }))
-      // A failure of the data: run the requests separately, so that none fails because of another.
+      // The data of a request failed: run the requests separately, so that the others succeed.
       return requests.map(answer)
     }
   }

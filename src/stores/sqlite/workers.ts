@@ -10,13 +10,11 @@ export interface Worker {
   readonly name: string
   /** Host name and process id. */
   readonly process: string
-  /** When it was opened. */
+  /** When the process opened the store. */
   readonly sinceMs: number
 }
 
-/**
- * A worker as stored in the file, which does not tell whether it is alive. Fields are missing for workers of earlier versions.
- */
+/** A worker as stored in the file, alive or not. Workers of earlier versions lack some fields. */
 export interface ListedWorker extends Pick<Worker, 'name'> {
   readonly process: string | undefined
   readonly sinceMs: number | undefined
@@ -37,7 +35,7 @@ export function createWorkers({ db, transaction }: Database, runner: Runner) {
   const heldBy = prepare(/* sql */ `
 SELECT lower(hex(key)) AS key, CAST(workers.worker AS TEXT) AS worker
 FROM records INDEXED BY records_due JOIN workers ON workers.worker = records.worker WHERE due IS NOT NULL AND name = ?`)
-  /** Walks through unsettled records too. Ignores corrupt times. */
+  /** Walks through unsettled records like `heldBy`. Ignores corrupt times. */
   const list = prepare(/* sql */ `
 SELECT name, min(process) AS process, sum(coalesce(held, 0)) AS held,
   CASE WHEN min(since) BETWEEN 0 AND 4102444800000 THEN min(since) END AS since
@@ -67,7 +65,7 @@ GROUP BY name ORDER BY min(since), min(worker)`)
     get ownName() {
       return ownName
     },
-    /** Registers this worker. Called again after a restart of its thread. */
+    /** Registers this worker, again after a restart of its thread. */
     enter({ name, process, sinceMs }: Worker, isRestart = false): void {
       own = transaction(false, UNTIMED, () => String(insert.run(name, process, sinceMs).lastInsertRowid))
       ownName = name
@@ -81,11 +79,9 @@ GROUP BY name ORDER BY min(since), min(worker)`)
         sinceMs: row['since'] === null ? undefined : integer(row, 'since'),
         held: integer(row, 'held'),
       })),
-    /** Releases the leases of a worker that is dead or closes, and removes it. Answers the number of leases. */
+    /** Releases the leases of a worker that is dead or closes, and removes it. Returns the number of leases. */
     release: (name: string) => transaction(false, UNTIMED, () => releaseNow(name)),
-    /**
-     * After a restart of the thread: takes back leases whose answers were lost with the old thread, except those `inFlight`.
-     */
+    /** After a restart of the thread, takes back leases with answers lost in the old thread, except those `inFlight`. */
     takeBackLost(inFlight: ReadonlySet<string>): void {
       if (!hasLost || ownName === undefined) return
       const held = heldBy.all(ownName)
