@@ -1,4 +1,4 @@
-/** Finds records that may have something past its retention, a bounded step at a time. `expire` decides what expires. */
+/** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
 import { leastNumberAt } from '../numbers.ts'
 import { numberValue, text } from './encoding.ts'
@@ -7,8 +7,8 @@ import type { Engine } from './engine.ts'
 const LEAST = '-9223372036854775808'
 
 /**
- * The walks through records and payloads continue where the last step ended, and restart after the last old one: some old
- * records must be kept because they still wait.
+ * The walks through records and payloads continue where the last step ended, because some old records must be kept. They
+ * restart after the last old one.
  */
 export function createAging(
   { schema, together }: Engine,

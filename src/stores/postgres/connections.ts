@@ -15,9 +15,7 @@ export interface TimeLimits {
   readonly lockTimeoutMs: number
 }
 
-/**
- * Runs settings and statements in one round trip and one transaction. Returns the rows of each statement.
- */
+/** Runs settings and statements in one round trip and one transaction. Returns the rows of each statement. */
 export type Batch = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
 
 export interface Connections {
@@ -30,7 +28,6 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** A connection taken from the pool. */
 export interface Session {
   readonly client: ClientBase
   batch: Batch
@@ -42,7 +39,7 @@ export interface Session {
 const MARGIN_MS = 1_000
 const ATTEMPTS = 4
 
-/** Every value as the server's text: parsers that the application set are for its own queries. */
+/** Returns every value as the text of the server, because the application may have set parsers of its own. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 
 function createConnections(options: {
@@ -107,7 +104,7 @@ function createConnections(options: {
 
   async function checkOut(): Promise<Session> {
     const client = await connect()
-    // Between two statements nothing else listens for a broken connection.
+    // Without a listener, a connection that breaks between two statements would end the process.
     client.on('error', ignore)
     return {
       client,
@@ -127,8 +124,8 @@ function createConnections(options: {
       session.release()
       return answer
     } catch (error) {
-      // A refused statement was rolled back, so the connection is still usable. One to a standby is not: the next one may
-      // reach the primary.
+      // A refused statement was rolled back, so the connection is still usable. Close a connection to a standby: the next one
+      // may reach the primary.
       const isRefusal = isError(error) && 'severity' in error && error.severity === 'ERROR'
       session.release(isRefusal && !hasState(error, READ_ONLY) ? undefined : failures.cleaned(error))
       throw error
@@ -192,7 +189,7 @@ interface Reached {
   readonly pool: Pool
 }
 
-/** A pool, the store's own or the application's, in which nothing hangs and no error ends the process. */
+/** Uses the application's pool, or creates one. No use of it hangs, and no error ends the process. */
 export async function reach(place: Place): Promise<Reached> {
   const { limits } = place
   const failures = createFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
@@ -200,7 +197,7 @@ export async function reach(place: Place): Promise<Reached> {
   return { pool, failures, connections: createConnections({ pool, hosts, clock: systemClock(), limits, failures }) }
 }
 
-/** Closes every connection that it opened. */
+/** Closes the connections after `work`. */
 export async function reachOnce<T>(place: Place, work: (reached: Reached) => Promise<T>): Promise<T> {
   const reached = await reach(place)
   try {
@@ -232,7 +229,7 @@ async function ownPool({ connectionString = '', maxConnections, limits }: Place)
     connectionTimeoutMillis: limits.connectTimeoutMs,
     keepAlive: true,
     application_name: 'messaging-webhooks',
-    // With one host this would be a round trip for nothing: a standby refuses the first write.
+    // With one host, skip the round trip: a standby refuses the first write anyway.
     ...(hosts.count === 1 ? {} : { verify }),
   })
   return { pool, hosts }

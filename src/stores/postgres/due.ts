@@ -23,7 +23,7 @@ export function createDue(
   { recordsIn, write }: Pick<Records, 'recordsIn' | 'write'>,
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
-  /** Leaves records alone until a process of their version leases them. */
+  /** Postpones records of a later version, so that a process of that version can lease them. */
   async function putOff(rows: readonly Row[], reserved: string, nowMs: number): Promise<void> {
     const until = numberValue(nowMs + NEWER_MS)
     await together(`UPDATE ${schema}.due d SET held_until = ${until} WHERE ${isStill(rows, reserved)};`)
@@ -90,7 +90,6 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${mo
     const [times] = all
     noteTime(times, nowMs, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all
-    // Usually this version knows every record.
     const isKnown = (row: Row): boolean => !isNull(row, 'number') && !isNewerRecord(textOf(row, 'state'))
     const known = rows.every(isKnown) ? rows : rows.filter(isKnown)
     const read = await recordsIn(known, true)

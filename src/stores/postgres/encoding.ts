@@ -10,19 +10,17 @@ export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex')
 }
 
-/** A digest as a value. */
 export function digestValue(digest: string): string {
   return `E'\\\\x${hexIn(digest)}'`
 }
 
-/** Digests as an array. */
 export function digestsValue(digests: readonly string[]): string {
   return `E'{${digests.map((digest) => `"\\\\\\\\x${hexIn(digest)}"`).join()}}'`
 }
 
 function hexIn(digest: string): string {
   if (!/^[0-9a-f]*$/.test(digest) || digest.length % 2 !== 0)
-    throw new TypeError('A digest has other than hexadecimal digits.')
+    throw new TypeError('A digest contains characters other than hexadecimal digits.')
   return digest
 }
 
@@ -37,14 +35,14 @@ export function bytesValue(latin1: string): string {
   return PLAIN.test(latin1) ? quoted(latin1) : digestValue(Buffer.from(latin1, 'latin1').toString('hex'))
 }
 
-/** The bytes of a text, each as a character. */
+/** The UTF-8 bytes of a text, each as one character. */
 export function bytesOf(text: string): string {
   return PLAIN.test(text) ? text : Buffer.from(text).toString('latin1')
 }
 
 export function numberValue(number: number): string {
   const whole = Math.ceil(number)
-  if (!Number.isSafeInteger(whole)) throw new TypeError('A number for the database is not one.')
+  if (!Number.isSafeInteger(whole)) throw new TypeError('A number for the database is not a safe integer.')
   return String(whole)
 }
 
@@ -142,13 +140,13 @@ function bytes(row: Row, column: string): Buffer {
   return Buffer.from(escaped.includes('\\') ? unescaped(escaped) : escaped, 'latin1')
 }
 
-/** Bytes that hold text. */
+/** Decodes bytes that hold UTF-8 text. */
 export function textOf(row: Row, column: string): string {
   const escaped = text(row, column)
   return escaped.includes('\\') ? Buffer.from(unescaped(escaped), 'latin1').toString('utf8') : escaped
 }
 
-/** Bytes, or undefined if the column is null. */
+/** Undefined if the column is null. */
 export function bytesOrNone(row: Row, column: string): Buffer | undefined {
   return isNull(row, column) ? undefined : bytes(row, column)
 }

@@ -1,4 +1,4 @@
-/** What all statements share: connections, schema, time limits, and the choice of clock. */
+/** The common base of all statements: connections, schema, time limits, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
@@ -8,34 +8,34 @@ import { parameter } from './plans.ts'
 import { fill, quoteName, SERVER_NOW } from './sql-text.ts'
 
 /**
- * Comes first in a transaction of several statements: each sees what was committed before it started, whatever the role's
- * default.
+ * Begins a transaction of several statements: each sees everything committed before it started, whatever the default of the
+ * role.
  */
 const READ_COMMITTED = /* sql */ 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED;'
 
 /** Time limits :lockMs and :queryMs, as digits in quotes. They end with the transaction. */
 const LIMITS = [/* sql */ 'SET LOCAL lock_timeout = :lockMs;', /* sql */ 'SET LOCAL statement_timeout = :queryMs;']
 
-/** Makes the commit durable before the answer. */
+/** Makes the server answer only after the commit is on the disk. */
 const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
 
 /** Tolerance between the server's clock and a process's estimate of it. */
 const MOST_APART_MS = 2_000
 
 /**
- * Runs statements in one transaction, within the time limits. Answers the rows of each. With a `parameter` in it, it is one
- * statement. The settings are for this transaction.
+ * Runs statements in one transaction, within the time limits. Returns the rows of each. A text with a `parameter` must be one
+ * statement. The settings apply to this transaction only.
  */
 export type Together = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
 
 export interface Engine {
   readonly connections: Connections
-  /** Undefined if the callers' clocks decide. */
+  /** Undefined if the clocks of the callers apply. */
   readonly clock: StoreClock | undefined
   /** The schema's name as it appears in statements. */
   readonly schema: string
   readonly together: Together
-  /** The same on a connection with an open transaction. */
+  /** Like `together`, on a connection with an open transaction. */
   within(batch: Together): Together
   /** A condition that is false if the server's clock differs from the caller's estimate. */
   isTime(nowMs: number | undefined): string
@@ -47,7 +47,7 @@ export function createEngine(options: {
   readonly connections: Connections
   readonly schema: string
   readonly clock: StoreClock | undefined
-  /** The role's default is to commit before the transaction is on the disk. */
+  /** Whether the role commits before the transaction is on the disk, by default. */
   readonly commitsEarly: boolean
 }): Engine {
   const { connections, clock, commitsEarly } = options

@@ -1,4 +1,4 @@
-/** Converts errors of Postgres and the network into errors that are safe to show and tell what caused them. */
+/** Converts errors of Postgres and the network into errors that name their cause and are safe to show. */
 import type { Pool } from 'pg'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isError } from '../../runtime/values.ts'
@@ -13,7 +13,7 @@ export const PROTOCOL_VIOLATION = '08P01'
 
 const LONGEST_MESSAGE = 500
 
-/** SQLSTATE classes caused by what was sent: data, integrity, cardinality, program limits. */
+/** SQLSTATE classes caused by the statement: data, integrity, cardinality, program limits. */
 const OF_THE_DATA = /^(21|22|23|54)/
 /** Classes caused by the connection, resources, an operator or the system. */
 const OF_THE_SERVER = /^(08|28|3D|53|55|57|58|XX)/
@@ -30,7 +30,7 @@ export function isPassing(error: unknown): boolean {
   return PASSING.has(sqlState(error) ?? '')
 }
 
-/** The server refused a statement and is available: something sent in the transaction caused it. */
+/** Whether a statement of the transaction caused the error, rather than an unavailable server. */
 export function isOfTheStatement(error: unknown): boolean {
   const state = sqlState(error)
   return state !== undefined && state !== READ_ONLY && !OF_THE_SERVER.test(state)
@@ -46,7 +46,7 @@ export interface Failures {
    * error means that an event caused it, and the inbox looks for that event.
    */
   asThrown(error: unknown): Error
-  /** The same error without what it may quote: rows, statements, passwords. */
+  /** The error without the rows, statements and passwords that it may quote. */
   cleaned(error: unknown): Error
 }
 

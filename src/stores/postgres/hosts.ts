@@ -12,11 +12,10 @@ export function addressesIn(connectionString: string): readonly [string, ...stri
   return [start + first + rest, ...others.map((host) => start + host + rest)]
 }
 
-/** Which of the hosts to connect to. */
 export interface Hosts {
   readonly count: number
   current(): string
-  /** This address failed or accepts no writes. The next one is tried, unless another caller moved on already. */
+  /** Moves to the next address after this one failed or refused writes, unless another caller already has. */
   leave(address: string): void
 }
 

@@ -1,7 +1,7 @@
 /**
  * Listens on a connection of its own for events that other processes admitted. A half-open connection looks like an idle one,
  * and a pooler accepts LISTEN without delivering notifications. So the listener sends itself a notification through the pool,
- * at the start and every minute. Independently of it, the store is polled.
+ * at the start and every minute. It also polls the store.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
@@ -17,13 +17,13 @@ interface Listening extends Omit<Notifier, 'stop'> {
 interface ListenOptions {
   readonly clock: Clock
   readonly schema: string
-  /** Undefined if nothing needs to be woken. It then only notifies others. */
+  /** Undefined if this process claims nothing. It then only notifies others. */
   readonly connect: (() => ListenClient) | undefined
   /** Sends a notification through the pool. */
   readonly notify: (channel: string, payload: string) => Promise<unknown>
   readonly onWork: () => void
   readonly report: (error: MessagingWebhooksError) => void
-  /** The safe form of an error. */
+  /** Removes secrets from an error. */
   readonly cleaned: (error: unknown) => Error
   readonly connectTimeoutMs: number
   readonly pollIntervalMs: number
@@ -57,7 +57,7 @@ export function startListening(options: ListenOptions): Listening {
   let onProbe: ((payload: string) => void) | undefined
   let cancelNext = (): void => {}
   let cancelPoll = (): void => {}
-  // If this fails, the others poll.
+  // If a notification fails, the other processes find the events by polling.
   const notifier = createNotifier(clock, () => notify(channel, `${own}!`).catch(() => {}))
 
   function received(payload: string | undefined): void {
@@ -78,7 +78,7 @@ export function startListening(options: ListenOptions): Listening {
         await next.query(`LISTEN ${quoteName(channel)}`)
       }
       await withDeadline(clock, options.connectTimeoutMs, ready(), () => {
-        throw new Error('The connection that listens was not there in time.')
+        throw new Error('The listening connection was not open in time.')
       })
       await probe(next)
     } catch (error) {
@@ -97,7 +97,7 @@ export function startListening(options: ListenOptions): Listening {
     })
     await notify(channel, payload)
     await withDeadline(clock, 2 * options.connectTimeoutMs, came, () => {
-      throw new Error('A notification to itself did not come back.')
+      throw new Error('A notification that the store sent to itself did not arrive.')
     })
     if (through !== client) return
     // A notification may have been sent before this connection listened.
@@ -118,11 +118,11 @@ export function startListening(options: ListenOptions): Listening {
     }
   }
 
-  /** The connection closed unexpectedly. */
+  /** Called when a connection closed unexpectedly. */
   function lost(which: ListenClient): void {
     if (which !== client) return
     drop(which)
-    void deaf(new Error('The connection that listens was lost.'))
+    void deaf(new Error('The listening connection was lost.'))
   }
 
   function drop(which: ListenClient): void {
@@ -139,14 +139,14 @@ export function startListening(options: ListenOptions): Listening {
     poll()
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     cancelNext = clock.setTimer(() => void listen(), pauseMs)
-    // A first loss may be a restart of the server. A second one right after it is not.
+    // The first loss may be a restart of the server, so report only the second.
     if (reported || pauseMs <= UNNOTIFIED_POLL_MS) return
     try {
       await notify(channel, own)
       reported = true
       report(new MessagingWebhooksError('store_deaf', undefined, { cause: options.cleaned(cause) }))
     } catch {
-      // The database is unavailable, which its next caller reports.
+      // The database is unavailable. The next operation reports that.
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Creates and changes the tables by numbered migrations, or writes them as text for someone with the privilege. The ledger has
- * a row per migration: of processes that migrate at once, one inserts it and the others fail and look again. A schema with an
+ * Creates and changes the tables by numbered migrations, or returns them as text for a role with the privilege. The ledger has
+ * a row per migration: of processes that migrate at once, one inserts it, and the others fail and check again. A schema with an
  * unknown migration is refused.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
@@ -12,7 +12,7 @@ import { readPrivileges } from './privileges.ts'
 import { fill, inSchema, quoteName } from './sql-text.ts'
 
 /**
- * Whether the schema and its ledger exist, and which of our table names it contains. :schema is its name in UTF-8, in
+ * Whether the schema and its ledger exist, and which tables with the names of this package it contains. :schema is its name in UTF-8, in
  * hexadecimal.
  */
 const FIND_LEDGER = /* sql */ `
@@ -26,12 +26,11 @@ WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
   AND c.relname IN ('messaging_webhooks_migrations', ${TABLES.map((table) => `'${table}'`).join(', ')})
 `
 
-/** The number of migrations of the schema. */
 const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM {schema}.messaging_webhooks_migrations'
 
 /** Processes that start at the same time wait for the one that migrates. */
 const WAIT_MS = 60_000
-/** Each failure means that another process migrated, or was rolled back while this one waited for it. */
+/** Each attempt fails because another process migrated, or was rolled back while this one waited for it. */
 const ATTEMPTS = 10
 /** A row, a schema or a table exists: another process was first. */
 const EXISTS_ALREADY = ['23505', '42P06', '42P07'] as const
@@ -49,8 +48,8 @@ export function migrationsText(schema: string, from = 0): string {
 }
 
 /**
- * The row of the ledger comes first, so that a migration that was applied already fails before anything else, and one that is
- * being applied is waited for.
+ * Inserts the row of the ledger first: this fails at once if the migration was applied already, and waits while another process
+ * applies it.
  */
 function ddl(schema: string, from: number, hasSchema = false): string {
   const steps = MIGRATIONS.slice(from).map((migration, index) => {
@@ -101,8 +100,8 @@ export async function pending(connections: Connections, schema: string): Promise
 }
 
 /**
- * Answers the version found. All migrations are one round trip, which the server runs in one transaction, so a pooler may use
- * another connection for the next one.
+ * Returns the version before. All migrations go in one round trip, which the server runs in one transaction, so a pooler may use
+ * another connection for the next round trip.
  */
 async function apply(session: Session, schema: string): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {

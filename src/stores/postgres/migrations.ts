@@ -8,15 +8,15 @@
  */
 const INBOX = /* sql */ `
 CREATE TABLE {schema}.records (
-  -- The time of the first thing known of the message in ms, and six more digits.
+  -- The time of the first event or send of the message in ms, and six more digits.
   number bigint PRIMARY KEY,
   key bytea NOT NULL,
   -- Changes with each write.
   version bigint NOT NULL,
-  -- See codec.ts. The reports are apart, for most writes leave them as they are.
+  -- See codec.ts. The reports have a column of their own, because most writes do not change them.
   state bytea NOT NULL,
   reports bytea NOT NULL,
-  -- The key of its message, where this is one event that had no room in the record of its message.
+  -- The key of its message, if this is an overflow record.
   of bytea,
   send bytea,
   sent_at bigint,
@@ -31,18 +31,18 @@ CREATE INDEX records_sent ON {schema}.records (sent_at, number) WHERE sent_at IS
 CREATE INDEX records_overdue ON {schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
 CREATE INDEX records_pending ON {schema}.records (pending_since) WHERE pending_since IS NOT NULL;
 
--- Records with events that are not settled. While one is reserved and leased, no index entry changes.
+-- Records with unsettled events. Reserving and leasing a record changes no index entry.
 CREATE TABLE {schema}.due (
   record bigint PRIMARY KEY,
-  -- When its first event is due; not later than the end of its lease.
+  -- When the first event is due; not later than the end of the lease.
   at bigint NOT NULL CHECK (at BETWEEN -9007199254740991 AND 9007199254740991),
-  -- It is leased until then, or the process that found it due has it to itself.
+  -- The end of the lease, or of the reservation by the process that found it due.
   held_until bigint NOT NULL,
   -- The worker that holds the lease.
   worker bigint,
-  -- Unsettled events.
+  -- Number of unsettled events.
   waiting integer NOT NULL CHECK (waiting BETWEEN 0 AND 1000),
-  -- The first of them while none is leased: its payload is read with the record.
+  -- The id of the first event without a lease: its payload is read with the record.
   first bytea
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
@@ -52,10 +52,10 @@ CREATE TABLE {schema}.payloads (
   record bigint NOT NULL,
   id bytea NOT NULL,
   admitted_at bigint NOT NULL,
-  -- JSON, as bytes: jsonb refuses what a sender may well send.
+  -- JSON, as bytes: jsonb refuses NUL and lone surrogates, which a callback may contain.
   event bytea,
   raw bytea,
-  -- Of a dead letter.
+  -- The error of a dead letter.
   error bytea,
   PRIMARY KEY (record, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
@@ -82,5 +82,4 @@ INSERT INTO {schema}.workers (id, version, list) VALUES (1, 0, '');
 /** Numbered from 1. The ledger has a row for each that was applied. */
 export const MIGRATIONS: readonly string[] = [INBOX]
 
-/** The tables of all migrations. */
 export const TABLES = ['records', 'due', 'payloads', 'dead_letters', 'workers'] as const

@@ -2,25 +2,25 @@
 import type { Clock } from '../../runtime/clock.ts'
 
 export interface Notifier {
-  /** Notifies them soon, and once for several calls. */
+  /** Notifies the other processes soon, and once for several calls. */
   notify(): void
-  /** The same if this process claims too: it usually claims what it admits at once, and then nothing needs to be announced. */
+  /** Like `notify`, for a process that claims too: notifies only of events that it has not claimed after `OWN_TIME_MS`. */
   notifyOfRemaining(): void
-  /** A claim begins here. The caller must call the returned function once nothing more is due. */
+  /** Called when a claim begins. The caller must call the returned function once nothing more is due. */
   claiming(): () => void
-  /** Announces at once what is left, because this process claims nothing more. */
+  /** Notifies at once of unclaimed events, because this process claims nothing more. */
   stop(): Promise<void>
 }
 
-/** How long this process has to claim what it admitted before the others are notified. */
+/** How long this process has to claim the events that it admitted before the others are notified. */
 const OWN_TIME_MS = 10
 
 /** `send` never rejects. */
 export function createNotifier(clock: Clock, send: () => Promise<unknown>): Notifier {
   let isSending = false
-  /** Batches that were not announced yet. */
+  /** Number of batches not announced yet. */
   let unannounced = 0
-  /** Total number of batches, and of those that a claim here emptied or that were announced. */
+  /** Total number of batches, and of the batches that were announced or that a claim here emptied. */
   let left = 0
   let seenTo = 0
   let isWaiting = false

@@ -38,7 +38,7 @@ async function listenClient({ listenConnectionString }: Settings, pool: Pool): P
   const hosts = createHosts(listenConnectionString)
   return () => {
     const connectionString = hosts.current()
-    // A next attempt means that this one failed.
+    // Another attempt means that this one failed.
     hosts.leave(connectionString)
     return new pg.Client({ connectionString, keepAlive: true, application_name: 'messaging-webhooks' })
   }

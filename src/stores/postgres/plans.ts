@@ -1,10 +1,10 @@
 /**
- * Statements that a connection keeps planned, by SQL's PREPARE and EXECUTE, which fit into the round trip of the settings. To
- * plan a statement for one message takes the server longer than to run it.
+ * Statements that a connection keeps planned, by SQL's PREPARE and EXECUTE, which fit into the round trip of the settings. The
+ * server takes longer to plan a statement for one message than to run it.
  *
- * A plan may outlive the sizes of the tables that it was made for, so none may read a whole table. Behind a pooler that shares
- * its connections among sessions, a plan can be missing or made by another session; then the statements go unplanned for good.
- * A name is a digest of its statement, so a plan of that name is of the same statement, whichever session made it.
+ * The tables may grow after a statement was planned, so no plan may read a whole table. Behind a pooler that shares connections
+ * among sessions, a plan can be missing or belong to another session; from then on, statements are sent without plans. The name
+ * of a plan is a digest of its statement, so equal names mean equal statements, whichever session made the plan.
  */
 import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
@@ -16,7 +16,7 @@ const MARK = '\0'
 const USES_BEFORE = 3
 const MOST_PLANS = 100
 const NO_SCANS = 'SET LOCAL enable_seqscan = off;'
-/** No such plan; there is one already; the tables have changed since. */
+/** The plan does not exist, exists already, or is outdated because the tables have changed. */
 const LOST = ['26000', '42P05', '0A000'] as const
 
 /** A value in a statement. A planned statement has a parameter in its place. */
@@ -32,9 +32,9 @@ export function writtenOut(statements: string): string {
 }
 
 interface Plans {
-  /** What to send on this connection for these statements: the settings to add, and the statements. */
+  /** Returns the statements to send on this connection, and the settings to add. */
   forConnection(client: ClientBase, statements: string, prepare: (statement: string) => Promise<unknown>): Promise<Sent>
-  /** Whether this error says that a plan is missing. Then the statements may be run again, without plans. */
+  /** Whether the plan caused this error. The statements may then be run again, without plans. */
   isLost(error: unknown): boolean
 }
 
@@ -43,9 +43,9 @@ interface Sent {
   readonly statements: string
 }
 
-/** `areKept`: false for the application's pool, whose connections are left as they were. */
+/** `areKept`: false for the application's pool, because plans would change its connections. */
 export function createPlans(areKept: boolean): Plans {
-  /** For each connection and statement, the name of its plan, or the uses until it gets one. */
+  /** For each connection and statement: the name of its plan, or the number of uses before it gets one. */
   const connections = new WeakMap<ClientBase, Map<string, string | number>>()
 
   function of(client: ClientBase): Map<string, string | number> {

@@ -33,7 +33,6 @@ SELECT current_user::text AS role, current_database()::text AS database,
   ) AS lacking WHERE lacking.those IS NOT NULL) AS tables
 `
 
-/** A missing privilege, and the statement that grants it. */
 interface Lack {
   readonly what: string
   readonly grant: string
@@ -50,7 +49,7 @@ interface Privileges {
 
 export async function readPrivileges(query: Connections['query'], schema: string): Promise<Privileges> {
   const [row] = await query(fill(FIND_PRIVILEGES, { schema: hexOf(schema) }))
-  if (row === undefined) throw new TypeError('The catalogs of the database said nothing of its privileges.')
+  if (row === undefined) throw new TypeError('The catalogs of the database returned no row for the privileges.')
   const toUse = truth(row, 'has_ledger') ? lacksToUse(row, schema) : []
   const forbidden = toUse.length === 0 ? undefined : new MessagingWebhooksError('store_forbidden', describe(row, toUse))
   const isReadable = truth(row, 'uses_schema') && truth(row, 'reads_ledger')

@@ -1,4 +1,4 @@
-/** Reads records from the tables, writes them if nothing has changed them, and finds them by their indexes. */
+/** Reads records from the tables, writes them if no one has changed them, and finds them by their indexes. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { EventPlace, Payload, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { isNewerRecord, joinRecord, NEWER } from '../../inbox/runtime/codec.ts'
@@ -33,7 +33,7 @@ export type Records = Pick<
   'read' | 'write' | 'overdue' | 'payloads' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
 > & {
   readonly readRecords: ReadRecords
-  /** The same for rows of RECORD_COLUMNS. */
+  /** Like `readRecords`, for rows of RECORD_COLUMNS. */
   readonly recordsIn: (rows: readonly Row[], repairs: boolean) => ReturnType<ReadRecords>
 }
 
@@ -112,7 +112,7 @@ SELECT encode(r.key, 'hex') AS key, encode(p.id, 'hex') AS id FROM ${schema}.rec
       return rows.map((row) => text(row, 'key'))
     },
     async keyOfDeadLetter(id) {
-      // Someone may have typed it.
+      // The id may be typed by hand.
       if (!/^([0-9a-f]{2})+$/.test(id)) return undefined
       const [row] = await rowsOf(`
 SELECT encode(r.key, 'hex') AS key FROM ${schema}.dead_letters d JOIN ${schema}.records r ON r.number = d.record

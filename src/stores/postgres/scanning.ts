@@ -34,7 +34,7 @@ export function createScanQueries({ schema, together }: Engine): ScanQueries {
       }
     },
     async deadLetters([diedAt, seq] = [LEAST, '0'], limit) {
-      // Lists a dead letter whose payload is gone too, so that it can be discarded.
+      // Include dead letters without a payload, so that they can be discarded.
       const [rows = []] = await together(`
 SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, encode(d.id, 'hex') AS id, coalesce(p.admitted_at, d.died_at) AS admitted_at,
   d.died_at || '.' || d.seq AS place
@@ -71,7 +71,7 @@ function placeOf(row: Row): string {
   return eventPlace(integer(row, 'admitted_at'), text(row, 'record'), text(row, 'id'))
 }
 
-/** The next events before a place, among `most` rows, and the last row examined. */
+/** Finds the next events before a place, among `most` rows, and the last row examined. */
 function piecesOf(
   { id, filter }: EventScan,
   [atMs, record, lastId]: EventPoint,
@@ -103,7 +103,7 @@ SELECT admitted_at, record, encode(id, 'hex') AS id, (SELECT count(*) FROM looke
 FROM looked ORDER BY looked DESC LIMIT 1;`
 }
 
-/** Leaves out events that are certainly in another state. */
+/** A condition that excludes events that are certainly in another state. */
 function mayBe(state: string, schema: string): string {
   if (state === 'dead') return `EXISTS (SELECT FROM ${schema}.dead_letters d WHERE d.id = p.id)`
   if (state === 'settled') return `NOT EXISTS (SELECT FROM ${schema}.dead_letters d WHERE d.id = p.id)`

@@ -42,7 +42,7 @@ const settingsSchema = z.strictObject({
   clock: z.enum(['server', 'caller']).default('server'),
 })
 
-/** Settings of the store, or of what needs only its place. `where` is the function that was called. */
+/** Checks settings of the store, or of a call that only connects. `where` is the function that was called. */
 export function checkSettings(given: object, where: string): Settings {
   const settings = checkOptions(settingsSchema, given, where)
   const { pool, connectionString, listenConnectionString, schema, transactional, maxConnections } = settings
@@ -61,7 +61,6 @@ const migrationsSchema = z.strictObject({
   from: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).default(0),
 })
 
-/** Settings of the migration text. */
 export function checkMigrations(given: object): z.output<typeof migrationsSchema> {
   return checkOptions(migrationsSchema, given, 'postgresMigrations')
 }

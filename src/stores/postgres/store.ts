@@ -1,5 +1,5 @@
 /**
- * The store on Postgres: one database for as many processes as there are.
+ * The store on Postgres: one database for any number of processes.
  *
  * @module messaging-webhooks/postgres
  */
@@ -31,7 +31,7 @@ export interface PostgresPlace {
 export interface PostgresStoreOptions extends PostgresPlace {
   /** Gives handlers `context.transaction`, in which the event is settled too. Default `false`. */
   readonly transactional?: boolean | undefined
-  /** The address for the listening connection, if the other one leads to a pooler. Default the same address. */
+  /** The address for the listening connection, if `connectionString` leads to a pooler. Default: the same address. */
   readonly listenConnectionString?: string | undefined
   /** Connections of the store's own pool. With `transactional`, two fewer than this are for handlers. Default 10. */
   readonly maxConnections?: number | undefined
@@ -79,8 +79,8 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
 }
 
 /**
- * Applies the missing migrations with a role that may, so that the application's role need not. Answers the number of
- * migrations before and after. Rejects as opening a store does.
+ * Applies the missing migrations with a role that has the privilege, so that the application's role need not have it. Returns
+ * the number of migrations before and after. Rejects as opening a store does.
  */
 export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
   const { schema, ...where } = checkSettings(place, 'migratePostgres')
@@ -97,8 +97,8 @@ export async function pendingPostgresMigrations(place: PostgresPlace): Promise<M
 }
 
 /**
- * The migrations as text, one transaction, for review and manual application: all, or those after version `from`. Applied twice
- * it fails and changes nothing. Throws an `OptionsError` for an invalid schema name.
+ * The migrations as text, in one transaction, for review and manual application: all, or those after version `from`. Applied a
+ * second time, the text fails and changes nothing. Throws an `OptionsError` for an invalid schema name.
  */
 export function postgresMigrations(
   options: { readonly schema?: string | undefined; readonly from?: number | undefined } = {},

@@ -8,9 +8,8 @@ import { hasState, isOfTheStatement, PROTOCOL_VIOLATION, type Failures } from '.
 /** What a transactional store adds to a handler's context. */
 export interface PostgresContext {
   /**
-   * The connection on which the event will be settled, with an open transaction: what is written through it is committed with
-   * the settlement or not at all. Leave `BEGIN`, `COMMIT`, `ROLLBACK` and closing to the store, and rethrow errors of
-   * statements.
+   * The connection on which the store settles the event, with an open transaction: its writes are committed with the settlement
+   * or not at all. Leave `BEGIN`, `COMMIT`, `ROLLBACK` and closing to the store, and rethrow errors of statements.
    */
   readonly transaction: ClientBase
 }

@@ -7,7 +7,7 @@ import { bytesOf, bytesValue, integer, text, textOf } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
-/** Rows to examine, of those due first and of those due last, instead of a whole backlog. */
+/** Limits the rows to examine: so many of the earliest due and of the latest due, instead of a whole backlog. */
 const MOST_SWEPT = 50_000
 const MOST_VERSION = 2 ** 48 - 1
 
@@ -35,7 +35,7 @@ RETURNING w.id;`)
       },
     },
     async leases() {
-      // With callers' clocks, the server's clock does not tell what is leased.
+      // With the clocks of the callers, the server's clock does not tell which records are leased.
       const isPast = clock === undefined ? 'true' : `d.at <= ${SERVER_NOW}`
       const some = (direction: string): string =>
         `(SELECT d.record, d.worker FROM ${schema}.due d WHERE ${isPast} ORDER BY d.at ${direction} LIMIT ${MOST_SWEPT})`

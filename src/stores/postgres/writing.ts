@@ -15,7 +15,6 @@ import type { Engine, Together } from './engine.ts'
 import { parameter, writtenOut } from './plans.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
-/** A record to put. */
 interface Written {
   readonly change: Change
   readonly record: MessageRecord
@@ -50,14 +49,14 @@ SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS no
   }
 }
 
-/** Part of the same statement, so it costs no round trip. */
+/** Adds the look-up of pending sends to the same statement, so that it costs no round trip. */
 function lookOf(pending: PendingLook | undefined, schema: string): string {
   if (pending === undefined) return ''
   return `, (SELECT r.pending_since FROM ${schema}.records r
   WHERE r.pending_since > ${parameter(numberValue(Math.floor(pending.afterMs)), 'bigint')} ORDER BY r.pending_since LIMIT 1) AS pending`
 }
 
-/** The first version of a new record: a number that an erased record of the same key did not have. */
+/** The first version of a new record: random, so that it differs from versions of an erased record of the same key. */
 const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
 
 function writtenOf(change: Change, index: number): readonly Written[] {
@@ -68,7 +67,7 @@ function writtenOf(change: Change, index: number): readonly Written[] {
 const isNew = ({ change }: Written): boolean => change.expected === undefined
 const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
 
-/** Puts these records, with everything that changes beside them. */
+/** Writes these records, with their payloads, dead letters and due rows. */
 function writing(written: readonly Written[], first: number, isTime: string, schema: string): readonly string[] {
   const [hasNew, hasKnown] = [written.some(isNew), !written.every(isNew)]
   const columns = recordColumns(written)
@@ -108,7 +107,7 @@ function writing(written: readonly Written[], first: number, isTime: string, sch
   ]
 }
 
-/** Columns that hold neither text nor bytes. */
+/** The types of columns that hold neither text nor bytes. */
 const TYPES: Readonly<Record<string, Column['type']>> = {
   place: 'integer',
   key: 'digest',
@@ -130,7 +129,6 @@ const TYPES: Readonly<Record<string, Column['type']>> = {
 
 type ColumnsOf<T> = Readonly<Record<string, (one: T) => string | number | undefined>>
 
-/** The values of these columns for each item. */
 function columnsOf<T>(all: readonly T[], columns: ColumnsOf<T>): readonly Column[] {
   return Object.entries(columns).map(([name, valueOf]) => {
     const values = all.map((one) => {
@@ -141,7 +139,7 @@ function columnsOf<T>(all: readonly T[], columns: ColumnsOf<T>): readonly Column
   })
 }
 
-/** Most writes change neither the reports nor the send. */
+/** Leaves out the reports and the send if no record changes them, as in most writes. */
 function recordColumns(written: readonly Written[]): readonly Column[] {
   return columnsOf(written, {
     state: ({ record }) => bytesOf(encodeState(record)),
@@ -264,15 +262,13 @@ function stepsBeside(written: readonly Written[], schema: string): readonly stri
   return steps
 }
 
-/** The columns that identify something beside a record. */
+/** The columns that identify a payload or a dead letter of a record. */
 const BESIDE: ColumnsOf<{ readonly place: string; readonly id: string }> = {
   place: ({ place }) => place,
   id: ({ id }) => id,
 }
 
-/**
- * Removes these records with everything beside them. A record with waiting events is never removed, so none has a row in `due`.
- */
+/** Removes these records with their payloads and dead letters. A record with waiting events, and so with a due row, is kept. */
 function removal(changes: readonly Change[], schema: string): readonly string[] {
   const columns = columnsOf([...changes.entries()], {
     place: ([place]) => place,

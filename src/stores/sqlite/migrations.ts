@@ -10,15 +10,15 @@ const INBOX = /* sql */ `
 CREATE TABLE records (
   number INTEGER PRIMARY KEY,
   key BLOB NOT NULL,
-  -- All but what was sent; see codec.ts.
+  -- The record without its send; see codec.ts.
   state TEXT NOT NULL,
-  -- Unsettled events.
+  -- Number of unsettled events.
   waiting INTEGER NOT NULL CHECK (waiting BETWEEN 0 AND 1000),
-  -- When an event can be leased; null where none waits.
+  -- When an event can be leased; null without waiting events.
   due INTEGER CHECK (due BETWEEN -9007199254740991 AND 9007199254740991),
   -- The worker that holds the lease.
   worker INTEGER,
-  -- From which day on it may be past its retention; null while that is not known.
+  -- The day of its last change; null while it cannot expire. See lastDay.
   forget_day INTEGER,
   of BLOB,
   send TEXT,
@@ -26,7 +26,7 @@ CREATE TABLE records (
   overdue_at INTEGER CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
   -- The start of a pending send; see pendingMark.
   pending_since INTEGER CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
-  -- What waits is found by its time.
+  -- Waiting events are found by due.
   CHECK (waiting = 0 OR due IS NOT NULL),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) STRICT;
@@ -58,8 +58,8 @@ CREATE TABLE dead_letters (
 CREATE UNIQUE INDEX dead_letters_by_id ON dead_letters (id);
 CREATE INDEX dead_letters_by_time ON dead_letters (died_at, seq);
 
--- Who holds leases, so that those of a dead process need not expire. AUTOINCREMENT, because a number that came again would make
--- one worker's leases another's.
+-- The workers, so that leases of a dead process need not expire. AUTOINCREMENT, because a reused number would give the leases of
+-- one worker to another.
 CREATE TABLE workers (worker INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, process TEXT, since INTEGER) STRICT;
 
 -- One row: the latest time known to the store, because the machine's clock may be set back.
