@@ -11,7 +11,7 @@ export function versionText(version: number): string {
   return version.toString(16).padStart(VERSION_DIGITS, '0')
 }
 
-/** A stored record: its version, and the text of the rest. The text is empty if there is no version. */
+/** Splits a stored record into its version and its text. The text is empty if there is no version. */
 export function splitVersion(stored: Buffer | undefined): { readonly version: number; readonly state: string } {
   const text = stored?.toString('utf8') ?? ''
   const digits = text.slice(0, VERSION_DIGITS)
@@ -25,7 +25,7 @@ export function encodeStoredSend(send: SendEntry): string {
   return `${Math.floor(send.sentAtMs)} ${overdueMark({ send }) ?? NEVER} ${encodeSend(send)}`
 }
 
-/** A stored send: its two times, and the text of the rest. The text is empty if it cannot be read. */
+/** Splits a stored send into its two times and its text. The text is empty if it cannot be read. */
 export function splitSend(stored: Buffer | undefined) {
   const pattern = /^(-?\d{1,16}) (-|-?\d{1,16}) (.*)$/s
   const [, sentAt = '0', overdueAt = NEVER, text = ''] = pattern.exec(stored?.toString('utf8') ?? '') ?? []

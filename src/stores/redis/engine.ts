@@ -1,4 +1,4 @@
-/** What all parts of the store share: scripts, partitions, the choice of clock, and how records are written. */
+/** The common base of the store: scripts, partitions, the choice of clock, and conditional writes. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ClockJump, type PendingLook } from '../../inbox/record-store.ts'
@@ -15,12 +15,12 @@ export interface Engine {
   readonly redis: Scripted
   readonly partitions: Partitions
   readonly retention: Retention
-  /** Undefined if the callers' clocks decide. */
+  /** Undefined if the clocks of the callers apply. */
   readonly times: ReturnType<typeof createServerTimes> | undefined
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-/** In the first partition; see `pending.ts`. */
+/** The set of pending sends in the first partition; see `pending.ts`. */
 export const PENDING = 'pending'
 
 /** Commands to run if a key has this version. */
@@ -35,7 +35,7 @@ export interface Conditional {
 interface RunOptions {
   readonly asOfMs?: number | undefined
   readonly fits: boolean
-  /** Answered if the first partition is in the same group. */
+  /** Looks up pending sends too, if the first partition is in the same group. */
   readonly pending?: PendingLook | undefined
 }
 
@@ -45,7 +45,7 @@ export function keysOf(partitions: readonly Partition[]): readonly string[] {
 }
 
 /**
- * Runs the commands of each change whose key has the expected version, all of a change or none. Answers the server's time and
+ * Runs the commands of each change with the expected version of its key, all of a change or none. Returns the server's time and
  * the versions found. All changes belong to one group. Rejects with a `ClockJump` if the server's time is not `asOfMs`. `fits`:
  * allow the write although memory is full.
  */
@@ -87,7 +87,6 @@ export async function runIf(
   return { nowMs: serverMs, found: found.map((version) => bytes(version).toString('latin1')) }
 }
 
-/** Reads the server's clock. */
 export async function readTime(engine: Engine, [home]: Group): Promise<number> {
   const nothing = { partition: home, key: 'none', expected: 'none', commands: [] }
   return (await runIf(engine, [nothing], { fits: true })).nowMs
@@ -106,8 +105,8 @@ export async function valuesAt(redis: Scripted, keys: readonly string[]): Promis
 }
 
 /**
- * The same, for decisions: a repetition is answered by what was read, so the replicas must have it. Another process may have
- * written it and not have waited to the end.
+ * Like `valuesAt`, for decisions: a duplicate is answered from these values, so the replicas must have them. Another process may
+ * have written a value without waiting for the replicas.
  */
 export async function confirmedValuesAt(
   redis: Scripted,
@@ -119,10 +118,10 @@ export async function confirmedValuesAt(
 }
 
 /**
- * The store's time, if the servers' clocks decide. Each server of a cluster has its own clock. Times in records are those of
- * the first server; times that a script compares with its server's clock are translated. A process that has no answer of the
- * first server yet uses another one, so its time jumps by their difference later, as the guide says. Keeping records in their
- * own server's time would require translating every time in them at each read and write.
+ * The store's time, if the clocks of the servers apply. Each server of a cluster has its own clock. Records use the time of the
+ * first server; times that a script compares with its server's clock are translated. A process without an answer of the first
+ * server uses another server until then, so its time later jumps by their difference, as the guide says. Records in the time of
+ * their own server would require a translation of every time at each read and write.
  */
 export function createServerTimes() {
   const clocks = new Map<number, StoreClock>()
@@ -131,14 +130,13 @@ export function createServerTimes() {
   const reference = (): StoreClock | undefined => clocks.get(referenceGroup)
 
   return {
-    /** The time of the store. */
     nowMs: () => reference()?.nowMs() ?? Number.NEGATIVE_INFINITY,
-    /** A store time on the clock of a group's server. Undefined until that server has answered. */
+    /** Converts a store time to the clock of a group's server. Undefined until that server has answered. */
     toServer(group: number, storeMs: number): number | undefined {
       const [own, first] = [clocks.get(group), reference()]
       return own === undefined || first === undefined ? undefined : storeMs + own.nowMs() - first.nowMs()
     },
-    /** A group's server reported this time, in an answer to a request sent then (by `monotonicMs`). */
+    /** Records the time that a group's server reported, in answer to a request sent at `sentMs` (by `monotonicMs`). */
     note(group: number, serverMs: number, sentMs: number): void {
       const clock = clocks.get(group) ?? createStoreClock()
       clocks.set(group, clock)

@@ -50,7 +50,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
   }
 
-  /** Groups with due records share the limit equally. With more groups than that, the longest waiting ones come first. */
+  /** Groups with due records share the limit equally. If the limit is too small for all, the longest waiting ones come first. */
   async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
     const usable = groups.filter(([{ group }]) => mayLease(group))
     const [only] = usable
@@ -69,14 +69,14 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return { stored: found.flatMap(({ stored }) => stored), nextMs: next.length === 0 ? undefined : Math.min(...next) }
   }
 
-  /** Removes a record without waiting events from the queues. It would otherwise be found forever, and counted. */
+  /** Removes a record without waiting events from the queues. Otherwise it would be found forever, and counted. */
   async function removeAstray(key: string, { version }: Versioned): Promise<void> {
     const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
     const expected = versionText(version)
     await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
   }
 
-  /** Postpones a record of a later version. */
+  /** Postpones a record of a later version, so that a process of that version can lease it. */
   async function putOff(key: string, untilMs: number): Promise<void> {
     report(newerRecord(key))
     for (const set of ['due', 'leased'])
@@ -112,7 +112,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return some.filter((_, at) => found[at] !== '').map(eventIn)
   }
 
-  /** Reads a set of all partitions. */
+  /** The total size of a set over all partitions. */
   async function sizeOf(command: 'ZCARD' | 'SCARD', set: string): Promise<number> {
     const sizes = await Promise.all(all.map((partition) => ask(engine, partition, [command, set])))
     return sizes.reduce<number>((sum, size) => sum + integer(size), 0)
@@ -133,7 +133,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return { keys: [...found.keys()], nextDueMs: nextMs, found }
     },
     payloads: (places) => payloadsAt(engine, places),
-    /** Whether something is due. */
+    /** Whether a record is due. */
     async isDue(nowMs) {
       const request = { nowMs, limit: 0, exclude: new Set<string>() }
       const heads = await answered(groups.map((group) => reserveIn(group, request, true)))
@@ -160,7 +160,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return found.flatMap((members) => list(members).map((member) => eventIn(text(member))))
     },
     async keyOfDeadLetter(id) {
-      // An id does not reveal its message, nor therefore its partition.
+      // The id does not tell the partition, so ask all.
       const [key] = await keysOfLetters(all.map((partition) => ({ partition, member: id })))
       return key
     },

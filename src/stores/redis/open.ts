@@ -23,10 +23,9 @@ import { leasingPart } from './workers.ts'
 const MARGIN_MS = 2_000
 /** Time limit for closing, because a server may be unavailable. */
 const LEAVE_MS = 1_500
-/** Time limit for replicas. */
 const MOST_WAIT_MS = 1_000
 
-/** A client that waits sends nothing else meanwhile, so it waits for less time than its callers. */
+/** A client sends nothing else while it waits for replicas, so it waits for less time than its callers. */
 function replicasOf({ waitReplicas = 0, commandTimeoutMs }: RedisSettings): Replicas | undefined {
   if (waitReplicas === 0) return undefined
   return { count: waitReplicas, withinMs: Math.max(1, Math.min(MOST_WAIT_MS, Math.floor(commandTimeoutMs / 2))) }
@@ -43,8 +42,7 @@ export interface RedisSettings {
   readonly commandTimeoutMs: number
   readonly pollIntervalMs: number
   /**
-   * The clock that decides what is due and when a lease ends: the callers', for tests that advance a clock. Default: the
-   * servers'.
+   * The clock that decides what is due and when a lease ends. `caller` is for tests that advance a clock. Default: `server`.
    */
   readonly clock?: 'server' | 'caller'
 }
@@ -90,7 +88,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     })
     const channel = `${prefix}:work`
     function announce(): void {
-      // Processes that do not receive it poll.
+      // Processes that do not receive the message find the events by polling.
       redis.send(undefined, ['PUBLISH', channel, '']).catch(() => {})
     }
     const workers = createWorkers({
@@ -103,7 +101,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       leaveMs: LEAVE_MS,
     })
     closers.push(() => workers.leave())
-    // A process that claims nothing need not know what is due.
+    // A process that claims nothing needs no notifications.
     if (host.claims !== false) {
       if (subscriber !== undefined)
         closers.push(await createScripted(subscriber, clock, commandTimeoutMs).subscribe(channel, host.onWork))

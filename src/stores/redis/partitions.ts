@@ -1,6 +1,5 @@
 /**
- * A fixed number of partitions, each with its own hash tag: a record and everything stored beside it are in one partition, so a
- * script finds all its keys in one slot of a cluster. In a cluster with more masters than partitions, some masters stay idle.
+ * A fixed number of partitions, each with its own hash tag. A record and its payloads are in one partition, so a script finds all its keys in one slot of a cluster. In a cluster with more masters than partitions, some masters stay idle.
  */
 import { createHash } from 'node:crypto'
 
@@ -13,9 +12,8 @@ const MOST_ITEMS = 64
 const MOST_BYTES = 1_048_576
 
 export interface Partition {
-  /** The prefix of its keys, ending with a colon. */
+  /** The prefix of the keys in the partition, ending with a colon. */
   readonly base: string
-  /** Index of its group. */
   readonly group: number
 }
 
@@ -48,7 +46,7 @@ function scattered(text: string): number {
   return hash >>> 0
 }
 
-/** An item of a record, its index among all, and its location. */
+/** An item with its index among all items and its partition. */
 export interface Placed<T> {
   readonly item: T
   readonly index: number

@@ -47,7 +47,7 @@ export async function deadLetter(engine: Engine, partition: Partition, id: strin
 /** Keys per script call: one or two milliseconds of the server's time. */
 const KEYS_A_STEP = 500
 
-/** A key found by a walk: the parts after its kind. */
+/** The parts of a key that a walk found. */
 export interface Walked {
   readonly key: string
   /** Empty if the key does not belong to an event. */
@@ -56,7 +56,7 @@ export interface Walked {
   readonly atMs: number
 }
 
-/** Steps through the keys of a pattern in these groups. Keys may appear twice. */
+/** Steps through the keys that match a pattern in these groups. Keys may appear twice. */
 export async function* walk(
   engine: Engine,
   pattern: string,
@@ -79,6 +79,6 @@ export async function stepFrom({ redis, partitions }: Engine, group: Group, curs
     const [, key = '', id = ''] = text(name).split(':')
     return { key, id, atMs: admittedAtMsIn(text(head)) ?? 0 }
   })
-  // A server of a cluster has other groups too.
+  // A server of a cluster also holds keys of other groups.
   return { cursor: text(next), found: all.filter(({ key }) => partitions.of(key).group === group[0].group) }
 }

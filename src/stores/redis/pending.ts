@@ -1,6 +1,6 @@
 /**
- * An index of the pending sends of all partitions: one sorted set in the first partition. While its server is unavailable, no report
- * waits, and nothing else waits for it.
+ * An index of the pending sends of all partitions: one sorted set in the first partition. While its server is unavailable, no
+ * report waits for the record of its send.
  */
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import type { PendingLook, VersionedChange } from '../../inbox/record-store.ts'
@@ -14,7 +14,7 @@ const MOST_MS = 250
 
 interface Pending {
   look(pending: PendingLook): Promise<void>
-  /** Indexes changes that were written. */
+  /** Updates the index after these changes were written. */
   mark(changes: readonly VersionedChange[]): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export function createPending(engine: Engine): Pending {
         if (ended.length > 0) await ask(engine, home, ['ZREM', PENDING, ...ended])
         if (added.length === 0) return
         await ask(engine, home, ['ZADD', PENDING, ...added])
-        // Removes what killed processes left: no one asks for sends this old.
+        // Remove entries that killed processes left: no process asks for sends this old.
         await ask(engine, home, ['ZREMRANGEBYSCORE', PENDING, '-inf', String(firstMs - MOST_PENDING_MS)])
       })
     },

@@ -1,4 +1,4 @@
-/** Reads records from Redis, writes them if nothing has changed them, and rebuilds unreadable ones. */
+/** Reads records from Redis, writes them if no one has changed them, and rebuilds unreadable ones. */
 import { randomInt } from 'node:crypto'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ClockJump, type PendingLook, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
@@ -25,9 +25,8 @@ import {
   type Command,
 } from './writing.ts'
 
-/** How to search an index. */
 const KEYS_A_LOOK = '500'
-/** Identifies this process. With a counter appended, each version is unique. */
+/** A version is a random number of the process with a counter appended, so it is unique. */
 const PROCESSES = 2 ** 22
 const WRITES = 2 ** 26
 
@@ -64,7 +63,7 @@ export function createRecords(engine: Engine) {
     return found.flatMap((stored) => stored ?? [])
   }
 
-  /** Records that were read. */
+  /** Decodes records, and repairs corrupt ones. */
   async function recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>> {
     const records = new Map<string, Versioned | typeof NEWER>()
     for (const one of stored) {
@@ -76,7 +75,7 @@ export function createRecords(engine: Engine) {
     return records
   }
 
-  /** The message of an overflow record, from the index, which is all that is left. */
+  /** Finds the message of a corrupt overflow record in the index. */
   async function messageOf(key: string): Promise<string | undefined> {
     let cursor = '0'
     do {
@@ -90,8 +89,8 @@ export function createRecords(engine: Engine) {
   }
 
   /**
-   * Rewrites what cannot be read: all stored payloads of a record become pending again. Undefined if nothing is left. Replaces
-   * only what was read (`expected`), because another process may have repaired it meanwhile.
+   * Rebuilds a corrupt record: all its stored payloads become pending again. Undefined if nothing is left. Replaces the record
+   * only if it is still the one that was read (`expected`), because another process may have repaired it meanwhile.
    */
   async function repaired(
     stored: Stored,
@@ -151,17 +150,16 @@ export function createRecords(engine: Engine) {
     for (const [at, { item }] of placed.entries())
       if (found[at] === FOREIGN) await repaired({ key: item.key, record: undefined, send: undefined }, FOREIGN)
     return writing.map(({ version, conditional: { expected } }, at) =>
-      // The new version, if the command was sent again after its answer was lost.
+      // The server has the new version already if the command was sent again after a lost response.
       found[at] === expected || found[at] === versionText(version) ? version : undefined,
     )
   }
 
   return {
     recordsIn,
-    // A due record must exist; a missing one is not read.
     read: async (keys: readonly string[]) =>
       recordsIn((await storedAt(keys, confirmedValuesAt)).filter(({ record }) => record !== undefined)),
-    /** For scans: writes and reports nothing, and leaves out unreadable records. */
+    /** Reads records for scans: writes and reports nothing, and leaves out unreadable records. */
     async look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>> {
       const stored = await storedAt([...new Set(keys)], valuesAt)
       return new Map(
@@ -172,11 +170,11 @@ export function createRecords(engine: Engine) {
       )
     },
     async write(changes: readonly VersionedChange[], asOfMs: number | undefined, pending?: PendingLook) {
-      // In a cluster a script sees its own partition only. Asked before the write: if a send has its answer by then, the write
-      // conflicts with the record of its message.
+      // In a cluster a script sees its own partition only. Look up pending sends before the write: if a send gets its answer in
+      // between, the write conflicts with the record of its message.
       const looked = pending === undefined || partitions.groups.length === 1 ? undefined : pendings.look(pending)
       const answers = await inCalls(changes, partitions, (placed) => writeCall(placed, asOfMs, pending), sizeOf)
-      // Writes on other servers remain, so only the rest is decided again.
+      // Writes on other servers stay, so repeat only the others.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()
       await pendings.mark(changes.filter((_, at) => typeof answers[at] === 'number'))
       await looked
@@ -193,7 +191,7 @@ function decode({ record, send }: Stored) {
 
 const NOTHING_LEFT = () => ({ payloads: [], of: undefined })
 
-/** Without a record if it is corrupt. */
+/** Drops a corrupt record of a payload. */
 function readable({ id, admittedAtMs, record, corrupt }: StoredPayload) {
   return { id, admittedAtMs, record: corrupt === undefined ? record : undefined }
 }

@@ -1,6 +1,6 @@
 /**
- * Reads replies of a server, which are untyped, and converts errors of clients without what they must not reveal: clients
- * attach the arguments of a command, including bodies, to errors.
+ * Reads untyped replies of a server, and removes secrets from errors of clients: clients attach the arguments of a command,
+ * including bodies, to errors.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Reply } from './clients/connection.ts'
@@ -30,7 +30,7 @@ export function text(reply: Reply | undefined): string {
   return typeof reply === 'string' ? reply : bytes(reply).toString('utf8')
 }
 
-/** A number, also as text. */
+/** Reads a number, also from text. */
 export function integer(reply: Reply | undefined): number {
   const number = typeof reply === 'number' ? reply : Number(text(reply))
   if (!Number.isFinite(number)) throw new TypeError('Redis did not answer with a number.')
@@ -43,7 +43,7 @@ export interface Scored {
   readonly score: number
 }
 
-/** Members with scores: a flat list in one protocol version, a list of pairs in another. */
+/** Reads members with scores: a flat list in one protocol version, a list of pairs in another. */
 export function scored(reply: Reply): readonly Scored[] {
   const flat = list(reply).flatMap((one) => (isList(one) ? one : [one]))
   return Array.from({ length: flat.length / 2 }, (_, at) => {
@@ -58,14 +58,14 @@ export function scored(reply: Reply): readonly Scored[] {
 const SERVER_IS_UNAVAILABLE =
   /^(OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|BUSY|UNBLOCKED)\b/
 
-/** The server's own error. Any other error of a client concerns the connection. */
+/** The first word of an error of the server. Any other error of a client concerns the connection. */
 const REPLY_WORD = /^(ERR|WRONGTYPE|NOSCRIPT|CROSSSLOT|EXECABORT|MOVED|ASK)\b/
 
 const MOST_CHARACTERS = 300
 
 /**
- * Converts an outage to `store_failed`, and a refusal of this command to a plain error, so that other events of the batch are
- * tried alone. Neither has the client's error as its cause.
+ * Converts an outage to `store_failed`, and a refusal of this command to a plain error, so that the inbox tries each event of the
+ * batch alone. Neither has the client's error as its cause.
  */
 export function cleanError(error: unknown): Error {
   if (error instanceof MessagingWebhooksError) return error
@@ -77,7 +77,7 @@ export function cleanError(error: unknown): Error {
 
 const OUT_OF_MEMORY = 'Redis is full. Stored events are still dispatched. Raise `maxmemory`, or fix the handlers.'
 
-/** The text of the error, cut before it repeats what was sent. */
+/** The error of a client, without the arguments of the command. */
 export class RedisError extends Error {
   override readonly name = 'RedisError'
 

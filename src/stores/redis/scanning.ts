@@ -1,6 +1,6 @@
 /**
- * Lists for people. Redis keeps no index of events by time, because every event would have to be added. A page of all events is
- * found by walking through all payloads in short steps and keeping the newest.
+ * Lists for people. The store keeps no index of events by time, because each admission would have to update it. A scan of all
+ * events walks through all payloads in short steps and keeps the newest.
  */
 import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
@@ -20,7 +20,7 @@ const READ_AT_ONCE = 200
 export function createScans(engine: Engine, { look }: Records, { overflowOf }: Pick<Finding, 'overflowOf'>): Scans {
   const { partitions } = engine
 
-  /** Events with their payloads, if these are stored. Dead letters have their errors. */
+  /** Events with their payloads, if these are stored, and with the errors of dead letters. */
   async function eventsAt(places: readonly EventPlace[]): Promise<readonly ScannedEvent[]> {
     const [found, payloads] = await Promise.all([look(places.map(({ key }) => key)), payloadsAt(engine, places)])
     const events = await Promise.all(
@@ -34,7 +34,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
         const event = { key, id, atMs, place: writtenPlace({ id, atMs }), record }
         if (dead === undefined) return { ...event, payload: stored }
         const error = (await deadLetter(engine, partitions.of(key), id))?.error
-        // A dead letter can be discarded although nothing else is left of it.
+        // List a dead letter without a payload too, so that it can be discarded.
         const nothing = { id, admittedAtMs: atMs, record: undefined, raw: undefined, error }
         return { ...event, payload: stored === undefined ? storedPayload(nothing) : { ...stored, error } }
       }),
@@ -47,7 +47,6 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
     let newest: readonly Walked[] = []
     for await (const step of walk(engine, payloadKey('*', id ?? '*'))) {
       const gathered = [...newest, ...step.filter(({ atMs }) => isInTime(filter, atMs))]
-      // Sort and cut long lists now and then.
       newest = gathered.length > 4 * most ? newestOf(gathered, after, most) : gathered
     }
     return newestOf(newest, after, most)
@@ -69,7 +68,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
     return { items: found, next: writtenPlace(end), ...(most > limit && { lookedBackToMs: end.atMs }) }
   }
 
-  /** All events of a message, including settled ones with only their identity. */
+  /** All events of a message, including settled ones without a payload. */
   async function scanMessage(key: string, { after, limit, isMeant }: EventScan): Promise<Scanned<ScannedEvent>> {
     const found = await look([key, ...(await overflowOf(key))])
     const places = [...found].flatMap(([each, record]) => idsIn(record).map((id) => ({ key: each, id })))
@@ -100,7 +99,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
         return record && { key, place, record, payloads: [] }
       })
     },
-    /** One step of a walk. `limit` has no effect, because Redis visits a number of keys. */
+    /** Returns one step of a walk, whatever the `limit`: Redis visits a number of keys per step. */
     async scanRecords({ after }) {
       const [, index = '0', from = '0'] = /^(\d{1,6}) (\d{1,20})$/.exec(after ?? '') ?? []
       const group = partitions.groups[Number(index)]

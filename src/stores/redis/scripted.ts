@@ -14,7 +14,7 @@ export function script(text: string) {
 
 export type Scripted = ReturnType<typeof createScripted>
 
-/** How many replicas must have what was written or read before it counts, and how long to wait for them. */
+/** How many replicas must confirm a write or read, and how long to wait for them. */
 export interface Replicas {
   readonly count: number
   readonly withinMs: number
@@ -101,12 +101,12 @@ export function createScripted(
 
   return {
     replicas,
-    /** `keys` share one slot, unless there are no slots. */
+    /** In a cluster, all `keys` must be in one slot. */
     run: (wanted: Script, keys: readonly string[], args: readonly (RedisArgument | number)[]): Promise<Reply> =>
       persist(() => evaluate(wanted, keys[0], restOf(keys, args))),
     /**
-     * The same, and rejects if too few replicas have everything up to what this script writes. `WAIT` knows the writes of its
-     * own connection only, so the script must write on each call.
+     * Like `run`, and rejects if too few replicas confirm the writes up to and including those of this script. `WAIT` knows only
+     * the writes of its own connection, so the script must write on each call.
      */
     async runConfirmed(
       wanted: Script,
@@ -126,7 +126,7 @@ export function createScripted(
         `${have} of ${count} replicas confirmed a write within ${withinMs} ms (waitReplicas).`,
       )
     },
-    /** A command for the server of this key, or for any server. */
+    /** Sends a command to the server of this key, or to any server. */
     send: (key: string | undefined, args: readonly RedisArgument[]) => persist(() => adapter.send(key, args)),
     sendToAll: (args: readonly RedisArgument[]) => persist(() => adapter.sendToAll(args)),
     /** Returns a function that ends the subscription. */

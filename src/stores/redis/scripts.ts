@@ -4,8 +4,8 @@
  * Keys are derived from the prefixes of those in KEYS, so that a client's key prefix is kept. The keys of a partition, after
  * its prefix:
  *
- * - `r:<key>`: a record: 12 hexadecimal digits of its version, then its text. Expires once nothing of it waits, is dead, or was
- *   sent
+ * - `r:<key>`: a record: 12 hexadecimal digits of its version, then its text. Expires if it has no waiting event, dead letter
+ *   or send, and is not an overflow record
  * - `s:<key>`: its send: two times and its text
  * - `p:<key>:<id>`: the payload of an event: 15 digits of its admission time, its record as JSON, a line feed, its body
  * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by the end of the lease
@@ -13,7 +13,7 @@
  * - `dead`: sorted set of the ids of dead letters, by time of death; `deadof`: hash of their keys and errors
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
  * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` of overflow records
- * - `pending`: in the first partition; sorted set of the keys of pending sends, by their begin; see `pending.ts`
+ * - `pending`: in the first partition; sorted set of the keys of pending sends, by their start; see `pending.ts`
  * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: in the first partition of a group; see `watching.ts` and `workers.ts`
  */
@@ -25,7 +25,6 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function baseOf(key) return string.match(key, '^.*}:') end
 `
 
-/** Digits of a version. */
 export const VERSION_DIGITS = 12
 /** Tolerance between the server's clock and a process's estimate of it. */
 export const MOST_APART_MS = 2_000
@@ -36,9 +35,8 @@ export const FOREIGN = 'foreign'
  * For each change: runs its commands if the record has the expected version. KEYS: the records, then the set of pending sends
  * if it is asked for. ARGV: the caller's estimate of the server's time, or empty; 1 to allow writes although memory is full; a
  * time after which to look for the first pending send, or empty; 1 to write something in any case, for `WAIT`; then for each
- * change the expected version (empty: no record)
- * and the number of values of its commands; then for each command the number of its values, its name, its key without the
- * prefix, and its arguments. Returns the server's time, the start of that send or empty, and the version found for each change.
+ * change the expected version (empty: no record) and the number of values of its commands; then for each command the number of
+ * its values, its name, its key without the prefix, and its arguments. Returns the server's time, the start of that send or empty, and the version found for each change.
  * Writes nothing if the times differ too much.
  */
 export const compareAndSet = script(/* lua */ `
@@ -52,7 +50,7 @@ if ARGV[3] ~= '' then
   end
   places = places - 1
 end
--- Redis refuses the first write of a script where memory is full, and none of the others. This one it allows.
+-- With full memory, Redis refuses the first write of a script, and no later one. It allows UNLINK.
 if ARGV[2] == '1' then redis.call('UNLINK', baseOf(KEYS[1]) .. 'none') end
 if ARGV[4] == '1' then
   local reply = redis.pcall('SET', baseOf(KEYS[1]) .. 'waited', '', 'PX', '1000')
@@ -63,7 +61,7 @@ local at = 5
 for place = 1, places do
   local key = KEYS[place]
   local base = baseOf(key)
-  -- Texts: Redis would have to write numbers as such.
+  -- Texts, because Redis would convert numbers.
   local found = pcall('GETRANGE', key, '0', '${VERSION_DIGITS - 1}')
   if type(found) == 'table' then found = '${FOREIGN}' end
   local isExpected = found == ARGV[at]
@@ -73,7 +71,7 @@ for place = 1, places do
     while at < ends do
       local last = at + tonumber(ARGV[at])
       local reply = pcall(ARGV[at + 1], base .. ARGV[at + 2], unpack(ARGV, at + 3, last))
-      -- Not raised, which would wrap what the server says of itself.
+      -- Return the error: raising it would wrap the server's message.
       if type(reply) == 'table' and reply.err then return reply end
       at = last + 1
     end
@@ -84,11 +82,11 @@ end
 return answer
 `)
 
-/** Reads texts, and writes something for `WAIT`. KEYS: those of the texts. */
+/** Reads texts, and writes something for `WAIT`. KEYS: the keys of the texts. */
 export const readWaited = script(/* lua */ `
 ${SERVER_TIME}
 local waited = baseOf(KEYS[1]) .. 'waited'
--- Where memory is full, Redis allows a write after this one.
+-- With full memory, Redis allows writes after an UNLINK.
 redis.call('UNLINK', waited)
 redis.call('SET', waited, '', 'PX', '1000')
 return redis.call('MGET', unpack(KEYS))
@@ -105,7 +103,7 @@ local dueMs, untilMs, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local names = ARGV[4] == '1' and { 'due', 'leased' } or { 'due' }
 local excluded = {}
 for at = 5, #ARGV do excluded[ARGV[at]] = true end
--- Each set is read in parts: the earliest records may be in one of them or in all.
+-- Read each set in parts: the earliest records may be in one set or in all.
 local part = math.ceil(limit / (#KEYS * #names)) + 1
 local function advance(set)
   repeat
@@ -143,9 +141,9 @@ while #found < limit and first.score <= dueMs do
 end
 local nextMs = first.score < math.huge and string.format('%.0f', first.score) or ''
 local answer = { string.format('%.0f', now), nextMs }
--- See above: what is stored is dispatched although memory is full.
+-- See above: stored events are dispatched although memory is full.
 if #found > 0 then redis.call('UNLINK', baseOf(KEYS[1]) .. 'none') end
--- A call for many keys: each call costs as much as what it does for some of them.
+-- One call for all keys, because a call costs as much as its work for several keys.
 local texts, moved = {}, {}
 for at = 1, #found do
   local base, name, key = unpack(found[at])
@@ -162,7 +160,7 @@ for at = 1, #found do answer[#answer + 1] = { found[at][3], values[2 * at - 1], 
 return answer
 `)
 
-/** How much of a value \`walk\` returns: the admission time of a payload. */
+/** `walk` returns this many bytes of a value: the admission time of a payload. */
 export const HEAD_DIGITS = 15
 
 /**

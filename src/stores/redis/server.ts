@@ -1,4 +1,4 @@
-/** The server before the store is used: layout of the keys, memory policy, cluster or not. */
+/** Checks the server before the store uses it: layout of the keys, memory policy, cluster or not. */
 import { systemClock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
@@ -7,20 +7,19 @@ import { valuesAt } from './engine.ts'
 import { list, text } from './replies.ts'
 import { createScripted, type Scripted } from './scripted.ts'
 
-/** Of the keys under a prefix. */
 const LAYOUT_VERSION = 1
-/** For tools that get only an address. */
+/** Time limit of tools, which get only an address. */
 const TOOL_TIMEOUT_MS = 4_000
 
 const layoutKey = (prefix: string): string => `${prefix}:layout`
 
 /**
- * Stores the layout if there is none, because the number of partitions cannot change later. Rejects if another layout or
- * something else is there.
+ * Stores the layout if there is none, because the number of partitions cannot change later. Rejects if the key holds another
+ * layout or a foreign value.
  */
 export async function enterLayout(redis: Scripted, prefix: string, partitions: number): Promise<void> {
   const key = layoutKey(prefix)
-  // One value, so that of two concurrent processes one writes it and the other reads all of it.
+  // A single value, so that of two concurrent processes one writes it and the other reads it completely.
   await redis.send(key, ['SET', key, `${LAYOUT_VERSION} ${partitions}`, 'NX'])
   const found = await layoutAt(redis, key)
   if (found === undefined) throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
@@ -36,26 +35,26 @@ export async function enterLayout(redis: Scripted, prefix: string, partitions: n
     )
 }
 
-/** Undefined if there is none, or something else. */
+/** Undefined for a missing or foreign value. */
 async function layoutAt(redis: Scripted, key: string) {
   const [found] = await valuesAt(redis, [key])
   const [, version, partitions] = /^(\d{1,9}) (\d{1,9})$/.exec(found?.toString() ?? '') ?? []
   return version === undefined ? undefined : { version: Number(version), partitions: Number(partitions) }
 }
 
-/** The error to report if the server may evict events, or does not tell. Undefined if it never evicts. */
+/** The error to report if the server may evict events, or its policy is unknown. Undefined if it never evicts. */
 export async function evictionProblem(redis: Scripted): Promise<MessagingWebhooksError | undefined> {
   // Many hosted servers forbid CONFIG, some INFO.
   const policies =
     (await policiesOf(redis, ['CONFIG', 'GET', 'maxmemory-policy'], (reply) => list(reply)[1])) ??
     (await policiesOf(redis, ['INFO', 'memory'], (reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1]))
   if (policies === undefined || policies.length === 0)
-    return new MessagingWebhooksError('store_evicts', 'It could not be asked: it allows neither CONFIG GET nor INFO.')
+    return new MessagingWebhooksError('store_evicts', 'It allows neither CONFIG GET nor INFO.')
   const bad = policies.find((policy) => policy !== 'noeviction')
   return bad === undefined ? undefined : new MessagingWebhooksError('store_evicts', `Its maxmemory-policy is ${bad}.`)
 }
 
-/** Undefined if one of the servers does not tell. */
+/** Undefined if one of the servers refuses the command. */
 async function policiesOf(
   redis: Scripted,
   command: readonly string[],

@@ -1,4 +1,4 @@
-/** Sorted sets by score: of one partition, or a page over all. */
+/** Reads sorted sets by score: of one partition, or a page over all. */
 import type { Indexes } from '../../inbox/record-store.ts'
 import { answered } from '../workers.ts'
 import { ask, type Engine } from './engine.ts'
@@ -34,7 +34,7 @@ export async function pageOfSet(engine: Engine, set: string, { after, limit, new
   }
   const found = await answered(
     engine.partitions.all.map(async (partition) => {
-      // Some members with the time of the last page's end were on that page.
+      // Members with the same time as the end of the last page may have been on that page.
       for (let count = limit + 1; ; count *= 2) {
         const members = await membersOf(engine, partition, range, count)
         const ahead = members.filter(isAhead).map((one) => ({ ...one, partition }))
@@ -49,12 +49,11 @@ export async function pageOfSet(engine: Engine, set: string, { after, limit, new
     .slice(0, limit + 1)
 }
 
-/** The place of a member in such a list. */
 export function placeOf({ score, member }: Scored): string {
   return `${score}.${member}`
 }
 
-/** Infinity in Redis syntax. */
+/** A bound of a range in Redis syntax. */
 function boundOf(ms: number): string {
   return Number.isFinite(ms) ? String(Math.ceil(ms)) : ms < 0 ? '-inf' : '+inf'
 }

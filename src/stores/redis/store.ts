@@ -1,5 +1,5 @@
 /**
- * The store on a Redis that several machines share.
+ * The store on Redis, shared by any number of machines.
  *
  * @module messaging-webhooks/redis
  */
@@ -17,30 +17,29 @@ export type { RedisClient } from './clients/adapter-of.ts'
 export interface RedisStoreOptions {
   /**
    * A client of `redis` 5 (`createClient`, `createCluster`) or `ioredis` 5 (`Redis`, `Cluster`). The store connects it if it is
-   * not connected, and then also closes it. Use it for other purposes too, but not for blocking commands.
+   * not connected, and then also closes it. You may use it for other purposes, but not for blocking commands.
    */
   readonly client: RedisClient
-  /** A second client for notifications only: work that another process accepted is then noticed at once. Default none. */
+  /** A second client, for notifications only: events of other processes are then dispatched at once. Default: none. */
   readonly subscriber?: RedisClient | undefined
   /** The prefix of all keys, without braces. Default `messaging-webhooks`. */
   readonly prefix?: string | undefined
   /** Partitions of the keys, each in one slot of a cluster. Cannot be changed later. Default 16. */
   readonly partitions?: number | undefined
-  /** Replicas that must confirm each write within a second, or else the store is unavailable. Default 0. */
+  /** Replicas that must confirm each write within a second; otherwise the store is unavailable. Default 0. */
   readonly waitReplicas?: number | undefined
-  /** How long the payloads of settled events are kept; 0 for not at all. Default 1 day. */
+  /** How long the payloads of settled events are kept; 0 keeps none. Default 1 day. */
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
   /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
-  /** How long to wait for an answer or for the connection; less than the receiver’s `storeTimeoutMs`. Default 4,000 ms. */
+  /** How long to wait for a response or a connection; less than the receiver’s `storeTimeoutMs`. Default 4,000 ms. */
   readonly commandTimeoutMs?: number | undefined
   /** How often to poll for work. Default 250 ms. */
   readonly pollIntervalMs?: number | undefined
 }
 
-/** Of a cluster. */
 const SLOTS = 16_384
 const MOST_REPLICAS = 100
 

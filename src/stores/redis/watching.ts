@@ -1,4 +1,4 @@
-/** Periodic checks: whether events that others admitted are due, and whether a server was emptied. */
+/** Periodic checks for due events of other processes, and for emptied servers. */
 import { randomBytes } from 'node:crypto'
 import { withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
@@ -11,7 +11,7 @@ const LOOK_EVERY_MS = 1_000
 const BEGIN_MS = 1_000
 const MARK = 'mark'
 
-/** Repeats a check, each time this long after the last answer. If a server is unavailable, the operations report it. */
+/** Repeats a check `everyMs` after the last one ended. If a server is unavailable, the operations report it. */
 export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, seen: (found: T) => void): () => void {
   let cancel = lookLater()
   let ended = false
@@ -35,7 +35,7 @@ export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, 
 
 /**
  * Detects that the server was emptied (FLUSHALL, or a restart without persistence): each group of partitions has a mark that is
- * never deleted. A process that finds it missing writes another one, by which other processes notice. `restoreLayout` writes
+ * never deleted. A process that finds no mark writes another one, and other processes notice the change. `restoreLayout` writes
  * the layout again. Returns a function that ends the check.
  */
 export async function watchEmptied(
@@ -46,7 +46,7 @@ export async function watchEmptied(
   const { partitions, report } = engine
   const marks = new Map<Group, string>()
 
-  /** The number of partitions of the group that were emptied since the last check. */
+  /** The number of partitions emptied since the last check: all of the group, or 0. */
   async function emptiedIn(group: Group): Promise<number> {
     const [home] = group
     await ask(engine, home, ['SET', MARK, randomBytes(8).toString('hex'), 'NX'])
@@ -58,7 +58,7 @@ export async function watchEmptied(
   }
 
   async function look(): Promise<number> {
-    // A key of another type was not written by a process that found no mark.
+    // A check that fails, for example on a key of another type, does not show an emptied server.
     const counts = await Promise.all(partitions.groups.map((group) => emptiedIn(group).catch(() => 0)))
     const emptied = counts.reduce((sum, count) => sum + count, 0)
     if (emptied > 0) await restoreLayout().catch(() => {})

@@ -8,7 +8,7 @@ import type { Records } from './records.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 
-/** More processes than use one store at once. */
+/** Maximum number of leases to examine. */
 const MOST_LEASES = 100_000
 const WORKERS = 'workers'
 
@@ -36,7 +36,7 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, gro
     async leases() {
       const ends = ['ZRANGE', 'leased', '0', String(MOST_LEASES)] as const
       const keys = await Promise.all(group.map(async (partition) => list(await ask(engine, partition, ends))))
-      // Leave an unreadable list, or one of a later version, alone: it must not stop the heartbeat.
+      // Leave out unreadable records and records of a later version: they must not stop the heartbeat.
       const found = await look(keys.flat().map(text))
       return [...found].flatMap(([key, { lease }]) =>
         lease === undefined || lease.worker === '' ? [] : [{ key, worker: lease.worker }],

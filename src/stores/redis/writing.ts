@@ -7,7 +7,7 @@ import type { MessageRecord } from '../../messages/record.ts'
 import type { RedisArgument } from './clients/connection.ts'
 import { encodeDead, encodePayload, encodeStoredSend, versionText } from './encoding.ts'
 
-/** Its name, its key without the partition's prefix, and its arguments. */
+/** A command: its name, its key without the prefix of the partition, and its arguments. */
 export type Command = readonly [name: string, key: string, ...rest: RedisArgument[]]
 
 export const recordKey = (key: string): string => `r:${key}`
@@ -78,7 +78,7 @@ export function indexRemoval(key: string): readonly Command[] {
   return INDEXES.map(([set]) => ['ZREM', set, key])
 }
 
-/** Events that wait behind another one of their record. */
+/** Commands for the set `more`: events that wait behind another one of their record. */
 function behindCommands({ key, before, after }: VersionedChange): readonly Command[] {
   const [was, is] = [behindFirst(before), behindFirst(after)]
   const added = is.filter((id) => !was.includes(id))
@@ -100,7 +100,7 @@ function sendCommands({ key, before, after }: VersionedChange): readonly Command
   return [send === undefined ? ['UNLINK', sendKey(key)] : ['SET', sendKey(key), encodeStoredSend(send)]]
 }
 
-/** All payloads are removed with the record. */
+/** The commands that remove a record also remove its payloads. */
 function payloadCommands(
   { key, before, after, payloads }: VersionedChange,
   { payloadMs }: Retention,
@@ -122,7 +122,7 @@ function payloadCommands(
           ]
         }
         case 'settled':
-          // With 0 it is removed at once.
+          // PEXPIRE with 0 removes the payload at once.
           return [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
         case 'removed':
           return [removal(id)]
@@ -146,7 +146,6 @@ function overflowCommands({ key, before, after }: VersionedChange): readonly Com
   return NONE
 }
 
-/** All events that a record knows. */
 export function idsIn({ waiting, dead, settled }: MessageRecord): readonly string[] {
   return [...waiting, ...dead, ...settled].map(({ id }) => id)
 }

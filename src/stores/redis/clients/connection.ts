@@ -1,17 +1,17 @@
-/** What the store needs of a client of either package. */
+/** The operations that the store needs of a client of either package. */
 import { isError } from '../../../runtime/values.ts'
 
 export type RedisArgument = string | Buffer
 
-/** A reply with texts as bytes. */
+/** A reply. Its texts are bytes. */
 export type Reply = Buffer | string | number | bigint | boolean | null | undefined | readonly Reply[] | object
 
 export interface Adapter {
-  /** Keys of different slots cannot share a command. */
+  /** In a cluster, keys of different slots cannot share a command. */
   readonly isCluster: boolean
   /** False while the client would queue a command for lack of a connection. */
   isReady(): boolean
-  /** True until it has been asked to connect. */
+  /** True until `connect` is called. */
   isIdle(): boolean
   connect(): Promise<unknown>
   disconnect(): Promise<void>
@@ -26,7 +26,7 @@ export interface Adapter {
   sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
   /** Returns a function that ends the subscription. */
   subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>>
-  /** Its last error: the reason why it is not ready. */
+  /** The last error of the client: the reason why it is not ready. */
   lastError(): unknown
 }
 
@@ -42,8 +42,8 @@ export function keepLastError(client: {
 }
 
 /**
- * The same `sendTogether` for a cluster. Its client follows a redirection of single commands only, and reads the slots again:
- * so one is sent, and the caller may repeat the others.
+ * Wraps `sendTogether` for a cluster. The client follows redirections, and reads the slots again, for single commands only. So
+ * this sends a single command after a redirection, and the caller may repeat its commands.
  */
 export function followingSlots(sendTogether: Adapter['sendTogether'], send: Adapter['send']): Adapter['sendTogether'] {
   return async (key, commands) => {

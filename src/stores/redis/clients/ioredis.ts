@@ -62,7 +62,7 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     async disconnect() {
       stopped = true
       const willEnd = CONNECTED.includes(client.status)
-      // Until then it looks connected and cannot be connected again. Between two attempts it never reports an end.
+      // Until `end`, the client looks connected and cannot connect again. Between two attempts it emits no `end`.
       const ended = willEnd ? new Promise<void>((resolve) => void client.once('end', resolve)) : undefined
       client.disconnect()
       await ended

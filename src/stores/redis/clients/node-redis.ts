@@ -15,7 +15,7 @@ interface Common {
 
 interface Pipeline<Args extends readonly unknown[]> {
   addCommand(...args: Args): unknown
-  /** On one connection: after it broke, the rest is not sent on another one. */
+  /** Uses one connection: if it breaks, the rest is not sent on another one. */
   execAsPipeline(): Promise<readonly unknown[]>
 }
 
@@ -42,7 +42,7 @@ export interface NodeRedisCluster extends Common {
 
 export function isNodeRedis(client: object): client is NodeRedisClient | NodeRedisCluster {
   const sends = 'sendCommand' in client && 'isOpen' in client && ('isReady' in client || 'masters' in client)
-  // A sentinel client takes commands in another form.
+  // Exclude a sentinel client, which takes commands in another form.
   return sends && !('acquire' in client)
 }
 
@@ -84,7 +84,7 @@ function ofCluster(cluster: NodeRedisCluster): Sending {
   const send = async (key: string | undefined, args: readonly RedisArgument[]): Promise<Reply> =>
     (await cluster.sendCommand(key, false, [...args], AS_BYTES)) as Reply
   return {
-    // Open while it still discovers the nodes. If a node becomes unavailable later, its commands wait until they time out.
+    // `isOpen` is true before the client knows the nodes. If a node becomes unavailable later, its commands time out.
     isReady: () => cluster.isOpen && cluster.masters.length > 0,
     async send(key, args) {
       try {
