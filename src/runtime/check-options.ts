@@ -10,8 +10,8 @@ const MOST_SHOWN = 80
 
 /**
  * Returns the checked options with the defaults of the schema. Throws an `OptionsError` that names `where`, the called function,
- * and each mistake. It shows values only where numbers are expected: any other value may be a secret, a
- * telephone number or a one-time password.
+ * and each mistake. It shows a value only if a number is expected: any other value may be a secret, a phone number or a
+ * one-time password.
  */
 export function checkOptions<T extends z.ZodType>(schema: T, given: unknown, where?: string): z.output<T> {
   const parsed = parse(schema, given === undefined ? {} : given, where)
@@ -19,7 +19,7 @@ export function checkOptions<T extends z.ZodType>(schema: T, given: unknown, whe
   throw new OptionsError(parsed)
 }
 
-/** Returns a description if they are invalid. The error of a getter or proxy is dropped, because it may quote a secret. */
+/** Returns a description of invalid options. Drops the error of a getter or proxy, because it may quote a secret. */
 function parse<T extends z.ZodType>(
   schema: T,
   given: unknown,
@@ -89,7 +89,6 @@ function described(schema: z.ZodType, { path, input }: z.core.$ZodIssue): string
   return typeof input === 'number' && !takesNumbers(path.reduce<unknown>(step, schema)) ? 'a number' : describe(input)
 }
 
-/** Whether a number is valid there. */
 function takesNumbers(schema: unknown): boolean {
   const inner = unwrapped(schema)
   if (inner instanceof z.ZodUnion) return inner.options.some(takesNumbers)
@@ -104,7 +103,7 @@ const TYPES: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-/** The expectation in the schema's own words, otherwise in those of zod. */
+/** The expectation in the words of the schema, otherwise in the words of zod. */
 function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('expected ')) return issue.message
   if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).join(', ')}`
@@ -114,7 +113,6 @@ function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
   return keys.length > MOST_LISTED ? 'expected an object' : `expected an object such as { ${keys.join(', ')} }`
 }
 
-/** The schema of this member. */
 function step(schema: unknown, key: PropertyKey): unknown {
   const inner = unwrapped(schema)
   if (inner instanceof z.ZodObject) return inner.shape[String(key)]
@@ -165,7 +163,6 @@ export function numberFrom(minimum: number, maximum: number, of?: string): z.Zod
   ).meta({ description: of, minimum, maximum, isNumber: true })
 }
 
-/** A whole number in a range. */
 export function wholeNumberFrom(minimum: number, maximum: number): z.ZodType<number, number> {
   return expected<number>(
     `a whole number from ${written(minimum)} to ${written(maximum)}`,
@@ -194,7 +191,6 @@ export function textOf(what: string): z.ZodType<string, string> {
   return expected<string>(what, (value) => typeof value === 'string' && value !== '')
 }
 
-/** An object with these methods. */
 export function objectLike(what: string, ...methods: readonly string[]): z.ZodType<object, object> {
   return expected<object>(what, (value) => hasMethods(value, methods))
 }

@@ -1,7 +1,7 @@
 /** The only module that reads the time or sets a timer, so that tests advance a clock instead of sleeping. */
 import { letReject } from './values.ts'
 
-/** A source of time. */
+/** A source of time, for the option `clock`. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
@@ -14,7 +14,7 @@ export interface Clock {
   soon(callback: () => void): void
 }
 
-/** Node fires a longer timer immediately (measured). Longer delays are cut to this, and the caller checks again. */
+/** Node fires a longer timer immediately (measured). Timers are limited to this delay, and the caller checks again. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** The machine's clock and timers. `now` can be replaced. */
@@ -41,7 +41,7 @@ const LATEST_MS = 1e15
  */
 export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clock {
   const machine = systemClock()
-  /** Offset of this clock to the machine's, as last known. */
+  /** How far the user's clock was ahead of the machine's clock when last read. */
   let aheadMs = 0
 
   function readGiven(): unknown {
@@ -79,7 +79,7 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
       }
       let cancel: () => void
       try {
-        // Most clocks pass it to Node, which warns about negative delays.
+        // Most clocks pass the delay to Node, which warns about negative ones.
         cancel = clock.setTimer(fire, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS), keepAlive)
       } catch (error) {
         failed(error)
@@ -106,18 +106,18 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
   }
 }
 
-/** A wall clock that falls behind by more than this was set back. Less is jitter of timers and clock correction. */
+/** A wall clock that falls behind by more than this was set back. Smaller steps are timer jitter and clock corrections. */
 const SET_BACK_MS = 1_000
 
 /** A clock that does not go back when the wall clock is set back, so that waiting ends in time. */
 export interface SteadyClock extends Clock {
-  /** How far it is ahead of the wall clock. */
+  /** How far the steady clock is ahead of the wall clock. */
   readonly aheadMs: number
   /** Moves the clock to at least this time, which was observed before. */
   reach(atLeastMs: number): void
 }
 
-/** Stored times are of this clock. Times that are shown, or compared with those of other systems, are of the wall clock. */
+/** Stored times use this clock. Displayed times, and times compared with other systems, use the wall clock. */
 export function steadyClock(wall: Clock): SteadyClock {
   let aheadMs = 0
   let lastMs = -Infinity
@@ -141,7 +141,7 @@ export function steadyClock(wall: Clock): SteadyClock {
     reach,
     now,
     setTimer(callback, delayMs, keepAlive) {
-      // Relative to the last time read: a caller that sets a timer has just read the clock.
+      // Use the last reading, because a caller that sets a timer has just read the clock.
       const untilMs = lastMs + Math.min(delayMs, LONGEST_TIMER_MS)
       function fire(): void {
         // The timer proves that the delay has passed, whatever the wall clock says.
@@ -154,7 +154,7 @@ export function steadyClock(wall: Clock): SteadyClock {
   }
 }
 
-/** For durations below a millisecond. Starts anywhere and ignores fake clocks: use it to measure, not to decide. */
+/** Measures durations below a millisecond. It starts anywhere and ignores fake clocks, so do not use it for decisions. */
 export function monotonicMs(): number {
   return performance.now()
 }
@@ -163,7 +163,7 @@ export function monotonicMs(): number {
 const SLEPT_MS = 1_000
 
 /**
- * A monotonic clock that continues while the machine sleeps, which Node's may not: adds the time by which the wall clock
+ * A monotonic clock that continues while the machine sleeps. Node's may stop, so this adds the time by which the wall clock
  * advanced further. A wall clock that is set forward only causes an extra check.
  */
 export function elapsedMs(): () => number {
@@ -180,7 +180,7 @@ export function elapsedMs(): () => number {
   }
 }
 
-/** Settles like `work`, or like `onTimeout()` after `timeoutMs`. The work continues. */
+/** Settles like `work`, or like `onTimeout()` after `timeoutMs`. A timeout does not stop the work. */
 export function withDeadline<T>(clock: Clock, timeoutMs: number, work: PromiseLike<T>, onTimeout: () => T): Promise<T> {
   // Subscribe once: some thenables start their work on each `then`.
   const settled = Promise.resolve(work)

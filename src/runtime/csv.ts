@@ -2,7 +2,6 @@
 
 type Cell = string | number | boolean | Date | undefined
 
-/** A line for the names of the columns, and a line for each row. */
 export function csvOf<K extends string>(
   columns: readonly K[],
   rows: readonly Readonly<Partial<Record<K, Cell>>>[],
@@ -11,7 +10,7 @@ export function csvOf<K extends string>(
   return `${[columns.join(','), ...lines].join('\r\n')}\r\n`
 }
 
-/** A spreadsheet treats a text that begins like this as a formula. A phone number with a plus is harmless. */
+/** Escapes text that a spreadsheet would treat as a formula. A phone number with a plus is harmless. */
 function cellOf(value: Cell): string {
   const text = value instanceof Date ? value.toISOString() : String(value ?? '')
   const plain = text.replace(/^(?=[=\-@\t\r]|\+(?!\d+$))/, "'")

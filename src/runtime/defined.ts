@@ -1,5 +1,3 @@
-/** Turns fields that may be undefined into fields that may be absent. */
-
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }

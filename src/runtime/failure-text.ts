@@ -12,7 +12,7 @@ const MOST_CAUSES = 3
 /** Maximum number of errors shown of an AggregateError. */
 const MOST_OF_MANY = 3
 
-/** Passwords in a URL, and passwords as parameters. Bounded, because a hostile text could make matching slow. */
+/** Passwords in a URL or in parameters. Each length is bounded, because a hostile text could make matching slow. */
 const PASSWORDS: readonly RegExp[] = [
   /(:\/\/[^\s:@/]{0,256}:)[^\s"'/?#]{1,256}(?=@)/g,
   /(\b(?:password|authKey|signingSecret)=)[^\s&"';]{1,256}/gi,
@@ -35,11 +35,11 @@ export function failureText(thrown: unknown, secrets: readonly string[], longest
 /** One line without the stack, at most 500 characters. */
 export function failureLine(thrown: unknown, secrets: readonly string[]): string {
   const text = masked(describe(thrown, 'line'), secrets)
-  // Enough for the line, and bounds the work.
+  // Bound the work before replacing. The slice is long enough for the line.
   return cut(text.slice(0, LONGEST_TEXT).replace(/\s+/g, ' ').trim(), LONGEST_LINE)
 }
 
-/** Mask before cutting, because half a secret is not recognised; longest first, because a secret may start with another. */
+/** Masks before a cut, because half a secret is not recognised; the longest first, because a secret may start with another. */
 function masked(given: string, secrets: readonly string[]): string {
   let text = given
   const masked = secrets.filter((secret) => !isWeakSecret(secret)).sort((a, b) => b.length - a.length)
@@ -57,7 +57,7 @@ function describe(thrown: unknown, how: 'stack' | 'line', depth = 0): string {
     if (!isError(thrown)) return describeOther(thrown)
     const causes = depth < MOST_CAUSES ? causesOf(thrown) : []
     if (how === 'line' && isOurs(thrown)) {
-      // The error only wraps its cause.
+      // An error of this package only wraps its cause.
       const [cause] = causes
       return cause === undefined ? `${thrown.message} (${thrown.code})` : describe(cause, how, depth + 1)
     }
@@ -68,7 +68,7 @@ function describe(thrown: unknown, how: 'stack' | 'line', depth = 0): string {
   }
 }
 
-/** The stack starts with the name and message from when it was created. Both may have changed. */
+/** Replaces the first line of the stack: the name and message may have changed since the error was created. */
 function describeError(error: Error, how: 'stack' | 'line'): string {
   const { stack, message } = error
   if (typeof message !== 'string') return typeof stack === 'string' ? stack : describeOther(error)

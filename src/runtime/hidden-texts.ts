@@ -3,7 +3,7 @@
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** What a word decodes to as base64 or base32, from each possible offset, because it may be cut. */
+/** Decodes a word as base64 and base32, from each possible offset, because it may be cut. */
 export function decodings(word: string): readonly string[] {
   const in64 = word.replaceAll('-', '+').replaceAll('_', '/')
   const runs = [
@@ -22,7 +22,7 @@ function bitsOf(run: string, digits: string): string {
   return run.replace(/./g, (digit) => digits.indexOf(digit).toString(2).padStart(Math.log2(digits.length), '0'))
 }
 
-/** Without accents and case, as other programs may have written it. A sharp s becomes two. */
+/** Removes accents and case, which other programs may have changed. A sharp s becomes `ss`. */
 export function folded(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().toLowerCase()
 }

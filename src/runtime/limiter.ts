@@ -3,7 +3,7 @@
 interface LimiterOptions {
   readonly atOnce: number
   readonly mostWaiting: number
-  /** The error of a task that is not accepted, because too many wait. */
+  /** The error for a task that is refused because too many wait. */
   readonly full: () => Error
 }
 
@@ -25,7 +25,7 @@ export function createLimiter({
       return await work()
     } finally {
       const next = waiting.shift()
-      // The next one takes its place.
+      // The next task takes the place of this one.
       if (next === undefined) running -= 1
       else next()
     }

@@ -1,4 +1,4 @@
-/** The log lines that are not errors. An error's line has the code of the error. */
+/** The codes of log lines that report no error. The line of an error has the code of that error. */
 export const LOG_CODES = {
   store_back: [
     'warn',
@@ -31,7 +31,10 @@ export const LOG_CODES = {
     'warn',
     '`close()` was called while a server listens, or ended while it had connections. Later callbacks are answered 503.',
   ],
-  quarantine_lost: ['warn', 'Requests in a quarantine in memory that `close()` loses.'],
+  quarantine_lost: [
+    'warn',
+    'Refused requests that look like callbacks are lost with this process, because the quarantine held them only in memory.',
+  ],
   inspector_audit: [
     'info',
     'A change through the inspector, a refused change, a download or an export: `what`, `who`, `ids`, `outcome`.',

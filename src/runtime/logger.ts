@@ -3,11 +3,11 @@ import { letReject } from './values.ts'
 
 /** The interface of a logger, compatible with pino: fields first, then the message. */
 export interface Logger {
-  /** Not used today. */
+  /** Not called by this version. */
   debug(fields: object, message: string): void
   /** Information that needs no action. */
   info(fields: object, message: string): void
-  /** A problem to look at. */
+  /** A problem that needs attention. */
   warn(fields: object, message: string): void
   /** A problem that loses callbacks, or soon will. */
   error(fields: object, message: string): void
@@ -45,7 +45,7 @@ type Level = 'warn' | 'error'
 
 /** A limited logger that writes lines to `writeLine`. */
 export function limitedLogger(clock: Clock, writeLine: (level: Level, line: string) => void): Logger {
-  /** By code. Each window ends a minute after its first line. */
+  /** Windows by code. Each window ends a minute after its first line. */
   const windows = new Map<string, Window>()
 
   function end(code: string): void {

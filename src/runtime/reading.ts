@@ -1,10 +1,10 @@
-/** Shares one reading of something expensive among all who ask for it. */
+/** Shares the result of an expensive read among concurrent callers. */
 import type { Clock } from './clock.ts'
 
-/** A reading that takes long is used for longer: reading takes at most this share of the time. */
+/** A slow read stays fresh for this many times its duration, which limits the share of time spent reading. */
 const SHARE = 20
 
-/** Reads once for all who ask within `freshForMs`. `forget` makes the next one read again. A failure is not kept. */
+/** Calls within `freshForMs` share one read. After `forget` or a failure, the next call reads again. */
 export function createReading<T>(clock: Clock, freshForMs: number, read: () => Promise<T>) {
   let latest: { readonly value: Promise<T>; doneAtMs?: number; freshForMs: number } | undefined
 

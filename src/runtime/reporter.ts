@@ -25,7 +25,7 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
   /** Copied on change: a handler may add or remove handlers while they are called. */
   let handlers: readonly { readonly handler: ErrorHandler }[] = []
   const said = new Set<ErrorCode>()
-  /** Codes with a line that ends with the address of their documentation. The first is enough. */
+  /** Codes logged with the address of their documentation. Only the first line of a code includes it. */
   const referenced = new Set<ErrorCode>()
 
   function failed(): void {
@@ -81,7 +81,6 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
   }
 }
 
-/** The searchable fields of an error. */
 function fieldsOf(error: MessagingWebhooksError): object {
   if (error instanceof RefusedError) return { status: error.status }
   if (!(error instanceof HandlerError)) return {}
@@ -89,7 +88,7 @@ function fieldsOf(error: MessagingWebhooksError): object {
   return messageId === undefined ? { eventId, eventType, attempt } : { eventId, eventType, messageId, attempt }
 }
 
-/** Indented, so that no line looks like a log line of this package. */
+/** Indents a text, so that no line of it looks like a log line of this package. */
 function indented(text: string): string {
   return `    ${text.replaceAll('\n', '\n    ')}`
 }

@@ -1,6 +1,5 @@
 /** Type guards for untyped values, and decoding of bytes. */
 
-/** Whether a value is an object with fields: neither an array nor null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -18,7 +17,7 @@ export function isError(thrown: unknown): thrown is Error {
   }
 }
 
-/** Whether `await` would wait for it. Throws if a getter throws. */
+/** Throws if a getter of `then` throws. */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return (
     ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
