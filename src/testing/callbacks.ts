@@ -22,12 +22,12 @@ export const callback = {
     checkFields(fields, 'callback.chatApp', KNOWN_FIELDS['chat-app'])
     return chatApp({ ...fields })
   },
-  /** Contract: "not shown". The fields are ours. */
+  /** Contract: "not shown". The fields are examples of this package. */
   received(fields: Fields = {}): Body {
     checkFields(fields, 'callback.received')
     return { project: PROJECT, id: randomUUID(), from: '254711000000', to: '22384', text: 'Hello', ...fields }
   },
-  /** Contract: "not shown". The fields are ours. */
+  /** Contract: "not shown". The fields are examples of this package. */
   payment(fields: Fields = {}): Body {
     checkFields(fields, 'callback.payment')
     return { project: PROJECT, id: randomUUID(), amount: 100, currency: 'KES', status: 'completed', ...fields }
@@ -80,7 +80,6 @@ function nowSeconds(): number {
 }
 
 interface CallbackRow {
-  /** The kind of callback URL. */
   readonly kind: CallbackKind
   /** The documented fields. The contract shows none for other shapes. */
   readonly shape?: ReportShape
@@ -95,9 +94,7 @@ const subscription = (event: string): CallbackRow => ({
   build: (fields) => callback.subscription({ event, ...fields }),
 })
 
-/**
- * Every event type that a single callback can produce: all but `late`, which takes two callbacks, and those without a callback.
- */
+/** Every event type that a single callback can produce. `late` takes two callbacks; the synthetic events have none. */
 export const CALLBACKS = {
   'message.queued': sms((fields) => smsDelivery({ status: 'queued', statusCode: '13', ...fields })),
   'message.sent': ofChatApp('sent'),
@@ -115,7 +112,7 @@ export const CALLBACKS = {
   unrecognized: sms((fields) => smsDelivery({ messageId: undefined, ...fields })),
 } as const satisfies Readonly<Record<Exclude<EventType, 'late' | 'send.overdue' | 'send.unknown'>, CallbackRow>>
 
-/** Event types that a single callback can produce. */
+/** An event type that a single callback can produce, for `callbackFor`. */
 export type CallbackEvent = keyof typeof CALLBACKS
 
 /**

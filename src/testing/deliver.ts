@@ -20,7 +20,7 @@ export interface DeliverOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** The app's response. */
+/** The response of the app, with its body as text. */
 export interface Delivered {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** The documented fields of callbacks. Their types and names derive from here. */
+/** The documented fields of callbacks. The types and the known names derive from these tables. */
 import { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
 import type { ReportShape } from '../public/report-payloads.ts'
@@ -6,7 +6,7 @@ import { describe, type Given } from '../runtime/check-options.ts'
 import { nearestByEdits } from '../runtime/did-you-mean.ts'
 import { isRecord } from '../runtime/values.ts'
 
-/** Builders accept any field: the service may add some. */
+/** Builders accept any field, because the service may add some. */
 export type Fields = Readonly<Record<string, unknown>>
 
 const text = z.string().optional()
@@ -61,7 +61,7 @@ const chatAppFields = {
 
 /** Contract, service.md#sms-delivery-callback. A field that is undefined is omitted from the body. */
 export type SmsDeliveryFields = Given<typeof smsFields>
-/** The report of a chat-app callback. */
+/** The fields of `statuses` in a chat-app callback. */
 export type ChatAppStatuses = Given<typeof statuses>
 /** Contract, service.md#chat-app-delivery-callback. A field that is undefined is omitted from the body. */
 export type ChatAppFields = Given<typeof chatAppFields, { readonly statuses: ChatAppStatuses | undefined }>

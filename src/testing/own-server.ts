@@ -1,4 +1,4 @@
-/** Runs an app on a server of the kit, with settings that cause no warnings of the receiver. */
+/** Runs an app on a server of the testing kit, with settings that cause no warnings of the receiver. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import { describe, hasMethods } from '../runtime/check-options.ts'
@@ -50,7 +50,7 @@ export async function withServer<T>(app: App, work: (server: Server | HttpsServe
   }
 }
 
-/** Servers of the user in use by the kit: the number of deliveries and the original setting. */
+/** The number of deliveries and the original setting of each server of the user that the kit uses. */
 const borrowed = new WeakMap<Server | HttpsServer, { users: number; readonly keepAliveTimeout: number }>()
 
 async function withBorrowed<T>(server: Server | HttpsServer, work: () => Promise<T>): Promise<T> {

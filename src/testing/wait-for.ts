@@ -7,7 +7,7 @@ import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { DISPATCH_CHANNEL, type DispatchMessage } from '../public/channels.ts'
 import { EVENT_TYPES, type EventType, type WebhookEvent } from '../public/events.ts'
 
-/** The part of a receiver that determines its event types. */
+/** The part of a receiver that types its events. */
 interface Watched {
   onAny(handler: never): () => void
 }
@@ -44,11 +44,11 @@ export async function waitFor<R extends Watched, const T extends EventType>(
   options: { readonly timeoutMs?: number | undefined } = {},
 ): Promise<Extract<EventOf<R>, { readonly type: T }>> {
   if (!hasMethods(receiver, ['onAny', 'middleware']))
-    throw new OptionsError(`waitFor: the receiver is ${describe(receiver)}; expected what createReceiver returned.`)
+    throw new OptionsError(`waitFor: the receiver is ${describe(receiver)}; expected the result of createReceiver.`)
   if (!EVENT_TYPES.includes(type)) throw new MessagingWebhooksError('pattern_unknown', unknownName(type, EVENT_TYPES))
   if (messageId !== undefined && typeof messageId !== 'string')
     throw new OptionsError(
-      `waitFor: the message id is ${describe(messageId)}; expected a string, or undefined where only options follow.`,
+      `waitFor: the message id is ${describe(messageId)}; expected a string, or undefined before options.`,
     )
   const { timeoutMs } = checkOptions(optionsSchema, options, 'waitFor')
   const { dispatched, listeners } = historyOf(receiver)

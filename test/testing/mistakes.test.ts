@@ -39,7 +39,7 @@ const OF_DELIVER: Mistakes = [
 
 const OF_WAIT_FOR: Mistakes = [
   [() => [silent(), 'message.deliverd'], 'Got "message.deliverd". Did you mean "message.delivered"?'],
-  [() => [express(), 'payment'], 'waitFor: the receiver is a function; expected what createReceiver returned'],
+  [() => [express(), 'payment'], 'waitFor: the receiver is a function; expected the result of createReceiver'],
   [() => [silent(), 'payment', { timeoutMs: 5 }], 'waitFor: the message id is an object'],
   [() => [silent(), 'payment', 'm-1', { timeout: 5 }], 'for waitFor: timeout. Did you mean timeoutMs?'],
   [
