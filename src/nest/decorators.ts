@@ -13,7 +13,6 @@ export interface OnWebhookOptions {
   readonly receiver?: string | undefined
 }
 
-/** The arguments of one decorator. */
 export interface HandlerMark {
   readonly pattern: EventPattern | readonly EventPattern[]
   readonly receiver: string | undefined
@@ -61,7 +60,6 @@ export function marksOf(reflector: Reflector, method: Marked): readonly HandlerM
   return reflector.get<readonly HandlerMark[] | undefined, string>(HANDLER_METADATA, method) ?? []
 }
 
-/** The type of a decorated function in `Reflector`. */
 type Marked = Parameters<Reflector['get']>[1]
 
 /** The injection token of the receiver, or of the receiver with this name. */

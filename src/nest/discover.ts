@@ -1,4 +1,4 @@
-/** Finds the handlers in all modules of an app, and the instance that each is called on. */
+/** Finds the handlers in all modules of an app, and the instance for each call. */
 import {
   ContextIdFactory,
   ModuleRef,
@@ -13,7 +13,6 @@ import { marksOf, type HandlerMark } from './decorators.ts'
 /** Nest's record of a provider or controller. */
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number]
 
-/** Nest's services for discovery. */
 export interface Discovery {
   readonly discovery: DiscoveryService
   readonly scanner: MetadataScanner
@@ -26,7 +25,7 @@ export interface FoundHandler extends HandlerMark {
   readonly call: EventHandler<WebhookEvent>
 }
 
-/** If several modules provide a class, uses only the first: its handlers would run twice. */
+/** Uses only the first provider of a class that several modules provide: its handlers would run twice. */
 export function findHandlers(
   { discovery, scanner, reflector }: Discovery,
   providedTwice: (className: string, modules: readonly [string, string]) => void,
@@ -50,7 +49,7 @@ export function findHandlers(
 
 /** The prototype that has the methods. Undefined for a request-scoped factory, which has no instance yet. */
 function prototypeOf(wrapper: Wrapper): object | undefined {
-  // An alias of a provider that is found by its own name.
+  // Skip an alias: the provider itself is found by its own name.
   if (wrapper.isAlias) return undefined
   if (isShared(wrapper)) {
     const instance: unknown = wrapper.instance
@@ -66,7 +65,7 @@ function prototypeOfObject(instance: object): object | undefined {
   return typeof prototype === 'object' && prototype !== null && prototype !== Object.prototype ? prototype : undefined
 }
 
-/** True if all events share one instance; otherwise each event gets its own. */
+/** Whether all events share one instance. Otherwise each event gets its own. */
 function isShared(wrapper: Wrapper): boolean {
   return wrapper.isDependencyTreeStatic() && !wrapper.isTransient
 }
@@ -94,7 +93,7 @@ function callMethod(instance: unknown, name: string, event: WebhookEvent, contex
 /** Handlers of one attempt share request-scoped providers, like the handlers of one request. */
 const contextIds = new WeakMap<WebhookEvent, ContextId>()
 
-/** Resolves in the providing module. `REQUEST` is the event. */
+/** Resolves the provider in its module. The injected `REQUEST` is the event. */
 async function instanceFor(wrapper: Wrapper, event: WebhookEvent): Promise<unknown> {
   const moduleRef: unknown = wrapper.host?.getProviderByKey<ModuleRef>(ModuleRef).instance
   if (!(moduleRef instanceof ModuleRef)) throw new TypeError(`${String(wrapper.name)} belongs to no module.`)

@@ -1,7 +1,4 @@
-/**
- * Ties the receiver to the app's lifecycle: mounted when its module is created, started after all modules, closed after the
- * server.
- */
+/** Ties the receiver to the app: mounts it with its module, starts it after all modules, and closes it after the server. */
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import type { HttpAdapterHost } from '@nestjs/core'
 import { systemClock, withDeadline } from '../runtime/clock.ts'
@@ -21,14 +18,13 @@ interface Parts extends Discovery {
   readonly host: HttpAdapterHost
 }
 
-/** The lifecycle hooks that Nest calls. */
 export type Lifecycle = OnModuleInit & OnApplicationBootstrap & OnApplicationShutdown
 
-/** Mounts at once, or as soon as an adapter exists: `Test.createTestingModule` creates modules before it. */
+/** Mounts as soon as an adapter exists: `Test.createTestingModule` creates modules before the adapter. */
 export function createLifecycle(parts: Parts): Lifecycle {
   const { name, options, receiver, host, discovery } = parts
   const logger = new Logger('WebhooksModule')
-  /** An error in the subscriber, which rxjs would throw asynchronously. */
+  /** The error of the subscriber. rxjs would throw it asynchronously, so `onModuleInit` throws it instead. */
   let failure: { readonly error: unknown } | undefined
 
   /** Nest's type claims that the adapter always exists. */
@@ -51,7 +47,7 @@ export function createLifecycle(parts: Parts): Lifecycle {
       .filter(isReceiverToken)
   }
 
-  /** Both would mount the same paths. */
+  /** Two receivers with one name would mount the same paths. */
   function checkIsOnly(): void {
     const token = getReceiverToken(name)
     if (receiverTokens().filter((other) => other === token).length < 2) return
@@ -108,7 +104,7 @@ export function createLifecycle(parts: Parts): Lifecycle {
       })
       checkReceivers(handlers)
       for (const handler of handlers) if (handler.receiver === name) attach(handler)
-      // Waits a limited time: the server must listen even while the store is unavailable. Permanent errors appear before.
+      // Limit the wait: the server must listen even while the store is unavailable. Permanent errors appear earlier.
       await withDeadline(systemClock(), START_WITHIN_MS, receiver.start(), () => {})
     },
     onApplicationShutdown: () => receiver.close({ deadlineMs: options.closeDeadlineMs }),

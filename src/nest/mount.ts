@@ -10,7 +10,7 @@ import { normalPath } from './options.ts'
 
 type HttpAdapter = HttpAdapterHost['httpAdapter']
 
-/** Per adapter: all receivers of an app share one position before other middleware. */
+/** The mounted paths by adapter: all receivers of an app share one position before other middleware. */
 const mounted = new WeakMap<HttpAdapter, Map<string, Middleware>>()
 
 /** Throws an `OptionsError` if another receiver has the path, or if the platform is neither Express nor Fastify. */

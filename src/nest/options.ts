@@ -61,7 +61,6 @@ export interface Mount {
   readonly proof: ProofPolicy | undefined
 }
 
-/** The checked options, by consumer. */
 export interface ReadOptions {
   readonly receiver: ReceiverOptions<CallbackSchemas>
   readonly mounts: readonly Mount[]
@@ -69,7 +68,7 @@ export interface ReadOptions {
   readonly closeDeadlineMs: number | undefined
 }
 
-/** Route syntax, which is not supported. */
+/** Matches route syntax, which is not supported. */
 const NO_PATH = /^[^/]|[\s?#*:(){}[\]\\]/
 
 const path = z.custom<string>(
@@ -117,7 +116,6 @@ function isSamePath(one: string, other: string): boolean {
   return normalPath(one) === normalPath(other)
 }
 
-/** Canonical form for comparing paths. */
 export function normalPath(given: string): string {
   const lower = given.toLowerCase()
   return lower.length > 1 && lower.endsWith('/') ? lower.slice(0, -1) : lower

@@ -20,18 +20,17 @@ import type { Receiver } from '../receiver/surface.ts'
 import { ATTRIBUTES, DURATION_BOUNDARIES, instrument, PROCESS, SYSTEM } from './names.ts'
 import { linkedContext } from './span-context.ts'
 
-/** An attempt in progress. */
 interface Attempt {
   readonly eventId: string
   readonly span: Span
-  /** Labels of the metrics. No value is chosen by a sender. */
+  /** Labels of the metrics. A sender chooses none of their values. */
   readonly labels: Attributes
   readonly beganMs: number
-  /** The code of the last error that the receiver reported for it. */
+  /** The code of the last error that the receiver reported for the attempt. */
   code: HandlerErrorCode | undefined
 }
 
-/** Message ids may have any length. */
+/** Message ids may have any length, so they are cut. */
 const LONGEST_ID = 256
 
 /** An error thrown by a subscriber would end the process, so log it instead. */
@@ -77,7 +76,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
           ...(message.replay && { [ATTRIBUTES.replay]: true }),
         },
       },
-      // The active context is whatever triggered dispatch, usually a different request.
+      // Not the active context: another request may have triggered the dispatch.
       ROOT_CONTEXT,
     )
     const attempt: Attempt = { eventId: id, span, labels, beganMs: monotonicMs(), code: undefined }
@@ -89,7 +88,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
   }
 
   function end(attempt: Attempt, code: HandlerErrorCode | undefined): void {
-    // It ended before, by timeout or lost lease.
+    // The attempt has already ended, by a timeout or a lost lease.
     if (open.get(attempt.eventId) !== attempt) return
     open.delete(attempt.eventId)
     const { span, labels, beganMs } = attempt
@@ -98,7 +97,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
     consumed.add(1, attributes)
     if (code !== undefined) {
       span.setAttribute(ATTRIBUTES.errorType, code)
-      // Without a message: a handler's error may quote a number or a text.
+      // Set no message: the error of a handler may quote a number or a text.
       span.setStatus({ code: SpanStatusCode.ERROR })
     }
     span.end()

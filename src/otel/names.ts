@@ -1,6 +1,6 @@
 /**
- * Names of spans and metrics: OpenTelemetry's semantic conventions for messaging, version 1.45.0, and our own where it has
- * none. The conventions are in development, so a later version of this package may rename them.
+ * Names of spans and metrics: those of OpenTelemetry's semantic conventions for messaging, version 1.45.0, and additional ones.
+ * The conventions are in development, so a later version of this package may rename them.
  */
 
 export const ATTRIBUTES = {
@@ -65,7 +65,7 @@ export const METRICS = {
   'messaging_webhooks.quarantined': ['gauge', '{request}', [quarantineClass], 'Requests in quarantine, by class.'],
 } as const satisfies Readonly<Record<string, Row>>
 
-/** Arguments for creating the instrument of a metric. */
+/** The arguments that create the instrument of a metric. */
 export function instrument(
   name: keyof typeof METRICS,
 ): [name: string, options: { readonly unit: string; readonly description: string }] {

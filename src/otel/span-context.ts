@@ -10,7 +10,7 @@ export function writtenContext(spanContext: SpanContext | undefined): TraceConte
   return traceContextOf({ traceparent: `00-${traceId}-${spanId}-${flags}`, tracestate: traceState?.serialize() })
 }
 
-/** The target of a link. The other span may belong to another process. */
+/** The target of a link. Marked as remote, because its span may belong to another process. */
 export function linkedContext({ traceparent, tracestate }: TraceContext): SpanContext | undefined {
   const [, traceId, spanId, flags] = traceparent.split('-')
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined

@@ -31,7 +31,7 @@ export type IdentityVector = z.infer<typeof identityVector>
 /** What is dispatched and when, and the final state of a message. */
 export type SequencesVector = z.infer<typeof sequencesVector>
 
-/** Parsed on import, so that the types hold. */
+/** The vectors of this package. Parsed on import, so that their types are correct. */
 export const vectors: Vectors = everyFamily.parse({
   $schema: './schema.json',
   version: proof.version,
