@@ -15,7 +15,7 @@ import type { Admission, NewEvent } from '../inbox/store.ts'
 export interface Counts {
   /** Callbacks answered 204, including duplicates. */
   readonly accepted: number
-  /** Accepted events by type, without duplicates. The type is that of the dispatched event, before any schema check. */
+  /** Accepted events without duplicates, by the type of the dispatched event before any schema check. */
   readonly byType: Readonly<Record<EventType, number>>
   readonly duplicates: number
   readonly late: number
@@ -28,7 +28,6 @@ export const COUNTED_KINDS = [...CALLBACK_KINDS, 'any'] as const
 /** Only SMS reports have a carrier. */
 export const COUNTED_CARRIERS = [...CARRIERS, 'none'] as const
 
-/** Outcomes of the callbacks of one kind. */
 export interface KindCounts {
   /** A URL of this kind is mounted, or a callback of this kind has arrived. */
   isUsed: boolean
@@ -59,7 +58,7 @@ interface CounterOptions {
 
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
-/** Networks remembered for the doctor, and the length of a name. */
+/** Limits the networks remembered for the doctor, and the length of a name. */
 const MOST_NETWORKS = 8
 const LONGEST_NETWORK = 40
 
@@ -151,6 +150,6 @@ function zeros<K extends string>(names: readonly K[]): Record<K, number> {
 }
 
 function keysOf<K extends string>(table: Readonly<Record<K, unknown>>): K[] {
-  // A literal table has no other keys.
+  // A literal table has exactly these keys.
   return Object.keys(table) as K[]
 }

@@ -1,6 +1,5 @@
 /** The Prometheus text format, version 0.0.4, and its histograms. Independent of the metrics. */
 
-/** Counts observed values per bucket. */
 export interface Histogram {
   observe(value: number): void
   readonly bounds: readonly number[]

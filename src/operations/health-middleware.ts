@@ -4,7 +4,7 @@ import type { Middleware } from '../http/node.ts'
 import type { ReceiverHealth, HealthWatch } from './health.ts'
 
 /**
- * `/livez` makes no calls. `/readyz` awaits the health; requests within a second share one call to the store. Other paths pass
+ * `/livez` does not query the store. `/readyz` awaits the health; requests within a second share one call to the store. Other paths pass
  * to `next`, or get a 404. `cache-control: no-store` keeps intermediaries from caching.
  */
 export function healthMiddleware({ health, isLive }: Pick<HealthWatch, 'health' | 'isLive'>): Middleware {
@@ -35,7 +35,6 @@ async function answerReady(
   write(request, response, ready ? 200 : 503, { ready, working: working ?? null, reasons: codes })
 }
 
-/** The path below the mount. */
 function pathOf({ url = '' }: IncomingMessage): string {
   const end = url.search(/[?#]/)
   return end === -1 ? url : url.slice(0, end)

@@ -35,7 +35,7 @@ export const HEALTH_REASONS = {
   not_dispatching: [[], 'With `dispatch: false` another receiver runs the handlers, and its state is unknown here.'],
 } as const satisfies Readonly<Record<string, readonly [affects: readonly Side[], text: string]>>
 
-/** Stable codes. */
+/** The code of a reason. Codes are stable. */
 export type HealthCode = keyof typeof HEALTH_REASONS
 
 /** A reason: a code for programs and a sentence for people. */
@@ -44,7 +44,7 @@ export interface HealthReason {
   readonly text: string
 }
 
-/** The health of a receiver. */
+/** The health of a receiver, as `receiver.health()` returns it. */
 export interface ReceiverHealth {
   /** False once the receiver is closed. Create a new receiver or restart the process. */
   readonly live: boolean
@@ -57,20 +57,20 @@ export interface ReceiverHealth {
    * `working` cannot be known.
    */
   readonly oldestDueMs: number | undefined
-  /** Why a value is false or undefined. Empty if all is well. */
+  /** Why a value is false or undefined. Empty if the receiver is healthy. */
   readonly reasons: readonly HealthReason[]
 }
 
 interface HealthOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
-  /** Handlers run in this process. */
+  /** Whether handlers run in this process. */
   readonly dispatch: boolean
   readonly progress: () => Progress
   /** Where new callbacks would be kept. Settles within `storeTimeoutMs`. */
   readonly keeping: () => Promise<Keeping>
   readonly unsettled: () => Awaitable<number>
-  /** The claim loop or the spool has found the store unavailable. */
+  /** Whether the claim loop or the spool has found the store unavailable. */
   readonly isUnavailable: () => boolean
   readonly state: () => 'open' | 'closing' | 'closed'
 }
@@ -79,7 +79,7 @@ export type HealthWatch = ReturnType<typeof createHealth>
 
 /** How long one answer of the store is reused. */
 const FRESH_MS = 1_000
-/** An event is overdue after this time. */
+/** A due event is old after this time. */
 const OLD_MS = 60_000
 /** A claim is stuck this long after `storeTimeoutMs`. */
 const STUCK_MS = 10_000
@@ -90,7 +90,7 @@ export function createHealth(options: HealthOptions) {
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
   let lost: 'store_emptied' | 'store_replaced' | undefined
-  /** The claim loop when this turn was first seen to be due. */
+  /** The turn of the claim loop that was last seen to be due, and since when. */
   let seen: { readonly turns: number; readonly sinceMs: number } | undefined
 
   function askedLately(): Promise<Keeping> {
@@ -141,15 +141,15 @@ export function createHealth(options: HealthOptions) {
       return ['closing', ...(isUnavailable() ? (['store_away'] as const) : []), ...ofWork(progress())]
     // In parallel, so that both share one timeout.
     const [kept, full] = await Promise.all([askedLately(), isFull().catch(() => false)])
-    // It may have been closed meanwhile.
+    // The receiver may have been closed meanwhile.
     if (state() !== 'open') return codesNow()
     return [...ofKeeping(kept), ...(full ? (['store_full'] as const) : []), ...ofWork(progress())]
   }
 
   return {
-    /** Makes no calls. */
+    /** Does not query the store. */
     isLive: (): boolean => state() !== 'closed',
-    /** The store refused an event because it was full. */
+    /** Called when the store refused an event because it was full. */
     sawFull(): void {
       if (fullAt !== undefined) return
       Promise.resolve(unsettled()).then(
@@ -157,7 +157,7 @@ export function createHealth(options: HealthOptions) {
         () => {},
       )
     },
-    /** The store has lost its data. Remains until the process ends. */
+    /** Called when the store has lost its data. The reason remains until the process ends. */
     sawLost(reason: 'store_emptied' | 'store_replaced'): void {
       lost = reason
     },

@@ -1,4 +1,4 @@
-/** Callbacks over time, from counts that are kept anyway, so the event path does nothing for it. */
+/** Callbacks over time. Derived from existing counts, so the event path does no extra work. */
 import type { Clock } from '../runtime/clock.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import type { DetailedCounts } from './counts.ts'
@@ -11,11 +11,9 @@ const BUCKETS = { '15m': 45, '1h': 180, '24h': 4_320 } as const
 
 const SERIES = ['new', 'duplicate', 'late', 'refused', 'failed', 'attempts'] as const
 
-/** Length of the chart. */
 export type Range = keyof typeof BUCKETS
 export type History = ReturnType<typeof createHistory>
 
-/** Starts counting. */
 export function createHistory(clock: Clock, counts: DetailedCounts, watched: Watcher['counts']) {
   const sinceMs = clock.now()
   /** Totals at the start of each bucket of the last day. The first bucket of a wide bar is at a multiple of `WIDE`. */

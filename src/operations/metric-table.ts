@@ -8,7 +8,6 @@ import { COUNTED_CARRIERS, COUNTED_KINDS, type DetailedCounts } from './counts.t
 import type { Sample } from './exposition.ts'
 import type { createMeter } from './meter.ts'
 
-/** Read for each scrape. */
 export interface Sources {
   readonly counts: DetailedCounts
   readonly unhandled: { readonly count: number }

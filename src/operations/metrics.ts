@@ -7,7 +7,7 @@ import { METRICS, type Reading, type Sources } from './metric-table.ts'
 
 interface MetricsOptions extends Sources {
   readonly dispatcher: Sources['dispatcher'] & {
-    /** From the first scrape on. */
+    /** Called at the first scrape. */
     measure(meter: Meter): void
     progress(): Progress
   }

@@ -1,12 +1,11 @@
 /**
- * The recent attempts, duplicates and overdue messages of this process, once someone observes them. The event path writes only
- * into ring buffers of fixed size; slower work is done on failures and on request.
+ * The recent attempts, duplicates and overdue messages of this process, recorded while an inspector observes. The event path
+ * writes only into ring buffers of fixed size; slower work is done on failures and on request.
  */
 import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
 import { failureText } from '../runtime/failure-text.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
 
-/** Number of entries remembered. */
 const ATTEMPTS_KEPT = 4_096
 const ODD_KEPT = 4_096
 const LONGEST_ERROR = 2_048
@@ -14,12 +13,12 @@ const OVERDUE_KEPT = 1_024
 const PROJECTS_KEPT = 32
 const PERCENTILE = 0.95
 
-/** An attempt, as far as this process observed it or the store keeps it. */
+/** An attempt, with the fields that this process observed or the store keeps. */
 export interface Attempt {
   readonly number: number
   readonly startedAt?: Date
   readonly durationMs?: number
-  /** `settled`: by another process; whether it succeeded or was discarded is not kept. */
+  /** `settled`: another process ended it. The store does not keep whether it succeeded or was discarded. */
   readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
   readonly replay?: boolean
   readonly error?: string | undefined
@@ -101,16 +100,16 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
     /** The attempts of an event that this process observed, in order. */
     attemptsOf: (eventId: string): readonly Attempt[] =>
       attempts.items().flatMap(({ id, attempt }) => (id === eventId ? [attempt] : [])),
-    /** When duplicates of it arrived, in order. */
+    /** The times at which duplicates of an event arrived, in order. */
     duplicatesOf: (eventId: string): readonly Date[] =>
       odd.items().flatMap(({ id, atMs, isLate }) => (id === eventId && !isLate ? [new Date(atMs)] : [])),
-    /** It was late on arrival. */
+    /** Whether an event was late on arrival. */
     wasLate: (eventId: string): boolean => odd.items().some(({ id, isLate }) => id === eventId && isLate),
-    /** When the last report of each carrier arrived. */
+    /** The time of the last report of each carrier. */
     carriers: carriers as ReadonlyMap<string, number>,
     /** Project names seen so far: a receiver with a credentials function knows no names in advance. */
     projects: projects as ReadonlySet<string>,
-    /** When messages became overdue that have had no final report in this process, in order. */
+    /** The times at which messages became overdue, in order. Excludes messages with a final report in this process. */
     overdueSince: (ms: number): readonly number[] => [...overdueAtMs.values()].filter((at) => at >= ms),
     /** The 95th percentile of handler durations. Undefined without attempts. */
     attemptP95Ms(sinceMs: number): number | undefined {
@@ -121,7 +120,7 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
   }
 }
 
-/** The handlers called in this attempt. Handlers that had succeeded before were not. */
+/** The handlers called in this attempt. Excludes handlers that succeeded in an earlier one. */
 function callsOf(
   { work, registrations, done, before, stamps, thrown }: AttemptSeen,
   outcome: AttemptOutcome,
@@ -133,7 +132,7 @@ function callsOf(
   const calls: HandlerCall[] = []
   for (const [index, registration] of registrations.filter((each) => !before.includes(each)).entries()) {
     const isDone = done.includes(registration)
-    // The one that hangs has not ended, and those after it were not called.
+    // A handler that hangs has not ended, and later handlers were not called.
     const ended = stamps === undefined && outcome !== 'timed out' ? endedAtMs : stamps?.[index]
     const hasHung = ended === undefined && outcome === 'timed out'
     if (ended === undefined && !hasHung) break

@@ -1,4 +1,4 @@
-/** The receiver's side: answers proved probes. An unproved probe is refused by the same code as a forgery. */
+/** The receiver's side: answers proved probes. The code that refuses a forgery also refuses an unproved probe. */
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { ReadBody } from '../../verify/body.ts'
@@ -17,13 +17,13 @@ export interface RefusedProbe {
   readonly arrival: Arrival
 }
 
-/** Which pair marked a probe, and with which of its keys. */
+/** A probe with the pair that marked it, and the key used. */
 export interface MarkedProbe {
   readonly probeId: string
   readonly mark: Mark
   readonly pair: LivePair
   readonly key: KeyObject
-  /** The key is the pair's first: the sender holds the whole pair. */
+  /** Whether the key is the first of the pair. Its holder has the whole pair. */
   readonly isWhole: boolean
 }
 
@@ -43,21 +43,21 @@ interface AnsweringOptions {
   readonly maxBodyBytes: number
 }
 
-/** A day before and after the mark's time: the clocks may be hours apart. The signature's own tolerance still applies. */
+/** A mark is valid this long before and after its time, because clocks may be hours apart. The signature has its own tolerance. */
 const MARK_MS = 86_400_000
-/** Only holders of the pair make marks, so no one else can evict one. */
+/** Only holders of a pair can create marks, so no one else can evict one. */
 const MARKS_KEPT = 4_096
 /** At most one unproved probe is reported in this time. */
 const REPORT_MS = 60_000
 
 export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: AnsweringOptions) {
   const used = new LRUCache<string, true>({ max: MARKS_KEPT })
-  /** Probes of this process's own doctors; the mark of any other is read after its proof only. */
+  /** Probes of the doctors in this process. */
   const expected = new Map<string, RefusedProbe | undefined>()
   let reportedAtMs = -Infinity
 
   return {
-    /** Undefined if no live pair has marked it: then it is a callback, whatever its message id looks like. */
+    /** Undefined if no live pair has marked the callback: then it is not a probe, whatever its message id looks like. */
     markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined {
       if (typeof pairs === 'string') return undefined
       const live = pairs.filter(({ notAfterMs }) => arrivedAtMs <= notAfterMs)
@@ -70,11 +70,11 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       }
       return undefined
     },
-    /** The headers of the 204. Undefined if the mark is too old or was used before: then it is refused as a forgery is. */
+    /** The headers of the 204. Undefined if the mark is too old or was used before: the probe is then refused like a forgery. */
     answer({ callback, body, proof, marked }: ProvedProbe): Readonly<Record<string, string>> | undefined {
       const { probeId, mark, pair, key, isWhole } = marked
       const { arrivedAtMs, kind } = callback
-      // Anyone who has read a callback may have this answer any number of times, so it does not use up the nonce.
+      // Anyone who has read a callback may get this answer repeatedly, so it does not use up the nonce.
       if (!isWhole) return { [ANSWER_HEADER]: seal({ onlyAuthKey: true }, key, probeId) }
       if (Math.abs(arrivedAtMs - mark.sentAtMs) > MARK_MS || used.has(mark.nonce)) return undefined
       used.set(mark.nonce, true)
@@ -90,8 +90,8 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       return { [ANSWER_HEADER]: seal(facts, key, probeId) }
     },
     /**
-     * Remembers why a probe of this process was refused. False if the refusal needs no line of the log: one a minute says enough
-     * of a doctor with another pair.
+     * Remembers why a probe of this process was refused. Returns whether to log the refusal: at most once a minute for probes of
+     * a doctor with another pair.
      */
     notProved(callback: ArrivedCallback, body: ReadBody, { code, offsetSeconds }: NotProved): boolean {
       const { probeId } = body
@@ -101,7 +101,7 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       reportedAtMs = callback.arrivedAtMs
       return true
     },
-    /** Announces a probe of this process. The result, called once, tells why it was refused here; another process may have answered. */
+    /** Announces a probe of this process. Call the result once: it returns why this process refused the probe, if it did. */
     expect(probeId: string): () => RefusedProbe | undefined {
       expected.set(probeId, undefined)
       return () => {

@@ -1,4 +1,4 @@
-/** Reads the answer to a probe: a receiver's report, a receiver's refusal, or something else. */
+/** Reads the answer to a probe: the report or refusal of a receiver, or any other answer. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import type { LivePair } from '../../verify/pair.ts'
@@ -24,7 +24,7 @@ export interface Answered {
   /** The beginning of the response body. */
   readonly text: string
   readonly tookMs: number
-  /** Sent on a connection that had been used before. */
+  /** Whether the probe was sent on a connection that had been used before. */
   readonly reused: boolean
 }
 
@@ -39,12 +39,11 @@ export type Reply =
   | ({ readonly kind: 'report' } & ReportReply)
   /** The receiver knows the Auth Key but has another signing secret. */
   | { readonly kind: 'onlyAuthKey' }
-  /** A receiver's 401: the pair, the time or the bytes are wrong. `refused` is known if it was the one in this process. */
+  /** The 401 of a receiver: the pair, the time or the bytes are wrong. `refused` is set if the receiver of this process refused it. */
   | { readonly kind: 'notAuthentic'; readonly probe: Probe; readonly refused: RefusedProbe | undefined }
-  /** Another refusal, no answer, or not a receiver's. */
+  /** Another refusal, no answer, or the answer of another handler. */
   | { readonly kind: 'other'; readonly finding: DoctorFinding }
 
-/** A report and its probe. */
 export interface ReportReply {
   readonly probe: Probe
   readonly facts: Facts
@@ -76,7 +75,7 @@ export function readReply(
 /** The form of a receiver's refusals. */
 const refusalSchema = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) })
 
-/** A receiver's refusals whose status alone would mislead. */
+/** Refusals of a receiver with a status that would mislead. */
 const REFUSALS: Readonly<Record<string, DoctorFindingCode>> = {
   content_encoding: 'body_compressed',
   body_too_slow: 'body_lost',

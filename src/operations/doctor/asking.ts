@@ -1,4 +1,4 @@
-/** Makes probes, with bodies like the service's, and posts them to a URL. */
+/** Creates probes with bodies like those of the service, and posts them to a URL. */
 import type { IncomingMessage } from 'node:http'
 import { signCallback } from '../../testing/sign.ts'
 import { elapsedMs, type Clock } from '../../runtime/clock.ts'
@@ -6,14 +6,13 @@ import type { RefusedProbe } from './answering.ts'
 import { readReply, type Answered, type Probe, type ProbePair, type Reply, type Unanswered } from './answers.ts'
 import { makeMark, markingKeys } from './protocol.ts'
 
-/** Where probes go, and how. */
 export interface Target {
   readonly url: URL
   readonly project: string | undefined
   readonly pair: ProbePair
   readonly timeoutMs: number
   readonly clock: Clock
-  /** Announces a probe to the receiver in this process, if there is one. The result tells why it refused the probe. */
+  /** Announces a probe to the receiver in this process, if there is one. The result returns why it refused the probe. */
   readonly expect: ((messageId: string) => () => RefusedProbe | undefined) | undefined
 }
 
@@ -30,9 +29,9 @@ const READ_BYTES = 4_096
 /** Posts to one URL and follows no redirect. With `keepAlive`, requests share one connection; otherwise each has its own. */
 export async function createExchange(target: Target, { keepAlive = false } = {}) {
   const { url, clock, timeoutMs } = target
-  // A single-file bundle would load both with the receiver.
+  // Import dynamically: a single-file bundle would load both modules with the receiver.
   const { request, Agent } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
-  // The process's global agent may use a proxy.
+  // Use a separate agent, because the global agent may use a proxy.
   const agent = new Agent({ keepAlive, maxSockets: 1 })
   const elapsed = elapsedMs()
 
@@ -46,7 +45,7 @@ export async function createExchange(target: Target, { keepAlive = false } = {})
         ...(signature === undefined ? {} : { 'X-Service-Signature': signature }),
       }
       const sent = request(url, { method: 'POST', agent, headers })
-      /** A promise settles once: later calls change nothing. */
+      /** Later calls have no effect, because a promise settles once. */
       function end(outcome: Answered | Unanswered): void {
         cancel()
         resolve(outcome)
@@ -71,7 +70,7 @@ export async function createExchange(target: Target, { keepAlive = false } = {})
   }
 
   return {
-    /** `length`: the least length of the body, in bytes. */
+    /** `length`: minimum length of the body, in bytes. */
     async ask({ pair = target.pair, length = 0 } = {}): Promise<Asked> {
       const probe = makeProbe(pair, target.project, length, clock.now())
       const refusedHere = target.expect?.(probe.messageId)
@@ -82,7 +81,7 @@ export async function createExchange(target: Target, { keepAlive = false } = {})
   }
 }
 
-/** A truncated answer counts as an answer. */
+/** Reads the beginning of an answer. A truncated answer counts too. */
 function readStart(response: IncomingMessage, done: (text: string) => void): void {
   const pieces: Buffer[] = []
   let length = 0
@@ -96,7 +95,7 @@ function readStart(response: IncomingMessage, done: (text: string) => void): voi
   response.on('error', finish)
 }
 
-/** `length`: the least length of the body, in bytes. */
+/** `length`: minimum length of the body, in bytes. */
 function makeProbe(pair: ProbePair, project: string | undefined, length: number, sentAtMs: number): Probe {
   const { authKey, secretKey } = pair
   const messageId = makeMark(markingKeys(pair), sentAtMs)
@@ -104,7 +103,7 @@ function makeProbe(pair: ProbePair, project: string | undefined, length: number,
     ...(project === undefined ? [] : ([['project', JSON.stringify(project)]] as const)),
     ['messageId', JSON.stringify(messageId)],
     ['status', '"probe"'],
-    // A serialiser would drop the escapes, the zero and the spaces.
+    // Parsing and serialising the body again would change the escapes, the zero and the spaces.
     ['note', String.raw`"A probe of messaging-webhooks\/doctor, caf\u00e9 and café"`],
     ['number', '1.0'],
     ...(authKey === undefined ? [] : ([['authKey', JSON.stringify(authKey.toString())]] as const)),

@@ -44,7 +44,7 @@ function withoutAuthKey(value: unknown): string | undefined {
   return JSON.stringify({ ...value, authKey: undefined })
 }
 
-/** The first match wins. Newline changes precede serialisation, which would also undo a newline. */
+/** Newline changes come before serialisation, which would also undo a newline. */
 const BODY_CHANGES: readonly BodyChange[] = [
   {
     cause:
@@ -118,7 +118,7 @@ export function findChange(
   })?.[column]
 }
 
-/** How it was changed, and the header values that arrive instead of this one. */
+/** A description of the change, and the header values that arrive instead of the sent one. */
 type HeaderChange = readonly [what: string, apply: (value: string) => readonly string[]]
 
 export const HEADER_CHANGES: readonly HeaderChange[] = [

@@ -28,7 +28,7 @@ interface Examination extends Omit<Target, 'expect'> {
     | undefined
 }
 
-/** Never rejects because of an app or a network. */
+/** Returns findings for failures of the app or the network, and never rejects because of them. */
 export async function examine(examination: Examination): Promise<DoctorReport> {
   const { url, kind, own, keepAliveMs } = examination
   const target: Target = { ...examination, expect: own?.expect }
@@ -82,7 +82,7 @@ async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promi
   return { findings: [finding('pair_wrong', own === undefined ? undefined : elsewhere)] }
 }
 
-/** The receiver's own reason, if it identifies one cause. */
+/** Explains a refusal by the receiver of this process, if it has a single cause. */
 function explainRefused(probe: Probe, { arrival, offsetSeconds }: RefusedProbe): readonly DoctorFinding[] {
   const changed = judgeArrival(probe, arrival).filter(({ level }) => level !== 'ok')
   if (changed.length > 0) return changed

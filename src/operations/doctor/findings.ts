@@ -11,7 +11,6 @@ type Row = readonly [level: DoctorFindingLevel, what: string, fix: string]
 
 const NOTHING_TO_DO = 'No action needed.'
 
-/** Code, level, text and fix. */
 export const FINDINGS = {
   nothing_listens: [
     'problem',
@@ -224,10 +223,10 @@ export const FINDINGS = {
   ],
 } as const satisfies Readonly<Record<string, Row>>
 
-/** A stable code. */
+/** The code of a finding. Codes are stable. */
 export type DoctorFindingCode = keyof typeof FINDINGS
 
-/** One finding of the doctor. */
+/** One finding of the doctor: what it measured, and how to fix a problem. */
 export interface DoctorFinding {
   readonly code: DoctorFindingCode
   readonly level: DoctorFindingLevel
@@ -237,7 +236,7 @@ export interface DoctorFinding {
   readonly fix: string
 }
 
-/** The result of a doctor. Plain data. */
+/** The result of `receiver.doctor()`, as plain data. */
 export interface DoctorReport {
   /** True if no finding is a problem or a warning. */
   readonly ok: boolean
@@ -248,7 +247,7 @@ export interface DoctorReport {
   readonly findings: readonly DoctorFinding[]
 }
 
-/** `detail` holds the measured value. */
+/** `detail`: the measured value. */
 export function finding(code: DoctorFindingCode, detail?: string): DoctorFinding {
   const [level, what, fix] = FINDINGS[code]
   return { code, level, what: detail === undefined ? what : `${what} ${detail}`, fix }

@@ -1,4 +1,4 @@
-/** Findings from a receiver's report. Each function judges one part of it. */
+/** Derives findings from a receiver's report. Each function judges one part of the report. */
 import type { CallbackKind } from '../../public/events.ts'
 import type { ReportReply, Probe } from './answers.ts'
 import { findChange, HEADER_CHANGES } from './changes.ts'
@@ -34,7 +34,7 @@ function describeHeader(signature: string, { headers, headerDigest }: Arrival): 
   return headers > 1 ? `It arrived ${headers} times.` : 'Unknown change.'
 }
 
-/** Whether callbacks for this URL would be read as what they are. */
+/** Judges whether the mount reads callbacks for this URL as their kind. */
 export function judgeMount(asked: CallbackKind | undefined, { kind, lacksProject }: Facts): readonly DoctorFinding[] {
   const found = lacksProject ? [finding('project_missing')] : []
   // Without a kind, a mount reads delivery reports by their shape.
@@ -43,7 +43,7 @@ export function judgeMount(asked: CallbackKind | undefined, { kind, lacksProject
   return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was requested.`), ...found]
 }
 
-/** Both halves of the pair must prove the probe, unless the app has only one. */
+/** Finds a half of the pair that does not prove the probe. */
 export function judgePair(
   { probe, facts: { proof, pair, arrival } }: ReportReply,
   isIntact: boolean,

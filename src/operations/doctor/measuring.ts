@@ -9,7 +9,7 @@ const PROBES = 5
 /** The service expects a prompt answer. */
 const PROMPT_MS = 1_000
 
-/** The median of five answers: a single one may be slow, for example while the store opens. */
+/** Measures the median of five answers, because one may be slow, for example while the store opens. */
 export async function measureTime({ ask }: Exchange, pair: ProbePair): Promise<readonly DoctorFinding[]> {
   const tookMs: number[] = []
   for (let time = 0; time < PROBES; time += 1) {
@@ -21,13 +21,13 @@ export async function measureTime({ ask }: Exchange, pair: ProbePair): Promise<r
   return medianMs > PROMPT_MS ? [finding('slow', `The median is ${Math.round(medianMs)} ms.`)] : [finding('quick')]
 }
 
-/** The largest probe. A higher limit was set on purpose, and sending more takes time. */
+/** Maximum size of a probe. A larger body takes time, and an app with a higher limit has set it on purpose. */
 const LARGEST_BYTES = 1024 * 1024
 const SMALLEST_BYTES = 1_024
-/** Stays this far below the limit: small changes to a body are a different finding. */
+/** Keeps a probe below the limit even if its body grows slightly in transit, which is a different finding. */
 const SLACK_SHARE = 1 / 64
 
-/** Sends one body of the size that the receiver accepts, and halves it until one arrives. */
+/** Sends a body of the size that the receiver accepts, and halves it until one arrives. */
 export async function measureBodyLimit(
   { ask }: Exchange,
   pair: ProbePair,
@@ -48,8 +48,8 @@ export async function measureBodyLimit(
 }
 
 /**
- * `knownMs`: the idle timeout in the app's settings; otherwise its answer may name it. If the proxy's idle timeout is known,
- * sends two probes on one connection, that long apart.
+ * `knownMs`: the idle timeout in the app's settings; otherwise the answer of the app may name it. If the proxy's idle timeout is
+ * known, sends two probes on one connection with that pause in between.
  */
 export async function measureIdle(
   target: Target,

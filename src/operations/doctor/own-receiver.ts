@@ -1,4 +1,4 @@
-/** `receiver.doctor()`: probes with the receiver's own pairs, and checks the app around it. */
+/** `receiver.doctor()`: sends probes with the receiver's own pairs, and checks the app around it. */
 import { z } from 'zod'
 import { pairsFor } from '../../verify/authenticate.ts'
 import type { CredentialsSource, Pairs } from '../../verify/credentials.ts'
@@ -72,7 +72,7 @@ export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions)
   }
 }
 
-/** Pairs with an end sort last. */
+/** Pairs with a `notAfter` sort last. */
 function newestFirst(pairs: Pairs, nowMs: number): readonly LivePair[] {
   if (typeof pairs === 'string') return []
   return pairs
@@ -84,7 +84,7 @@ interface AppOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
   readonly capabilities: StoreCapabilities
-  /** The store can become unavailable, and there is no spool. */
+  /** Whether the store can become unavailable without a spool to replace it. */
   readonly lacksSpool: boolean
   /** False if the handlers run in another process. */
   readonly dispatch: boolean
@@ -132,7 +132,7 @@ export function createExamineApp(
   }
 }
 
-/** Event types that a URL of this kind can produce, without those of malformed callbacks, which the log reports. */
+/** The event types that a URL of this kind can produce. Excludes types of malformed callbacks, which the log reports. */
 function typesOf(kind: CallbackKind | undefined): readonly EventType[] {
   switch (kind) {
     case 'received':

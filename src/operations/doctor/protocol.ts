@@ -38,7 +38,7 @@ import { CALLBACK_KINDS } from '../../public/events.ts'
 /** The content of a probe's message id. */
 export interface Mark {
   readonly sentAtMs: number
-  /** Random; valid once. */
+  /** Random and valid once. */
   readonly nonce: string
 }
 
@@ -71,7 +71,7 @@ function tagOf(key: KeyObject, time: string, nonce: string): Buffer {
 const count = z.number().int().min(0)
 
 const arrivalSchema = z.object({
-  /** A parser consumed the bytes; digest and length are those of its result, serialised. */
+  /** A parser consumed the bytes. `digest` and `bytes` then describe its serialised result. */
   isParsed: z.boolean(),
   bytes: count,
   /** SHA-256, in hexadecimal digits. */
@@ -99,7 +99,6 @@ const factsSchema = z.object({
   maxBodyBytes: z.number(),
 })
 
-/** A receiver's report about a probe. */
 export type Facts = z.output<typeof factsSchema>
 
 /** `onlyAuthKey`: only the Auth Key marked the probe, so the sender may be anyone who has read a callback. */
@@ -128,13 +127,12 @@ export function headerDigestOf(values: readonly string[]): string {
   return digestOf(Buffer.from(values.join('\n'), 'latin1'))
 }
 
-/** Carries the sealed report. */
 export const ANSWER_HEADER = 'x-messaging-webhooks-doctor'
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** Only the sender of this probe can open it. */
+/** Seals a report, so that only the sender of this probe can open it. */
 export function seal(report: Report, key: KeyObject, messageId: string): string {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', answerKey(key, messageId), iv)
@@ -142,7 +140,7 @@ export function seal(report: Report, key: KeyObject, messageId: string): string 
   return Buffer.concat(sealed).toString('base64url')
 }
 
-/** Undefined if no receiver with this key answered this probe, or if its version differs. */
+/** Undefined if no receiver with this key answered this probe, or if the form of its report differs. */
 export function unseal(text: string, key: KeyObject, messageId: string): Report | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined

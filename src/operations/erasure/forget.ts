@@ -8,15 +8,15 @@ import type { KeptRequest } from '../../quarantine/request.ts'
 import { forgetInStore } from './in-store.ts'
 import { checkSelector, forgetOptionsSchema, type ForgetOptions, type ForgetSelector, type Wanted } from './selector.ts'
 
-/** Counts of what `forget` removed, by place. With `dryRun`, of what it would remove. */
+/** Counts what `forget` removed, by place. With `dryRun`, counts what it would remove. */
 export interface ErasureCounts {
   /** Events with a record or a body in the store. */
   readonly events: number
-  /** Those that were not settled. Their handlers no longer start. */
+  /** Erased events that were unsettled. Their handlers no longer start. */
   readonly unsettled: number
-  /** Those that were dead letters. */
+  /** Erased events that were dead letters. */
   readonly deadLetters: number
-  /** Messages with a stored state. */
+  /** Messages with an erased state. */
   readonly messageStates: number
   /** Events not yet in the store: in this process's spool, or in a batch that has not been written. */
   readonly spooled: number
@@ -75,7 +75,7 @@ export function createForget(
   }
 }
 
-/** Reads the body although it proves nothing: it may contain personal data. */
+/** Matches a refused request too: its body proves nothing but may contain personal data. */
 export function isMeantRequest({ callback }: KeptRequest, wanted: Wanted): boolean {
   const { captured, arrivedAtMs } = callback
   if (wanted.by !== 'message') return wanted.isMeant({ record: undefined, raw: captured.bytes, atMs: arrivedAtMs })

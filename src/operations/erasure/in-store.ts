@@ -15,7 +15,7 @@ interface InStoreOptions {
   readonly forgetting?: (targets: readonly ForgetTarget[]) => void
 }
 
-/** Page size: bodies may be 256 KiB. */
+/** Small, because each body may have 256 KiB. */
 const READ_A_STEP = 200
 const TARGETS_A_STEP = 200
 
@@ -62,7 +62,7 @@ export async function forgetInStore(
       if (isOneByOne && !dryRun) met.clear()
     }
     if (!isOneByOne) {
-      // Bytes may outlast the record of their message, so erase them first. A dry run counts each event once.
+      // A payload may outlast the record of its message, so erase payloads first. A dry run counts each event once.
       if (!dryRun) await forget(targetsOf(met))
       await forget([...met.keys()].map((messageKey) => ({ messageKey })))
     }

@@ -28,7 +28,7 @@ interface LeftBehind {
 const CLOSE_MS = 10_000
 /** Only a receiver reserves disk space. */
 const NO_RESERVE = 0
-/** Events that the store refused. */
+/** The folder of events that the store refused. */
 const REFUSED = 'refused'
 
 export async function forgetInSpool(

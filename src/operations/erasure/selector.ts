@@ -8,7 +8,7 @@ import { NAMELESS } from '../../messages/expected.ts'
 import type { KeptEvent } from '../../inbox/store.ts'
 import { comparable } from '../../runtime/recipient-forms.ts'
 
-/** The fields of one selector, and none of the others. */
+/** The fields of one selector, without the fields of the others. */
 type Only<T> = T & Readonly<Partial<Record<Exclude<SelectorName, keyof T>, undefined>>>
 type SelectorName = 'messageId' | 'recipient' | 'before' | 'where' | 'project'
 
@@ -31,7 +31,7 @@ export type ForgetSelector =
     }>
 
 const forgetOptions = {
-  /** Counts, and removes nothing. Default false. */
+  /** Counts the matches and removes nothing. Default false. */
   dryRun: z.boolean().default(false),
   /**
    * Overwrites free space in the files of the store at once. SQLite rewrites the whole file, and other writes wait. Default
@@ -79,7 +79,10 @@ export function checkSelector(given: ForgetSelector): Wanted {
   const { messageId, recipient, before, where } = selectors
   if (messageId !== undefined) return { by: 'message', messageId, project }
   if (before !== undefined) {
-    if (project !== undefined) throw new OptionsError('forget: project goes with messageId, recipient or where alone.')
+    if (project !== undefined)
+      throw new OptionsError(
+        'forget: project is not valid with before. Remove it, or select by messageId, recipient or where.',
+      )
     const beforeMs = timeOf(before)
     return { by: 'time', isMeant: ({ record, atMs }) => (record?.receivedAtMs ?? atMs ?? Infinity) < beforeMs }
   }
@@ -117,7 +120,7 @@ function namingOne(recipient: string): Says {
   }
 }
 
-/** The fields of such a body are unknown. The value may appear anywhere, but not inside a longer number or word. */
+/** Searches a body without known fields. The value may appear anywhere, but not inside a longer number or word. */
 function isWordOf(text: string, wanted: string): boolean {
   const lower = text.normalize('NFC').toLowerCase()
   const around = /^\d+$/.test(wanted) ? /\d/ : /[\p{L}\p{N}]/u
@@ -127,8 +130,8 @@ function isWordOf(text: string, wanted: string): boolean {
 }
 
 /**
- * Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback: these fields identify no person, and a number or
- * time in them may have the digits of one.
+ * Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback: these fields identify no person, but their numbers
+ * and times may equal a phone number by chance.
  */
 const NO_PERSON: ReadonlySet<string> = new Set<string>([
   'project',
@@ -147,17 +150,17 @@ const NO_PERSON: ReadonlySet<string> = new Set<string>([
   ...NAMELESS,
 ])
 
-/** Contract, service.md#chat-app-delivery-callback: next to `statuses` is the project's own number. */
+/** Contract, service.md#chat-app-delivery-callback: `phone_number` beside `statuses` is the project's own number. */
 function personal(payload: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (!Object.hasOwn(payload, 'statuses')) return payload
   const { phone_number: _, ...rest } = payload
   return rest
 }
 
-/** Separators make a number less than this many times as long. */
+/** A number with separators is at most this many times as long as its digits. */
 const LONGEST_FORM = 3
 
-/** Whether a value in the payload is, or contains, the wanted one. Not recursive: a body may be nested to any depth. */
+/** Whether the payload contains the wanted value. Not recursive, because a body may be nested to any depth. */
 function hasValue(payload: unknown, wanted: string): boolean {
   const isNumber = /^\d+$/.test(wanted)
   const left: unknown[] = [payload]

@@ -126,7 +126,7 @@ test.each<[unknown, RegExp]>([
   [{ recipient: '+' }, /neither a digit nor a letter/],
   [{ before: '2026-01-01' }, /before is a string; expected a Date/],
   [{ before: new Date('nonsense') }, /expected a Date/],
-  [{ before: 1, project: 'p' }, /project goes with/],
+  [{ before: 1, project: 'p' }, /project is not valid with before/],
   [{ where: true }, /where is true; expected a function/],
 ])('refuses %o', async (selector, message) => {
   const { receiver } = await keeping()
