@@ -1,4 +1,4 @@
-/** A store keeps any text and any bytes, and no event affects another. */
+/** Tests that a store keeps any text and any bytes, and that no event affects another. */
 import assert from 'node:assert/strict'
 import type { Report } from '../messages/event-record.ts'
 import type { NewEvent } from '../inbox/store.ts'

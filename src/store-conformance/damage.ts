@@ -1,4 +1,4 @@
-/** Behaviour with corrupt data: one event of 200, at each moment of its life. */
+/** Tests corrupt data: one event of 200 is corrupted, at each moment of its life. */
 import assert from 'node:assert/strict'
 import type { Claim, NewEvent } from '../inbox/store.ts'
 import { admit, allOf, claim, LEASE_MS, list, loneSample, sample, settlementOf, START_MS } from './samples.ts'
@@ -15,14 +15,14 @@ export const MOMENTS: readonly DamageMoment[] = [
 
 const OTHERS = 197
 const LATER = 100
-/** More than enough for the claims, lease ends and prunes. */
+/** More rounds than the claims, expired leases and prunes need. */
 const MOST_ROUNDS = 12
 const SECRET = 'what-no-report-may-quote'
 
 /** The first of three reports of one message, among other messages. */
 const TARGET = sample({ message: 'corrupt', at: 1, raw: Buffer.from(JSON.stringify({ text: SECRET })) })
 
-/** Plays the life of 200 events, one of which is corrupted at that moment, and of 100 later ones. */
+/** Plays the life of 200 events and of 100 later ones. Corrupts one of the 200 at this moment. */
 export async function checkDamage(fixture: Fixture, { name, leaves, scatters }: Damage, moment: DamageMoment) {
   const isWaiting = moment === 'while it waits' || moment === 'before a restart'
   let { open } = fixture
@@ -48,7 +48,7 @@ export async function checkDamage(fixture: Fixture, { name, leaves, scatters }: 
       nowMs,
     )
     for (const [index, { id }] of claims.entries())
-      if (id !== TARGET.id) assert.equal(held[index], true, 'what is not corrupt is settled')
+      if (id !== TARGET.id) assert.equal(held[index], true, 'every other event is settled')
   }
 
   await admit(open, [...others.slice(0, 100), TARGET, ...followers, ...others.slice(100)])

@@ -6,7 +6,7 @@ import type { ConformanceCase } from './suite.ts'
 
 export const DELIVERY: readonly ConformanceCase[] = [
   {
-    name: 'claims at most the limit, the earliest due message first; what is excluded hides no other, and stays due',
+    name: 'claims at most the limit, the earliest due message first; excluded messages hide no others, and stay due',
     async run({ open }) {
       for (const [index, message] of ['c', 'a', 'b', 'd', 'e'].entries())
         await admit(open, [sample({ message })], START_MS + index)
@@ -20,7 +20,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'calls at the same time, of another process too where it is shared: an event is new, leased and settled once',
+    name: 'concurrent calls, also of another process if the store is shared: an event is new, leased and settled once',
     async run({ open, openAnother, capabilities }) {
       const other = capabilities.shared ? await openAnother() : open
       const callers = [open, other, open, other]
@@ -30,7 +30,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
       const admitted = await Promise.all(callers.map(async (caller) => admit(caller, events)))
       for (const index of events.keys())
         assert.equal(admitted.filter((admissions) => admissions[index] === 'new').length, 1, 'it is new once')
-      // Claims may miss events for a while: a store may hide from one caller what another sees.
+      // Claims may miss events for a while: a store may hide an event from one caller while another holds it.
       const claims = (await Promise.all(callers.map(async (caller) => claim(caller)))).flatMap((each) => each.claims)
       assert.equal(new Set(claims.map(({ messageKey }) => messageKey)).size, claims.length, 'each message once')
       const settled = await Promise.all(callers.map(async (caller) => settleAll(caller, claims)))
@@ -58,7 +58,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'announces that more of a message waits when one of its events ends, where the store says that it does',
+    name: 'calls onWork when an event ends while others of its message wait, if the store has `notifiesRemaining`',
     async run({ open, timesTold }) {
       await admit(open, [sample({ at: 1 })])
       const first = await claimOne(open)
@@ -70,7 +70,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'retention keeps what is unsettled, dead, or recent',
+    name: 'retention keeps unsettled events, dead letters and recent events',
     async run({ open }) {
       const laterMs = START_MS + 3_650 * DAY_MS
       const waiting = sample({ message: 'waiting', awaits: 1, gapUntilMs: laterMs })
@@ -80,7 +80,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
       await open.prune(START_MS + 60_000)
       assert.deepEqual(await admit(open, [sample({ message: 'settled' }), waiting]), ['duplicate', 'duplicate'])
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 1 })
-      // Each prune is bounded.
+      // Each prune is bounded, so repeat it.
       for (let steps = 0; steps < 20; steps += 1) await open.prune(laterMs)
       assert.deepEqual(await claimNames(open, { nowMs: laterMs }), ['waiting-1'])
     },

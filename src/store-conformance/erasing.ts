@@ -1,4 +1,4 @@
-/** Erasure on demand: no personal data remains, and a repeated callback is still a duplicate. */
+/** Tests erasure: no personal data remains, and a repeated callback is still a duplicate. */
 import assert from 'node:assert/strict'
 import type { ForgetRequest, ForgetTarget, ForgottenCounts, KeptEvent, OpenStore } from '../inbox/store.ts'
 import { admit, allOf, digestOf, handOverAll, loneSample, sample, samplesOf, START_MS } from './samples.ts'
@@ -25,7 +25,7 @@ const MESSAGE: ForgetTarget = { messageKey: mine(1).messageKey }
 
 export const ERASING: readonly ConformanceCase[] = [
   {
-    name: 'the walk through what is kept finds payloads, and the reports of latest states, whatever the size of a step',
+    name: '`kept` finds payloads, and the reports of latest states, with any page size',
     async run({ open }) {
       const reports = [mine(1, true), mine(2, true), mine(3)]
       await admit(open, reports)
@@ -47,7 +47,7 @@ export const ERASING: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'erases what waits, what was settled, dead letters and the latest state of a message, and of no other',
+    name: 'erases waiting and settled events, dead letters and the latest state of a message, and of no other',
     async run({ open }) {
       const [dead, settled, waiting] = [mine(1), mine(2, true), mine(4)]
       await die(open, [dead])
@@ -72,7 +72,7 @@ export const ERASING: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'erases single events of a message, and leaves the others, the state that they make, and the lease of another',
+    name: 'erases single events of a message; keeps its other events, their latest state, and the lease of another event',
     async run({ open }) {
       const reports = [1, 2, 3, 4, 5].map((at) => mine(at, at < 3))
       const [first, second, third, fourth, fifth] = reports
@@ -93,7 +93,7 @@ export const ERASING: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'erases what did not fit into the record of its message, and nothing of what it does not know',
+    name: 'erases overflow records of a message, and nothing for unknown keys',
     async run({ open }) {
       const reports = Array.from({ length: 300 }, (_, index) => mine(1 + index))
       await admit(open, reports)

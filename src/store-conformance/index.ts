@@ -44,7 +44,7 @@ const optionsSchema = z.strictObject({
   } satisfies Record<keyof StoreCapabilities, z.ZodType>),
   damages: z
     .array(
-      // A damage may have further fields.
+      // Loose, because a damage may have further fields.
       z.looseObject({
         name: textOf('the name of a damage'),
         leaves: z.enum(['whole', 'part', 'less', 'nothing', 'either']),
@@ -59,8 +59,8 @@ const optionsSchema = z.strictObject({
 
 /**
  * Registers the conformance tests of the store contract with your test runner. Each test gets a fresh store from `makeStore`.
- * Skips tests that do not apply to the store, with a reason. The tests pass their own times: open a store with its own clock so
- * that it uses each `nowMs`. Requires the optional peer dependency `fast-check`. Throws an `OptionsError` for an invalid
+ * Skips tests that do not apply to the store, with a reason. The tests pass their own times: configure a store with its own
+ * clock to use each `nowMs` instead. Requires the optional peer dependency `fast-check`. Throws an `OptionsError` for an invalid
  * option.
  */
 export function storeConformance(options: ConformanceOptions): void {
@@ -75,11 +75,11 @@ export function storeConformance(options: ConformanceOptions): void {
       else skip(title, `the ${capabilities.name} store has no ${needs}`)
     }
   }
-  if (damages === undefined) skip('damage', `nothing else can reach the data of the ${capabilities.name} store`)
+  if (damages === undefined) skip('damage', `no other program can reach the data of the ${capabilities.name} store`)
   for (const damage of damages ?? [])
     for (const moment of damage.at ?? MOMENTS)
       test(`damage: ${damage.name}, ${moment}`, () =>
         runOnFreshStore(makeStore, (fixture) => checkDamage(fixture, damage, moment)))
-  test('interleavings: every random sequence of steps agrees with the plain model', () =>
+  test('interleavings: every random sequence of steps agrees with the model', () =>
     checkInterleavings((run) => runOnFreshStore(makeStore, run), interleavings))
 }

@@ -13,7 +13,7 @@ const KEYS = Array.from({ length: MESSAGES }, (_, message) => digestOf(`message 
 /** Small, so that lists have several pages. */
 const PAGE = 2
 
-/** Repeated entries are more likely. */
+/** Repeated, to make these steps more likely. */
 const STEPS = [
   ...['admit', 'admit and claim', 'admit and claim', 'claim', 'claim', 'claim', 'settle', 'settle', 'settle'],
   ...['settle again', 'crash', 'wait', 'wait', 'resolve', 'resolve', 'erase', 'list', 'restart'],
@@ -100,9 +100,12 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
     for (const claim of claims) assert.deepEqual({ record: claim.record, raw: claim.raw }, payloadOf(claim))
   }
 
-  /** Accurate to a second. */
+  /** Asserts that the stored time is accurate to a second. */
   function assertLatest(latestMs: number): void {
-    assert.ok(latestMs > lastNowMs - 1_000 && latestMs <= nowMs, `it received ${lastNowMs}, and knows ${latestMs}`)
+    assert.ok(
+      latestMs > lastNowMs - 1_000 && latestMs <= nowMs,
+      `the store was passed ${lastNowMs} and returns ${latestMs}`,
+    )
   }
 
   async function step({ what, dice }: Step): Promise<void> {
@@ -210,7 +213,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
   async function checkLists(): Promise<void> {
     const letters = await deadLettersOf(open, PAGE)
     for (const [index, { diedAtMs }] of letters.entries())
-      assert.ok(diedAtMs >= (letters[index - 1]?.diedAtMs ?? 0), 'the oldest first')
+      assert.ok(diedAtMs >= (letters[index - 1]?.diedAtMs ?? 0), 'oldest first')
     const expectedLetters = model.deadLetters()
     assert.equal(letters.length, expectedLetters.length, 'each is listed once')
     assert.deepEqual(
@@ -231,7 +234,7 @@ function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open'
     }
   }
 
-  /** In the end every event is dispatched. */
+  /** Asserts that every event is dispatched in the end. */
   async function finish(): Promise<void> {
     await checkLists()
     nowMs += 2 * LEASE_MS

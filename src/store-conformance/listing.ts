@@ -1,4 +1,4 @@
-/** The list of events: newest first, each once, by any filter. The interleavings cover the fields. */
+/** Tests the list of events: newest first, each once, by any filter. The interleavings cover the fields. */
 import assert from 'node:assert/strict'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { EventsPage, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
@@ -6,7 +6,7 @@ import { admit, allOf, claim, digestOf, list, sample, START_MS } from './samples
 import { DEAD, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
-/** Longer than any clock difference that a store may tolerate. */
+/** Exceeds every clock difference that a store tolerates. */
 const SPACING_MS = 10_000
 const EVENTS = 14
 const END_MS = START_MS + EVENTS * SPACING_MS
@@ -62,7 +62,7 @@ const FILTERS: readonly Filter[] = [
   { carrier: 'carrierB' },
   { about: ['15550100', '+15550100'] },
   { about: ['kind-3'] },
-  // Occurs in a report's JSON, but not as its recipient.
+  // `sms` occurs in the JSON of a report, but not as its recipient.
   { about: ['sms', '15550100'] },
   { states: ['due'] },
   { states: ['leased', 'dead'] },
@@ -73,7 +73,7 @@ const FILTERS: readonly Filter[] = [
 
 const PERIODS: readonly Filter[] = [{ fromMs: START_MS + 4 * SPACING_MS }, { toMs: START_MS + 9 * SPACING_MS }]
 
-/** The contract's definition of the filters, for the events above. */
+/** The filters as the contract defines them, for the events above. */
 function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): boolean {
   const { types, project, channel, carrier, about, states, fromMs = -Infinity, toMs = Infinity } = filter
   const { report, kind, problem, overdue, unknownSend } = record ?? {}

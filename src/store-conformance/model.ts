@@ -23,7 +23,7 @@ interface ModelEvent {
   replay: boolean
   dispatched: boolean
   erased: boolean
-  /** Only for a dead letter. */
+  /** Set on a dead letter only, like `diedAtMs`. */
   error: string
   diedAtMs: number
 }
@@ -87,7 +87,7 @@ export function createModel() {
       { late: claim.late, replay: claim.replay, attempt: claim.attempt },
       { late, replay, attempt: found.attempts + 1 },
     )
-    assert.ok(claim.token > highestToken || claim.token > found.token, 'tokens grow')
+    assert.ok(claim.token > highestToken || claim.token > found.token, 'the token is greater than earlier ones')
     highestToken = Math.max(highestToken, claim.token)
     Object.assign(found, { attempts: found.attempts + 1, token: claim.token, dispatched: true })
     leases.set(claim.messageKey, { token: claim.token, untilMs: leaseUntilMs })
@@ -98,13 +98,13 @@ export function createModel() {
     /** Checks that the claims are allowed, and applies them. */
     checkClaim({ limit, nowMs, leaseUntilMs, exclude }: ClaimRequest, { claims, nextDueMs }: ClaimResult): void {
       const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
-      assert.equal(claims.length, Math.min(limit, possible.length), 'as many claims as are due and asked for')
+      assert.equal(claims.length, Math.min(limit, possible.length), 'a claim for each due message, up to the limit')
       for (const claim of claims) takeOver(claim, possible, leaseUntilMs)
       if (claims.length === limit && possible.length >= limit) return
       const nextMs = Math.min(Infinity, ...heads(exclude).map(({ fromMs }) => fromMs))
-      assert.equal(nextDueMs ?? Infinity, nextMs, 'the moment when something will be due next')
+      assert.equal(nextDueMs ?? Infinity, nextMs, '`nextDueMs` is the time when the next event is due')
     },
-    /** The same for claims of a batch that the model has just admitted. A store may claim fewer. */
+    /** Checks and applies claims of a batch that the model has just admitted. A store may claim fewer. */
     checkClaimOfAdmitted(batch: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void {
       const { limit, nowMs, leaseUntilMs, exclude } = request
       const { admissions, claims } = result
@@ -114,7 +114,7 @@ export function createModel() {
       let before = -1
       for (const claim of claims) {
         const at = admitted.findIndex(({ id }) => id === claim.id)
-        assert.ok(at > before, 'only what was just admitted is claimed, in the order given')
+        assert.ok(at > before, 'claims only events of this batch, in its order')
         before = at
         takeOver(claim, possible, leaseUntilMs)
       }

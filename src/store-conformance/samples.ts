@@ -94,17 +94,17 @@ export async function admitAndClaim(
   events: readonly NewEvent[],
   request: Partial<ClaimRequest> = {},
 ): Promise<AdmittedAndClaimed> {
-  assert.ok(open.admitAndClaim, 'the store says that it has admitAndClaim')
+  assert.ok(open.admitAndClaim, 'the store has `admitAndClaim`')
   return open.admitAndClaim(events, claimRequest(request))
 }
 
 /** A page of events. Default: the first, with up to 100. */
 export async function list(open: OpenStore<object>, page: Partial<EventsPage> = {}): Promise<StorePage<StoredEvent>> {
-  assert.ok(open.events, 'the store says that it has events')
+  assert.ok(open.events, 'the store has `events`')
   return open.events({ after: undefined, limit: 100, ...page })
 }
 
-/** Bounds a test with a list that never ends. */
+/** Fails a test with a list that never ends. */
 const MOST_PAGES = 10_000
 
 export async function allOf<T>(
@@ -135,7 +135,7 @@ export function settlementOf({ id, messageKey, token }: Claim, outcome: Outcome)
   return { id, messageKey, token, ...outcome }
 }
 
-/** Claims and settles everything due until nothing is left. Returns the names in order of the claims. */
+/** Claims and settles all due events. Returns the names in order of the claims. */
 export async function handOverAll(open: OpenStore<object>, nowMs = START_MS): Promise<readonly (string | undefined)[]> {
   const names: (string | undefined)[] = []
   for (;;) {

@@ -1,4 +1,4 @@
-/** Sends: returned with the reports of their message, and found if no report arrives. */
+/** Tests sends: returned with the reports of their message, and found if no report arrives. */
 import assert from 'node:assert/strict'
 import type { Expectation } from '../messages/expected.ts'
 import { EXPECTED } from '../messages/order.ts'
@@ -8,7 +8,7 @@ import { admit, admitAndClaim, allOf, claim, DAY_MS, digestOf, handOverAll, samp
 import { claimNames, claimOne, DEAD, deadLettersOf, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
-/** When the samples are overdue. */
+/** A time at which the samples are overdue. */
 const LATER_MS = START_MS + 120_000
 
 function sent(message: string, said: Partial<Expectation> = {}): NewExpectation {
@@ -38,7 +38,7 @@ function overdueEvent(message: string): NewEvent {
 /** The operations for sends. */
 function sendsOf(open: OpenStore<object>) {
   const { expect, awaitNoMore, overdue, admitOverdue, expectations } = open
-  assert.ok(expect && awaitNoMore && overdue && admitOverdue && expectations, 'the store has all verbs of sends')
+  assert.ok(expect && awaitNoMore && overdue && admitOverdue && expectations, 'the store has all operations for sends')
   return { expect, awaitNoMore, overdue, admitOverdue, expectations }
 }
 
@@ -92,7 +92,7 @@ const CASES: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'what is overdue is found, the earliest first, and when the next will be; finding it changes nothing',
+    name: '`overdue` returns overdue sends, earliest first, and the time of the next; it changes nothing',
     async run({ open }) {
       const messages = ['c', 'a', 'b'].map((name, at) =>
         sent(name, { overdueAtMs: START_MS + 1_000 * (at === 0 ? 3 : at) }),
@@ -108,7 +108,7 @@ const CASES: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'a message without a final report becomes overdue once, in any process and after a restart, and its reports tell',
+    name: 'a message without a final report becomes overdue once, in any process and after a restart; its reports show it',
     async run({ open: opened, openAnother, reopen, capabilities }) {
       await admit(opened, [openReport('known')])
       await handOverAll(opened)
@@ -149,7 +149,7 @@ const CASES: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'are listed by the time of the send, each once, with the latest state; those of a period, or of a message, alone',
+    name: 'are listed by the time of the send, each once, with the latest state; also those of a period, or of one message',
     async run({ open }) {
       const messages = Array.from({ length: 9 }, (_, at) => sent(`m${at}`, { sentAtMs: START_MS + Math.floor(at / 2) }))
       await expect(open, messages.toReversed())
@@ -203,7 +203,7 @@ const CASES: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'are erased with their message, or alone where its own key is named, and the walk finds them',
+    name: 'are erased with their message, or alone by its key as an id, and `kept` finds them',
     async run({ open }) {
       await expect(open, [sent('m'), sent('alone'), sent('other')])
       await admitOverdue(open, ['alone'])
@@ -220,13 +220,13 @@ const CASES: readonly ConformanceCase[] = [
       assert.deepEqual(idsOf(await allSent(open)), ['other'])
       assert.deepEqual(await admitOverdue(open, ['m']), [false])
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
-      // After erasure they are new.
+      // An erased send can be recorded again.
       assert.deepEqual(await expect(open, [sent('alone', { meta: 'again' })]), [true])
       assert.deepEqual((await overdueAt(open, LATER_MS)).messages.toSorted(), ['alone', 'other'])
     },
   },
   {
-    name: 'one that is awaited is kept however old it is; one that was decided goes with the identities',
+    name: 'an open send is kept at any age; a decided one expires with the identities',
     async run({ open }) {
       const ninetyMs = 90 * DAY_MS
       await expect(open, [sent('old'), sent('far', { overdueAtMs: START_MS + 2 * ninetyMs })])

@@ -2,7 +2,7 @@
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable, OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 
-/** The moment of corruption. */
+/** When the suite corrupts the event. */
 export type DamageMoment = 'while it waits' | 'before a restart' | 'while leased' | 'once settled' | 'once dead'
 
 /** The corrupted event, and its message. */
@@ -22,7 +22,7 @@ export interface Damage {
   readonly leaves: 'whole' | 'part' | 'less' | 'nothing' | 'either'
   /** When the field exists. Default: at each moment. */
   readonly at?: readonly DamageMoment[] | undefined
-  /** The order of the rest of its message is lost, so it may be dispatched out of order. */
+  /** Later events of the message lose their order, so they may be dispatched out of order. */
   readonly scatters?: true
 }
 
@@ -56,7 +56,7 @@ export interface ConformanceOptions {
   readonly interleavings?: number | undefined
 }
 
-/** Optional parts: remembering sends, and listing the processes that share the store. */
+/** Optional parts: sends, and the list of workers that share the store. */
 export const MAY_LEAVE_OUT = ['sends', 'workers'] as const
 
 type MayLeaveOut = (typeof MAY_LEAVE_OUT)[number]
@@ -121,7 +121,8 @@ export async function runOnFreshStore(
     timesTold: () => timesTold,
     reports,
     async damage(name, target) {
-      if (under.damage === undefined) throw new TypeError('`damages` are given, and `makeStore` gives no `damage`.')
+      if (under.damage === undefined)
+        throw new TypeError('`damages` is set, but the result of `makeStore` has no `damage`.')
       await under.damage(name, target)
     },
   }

@@ -1,4 +1,4 @@
-/** Processes that have the store open, and the leases of one that closes it. */
+/** Tests the list of workers, and the leases of a worker that closes the store. */
 import assert from 'node:assert/strict'
 import type { OpenStore, WorkerState } from '../inbox/store.ts'
 import { admit, claim, LEASE_MS, sample, samplesOf, START_MS } from './samples.ts'
@@ -32,12 +32,12 @@ export const WORKERS: readonly ConformanceCase[] = [
       for (const { name, silentMs } of seen)
         assert.ok(name !== '' && silentMs >= 0 && silentMs < 60_000, `${name} was silent for ${silentMs} ms`)
       assert.ok(first)
-      // A lease counts only once the store has seen this process.
+      // A lease is held only after the first heartbeat of this process.
       if (open.isHeld !== undefined) await until('its lease is held', () => open.isHeld?.(first.messageKey) === true)
     },
   },
   {
-    name: 'a living process keeps its leases until they end; those of one that leaves are due at once, under a greater token',
+    name: 'a live worker keeps its leases until they expire; events of a worker that leaves are due at once, with a greater token',
     needs: 'workers',
     async run({ open, openAnother, close }) {
       const other = await openAnother()
@@ -47,7 +47,7 @@ export const WORKERS: readonly ConformanceCase[] = [
       await close(other)
       const after = await claimOne(open)
       assert.deepEqual([after.id, after.attempt], [before.id, 2])
-      assert.ok(after.token > before.token, 'its token has grown')
+      assert.ok(after.token > before.token, 'the token is greater')
       assert.deepEqual(
         (await workersOf(open)).map(({ isSelf, held }) => [isSelf, held]),
         [[true, 1]],

@@ -42,6 +42,6 @@ test('valid options register the tests, and skip with a reason those that do not
   const registered: string[] = []
   const skipped: string[] = []
   storeConformance({ ...options(registered), skip: (name) => void skipped.push(name), damages: undefined })
-  expect(registered).toContain('interleavings: every random sequence of steps agrees with the plain model')
+  expect(registered).toContain('interleavings: every random sequence of steps agrees with the model')
   expect(skipped).toContain('damage')
 })
