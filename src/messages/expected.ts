@@ -43,7 +43,7 @@ export interface Expectation {
   readonly chainKey?: string
   /** Set on a pending repetition: the key of the message that it repeats. */
   readonly previousKey?: string
-  /** Its reports cannot be read, so no final report is expected. */
+  /** Set if the reports of the message cannot be read, so that no final report is expected. */
   readonly unreported?: true
   /** A repetition was sent, so no final report of this one is expected. */
   readonly repeated?: true

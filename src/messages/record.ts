@@ -43,7 +43,7 @@ export interface Lease {
   readonly dispatchedBefore: string
 }
 
-/** What the app recorded about a message that it sent. */
+/** The send of a message, as the app recorded it. */
 export interface SendEntry {
   readonly expectation: Expectation
   readonly sentAtMs: number

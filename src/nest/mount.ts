@@ -48,7 +48,7 @@ function mountOnFastify(
   find: (request: IncomingMessage) => Middleware | undefined,
 ): void {
   const instance = adapter.getInstance<FastifyInstance>()
-  // With middie, become its first middleware. `skipMiddie` and testing modules have no middie.
+  // With middie, register its first middleware. Apps with `skipMiddie` and testing modules have no middie.
   if ('use' in instance) adapter.use(receive)
   else
     instance.addHook('onRequest', (request, reply, done) => {

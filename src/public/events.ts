@@ -164,7 +164,7 @@ export interface CommonFields {
   readonly project: string | undefined
   /** When it happened. Undefined if only the arrival is known (`timestampSource` is `arrival`). */
   readonly occurredAt: Date | undefined
-  /** The same in Unix seconds. */
+  /** `occurredAt` in Unix seconds. */
   readonly timestamp: number | undefined
   readonly timestampSource: TimestampSource
   /** When the callback arrived at this process. */
@@ -191,13 +191,12 @@ interface FieldsOfBothShapes<M> extends CommonFields {
   /** The sender's own word. Absent if the callback has only a code. */
   readonly status?: string
   readonly statusCode?: StatusCode
-  /** What `receiver.expect` recorded. Absent without it. */
+  /** The record of the message, from `receiver.expect` or `receiver.intend`. Absent if there is none. */
   readonly sent?: SentDetails<M>
   /** A `send.overdue` event was created for this message before this report. */
   readonly wasOverdue?: true
 }
 
-/** What the app recorded about a send. */
 interface SendFields<M> {
   /** The recipient. A pending send has it only if there is one recipient. */
   readonly to?: string
@@ -217,7 +216,7 @@ interface SendFields<M> {
   readonly attempt?: number
 }
 
-/** What `receiver.expect` recorded about a message. Contract, service.md#send-request-fields. */
+/** A sent message, as recorded with `receiver.expect` or `receiver.intend`. Contract, service.md#send-request-fields. */
 export interface SentDetails<M = unknown> extends SendFields<M> {
   readonly messageId: string
   /** The reference of the send, if it was recorded with `receiver.intend`. */
@@ -228,7 +227,7 @@ export interface SentDetails<M = unknown> extends SendFields<M> {
   readonly overdueAt: Date
 }
 
-/** What `receiver.intend` recorded about a send. Contract, service.md#send-request-fields. */
+/** A send without an outcome, as recorded with `receiver.intend`. Contract, service.md#send-request-fields. */
 export interface PendingSend<M = unknown> extends SendFields<M> {
   /** Your `reference`, or a generated one. */
   readonly reference: string

@@ -72,7 +72,7 @@ export function checkSent(given: SentMessages, where: string): z.output<typeof s
   return checkOptions(sentSchema, given, where)
 }
 
-/** What all messages of a send share. */
+/** The fields that all messages of a send share. */
 interface SendAsKept {
   /** After a round trip through JSON. */
   readonly meta: unknown

@@ -11,7 +11,7 @@ import { announcing, announcingRest, SETTLE_LINGER_MS } from './announcing.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
 import { createWorkers, type LeasingPart } from './workers.ts'
 
-/** After its client has disconnected, a statement may run until its time limit, and a little longer. */
+/** A statement may run this much longer than its time limit after its client has disconnected. */
 const MARGIN_MS = 2_000
 /** How long closing waits for the release of leases. After that, other workers take them over in a few seconds. */
 const LEAVE_MS = 10_000

@@ -8,7 +8,7 @@ export interface NotProved {
   readonly detail?: string | undefined
   /** How far the header's time is behind this clock, if only the time is wrong. */
   readonly offsetSeconds?: number | undefined
-  /** One proof is valid and the policy requires another. The sender has a key of a live pair. */
+  /** Whether one proof is valid although the callback is refused: the sender then has a key of a live pair. */
   readonly isHalfProved?: boolean
 }
 

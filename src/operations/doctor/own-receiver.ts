@@ -30,7 +30,7 @@ const doctorOptions = {
 }
 const optionsSchema = z.strictObject(doctorOptions)
 
-/** Where a doctor sends its probes, and what it expects there. */
+/** Options of `receiver.doctor()`: the URL to probe, and what is registered for it. */
 export interface DoctorOptions extends Given<typeof doctorOptions> {}
 
 function isWebUrl(url: unknown): boolean {

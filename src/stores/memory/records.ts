@@ -263,7 +263,7 @@ export function dueKeys(
 
 const WIDE = /[^\0-\xff]/
 
-/** One character beyond Latin-1 makes a whole string two bytes wide. Escape those few instead. */
+/** One character beyond Latin-1 makes a whole string two bytes wide, so escape such characters. */
 function narrow(json: string): string {
   const escaped = json.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   // Copy the string: after the replacement it would keep its width.

@@ -10,7 +10,7 @@ interface Listed {
   readonly sentAtMs: number
 }
 
-/** By time of sending, then by key. */
+/** Compares sends by time, then by key. */
 export function bySend(one: Listed, other: Listed): number {
   return one.sentAtMs - other.sentAtMs || (one.key < other.key ? -1 : Number(one.key > other.key))
 }

@@ -31,7 +31,7 @@ export interface Connections {
 export interface Session {
   readonly client: ClientBase
   batch: Batch
-  /** With an error the connection is closed; otherwise it returns to the pool. */
+  /** Returns the connection to the pool. With an `error`, closes it. */
   release(error?: Error): void
 }
 

@@ -5,7 +5,7 @@ import type { TransactionEngine } from '../transactions.ts'
 import type { Connections, Session } from './connections.ts'
 import { hasState, isOfTheStatement, PROTOCOL_VIOLATION, type Failures } from './failures.ts'
 
-/** What a transactional store adds to a handler's context. */
+/** The part of a handler's context that a transactional store adds. */
 export interface PostgresContext {
   /**
    * The connection on which the store settles the event, with an open transaction: its writes are committed with the settlement

@@ -217,7 +217,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
 /** Every record of this version begins with it. */
 const FORM = encodeRecord(EMPTY_RECORD).slice(0, 3)
 
-/** In the order of UPDATE. */
+/** The values of UPDATE, in its order. */
 function columnsOf(record: MessageRecord) {
   const { waiting, dead, lease, send } = record
   // Dead letters and undecided sends have indexes of their own.
