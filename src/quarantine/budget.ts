@@ -79,8 +79,8 @@ export function createBudget(maxBytes: number) {
       return request
     },
     /**
-     * The request to evict next: the newest, which may be `newcomer`. Instead of `newcomer`, evicts one that has kept its place
-     * for `TURN_MS`; without `nowMs`, none has.
+     * The request to evict next: the newest, which may be `newcomer`. Instead of `newcomer`, returns an older one that has kept
+     * its place for `TURN_MS`. Without `nowMs`, none has.
      */
     nextToLeave(newcomer: Placed, nowMs = -Infinity): Placed {
       const largest = pile.largestSize()

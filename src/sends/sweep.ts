@@ -1,6 +1,6 @@
 /**
  * Creates `send.overdue` for messages without a final report, and `send.unknown` for sends without an answer. Every process
- * that shares the store sweeps it; the store decides once per message.
+ * that dispatches from the store sweeps it; the store decides once per message.
  */
 import type { Clock } from '../runtime/clock.ts'
 import { isPendingSend, listedAt } from '../messages/expected.ts'

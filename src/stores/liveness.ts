@@ -46,7 +46,7 @@ interface RecordedHeartbeat {
   readonly isKnown: boolean
   readonly isAlone: boolean
   readonly nextDeathInMs: number | undefined
-  /** Whether to release the leases of a worker. Undefined if no worker is gone. */
+  /** Whether to release the leases of a worker. Undefined if there are no leases to look for. */
   readonly endsLeaseOf: ((worker: string) => boolean) | undefined
   /** Whether `endsLeaseOf` also covers workers missing from the list. */
   readonly endsUnlisted: boolean

@@ -16,7 +16,7 @@ import type { ListedWorker, Workers } from './workers.ts'
 const LOOK_EVERY_MS = 250
 /** Deaths are checked at every fourth poll, because the check looks at each process. */
 const LOOKS_FOR_DEAD = 4
-/** A folder without a lock for longer than this is not still being created. */
+/** A folder older than this is complete or abandoned: creating it and its lock takes less time. */
 const UNFINISHED_MS = 60_000
 
 interface Shared {
