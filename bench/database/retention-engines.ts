@@ -59,7 +59,7 @@ const ENGINES = {
     await removeSchema(schema)
     const client = new Client({ connectionString: POSTGRES_URL })
     await client.connect()
-    const open = await opened(postgresStore({ connectionString: POSTGRES_URL, schema }))
+    const open = await opened(postgresStore({ connectionString: POSTGRES_URL, schema, clock: 'caller' }))
     const cpu = await postgresCpu(POSTGRES_URL)
     return {
       open,
@@ -83,7 +83,7 @@ const ENGINES = {
     const run: Run = (statement) => client.query(statement)
     const [rows] = await client.query<RowDataPacket[]>('SELECT @@pid_file AS path')
     const pid = Number(readFileSync(String(rows[0]?.['path']), 'utf8'))
-    const open = await opened(mysqlStore({ uri: url, prefix }))
+    const open = await opened(mysqlStore({ uri: url, prefix, clock: 'caller' }))
     return {
       open,
       serverCpuMs: () => Promise.resolve(familyCpuMs(pid)),

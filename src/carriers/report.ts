@@ -254,7 +254,7 @@ function meaningOfUnknown(shape: ReportShape, word: string, carrier: Carrier | u
 function explained(failure: DeliveryFailure, { status, reason, reasonCode }: StatusInput): DeliveryFailure {
   const code = reasonCode === '' ? undefined : reasonCode
   const words = reason === '' ? undefined : reason
-  const said = words ?? code ?? (failure.cause === 'carrier_word' ? status : undefined)
-  if (said === undefined) return failure
-  return { ...failure, reason: said, ...(code === undefined ? undefined : { code }) }
+  const stated = words ?? code ?? (failure.cause === 'carrier_word' ? status : undefined)
+  if (stated === undefined) return failure
+  return { ...failure, reason: stated, ...(code === undefined ? undefined : { code }) }
 }

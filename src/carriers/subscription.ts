@@ -21,14 +21,14 @@ type Payload = Readonly<Record<string, unknown>>
 export interface ReadSubscription {
   readonly word: SubscriptionWord
   /** The sender's own text. */
-  readonly said: string | undefined
+  readonly text: string | undefined
 }
 
 /** Always returns a word: `other` if none is recognised. Ignores case. */
 export function readSubscription(payload: Payload): ReadSubscription {
   const texts = WORD_FIELDS.map((name) => (Object.hasOwn(payload, name) ? payload[name] : undefined)).filter(isWord)
-  const said = texts.find((text) => known(text) !== undefined) ?? onlyKnown(Object.values(payload)) ?? texts[0]
-  return { word: (said === undefined ? undefined : known(said)) ?? 'other', said }
+  const text = texts.find((each) => known(each) !== undefined) ?? onlyKnown(Object.values(payload)) ?? texts[0]
+  return { word: (text === undefined ? undefined : known(text)) ?? 'other', text }
 }
 
 function known(text: string): SubscriptionWord | undefined {

@@ -123,10 +123,12 @@ function reviveData(
   const type = kind === 'subscription' ? (`subscription.${subscription?.word ?? 'other'}` as const) : kind
   const build = (result: SchemaResult): WebhookEvent => {
     if (result.problem !== undefined) return unrecognized(kept, payload, result.problem)
-    const said = subscription?.word === 'other' ? subscription.said : undefined
+    const original = subscription?.word === 'other' ? subscription.text : undefined
     const event = begin(type, kept, payload)
     // The schema decides the type of `data`. `EventMap` tells the compiler the same.
-    return Object.assign(event, said === undefined ? undefined : { word: said }, { data: result.data }) as WebhookEvent
+    return Object.assign(event, original === undefined ? undefined : { word: original }, {
+      data: result.data,
+    }) as WebhookEvent
   }
   const result = applySchema(schemaFor(type, options.schemas), payload, options)
   return result instanceof Promise ? result.then(build) : build(result)
@@ -143,7 +145,7 @@ function subscriptionOf(payload: Record<string, unknown>, { subscriptionType }: 
     const chosen: unknown = subscriptionType(payload)
     letReject(chosen)
     const word = SUBSCRIPTION_WORDS.find((known) => known === chosen)
-    return word === undefined ? read : { word, said: read.said }
+    return word === undefined ? read : { word, text: read.text }
   } catch {
     return read
   }

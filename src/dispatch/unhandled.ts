@@ -20,7 +20,7 @@ interface Unhandled {
 }
 
 export function createUnhandled(logger: Logger): Unhandled {
-  const said = new Set<EventType>()
+  const reported = new Set<EventType>()
   let count = 0
 
   function sayUnrecognized(event: Extract<WebhookEvent, { readonly type: 'unrecognized' }>): void {
@@ -34,8 +34,8 @@ export function createUnhandled(logger: Logger): Unhandled {
 
   function sayOnce(event: WebhookEvent): void {
     const { type: eventType, id: eventId } = event
-    if (said.has(eventType)) return
-    said.add(eventType)
+    if (reported.has(eventType)) return
+    reported.add(eventType)
     const cause = likelyCause(event)
     logger.warn(
       { code: 'event_unhandled', eventType, eventId },

@@ -415,7 +415,7 @@ export interface OpenStore<X extends object = {}> {
    * new. Reports that await the step `EXPECTED` (order.ts) become due, and later reports do not wait for it. The store keeps an
    * expectation until it is overdue, and as long as identities. Does not change the latest state or the unsettled count.
    *
-   * A store that implements it also implements the next four.
+   * A store that implements it also implements `overdue`, `admitOverdue`, `awaitNoMore` and `expectations`.
    */
   expect?(messages: readonly NewExpectation[], nowMs: number): Awaitable<readonly boolean[]>
   /** Messages that are overdue and not yet decided by `admitOverdue`. Changes nothing. */

@@ -115,8 +115,8 @@ export function firstLine(error: string): string {
 export function maskedError(error: string, raw: Buffer | undefined): string {
   const line = firstLine(error)
   const name = /^([A-Za-z]\w{0,63}Error)\b/.exec(line)?.[1] ?? 'Error'
-  const said = line.startsWith(name) ? line.slice(name.length).replace(/^:\s*/, '') : line
-  const text = raw === undefined ? HIDDEN : maskedWords(said, folded(privateTexts(raw)))
+  const message = line.startsWith(name) ? line.slice(name.length).replace(/^:\s*/, '') : line
+  const text = raw === undefined ? HIDDEN : maskedWords(message, folded(privateTexts(raw)))
   return text === '' ? name : `${name}: ${text}`
 }
 
@@ -125,12 +125,12 @@ export function maskedError(error: string, raw: Buffer | undefined): string {
  * text. So a word is shown only if no run of its letters occurs in the body, it contains no long number, is not an encoding of
  * such a run, and is not a long row of capitals like a base32 secret.
  */
-function maskedWords(said: string, body: string): string {
+function maskedWords(text: string, body: string): string {
   const isQuoted = (text: string, least: number): boolean =>
     (folded(text).match(/\p{L}+|\d+/gu) ?? []).some(
       (run) => run.length >= least && !PLAIN_WORDS.has(run) && body.includes(run),
     )
-  const words = said.split(/\s+/).map((word) => {
+  const words = text.split(/\s+/).map((word) => {
     const isPlain = /^[\x21-\x7e]{1,32}$/.test(word) && !/\d{4}|\d\D+\d|[A-Z]{16}/.test(word)
     const isShown = isPlain && !isQuoted(word, 1) && !decodings(word).some((text) => isQuoted(text, LEAST_DECODED))
     return isShown ? word : HIDDEN

@@ -21,10 +21,14 @@ export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   const { project, kind, proof, receivedAtMs, report } = record ?? {}
   // A synthetic event has no report. Its bytes are the stored send.
   const { channel, messageId, to } = (proof === 'none' ? readExpectation(raw) : undefined) ?? {}
-  const said: { readonly [K in keyof Report]?: Report[K] | undefined } = report ?? { channel, messageId, recipient: to }
+  const known: { readonly [K in keyof Report]?: Report[K] | undefined } = report ?? {
+    channel,
+    messageId,
+    recipient: to,
+  }
   const seconds = record && knownTime(record)
   return {
-    ...said,
+    ...known,
     id,
     outcome: outcomeOf(stored),
     late,

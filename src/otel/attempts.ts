@@ -121,7 +121,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
     error() {},
   }
   channel.subscribe(subscribers)
-  const stopHearing = receiver.onError(
+  const stopObserving = receiver.onError(
     harmless((error) => {
       if (!(error instanceof HandlerError)) return
       const attempt = open.get(error.eventId)
@@ -134,7 +134,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
 
   return () => {
     channel.unsubscribe(subscribers)
-    stopHearing()
+    stopObserving()
     for (const { span } of open.values()) span.end()
     open.clear()
   }

@@ -24,7 +24,7 @@ export interface Lifecycle {
   /** Returns a function that removes the listener. */
   onClosing(listener: () => void): () => void
   /** Notifies listeners before waiting for servers: an endless response would keep its server open. */
-  tellOfClosing(): void
+  notifyOfClosing(): void
 }
 
 interface LifecycleOptions {
@@ -83,7 +83,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     letEnd = systemClock().setTimer(stay, LONGEST_TIMER_MS, true)
   }
 
-  function tellOfClosing(): void {
+  function notifyOfClosing(): void {
     for (const listener of closingListeners) listener()
     closingListeners.clear()
   }
@@ -113,7 +113,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     },
     async close(given) {
       const { deadlineMs = DEADLINE_MS } = checkOptions(deadlineOptions, given, 'close')
-      tellOfClosing()
+      notifyOfClosing()
       closing ??= options.shutDown(deadlineMs).finally(async () => {
         isClosed = true
         await options.closed()
@@ -125,6 +125,6 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       closingListeners.add(listener)
       return () => closingListeners.delete(listener)
     },
-    tellOfClosing,
+    notifyOfClosing,
   }
 }

@@ -137,7 +137,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
       closeOnSignal([signals].flat(), [given].flat(), times, {
         clock,
         stopServers(stopped, stopTimes) {
-          lifecycle.tellOfClosing()
+          lifecycle.notifyOfClosing()
           servers.stop(stopped, stopTimes)
         },
         close: lifecycle.close,

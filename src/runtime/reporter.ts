@@ -24,7 +24,7 @@ const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_lett
 export function createReporter(logger: Logger, secrets: () => readonly string[]): Reporter {
   /** Copied on change: a handler may add or remove handlers while they are called. */
   let handlers: readonly { readonly handler: ErrorHandler }[] = []
-  const said = new Set<ErrorCode>()
+  const reported = new Set<ErrorCode>()
   /** Codes logged with the address of their documentation. Only the first line of a code includes it. */
   const referenced = new Set<ErrorCode>()
 
@@ -59,8 +59,8 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
   return {
     report(error, fields = {}) {
       if (!(error instanceof RefusedError) && ONCE.has(error.code)) {
-        if (said.has(error.code)) return
-        said.add(error.code)
+        if (reported.has(error.code)) return
+        reported.add(error.code)
       }
       log(error, fields)
       for (const { handler } of handlers) {

@@ -87,10 +87,10 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
       const ordered = links.toSorted((a, b) => (a.expectation.attempt ?? 1) - (b.expectation.attempt ?? 1))
       const [first] = ordered
       // The repetition of the previous message is not recorded yet. Count it separately until then.
-      const isTold = first?.expectation.resendOf === undefined || (await find(chainKey)) === undefined
+      const isCounted = first?.expectation.resendOf === undefined || (await find(chainKey)) === undefined
       const outcomes = ordered.map(outcomeOf)
       const outcome = outcomes.find(({ state }) => state === 'delivered' || state === 'read') ?? outcomes.at(-1)
-      if (isTold && outcome !== undefined) count(outcome)
+      if (isCounted && outcome !== undefined) count(outcome)
     }
     chains.clear()
   }

@@ -227,11 +227,11 @@ function partsByNumber<S extends PendingSend & { readonly number: string }>(
     comparable(to === '' ? (only ?? '') : to)
   const messages = Map.groupBy(answer.messages, placeOf)
   const recipients = Map.groupBy(answer.recipients ?? [], placeOf)
-  const namesNobody = answer.recipients?.length === 0
+  const hasNoRecipients = answer.recipients?.length === 0
   return sends.map((send) => {
     const digits = comparable(send.number)
     const found = { messages: messages.get(digits) ?? [], recipients: recipients.get(digits) }
-    return [send, { ...answer, ...found, ...(namesNobody && { recipients: [] }) }]
+    return [send, { ...answer, ...found, ...(hasNoRecipients && { recipients: [] }) }]
   })
 }
 

@@ -6,9 +6,9 @@
 const USUAL_HOLD_MS = 5_000
 
 export function createOrphanWatch(orphanHoldMs: number | undefined) {
-  const isSaid = orphanHoldMs !== undefined
+  const isConfigured = orphanHoldMs !== undefined
   /** How long a report waits that arrives before `untilMs`. */
-  const orphans = { holdMs: orphanHoldMs ?? USUAL_HOLD_MS, untilMs: isSaid ? Infinity : -Infinity }
+  const orphans = { holdMs: orphanHoldMs ?? USUAL_HOLD_MS, untilMs: isConfigured ? Infinity : -Infinity }
   let underWay = 0
   return {
     orphans,
@@ -21,7 +21,7 @@ export function createOrphanWatch(orphanHoldMs: number | undefined) {
         if (hasEnded) return
         hasEnded = true
         underWay -= 1
-        if (!isSaid && underWay === 0) orphans.untilMs = -Infinity
+        if (!isConfigured && underWay === 0) orphans.untilMs = -Infinity
       }
     },
   }

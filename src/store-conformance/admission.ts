@@ -1,6 +1,6 @@
 /** Admission of many events at once, with and without leases. The interleavings cover duplicates, order and lateness. */
 import assert from 'node:assert/strict'
-import { admit, admitAndClaim, allOf, claim, handOverAll, list, loneSample, namesOf, sample } from './samples.ts'
+import { admit, admitAndClaim, allOf, claim, dispatchAll, list, loneSample, namesOf, sample } from './samples.ts'
 import { settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
@@ -33,7 +33,7 @@ export const ADMISSION: readonly ConformanceCase[] = [
         assert.deepEqual(new Set(admissions), new Set(['new']))
         assert.ok(claims.length <= 20, 'at most the limit')
         await settleAll(open, claims)
-        const names = [...namesOf(claims), ...(await handOverAll(open))]
+        const names = [...namesOf(claims), ...(await dispatchAll(open))]
         assert.deepEqual([names.length, new Set(names).size], [200, 200])
       }
       assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
@@ -49,7 +49,7 @@ export const ADMISSION: readonly ConformanceCase[] = [
       assert.deepEqual(new Set(await admit(open, reports.slice(150))), new Set(['duplicate']))
       const listed = await allOf((after) => list(open, { messageKey, after }))
       assert.equal(new Set(listed.map(({ id }) => id)).size, 300)
-      const names = await handOverAll(open)
+      const names = await dispatchAll(open)
       assert.deepEqual([names.length, new Set(names).size], [300, 300])
       assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
       assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))

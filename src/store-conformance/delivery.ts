@@ -1,6 +1,6 @@
 /** Delivery of many events at once: leases, settlements, dead letters. The interleavings cover the outcomes. */
 import assert from 'node:assert/strict'
-import { admit, claim, DAY_MS, handOverAll, LEASE_MS, sample, samplesOf, settlementOf, START_MS } from './samples.ts'
+import { admit, claim, DAY_MS, dispatchAll, LEASE_MS, sample, samplesOf, settlementOf, START_MS } from './samples.ts'
 import { claimNames, claimOne, DEAD, die, DONE, settleAll, until } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
@@ -36,7 +36,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
       const settled = await Promise.all(callers.map(async (caller) => settleAll(caller, claims)))
       for (const index of claims.keys())
         assert.equal(settled.filter((held) => held[index] === true).length, 1, 'it is settled once')
-      assert.equal((await handOverAll(open, START_MS + LEASE_MS)).length, events.length - claims.length)
+      assert.equal((await dispatchAll(open, START_MS + LEASE_MS)).length, events.length - claims.length)
     },
   },
   {
@@ -53,19 +53,19 @@ export const DELIVERY: readonly ConformanceCase[] = [
       const held = settlements.map((_, index) => index % 4 !== 3)
       assert.deepEqual(await open.settle(settlements, START_MS), held)
       assert.deepEqual(await open.counts(), { unsettled: 30, deadLetters: 15 })
-      assert.equal((await handOverAll(open, START_MS + 500)).length, 15)
-      assert.equal((await handOverAll(open, START_MS + LEASE_MS)).length, 15)
+      assert.equal((await dispatchAll(open, START_MS + 500)).length, 15)
+      assert.equal((await dispatchAll(open, START_MS + LEASE_MS)).length, 15)
     },
   },
   {
     name: 'calls onWork when an event ends while others of its message wait, if the store has `notifiesRemaining`',
-    async run({ open, timesTold }) {
+    async run({ open, onWorkCalls }) {
       await admit(open, [sample({ at: 1 })])
       const first = await claimOne(open)
       await admit(open, [sample({ at: 2 })])
-      const before = timesTold()
+      const before = onWorkCalls()
       assert.deepEqual(await settleAll(open, [first]), [true])
-      if (open.notifiesRemaining === true) await until('onWork is called', () => timesTold() > before)
+      if (open.notifiesRemaining === true) await until('onWork is called', () => onWorkCalls() > before)
       assert.deepEqual(await claimNames(open), ['m-2'])
     },
   },
@@ -76,7 +76,7 @@ export const DELIVERY: readonly ConformanceCase[] = [
       const waiting = sample({ message: 'waiting', awaits: 1, gapUntilMs: laterMs })
       await die(open, [sample({ message: 'dead' })])
       await admit(open, [waiting, sample({ message: 'settled' })])
-      await handOverAll(open)
+      await dispatchAll(open)
       await open.prune(START_MS + 60_000)
       assert.deepEqual(await admit(open, [sample({ message: 'settled' }), waiting]), ['duplicate', 'duplicate'])
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 1 })

@@ -1,7 +1,7 @@
 /** Tests erasure: no personal data remains, and a repeated callback is still a duplicate. */
 import assert from 'node:assert/strict'
 import type { ForgetRequest, ForgetTarget, ForgottenCounts, KeptEvent, OpenStore } from '../inbox/store.ts'
-import { admit, allOf, digestOf, handOverAll, loneSample, sample, samplesOf, START_MS } from './samples.ts'
+import { admit, allOf, digestOf, dispatchAll, loneSample, sample, samplesOf, START_MS } from './samples.ts'
 import { claimNames, claimOne, die, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
@@ -29,7 +29,7 @@ export const ERASING: readonly ConformanceCase[] = [
     async run({ open }) {
       const reports = [mine(1, true), mine(2, true), mine(3)]
       await admit(open, reports)
-      await handOverAll(open)
+      await dispatchAll(open)
       const dead = [sample({ message: 'dead' }), loneSample('dead payment', Buffer.from([0, 255]))]
       await die(open, dead)
       const waiting = samplesOf(30)
@@ -52,7 +52,7 @@ export const ERASING: readonly ConformanceCase[] = [
       const [dead, settled, waiting] = [mine(1), mine(2, true), mine(4)]
       await die(open, [dead])
       await admit(open, [settled, sample({ message: 'other', final: true }), loneSample('payment')])
-      await handOverAll(open)
+      await dispatchAll(open)
       await admit(open, [waiting, sample({ message: 'other', at: 2 })])
       const counts = await erase(open, [MESSAGE], { dryRun: true })
       assert.deepEqual(await open.counts(), { unsettled: 2, deadLetters: 1 })
@@ -63,7 +63,7 @@ export const ERASING: readonly ConformanceCase[] = [
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
       assert.ok((await keptOf(open)).every(({ messageKey }) => messageKey !== MESSAGE.messageKey))
       assert.equal(await open.resolve(dead.id, 'replay', START_MS), false)
-      assert.deepEqual(await handOverAll(open), ['other-2'])
+      assert.deepEqual(await dispatchAll(open), ['other-2'])
       assert.equal((await open.latest(sample({ message: 'other' }).messageKey))?.finals.length, 1)
       assert.deepEqual(await erase(open, [MESSAGE]), NOTHING)
       // New reports keep their order.
@@ -79,7 +79,7 @@ export const ERASING: readonly ConformanceCase[] = [
       assert.ok(first && second && third && fourth && fifth)
       const only = (...ids: readonly string[]): readonly ForgetTarget[] => [{ ...MESSAGE, ids }]
       await admit(open, [first, second, third])
-      await handOverAll(open)
+      await dispatchAll(open)
       assert.equal((await erase(open, only(first.id, third.id))).states, 1)
       const latest = await open.latest(MESSAGE.messageKey)
       assert.deepEqual([latest?.record, latest?.finals], [second.record, [second.record]])

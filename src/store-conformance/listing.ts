@@ -37,10 +37,10 @@ function eventsOfAllKinds(): readonly NewEvent[] {
     const name = `kind-${index}`
     const { record, ...event } = sample({ message: name, name, gapUntilMs: receivedAtMs })
     const { report, ...rest } = record
-    const said = { ...rest, receivedAtMs, project: index % 4 === 1 ? 'Other "Shop"' : 'My Shop' }
+    const common = { ...rest, receivedAtMs, project: index % 4 === 1 ? 'Other "Shop"' : 'My Shop' }
     const other = OTHERS.get(index)
     if (other !== undefined || report === undefined)
-      return { ...event, messageKey: event.id, order: '', record: { ...said, ...other } }
+      return { ...event, messageKey: event.id, order: '', record: { ...common, ...other } }
     const kind: Report = {
       ...report,
       type: index % 3 === 0 ? 'message.sent' : 'message.failed',
@@ -48,7 +48,7 @@ function eventsOfAllKinds(): readonly NewEvent[] {
       recipient: index % 5 === 0 ? '+15550100' : '+15550199',
       ...(index > 7 && { carrier: index % 2 === 0 ? 'carrierA' : 'carrierB' }),
     }
-    return { ...event, record: { ...said, report: kind } }
+    return { ...event, record: { ...common, report: kind } }
   })
 }
 

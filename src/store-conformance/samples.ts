@@ -136,7 +136,7 @@ export function settlementOf({ id, messageKey, token }: Claim, outcome: Outcome)
 }
 
 /** Claims and settles all due events. Returns the names in order of the claims. */
-export async function handOverAll(open: OpenStore<object>, nowMs = START_MS): Promise<readonly (string | undefined)[]> {
+export async function dispatchAll(open: OpenStore<object>, nowMs = START_MS): Promise<readonly (string | undefined)[]> {
   const names: (string | undefined)[] = []
   for (;;) {
     const { claims } = await claim(open, { nowMs })

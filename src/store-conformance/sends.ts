@@ -4,16 +4,16 @@ import type { Expectation } from '../messages/expected.ts'
 import { EXPECTED } from '../messages/order.ts'
 import type { NewEvent, NewExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
 import { erase, keptOf } from './erasing.ts'
-import { admit, admitAndClaim, allOf, claim, DAY_MS, digestOf, handOverAll, sample, START_MS } from './samples.ts'
+import { admit, admitAndClaim, allOf, claim, DAY_MS, digestOf, dispatchAll, sample, START_MS } from './samples.ts'
 import { claimNames, claimOne, DEAD, deadLettersOf, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
 /** A time at which the samples are overdue. */
 const LATER_MS = START_MS + 120_000
 
-function sent(message: string, said: Partial<Expectation> = {}): NewExpectation {
+function sent(message: string, given: Partial<Expectation> = {}): NewExpectation {
   const times = { sentAtMs: START_MS, overdueAtMs: START_MS + 60_000 }
-  const expectation = { messageId: message, to: '+254700000001', channel: 'sms', meta: {}, ...times, ...said }
+  const expectation = { messageId: message, to: '+254700000001', channel: 'sms', meta: {}, ...times, ...given }
   const { sentAtMs, overdueAtMs } = expectation
   return { messageKey: sample({ message }).messageKey, sentAtMs, overdueAtMs, expectation }
 }
@@ -111,14 +111,14 @@ const CASES: readonly ConformanceCase[] = [
     name: 'a message without a final report becomes overdue once, in any process and after a restart; its reports show it',
     async run({ open: opened, openAnother, reopen, capabilities }) {
       await admit(opened, [openReport('known')])
-      await handOverAll(opened)
+      await dispatchAll(opened)
       const names = ['m', 'known', 'ended', 'given up', 'awaited']
       await expect(
         opened,
         names.map((name) => sent(name)),
       )
       await admit(opened, [sample({ message: 'ended', final: true })])
-      await handOverAll(opened)
+      await dispatchAll(opened)
       const end = { messageKey: sent('given up').messageKey, expectation: { sentAtMs: START_MS, reference: '\u0000é' } }
       await sendsOf(opened).awaitNoMore([end], START_MS)
       assert.deepEqual(await opened.counts(), { unsettled: 0, deadLetters: 0 })

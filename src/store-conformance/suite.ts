@@ -78,7 +78,7 @@ export interface Fixture {
   /** Closes and reopens the store, like a restart. */
   readonly reopen: () => Promise<OpenStore<object>>
   /** Number of `onWork` calls. */
-  readonly timesTold: () => number
+  readonly onWorkCalls: () => number
   /** Errors that the store reported. */
   readonly reports: readonly MessagingWebhooksError[]
   /** See `StoreUnderTest`. */
@@ -93,9 +93,9 @@ export async function runOnFreshStore(
   const under = await makeStore()
   const { store, dispose } = under
   const reports: MessagingWebhooksError[] = []
-  let timesTold = 0
+  let onWorkCalls = 0
   const host = {
-    onWork: () => void (timesTold += 1),
+    onWork: () => void (onWorkCalls += 1),
     report: (error: MessagingWebhooksError) => void reports.push(error),
   }
   const opened = new Set<OpenStore<object>>()
@@ -118,7 +118,7 @@ export async function runOnFreshStore(
       await close(open)
       return (open = await openOne())
     },
-    timesTold: () => timesTold,
+    onWorkCalls: () => onWorkCalls,
     reports,
     async damage(name, target) {
       if (under.damage === undefined)

@@ -61,8 +61,6 @@ export interface Holding {
    * only the store can tell.
    */
   isHeld(): boolean | undefined
-  /** Called when the store refused this id. The next use asks the store first. */
-  refuse(id: string): void
   /** Resolves to the id once it is confirmed. Rejects if the store does not answer. */
   sure(): Promise<string>
   /** Stops the heartbeat. Resolves when none is pending. */
@@ -179,9 +177,6 @@ export function createHolding(options: HoldingOptions): Holding {
       return id
     },
     isHeld,
-    refuse(refused) {
-      if (refused === id) sureUntilMs = -Infinity
-    },
     sure,
     async stop() {
       isStopped = true

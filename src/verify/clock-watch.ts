@@ -20,23 +20,23 @@ const AGREE_WITHIN_SECONDS = 2
 
 export function createClockWatch(report: (error: MessagingWebhooksError) => void): ClockWatch {
   let row: { readonly offsetSeconds: number; readonly signedAt: Set<number> } | undefined
-  let said = false
+  let isReported = false
   const watch = {
     isInDoubt: false,
     doubt(offsetSeconds: number, arrivedAtMs: number) {
       watch.isInDoubt = true
-      if (said) return
+      if (isReported) return
       if (row === undefined || Math.abs(offsetSeconds - row.offsetSeconds) > AGREE_WITHIN_SECONDS)
         row = { offsetSeconds, signedAt: new Set() }
       row.signedAt.add(Math.floor(arrivedAtMs / 1_000) - offsetSeconds)
       if (row.signedAt.size < IN_A_ROW) return
-      said = true
+      isReported = true
       report(new MessagingWebhooksError('clock_wrong', describe(row.offsetSeconds)))
     },
     trust() {
       watch.isInDoubt = false
       row = undefined
-      said = false
+      isReported = false
     },
   }
   return watch

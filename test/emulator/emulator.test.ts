@@ -71,7 +71,7 @@ describe('an invalid option', () => {
     ['a share above 1', { network: { readShare: 1.5 } }, 'network.readShare is 1.5; expected a number from 0 to 1'],
     ['a share that does not exist', { network: { readshares: 0.5 } }, 'Did you mean network.readShare?'],
     ['a time without its unit', { callbackTimeout: 5 }, 'Did you mean callbackTimeoutMs?'],
-    ['shares that are too much together', { network: { permanentShare: 0.6, transientShare: 0.6 } }, 'exceeds 1'],
+    ['shares that are too much together', { network: { permanentShare: 0.6, transientShare: 0.6 } }, 'more than 1'],
     ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the minimum and the maximum'],
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
     ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean faults.duplicate?'],

@@ -90,18 +90,6 @@ describe('a process whose heartbeats fail', () => {
     expect([holding.isHeld(), seen.lost, heartbeats.at(-1)?.isFirst]).toEqual([true, 1, true])
   })
 
-  test('asks at once when the store refuses its id', async () => {
-    const { clock, holding, heartbeats } = holdingOf()
-    const id = await holding.sure()
-    await clock.advance(500)
-    holding.refuse('another worker')
-    expect(holding.isHeld()).toBe(true)
-    holding.refuse(id)
-    expect(holding.isHeld()).not.toBe(true)
-    expect(await holding.sure()).toBe(id)
-    expect(heartbeats.map(({ atMs }) => atMs)).toEqual([0, 500])
-  })
-
   test('asks first after a blocked event loop, and loses nothing if the store still knows it', async () => {
     const { clock, holding, seen, block } = holdingOf(() => ({ isAlone: true }))
     await holding.sure()

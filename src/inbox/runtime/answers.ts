@@ -37,8 +37,8 @@ export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEven
   const { lease } = record
   const waiting = record.waiting.find((entry) => entry.id === id)
   // Only the bytes of an unreadable payload are left.
-  const said = payload?.corrupt === undefined ? payload?.record : undefined
-  const known = { id, atMs, record: said, raw: payload?.raw, error: undefined }
+  const readable = payload?.corrupt === undefined ? payload?.record : undefined
+  const known = { id, atMs, record: readable, raw: payload?.raw, error: undefined }
   if (waiting !== undefined) {
     const { late, attempts, admittedAtMs, order } = waiting
     const rest = { ...known, late, attempts, admittedAtMs, order, endedAtMs: undefined }
@@ -57,7 +57,7 @@ export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEven
   const report = reportsIn(record.latest).find(({ order }) => identityIn(order) === id)
   return {
     ...known,
-    record: payload === undefined ? report?.record : said,
+    record: payload === undefined ? report?.record : readable,
     state: 'settled',
     late: settled.late,
     attempts: settled.attempts,

@@ -174,10 +174,10 @@ const LATE = 1
 const REPLAY = 2
 
 function decodeEntry(
-  [id, place, said, awaits, dueMs, attempts, token, admittedAtMs]: Values,
+  [id, place, bits, awaits, dueMs, attempts, token, admittedAtMs]: Values,
   orders: readonly string[],
 ): Entry {
-  const flags = number(said)
+  const flags = number(bits)
   const order = atPlace(place, orders)
   return {
     id: id === null ? identityIn(order) : text(id),
@@ -218,12 +218,12 @@ function decodeSettled(values: Values, lastEndedAtMs: number, orders: readonly s
   const settled: SettledEntry[] = []
   const ids = orders.map(identityIn)
   for (let at = 0; at < values.length; at += 3) {
-    const said = number(values[at + 2])
+    const bits = number(values[at + 2])
     settled.push({
       id: atPlace(values[at], ids),
       endedAtMs: lastEndedAtMs - number(values[at + 1]),
-      attempts: said >> 1,
-      late: said % 2 === 1,
+      attempts: bits >> 1,
+      late: bits % 2 === 1,
     })
   }
   return settled

@@ -46,8 +46,8 @@ function keptIn({ key, record, payloads }: ScannedRecord): readonly KeptEvent[] 
       raw: payload.raw,
     }
   })
-  const reports = reportsOf(record).map(({ id, record: said }): KeptEvent => {
-    return { messageKey: key, id, atMs: said.receivedAtMs, record: said, raw: undefined }
+  const reports = reportsOf(record).map(({ id, record: report }): KeptEvent => {
+    return { messageKey: key, id, atMs: report.receivedAtMs, record: report, raw: undefined }
   })
   const { send } = record
   if (send === undefined) return [...events, ...reports]

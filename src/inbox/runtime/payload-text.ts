@@ -15,9 +15,9 @@ export function encodePayload({
 
 /** Throws a `TypeError` if the text is not a payload. */
 export function decodePayload(text: string): Payload {
-  const said: unknown = JSON.parse(text)
-  if (isRecord(said)) {
-    const { id, record, raw, error } = said
+  const parsed: unknown = JSON.parse(text)
+  if (isRecord(parsed)) {
+    const { id, record, raw, error } = parsed
     if (typeof id === 'string' && typeof raw === 'string' && isEventRecord(record))
       return { id, record, raw: Buffer.from(raw, 'base64'), error: typeof error === 'string' ? error : undefined }
   }

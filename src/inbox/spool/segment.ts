@@ -136,7 +136,7 @@ async function emptyBatch(
   const { events, next, lost } = await readBatch(window, segment, end)
   // Report a batch that is read again only once.
   const places = lost.filter((position) => position >= segment.checked).length
-  if (places > 0) report(new MessagingWebhooksError('spool_damaged', said(places, segment)))
+  if (places > 0) report(new MessagingWebhooksError('spool_damaged', corruptionOf(places, segment)))
   segment.checked = next
   checkOpen()
   if (events.length > 0) await take(events)
@@ -200,7 +200,7 @@ async function readBatch(window: Window, { file: { salt }, read, mayBeTorn }: Se
   return { events, next: from, lost }
 }
 
-function said(places: number, { unreadable }: Segment): string {
+function corruptionOf(places: number, { unreadable }: Segment): string {
   const skipped = `Skipped ${places} corrupt part(s) of a file.`
   return unreadable
     ? `${skipped} The disk could not read them, so the file is kept and read again at the next start.`

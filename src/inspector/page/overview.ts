@@ -135,10 +135,10 @@ function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
     const rect = (name: Series, top: number): Child =>
       bucket[name] > 0 &&
       h`<rect class=${name} x=${x + width * 0.12} y=${yOf(top)} width=${width * 0.76} height=${yOf(top - bucket[name]) - yOf(top)} />`
-    const said = ALL.filter((name) => bucket[name] > 0).map((name) => `${LABELS[name]} ${bucket[name]}`)
+    const parts = ALL.filter((name) => bucket[name] > 0).map((name) => `${LABELS[name]} ${bucket[name]}`)
     // Keyboard users have the same links in the table.
     return h`<g key=${bucket.at} onClick=${() => (location.hash = hrefOf(bucket))}>
-      <title>${ui.clockTime(new Date(bucket.at))}: ${said.length === 0 ? 'nothing' : said.join(', ')}</title>
+      <title>${ui.clockTime(new Date(bucket.at))}: ${parts.length === 0 ? 'nothing' : parts.join(', ')}</title>
       <rect class="hit" x=${x} y="0" width=${width} height=${HEIGHT} />
       ${ABOVE.map((name, place) => rect(name, sum([bucket], ABOVE.slice(0, place + 1))))}
       ${BELOW.map((name, place) => rect(name, -sum([bucket], BELOW.slice(0, place))))}

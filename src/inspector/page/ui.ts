@@ -11,7 +11,7 @@ export type Child = ComponentChildren
 
 /** Announces a text to screen readers. */
 export function say(text: string): void {
-  const announcer = document.querySelector('#said')
+  const announcer = document.querySelector('#announced')
   if (announcer !== null) announcer.textContent = text
 }
 

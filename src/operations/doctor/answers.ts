@@ -150,7 +150,7 @@ export function shownUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname}`.slice(0, 200)
 }
 
-const MOST_SAID = 100
+const MAX_TEXT = 100
 /** Tags, control characters, and characters that change the text direction. */
 const MARKUP = /<[^>]*>|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
@@ -162,7 +162,7 @@ function saidOf({ pair, messageId, signature }: Probe, text: string): string {
   )
   if (quotes) return ', with a body that quotes the probe and is not shown'
   const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
-  const said = (title ?? text).replaceAll(MARKUP, ' ').replaceAll(/\s+/g, ' ').trim()
-  if (said === '') return ', without a body'
-  return `: “${said.length > MOST_SAID ? `${said.slice(0, MOST_SAID)}…` : said}”`
+  const shown = (title ?? text).replaceAll(MARKUP, ' ').replaceAll(/\s+/g, ' ').trim()
+  if (shown === '') return ', without a body'
+  return `: “${shown.length > MAX_TEXT ? `${shown.slice(0, MAX_TEXT)}…` : shown}”`
 }

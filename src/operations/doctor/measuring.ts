@@ -76,7 +76,7 @@ export async function measureIdle(
 
 /** Parses `Keep-Alive: timeout=5`. */
 function timeoutIn(outcome: Answered | Unanswered): number | undefined {
-  const said = outcome.kind === 'answered' ? outcome.headers['keep-alive'] : undefined
-  const [, seconds] = typeof said === 'string' ? (/timeout=(\d{1,6})/.exec(said) ?? []) : []
+  const header = outcome.kind === 'answered' ? outcome.headers['keep-alive'] : undefined
+  const [, seconds] = typeof header === 'string' ? (/timeout=(\d{1,6})/.exec(header) ?? []) : []
   return seconds === undefined ? undefined : Number(seconds) * 1_000
 }

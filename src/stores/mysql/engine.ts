@@ -61,6 +61,6 @@ function refuseOld(version: string): void {
   const [major = 0, minor = 0] = version.split('.').map((part) => Number.parseInt(part, 10))
   const isMariaDb = version.includes('MariaDB')
   if (isMariaDb ? major > 10 || (major === 10 && minor >= 6) : major >= 8) return
-  const said = `The server is ${version}. Use MariaDB 10.6 or later, or MySQL 8.0 or later.`
-  throw new MessagingWebhooksError('store_failed', said)
+  const detail = `The server is ${version}. Use MariaDB 10.6 or later, or MySQL 8.0 or later.`
+  throw new MessagingWebhooksError('store_failed', detail)
 }

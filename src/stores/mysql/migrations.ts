@@ -126,8 +126,8 @@ export async function migrate(connections: Connections, prefix: string): Promise
       await connections.run(statement)
     } catch (error) {
       if (!(error instanceof MessagingWebhooksError) || error.code !== 'store_forbidden') throw error
-      const said = `The tables begin with ${prefix}_.`
-      throw new MessagingWebhooksError('store_unmigrated', said, { cause: error.cause })
+      const detail = `The tables begin with ${prefix}_.`
+      throw new MessagingWebhooksError('store_unmigrated', detail, { cause: error.cause })
     }
   }
 }
@@ -145,8 +145,8 @@ WHERE t.table_schema = DATABASE() AND t.table_name IN (${names})`,
   const found = rows.map((row) => textOf(row, 'name'))
   if (found.length === 0) return 0
   if (!found.includes(`${prefix}_migrations`)) {
-    const said = `The database has other tables of these names: ${found.toSorted().join(', ')}.`
-    throw new MessagingWebhooksError('store_foreign', said)
+    const detail = `The database has other tables of these names: ${found.toSorted().join(', ')}.`
+    throw new MessagingWebhooksError('store_foreign', detail)
   }
   const ledger = await run(`SELECT COALESCE(MAX(version), 0) AS version FROM ${tablesOf(prefix).migrations}`)
   const version = ledger.rows[0] === undefined ? 0 : integer(ledger.rows[0], 'version')

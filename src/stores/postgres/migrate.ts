@@ -84,8 +84,8 @@ export async function migrate(connections: Connections, schema: string, failures
     session.release(failures.cleaned(error))
     if (hasState(error, INSUFFICIENT_PRIVILEGE)) {
       const cause = failures.cleaned(error)
-      const said = `The schema is ${quoteName(schema)}.${toMigrate === '' ? '' : ` ${toMigrate}`}`
-      throw new MessagingWebhooksError('store_unmigrated', said, { cause })
+      const detail = `The schema is ${quoteName(schema)}.${toMigrate === '' ? '' : ` ${toMigrate}`}`
+      throw new MessagingWebhooksError('store_unmigrated', detail, { cause })
     }
     throw failures.asThrown(error)
   }

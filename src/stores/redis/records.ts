@@ -25,7 +25,7 @@ import {
   type Command,
 } from './writing.ts'
 
-const KEYS_A_LOOK = '500'
+const SCAN_COUNT = '500'
 /** A version is a random number of the process with a counter appended, so it is unique. */
 const PROCESSES = 2 ** 22
 const WRITES = 2 ** 26
@@ -79,7 +79,7 @@ export function createRecords(engine: Engine) {
   async function messageOf(key: string): Promise<string | undefined> {
     let cursor = '0'
     do {
-      const scan = ['ZSCAN', 'overflow', cursor, 'MATCH', memberOf('*', key), 'COUNT', KEYS_A_LOOK] as const
+      const scan = ['ZSCAN', 'overflow', cursor, 'MATCH', memberOf('*', key), 'COUNT', SCAN_COUNT] as const
       const [next, members] = list(await ask(engine, partitions.of(key), scan))
       const [member] = list(members)
       if (member !== undefined) return messageIn(text(member))

@@ -91,7 +91,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
     }
   }
 
-  function tellAndRun<T>(nowMs: number, work: () => T): T {
+  function advanceAndRun<T>(nowMs: number, work: () => T): T {
     if (latestTime.advance(nowMs)) {
       // Check the path here too: under load, the timer of `watchOthers` may not fire.
       if (file.checkPath()) throw new MessagingWebhooksError('store_replaced')
@@ -105,10 +105,10 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
     latestNowMs: latestTime.atOpening,
     file,
     transaction(durable, nowMs, work) {
-      if (inTransaction) return tellAndRun(nowMs, work)
+      if (inTransaction) return advanceAndRun(nowMs, work)
       try {
         begin(durable)
-        const result = tellAndRun(nowMs, work)
+        const result = advanceAndRun(nowMs, work)
         db.exec('COMMIT')
         return result
       } catch (error) {
@@ -184,7 +184,7 @@ export function asOurs(error: unknown): unknown {
 }
 
 /** Limits the writes of the time, each of which adds a page to a transaction. */
-const TELL_EVERY_MS = 1_000
+const ADVANCE_EVERY_MS = 1_000
 /** The year 2100. A later time is corrupt, and would expire everything. */
 const LATEST_MS = 4_102_444_800_000
 
@@ -207,7 +207,7 @@ export function createLatestTime(db: DatabaseSync) {
     atOpening: atOpening === 0 ? undefined : atOpening,
     /** Called in every transaction that writes. True in the first one of a second. */
     advance(nowMs: number): boolean {
-      if (nowMs < last + TELL_EVERY_MS) return false
+      if (nowMs < last + ADVANCE_EVERY_MS) return false
       // Another process may have stored a later time.
       const latestMs = Math.floor(Math.max(nowMs, read()))
       // The row may have been deleted.

@@ -63,7 +63,7 @@ export interface Request {
 /** The number of the first answer, which says whether the file is open. */
 export const OPENED = 0
 
-export type Said =
+export type Reply =
   | { readonly number: number; readonly value: unknown }
   | { readonly number: number; readonly error: SentError }
   /** Another process has written to the file, or has died. */

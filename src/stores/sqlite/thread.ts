@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { systemClock } from '../../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../../public/errors.ts'
 import type { StoreHost } from '../../inbox/store.ts'
-import { OPENED, receiveError, type Request, type Said, type Verb, type WorkerSettings } from './protocol.ts'
+import { OPENED, receiveError, type Request, type Reply, type Verb, type WorkerSettings } from './protocol.ts'
 
 /** How long a deferred call waits for another one to share its message. */
 const DEFER_MS = 5
@@ -46,16 +46,16 @@ export function startThread(
     waiting.clear()
   }
 
-  function receive(said: Said): void {
-    if (said === 'work') onWork()
-    else if ('report' in said) report(asOurs(receiveError(said.report), 'store_failed'))
-    else if (said.number === OPENED && 'error' in said) failAll(receiveError(said.error))
+  function receive(reply: Reply): void {
+    if (reply === 'work') onWork()
+    else if ('report' in reply) report(asOurs(receiveError(reply.report), 'store_failed'))
+    else if (reply.number === OPENED && 'error' in reply) failAll(receiveError(reply.error))
     else {
-      const asked = waiting.get(said.number)
-      waiting.delete(said.number)
+      const asked = waiting.get(reply.number)
+      waiting.delete(reply.number)
       if (waiting.size === 0) worker.unref()
-      if ('error' in said) asked?.reject(receiveError(said.error))
-      else asked?.resolve(said.value)
+      if ('error' in reply) asked?.reject(receiveError(reply.error))
+      else asked?.resolve(reply.value)
     }
   }
 
@@ -67,8 +67,8 @@ export function startThread(
     worker.postMessage(requests)
   }
 
-  worker.on('message', (said: readonly Said[]) => {
-    for (const each of said) receive(each)
+  worker.on('message', (reply: readonly Reply[]) => {
+    for (const each of reply) receive(each)
   })
   worker.on('error', failAll)
   worker.on('exit', () => {

@@ -11,44 +11,44 @@ import {
   isTogether,
   type Calls,
   type Request,
-  type Said,
+  type Reply,
   type WorkerSettings,
 } from './protocol.ts'
 import { watchOthers } from './sharing.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file runs in a worker thread.')
-const say = (...said: readonly Said[]): void => port.postMessage(said)
+const send = (...reply: readonly Reply[]): void => port.postMessage(reply)
 
 // Open the file before the first request. Requests that arrive meanwhile wait in the port.
 const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
-  const report = (error: MessagingWebhooksError): void => say({ report: sendError(error) })
+  const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
   const { retention, awaitsAnswers } = settings
   const engine = createEngine({ database, retention, awaitsAnswers, report })
   if (settings.worker !== undefined) engine.workers.enter(settings.worker, true)
-  say({ number: OPENED, value: database.latestNowMs })
+  send({ number: OPENED, value: database.latestNowMs })
   void watchOthers({
     database,
     workers: engine.workers,
     folder: settings.workersFolder,
-    onWork: () => say('work'),
+    onWork: () => send('work'),
     onReplaced: () => report(new MessagingWebhooksError('store_replaced')),
   })
   serve(port, createAnswering(database, createCalls(engine)))
 } catch (error) {
-  say({ number: OPENED, error: sendError(error) })
+  send({ number: OPENED, error: sendError(error) })
 }
 
-function serve(from: MessagePort, answer: (requests: readonly Request[]) => readonly Said[]): void {
+function serve(from: MessagePort, answer: (requests: readonly Request[]) => readonly Reply[]): void {
   const last: Request[] = []
   from.on('message', (requests: readonly Request[]) => {
     // After each call for people, calls that arrived meanwhile run first.
     for (let came = [...requests, ...waitingIn(from)]; came.length + last.length > 0; came = waitingIn(from)) {
       last.push(...came.filter(isLast))
       const first = came.filter((request) => !isLast(request))
-      say(...answer(first.length > 0 ? first : last.splice(0, 1)))
+      send(...answer(first.length > 0 ? first : last.splice(0, 1)))
     }
   })
 }
@@ -62,12 +62,12 @@ function waitingIn(from: MessagePort): Request[] {
 }
 
 function createAnswering({ transaction, file }: Database, calls: Calls) {
-  function perform({ number, verb, args }: Request): Said {
+  function perform({ number, verb, args }: Request): Reply {
     const call = calls[verb] as (...args: readonly unknown[]) => unknown
     return { number, value: call(...args) }
   }
 
-  function answer(request: Request): Said {
+  function answer(request: Request): Reply {
     try {
       // Reads need no transaction, and closing is always possible.
       if (file.isReplaced && request.verb !== 'close') throw new MessagingWebhooksError('store_replaced')
@@ -78,7 +78,7 @@ function createAnswering({ transaction, file }: Database, calls: Calls) {
   }
 
   /** Commits all requests at once, durably if one of them must be. */
-  function answerTogether(requests: readonly Request[]): readonly Said[] {
+  function answerTogether(requests: readonly Request[]): readonly Reply[] {
     if (requests.length < 2) return requests.map(answer)
     const durable = requests.some(({ verb }) => verb === 'admit' || verb === 'admitAndClaim')
     try {
@@ -92,7 +92,7 @@ function createAnswering({ transaction, file }: Database, calls: Calls) {
     }
   }
 
-  return (requests: readonly Request[]): readonly Said[] => [
+  return (requests: readonly Request[]): readonly Reply[] => [
     ...answerTogether(requests.filter(isTogether)),
     ...requests.filter((request) => !isTogether(request)).map(answer),
   ]

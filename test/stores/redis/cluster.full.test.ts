@@ -1,7 +1,7 @@
 /** The contract on a real cluster of three masters, with either client. */
 import { Redis } from 'ioredis'
 import { describe, expect, test } from 'vitest'
-import { claim, digestOf, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { claim, digestOf, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { useCluster } from './own-cluster.ts'
 import {
   CLIENTS,
@@ -41,7 +41,7 @@ describeRedis('on a cluster', () => {
         expect(await client.dbsize()).toBeGreaterThan(20)
         client.disconnect()
       }
-      expect(new Set(await handOverAll(open, 1))).toHaveLength(MANY)
+      expect(new Set(await dispatchAll(open, 1))).toHaveLength(MANY)
     })
 
     test('a report waits for a pending send of another process, wherever either is stored', async () => {

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
 
 const DAY_MS = 86_400_000
@@ -39,7 +39,7 @@ describeRedis('what is kept, and for how long', () => {
     await open.admit([sample({ at: 1 }), sample({ at: 2, final: true }), sample({ message: 'other' })], START_MS)
     const before = await lives(redis, prefix)
     expect([...before.values()].filter((ms) => ms !== -1)).toEqual([])
-    await handOverAll(open)
+    await dispatchAll(open)
     const after = await lives(redis, prefix)
     const forEver = [...after].filter(([, ms]) => ms === -1).map(([key]) => kindOf(key))
     // The layout, the mark, and the list of workers.
@@ -57,7 +57,7 @@ describeRedis('what is kept, and for how long', () => {
     const open = await store.open({ onWork() {}, report: () => expect.unreachable() })
     onTestFinished(() => open.close())
     await open.admit([sample()], START_MS)
-    await handOverAll(open)
+    await dispatchAll(open)
     const left = [...(await lives(redis, prefix))].filter(([key]) => ['p', 'r'].includes(kindOf(key)))
     expect(left).toHaveLength(2)
     for (const [, ms] of left) expect(Math.abs(ms - 60 * DAY_MS)).toBeLessThan(120_000)
@@ -68,12 +68,12 @@ describeRedis('what is kept, and for how long', () => {
     const redis = direct()
     const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
     await open.admit([sample({ at: 1 })], START_MS)
-    await handOverAll(open)
+    await dispatchAll(open)
     await open.admit([sample({ at: 2 })], START_MS)
     const ofMessages = async (): Promise<number[]> =>
       [...(await lives(redis, prefix))].filter(([key]) => kindOf(key) === 'r').map(([, ms]) => ms)
     expect(await ofMessages()).toEqual([-1])
-    await handOverAll(open)
+    await dispatchAll(open)
     expect((await ofMessages())[0]).toBeGreaterThan(0)
   })
 
@@ -86,7 +86,7 @@ describeRedis('what is kept, and for how long', () => {
     })
     const marker = 'b'.repeat(5_000)
     await open.admit([sample({ raw: Buffer.from(marker) })], START_MS)
-    await handOverAll(open)
+    await dispatchAll(open)
     const left = await lives(redis, prefix)
     expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'workers'].toSorted())
   })
@@ -103,7 +103,7 @@ describeRedis('what is kept, and for how long', () => {
         Array.from({ length: 50 }, (_, index) => sample({ at: 1 + day * 50 + index, final: true })),
         nowMs,
       )
-      await handOverAll(open, nowMs)
+      await dispatchAll(open, nowMs)
     }
     const [, [key = '']] = await redis.scan('0', 'MATCH', `${prefix}:*:r:${sample().messageKey}`, 'COUNT', 100_000)
     // A thousand events arrived in 200 days.

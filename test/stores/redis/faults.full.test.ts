@@ -1,7 +1,7 @@
 /** Servers that lose scripts, fall silent and cut connections: leases whose answer was lost are released before they expire. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { claim, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { clientFor, freshPrefix, opened, describeClients, useRedis } from './own-redis.ts'
 
@@ -27,7 +27,7 @@ describeClients((name) => {
         sample({ message: `m${(from + index) % 500}`, at: from + index }),
       )
       expect(new Set(await open.admit(batch, START_MS))).toEqual(new Set(['new']))
-      seen.push(...(await handOverAll(open)))
+      seen.push(...(await dispatchAll(open)))
     }
     flushing.goesOn = false
     await flusher

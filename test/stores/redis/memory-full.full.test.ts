@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { redisStore } from 'messaging-webhooks/redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { claim, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
 import { clientFor, CLIENTS, opened, describeRedis, type ClientName } from './own-redis.ts'
 
@@ -81,7 +81,7 @@ describeRedis('a server whose memory ends', () => {
     expect(await open.counts()).toEqual({ unsettled: 20, deadLetters: 0 })
     expect(new Set(await open.admit(batch(0), START_MS))).toEqual(new Set(['duplicate']))
     expect((await claim(open, { limit: 5 })).claims).toHaveLength(5)
-    expect(await handOverAll(open, START_MS)).toHaveLength(15)
+    expect(await dispatchAll(open, START_MS)).toHaveLength(15)
 
     await admin.config('SET', 'maxmemory', '0')
     expect(new Set(await open.admit(batch(20), START_MS))).toEqual(new Set(['new']))

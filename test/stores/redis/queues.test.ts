@@ -1,7 +1,7 @@
 /** Every stored event is in an index, and no index keeps an entry without an event. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { claim, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 import { clientFor, describeRedis, freshPrefix, opened, useRedis } from './own-redis.ts'
 
@@ -24,7 +24,7 @@ describeRedis('the queues and the records', () => {
     await expect(async () => open.admit([event], START_MS)).rejects.toThrow('WRONGTYPE')
     await admin.del(key)
     expect(await open.admit([event], START_MS)).toEqual(['new'])
-    expect(await handOverAll(open)).toHaveLength(before.length + 1)
+    expect(await dispatchAll(open)).toHaveLength(before.length + 1)
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
   })
 
@@ -35,12 +35,12 @@ describeRedis('the queues and the records', () => {
     onTestFinished(() => admin.disconnect())
     const event = sample()
     await open.admit([event], START_MS)
-    await handOverAll(open)
+    await dispatchAll(open)
     const { base } = createPartitions(prefix, PARTITIONS, false).of(event.messageKey)
     for (const queue of ['due', 'leased']) await admin.zadd(`${base}${queue}`, 0, event.messageKey)
     expect((await claim(open)).claims).toEqual([])
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
     expect(await open.admit([sample({ at: 2 })], START_MS)).toEqual(['new'])
-    expect(await handOverAll(open)).toHaveLength(1)
+    expect(await dispatchAll(open)).toHaveLength(1)
   })
 })

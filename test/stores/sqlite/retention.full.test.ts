@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { DAY_MS, handOverAll, samplesOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { DAY_MS, dispatchAll, samplesOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
 test('one step erases a bounded number', async () => {
@@ -10,7 +10,7 @@ test('one step erases a bounded number', async () => {
   const store = await sqliteStore(path).open({ onWork() {} })
   onTestFinished(() => store.close())
   await store.admit(samplesOf(2_200), START_MS)
-  await handOverAll(store)
+  await dispatchAll(store)
   for (const left of [1_200, 200, 0]) {
     await store.prune(START_MS + 8 * DAY_MS)
     const db = new DatabaseSync(path, { readOnly: true })
