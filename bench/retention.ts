@@ -52,27 +52,26 @@ async function fill(open: OpenStore<object>, count: number, fromMs: number, toMs
 }
 
 /** Each returns the number of items it worked on. */
-type Operation = (open: OpenStore<object>) => Promise<number>
+type Operation = (open: OpenStore<object>, nowMs: number) => Promise<number>
 
 const admitted = new WeakMap<OpenStore<object>, (readonly NewEvent[])[]>()
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
-  async admit(open) {
-    const batch = reports(BATCH, Date.now())
-    await open.admit(batch, Date.now())
+  async admit(open, nowMs) {
+    const batch = reports(BATCH, nowMs)
+    await open.admit(batch, nowMs)
     admitted.set(open, [...(admitted.get(open) ?? []), batch])
     return BATCH
   },
-  async 'admit again'(open) {
+  async 'admit again'(open, nowMs) {
     const batches = admitted.get(open) ?? []
     const batch = batches[made % batches.length] ?? []
     made += 1
-    const answers = await open.admit(batch, Date.now())
+    const answers = await open.admit(batch, nowMs)
     if (answers.some((answer) => answer !== 'duplicate')) throw new Error('A known event was admitted again.')
     return BATCH
   },
-  async 'claim and settle'(open) {
-    const nowMs = Date.now()
+  async 'claim and settle'(open, nowMs) {
     const request = { limit: BATCH, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
     const { claims } = await open.claim(request)
     const done = claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' as const }))
@@ -90,7 +89,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     const { items } = await open.kept({ after: undefined, limit: 200 })
     return items.length
   },
-  expire: async (open) => open.prune(Date.now()),
+  expire: async (open, nowMs) => open.prune(nowMs),
 }
 
 interface Cost {
@@ -99,11 +98,11 @@ interface Cost {
 }
 
 /** CPU time per item in µs; undefined if there was nothing to work on. Stops once nothing is left to do. */
-async function costOf({ open, serverCpuMs }: OpenEngine, operation: Operation): Promise<Cost | undefined> {
+async function costOf({ open, serverCpuMs, laterMs }: OpenEngine, operation: Operation): Promise<Cost | undefined> {
   const [own, server, endMs] = [process.cpuUsage(), await serverCpuMs(), performance.now() + MEASURED_MS]
   let items = 0
   for (;;) {
-    const count = await operation(open)
+    const count = await operation(open, Date.now() + laterMs)
     items += count
     if (count === 0 || items >= MOST_ITEMS || performance.now() > endMs) break
   }
@@ -120,12 +119,12 @@ async function measure(name: EngineName): Promise<void> {
   const [small, large] = [await openEngine(name, 'small'), await openEngine(name, 'large')]
   try {
     const nowMs = Date.now()
-    for (const { open } of [small, large]) {
-      await fill(open, EXPIRED, nowMs - 60 * DAY_MS, nowMs - 50 * DAY_MS)
-      await fill(open, ORIGINALS, nowMs - 6 * DAY_MS, nowMs)
+    for (const { open, laterMs } of [small, large]) {
+      if (laterMs > 0) await fill(open, EXPIRED, nowMs, nowMs + DAY_MS)
+      await fill(open, ORIGINALS, nowMs + Math.max(laterMs - 6 * DAY_MS, 0), nowMs + laterMs)
     }
     const beganMs = performance.now()
-    if (large.copy === undefined) await fill(large.open, MESSAGES, nowMs - 6 * DAY_MS, nowMs)
+    if (large.copy === undefined) await fill(large.open, MESSAGES, nowMs + large.laterMs, nowMs + large.laterMs)
     else await large.copy(ORIGINALS, Math.floor(MESSAGES / ORIGINALS))
     console.error(`${name}: filled in ${((performance.now() - beganMs) / 1_000).toFixed(0)} s`)
     for (const [title, operation] of Object.entries(OPERATIONS)) {

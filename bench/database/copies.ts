@@ -20,8 +20,8 @@ function steps(copies: number): readonly (readonly [from: number, to: number])[]
   ])
 }
 
-/** The number of a copy: the millisecond of its original, then its place among the originals and the copies. */
-const NUMBER = 'o.number - o.number % 1000000 + o.nth + 1000 * c.copy'
+/** The number of a copy: the millisecond after its original, then its place among the originals and the copies. */
+const NUMBER = '(o.number / 1000000 + 1) * 1000000 + o.nth + 1000 * c.copy'
 
 export async function copyInPostgres(run: Run, schema: string, originals: number, copies: number): Promise<void> {
   await run(`CREATE TABLE ${schema}.originals AS
@@ -57,20 +57,22 @@ SELECT ${NUMBER}, o.id, o.admitted_at, o.event, o.raw ${each}`)
 
 /** Numbers of SQLite count arrivals, so that copies come after their originals. */
 export function copyInSqlite(db: DatabaseSync, originals: number, copies: number): void {
-  db.exec('PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; PRAGMA cache_size = -1000000')
-  const columns = 'state, waiting, due, worker, forget_day, of, send, sent_at, overdue_at, pending_since'
-  const bodies = 'id, admitted_at, record, raw, error'
   db.exec(`
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -1000000;
 CREATE TEMP TABLE originals AS SELECT * FROM records ORDER BY number DESC LIMIT ${originals};
 CREATE TEMP TABLE bodies AS SELECT * FROM payloads ORDER BY seq DESC LIMIT ${originals};
-CREATE TEMP TABLE copies AS WITH RECURSIVE c(copy) AS (SELECT 1 UNION ALL SELECT copy + 1 FROM c WHERE copy < ${copies}) SELECT copy FROM c;
-CREATE TEMP TABLE size AS SELECT max(number) AS records, (SELECT max(seq) FROM payloads) AS payloads FROM records;
-INSERT INTO records (number, key, ${columns})
-  SELECT number + copy * size.records, randomblob(16), ${columns} FROM copies, originals, size;
-INSERT INTO payloads (seq, message, ${bodies})
-  SELECT seq + copy * size.payloads, message + copy * size.records, ${bodies} FROM copies, bodies, size;
-PRAGMA journal_mode = WAL;
-ANALYZE`)
+CREATE TEMP TABLE size AS SELECT max(number) AS records, (SELECT max(seq) FROM payloads) AS payloads FROM records`)
+  const columns = 'state, waiting, due, worker, forget_day, of, send, sent_at, overdue_at, pending_since'
+  for (const [from, to] of steps(copies)) {
+    const range = `WITH RECURSIVE c(copy) AS (SELECT ${from} UNION ALL SELECT copy + 1 FROM c WHERE copy < ${to})`
+    db.exec(`
+INSERT INTO records (number, key, ${columns}) ${range}
+SELECT number + copy * size.records, randomblob(16), ${columns} FROM c, originals, size;
+INSERT INTO payloads (seq, message, id, admitted_at, record, raw, error) ${range}
+SELECT seq + copy * size.payloads, message + copy * size.records, id, admitted_at, record, raw, error FROM c, bodies, size`)
+  }
+  db.exec('ANALYZE')
 }
 
 /** Copies payloads and their records, all of which are ASCII here. `baseOf` returns the prefix of a record's keys. */

@@ -16,6 +16,8 @@ import { redisCpu } from './redis-cpu.ts'
 
 export interface OpenEngine {
   readonly open: OpenStore<object>
+  /** Operations run this much later, so that what was admitted first is past its retention. */
+  readonly laterMs: number
   /** CPU time of the server. 0 for an engine in this process. */
   readonly serverCpuMs: () => Promise<number>
   /** Multiplies the newest messages, so many of them. Undefined: fill the store instead. */
@@ -25,13 +27,14 @@ export interface OpenEngine {
 
 export type EngineName = keyof typeof ENGINES
 
+const LATER_MS = 60 * 86_400_000
 const inProcess = (): Promise<number> => Promise.resolve(0)
 const opened = (store: Store): Promise<OpenStore<object>> => Promise.resolve(store.open({ onWork() {} }))
 
 const ENGINES = {
   async memory(): Promise<OpenEngine> {
     const open = await opened(memoryStore({ maxEvents: 1_000_000, maxBytes: 2 ** 32 }))
-    return { open, serverCpuMs: inProcess, close: async () => open.close() }
+    return { open, laterMs: LATER_MS, serverCpuMs: inProcess, close: async () => open.close() }
   },
   async sqlite(place: string): Promise<OpenEngine> {
     const { sqliteStore } = await import('messaging-webhooks/sqlite')
@@ -40,6 +43,7 @@ const ENGINES = {
     const open = await opened(sqliteStore(path))
     return {
       open,
+      laterMs: LATER_MS,
       serverCpuMs: inProcess,
       async copy(originals, copies) {
         const db = new DatabaseSync(path)
@@ -63,6 +67,7 @@ const ENGINES = {
     const cpu = await postgresCpu(POSTGRES_URL)
     return {
       open,
+      laterMs: LATER_MS,
       serverCpuMs: async () => (await cpu?.readMs()) ?? NaN,
       copy: (originals, copies) => copyInPostgres((statement) => client.query(statement), schema, originals, copies),
       async close() {
@@ -86,6 +91,7 @@ const ENGINES = {
     const open = await opened(mysqlStore({ uri: url, prefix, clock: 'caller' }))
     return {
       open,
+      laterMs: LATER_MS,
       serverCpuMs: () => Promise.resolve(familyCpuMs(pid)),
       copy: (originals, copies) => copyInMysql(run, prefix, originals, copies),
       async close() {
@@ -107,6 +113,8 @@ const ENGINES = {
     const cpu = await redisCpu(REDIS_URL)
     return {
       open,
+      // Leases follow the server's clock, and what is settled expires by itself.
+      laterMs: 0,
       serverCpuMs: () => cpu.readMs(),
       async copy(originals, copies) {
         const partitions = createPartitions(prefix, 16, false)

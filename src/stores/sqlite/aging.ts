@@ -11,22 +11,27 @@ export function createAging({ db }: Database, { payloadMs, deadLetterMs, dedupeM
 SELECT lower(hex(key)) AS key FROM records WHERE forget_day < ? ORDER BY forget_day LIMIT ?`)
   const oldDeadLetters = prepare(/* sql */ `
 SELECT DISTINCT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE died_at < ? LIMIT ?`)
-  /** Payloads are ordered by time. Those of waiting events are skipped. */
-  const oldPayloads = prepare(/* sql */ `
-SELECT seq, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
-WHERE seq > ? AND admitted_at < ? ORDER BY seq LIMIT ?`)
-  /** Position of the walk through the payloads. It restarts after the last old payload. */
+  const payloadsFrom = prepare(/* sql */ `
+SELECT seq, admitted_at, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
+WHERE seq > ? ORDER BY seq LIMIT ?`)
+  /** Position of the walk through the payloads, which skips those of waiting events. It restarts after the last old payload. */
   let after = 0
+
+  /** Payloads are ordered by time, so the walk ends at the first page without an old one. */
+  function oldPayloads(beforeMs: number, limit: number) {
+    const page = payloadsFrom.all(after, limit)
+    const old = page.filter((row) => integer(row, 'admitted_at') < beforeMs)
+    const last = page.at(-1)
+    after = last !== undefined && old.length > 0 && page.length === limit ? integer(last, 'seq') : 0
+    return old
+  }
 
   return (nowMs: number, limit: number): readonly string[] => {
     const now = Math.floor(nowMs)
-    const payloads = oldPayloads.all(after, now - payloadMs, limit)
-    const last = payloads.at(-1)
-    after = last !== undefined && payloads.length === limit ? integer(last, 'seq') : 0
     const rows = [
       ...oldRecords.all(Math.floor((now - dedupeMs) / DAY_MS), limit),
       ...oldDeadLetters.all(now - deadLetterMs, limit),
-      ...payloads,
+      ...oldPayloads(now - payloadMs, limit),
     ]
     return [...new Set(rows.map((row) => text(row, 'key')))]
   }

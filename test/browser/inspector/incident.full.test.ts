@@ -205,7 +205,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, handled on
     await expect.poll(() => handled).toContain('sms-5 message.delivered')
     await page.goto(`${app.url}#/quarantine`)
     await click(button('Clear the quarantine'))
-    await answer(/Clear 1 request\?.*erased/, 'Clear')
+    await answer(/Clear 1 request\?.*erases/, 'Clear')
     await page.getByText('Nothing is in quarantine.').waitFor()
     expect(app.receiver.quarantine.size).toBe(0)
     expect(complaints).toEqual([])
