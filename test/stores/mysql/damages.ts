@@ -1,0 +1,100 @@
+/** Corrupts each column of each table, as a user of `mariadb` could. */
+import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
+import { rowsChanged, rowsOf } from './database.ts'
+
+interface SqlDamage extends Damage {
+  /** With `:id` (the event's, as bytes) and `:record` (the number of its message's record). */
+  readonly sql: string
+}
+
+const HUGE = '9223372036854775807'
+
+const NEWER_RECORD = JSON.stringify({
+  project: 'My Shop',
+  kind: 'status',
+  timestamp: 1_700_000_001,
+  timestampSource: 'carrier',
+  receivedAtMs: 0,
+  proof: 'both',
+  report: { type: 'message.resent', shape: 'sms', messageId: 'damage', channel: 'sms', status: 'damage-1' },
+})
+
+const payload = (column: string, how: string, value: string, leaves: Damage['leaves']): SqlDamage => ({
+  name: `payloads.${column}: ${how}`,
+  leaves,
+  sql: `UPDATE {payloads} SET ${column} = ${value} WHERE record = :record AND id = :id`,
+})
+
+const record = (column: string, how: string, value: string, scatters?: true): SqlDamage => ({
+  name: `records.${column}: ${how}`,
+  leaves: 'whole',
+  ...(scatters && { scatters }),
+  sql: `UPDATE {records} SET ${column} = ${value} WHERE number = :record`,
+})
+
+const UNSETTLED: Pick<Damage, 'at'> = { at: ['while it waits', 'before a restart', 'while leased'] }
+
+const DAMAGES: readonly SqlDamage[] = [
+  payload('event', 'not JSON', `'not JSON at all'`, 'part'),
+  payload('event', 'truncated', 'SUBSTR(event, 1, LENGTH(event) - 9)', 'part'),
+  payload('event', 'empty', `''`, 'part'),
+  payload('event', 'missing', 'NULL', 'part'),
+  payload('event', 'an array', `'[]'`, 'part'),
+  payload('event', 'null', `'null'`, 'part'),
+  payload('event', 'another shape', `'{"project":"My Shop"}'`, 'part'),
+  payload('event', 'of a newer version', `'${NEWER_RECORD}'`, 'part'),
+  payload('event', 'no UTF-8', `x'fffe00'`, 'part'),
+  payload('raw', 'missing', 'NULL', 'less'),
+  payload('raw', 'empty', `''`, 'whole'),
+  payload('raw', 'other bytes', `x'00ff'`, 'whole'),
+  payload('id', 'shorter', `x'01'`, 'nothing'),
+  payload('record', 'of none', '-7', 'nothing'),
+  payload('record', 'of none, huge', HUGE, 'nothing'),
+  payload('admitted_at', 'negative', '-1', 'whole'),
+  {
+    name: 'payloads: the row is gone',
+    leaves: 'nothing',
+    sql: 'DELETE FROM {payloads} WHERE record = :record AND id = :id',
+  },
+  // The payloads give a different order than the suite's samples.
+  record('state', 'not JSON', `'no'`, true),
+  record('state', 'truncated', 'SUBSTR(state, 1, 40)', true),
+  record('state', 'empty', `''`, true),
+  record('state', 'another shape', `'[1,0,"one"]'`, true),
+  record('state', 'no UTF-8', `x'fffe00'`, true),
+  record('reports', 'not JSON', `'no'`, true),
+  record('reports', 'missing', 'NULL', true),
+  record('version', 'another', 'version + 7'),
+  record('overflow_of', 'of none', `x'00'`),
+  record('send', 'not JSON', `'no', sent_at = 1`),
+  {
+    name: 'records.due_at: long ago',
+    leaves: 'whole',
+    at: ['while it waits', 'before a restart'],
+    sql: 'UPDATE {records} SET due_at = 0 WHERE number = :record',
+  },
+  {
+    name: 'records.worker: unknown',
+    leaves: 'whole',
+    ...UNSETTLED,
+    sql: `UPDATE {records} SET worker = ${HUGE} WHERE number = :record`,
+  },
+  { name: 'workers: the row is gone', leaves: 'whole', sql: 'DELETE FROM {workers}' },
+  { name: 'workers.list: not JSON', leaves: 'whole', sql: `UPDATE {workers} SET list = 'no'` },
+]
+
+/** The description for the suite. */
+export const MYSQL_DAMAGES: readonly Damage[] = DAMAGES
+
+/** Applies it on its own connection. */
+export async function damageTables(prefix: string, name: string, { id, messageKey }: DamageTarget): Promise<void> {
+  const found = DAMAGES.find((each) => each.name === name)
+  if (found === undefined) throw new Error(`There is no damage ${name}.`)
+  const [row] = await rowsOf(`SELECT number FROM \`${prefix}_records\` WHERE digest = x'${messageKey}'`)
+  if (row === undefined) throw new Error('The message to corrupt does not exist.')
+  const sql = found.sql
+    .replaceAll(/\{(payloads|records|workers)\}/g, `\`${prefix}_$1\``)
+    .replaceAll(':record', String(row['number']))
+    .replaceAll(':id', `x'${id}'`)
+  if ((await rowsChanged(sql)) === 0) throw new Error(`No rows were corrupted by ${name}.`)
+}
