@@ -9,7 +9,7 @@ import { callback } from 'messaging-webhooks/testing'
 import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
 import { startCuttingProxy } from '../support/servers/cutting-proxy.ts'
-import { POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
+import { MYSQL, POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
 import { storeOf, type StoreSpec } from '../support/servers/store-spec.ts'
 import { titleWith } from '../support/skipping.ts'
 
@@ -22,6 +22,7 @@ const SLOW_MS = 5_000
 
 const DRIVERS = [
   { driver: 'pg', engine: POSTGRES },
+  { driver: 'mysql2', engine: MYSQL },
   { driver: 'redis', engine: REDIS, client: 'redis' },
   { driver: 'ioredis', engine: REDIS, client: 'ioredis' },
 ] as const
@@ -33,7 +34,7 @@ const servers = new Map<string, EngineServer>()
 let names = 0
 
 beforeAll(async () => {
-  for (const { name, start, missing } of [POSTGRES, REDIS])
+  for (const { name, start, missing } of [POSTGRES, MYSQL, REDIS])
     if (missing() === undefined) servers.set(name, await start())
 }, 120_000)
 

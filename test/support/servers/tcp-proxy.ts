@@ -19,9 +19,10 @@ export interface TcpProxy {
   cut(): void
   /**
    * The next time that a client sends these bytes, passes them on and cuts its connection before any answer: the
-   * server executes the request, and the client never receives the answer. Resolves when that has happened.
+   * server executes the request, and the client never receives the answer. Resolves when that has happened. `times`: how
+   * often a client must send them first.
    */
-  cutAfterSending(bytes: string): Promise<void>
+  cutAfterSending(bytes: string, times?: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -42,7 +43,7 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
   let mode: ProxyMode = 'passes'
   let delayMs = 0
   let connections = 0
-  let trap: { readonly bytes: string; readonly sprung: () => void } | undefined
+  let trap: { readonly bytes: string; left: number; readonly sprung: () => void } | undefined
 
   /** Keeps the order: everything of a pair has the same delay, or waits in one queue. */
   function passOn(pair: Pair, work: () => void): void {
@@ -59,6 +60,11 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
     pair.tail = ''
     if (trap === undefined || !text.includes(trap.bytes)) {
       if (trap !== undefined) pair.tail = text.slice(1 - trap.bytes.length)
+      pair.server.write(chunk)
+      return
+    }
+    trap.left -= 1
+    if (trap.left > 0) {
       pair.server.write(chunk)
       return
     }
@@ -133,7 +139,7 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
       return pairs.size
     },
     cut,
-    cutAfterSending: (bytes) => new Promise((resolve) => (trap = { bytes, sprung: resolve })),
+    cutAfterSending: (bytes, times = 1) => new Promise((resolve) => (trap = { bytes, left: times, sprung: resolve })),
     async close() {
       const closed = new Promise((resolve) => proxy.close(resolve))
       cut()
