@@ -3,7 +3,7 @@ import type { Pool, PoolConnection } from 'mysql2/promise'
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isRecord } from '../../runtime/values.ts'
-import type { Row } from './encoding.ts'
+import { integer, type Row } from './encoding.ts'
 import { Conflict, isConflict, isOfTheStatement, type Failures } from './failures.ts'
 
 export interface TimeLimits {
@@ -25,9 +25,13 @@ export type Run = (sql: string) => Promise<Answer>
 export interface Session {
   readonly client: PoolConnection
   readonly run: Run
+  /** Length of a statement that the server accepts on this connection. */
+  readonly longest: number
   /** With an error the connection is closed; otherwise it returns to the pool. */
   release(error?: unknown): void
 }
+
+export type Transaction = Pick<Session, 'run' | 'longest'>
 
 export interface Connections {
   readonly limits: TimeLimits
@@ -37,7 +41,7 @@ export interface Connections {
    * Runs the statements of `work` in one transaction. Rejects with a `Conflict` if another process changed the same rows, after
    * rolling back.
    */
-  together<T>(work: (run: Run) => Promise<T>): Promise<T>
+  together<T>(work: (session: Transaction) => Promise<T>): Promise<T>
   /** Takes a connection. The caller must release it. */
   checkOut(): Promise<Session>
   close(): Promise<void>
@@ -63,8 +67,8 @@ export function createConnections(options: {
 }): Connections {
   const { pool, owned, limits, endsIdle, failures } = options
   const clock = systemClock()
-  /** Connections whose session has been set. */
-  const ready = new WeakSet<object>()
+  /** The longest statement of each connection whose session has been set. */
+  const ready = new WeakMap<object, number>()
 
   function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
     return withDeadline(clock, timeoutMs, work, () => {
@@ -103,15 +107,21 @@ export function createConnections(options: {
       else client.destroy()
     }
     try {
-      if (!ready.has(client.connection)) {
-        for (const statement of await sessionSettings(run, limits, endsIdle)) await run(statement)
-        ready.add(client.connection)
-      }
+      const longest = ready.get(client.connection) ?? (await setUp(run))
+      ready.set(client.connection, longest)
+      return { client, run, longest, release }
     } catch (error) {
       release(error)
       throw error
     }
-    return { client, run, release }
+  }
+
+  /** Returns the length of a statement that the server accepts on this connection, from now on. */
+  async function setUp(run: Run): Promise<number> {
+    for (const statement of sessionSettings(limits, endsIdle)) await run(statement)
+    const { rows } = await run('SELECT @@max_allowed_packet AS bytes')
+    // A packet has one byte for the command.
+    return integer(rows[0] ?? {}, 'bytes') - 1
   }
 
   async function once(sql: string): Promise<Answer> {
@@ -158,7 +168,7 @@ export function createConnections(options: {
       try {
         session = await checkOut()
         await session.run('START TRANSACTION')
-        const answer = await work(session.run)
+        const answer = await work(session)
         await session.run('COMMIT')
         session.release()
         return answer
@@ -185,18 +195,15 @@ export function createConnections(options: {
 /**
  * Each statement sees what was committed before it started. Values that do not fit are refused. A lock or a statement that takes
  * too long ends; MySQL ends only queries. If this process vanishes within a transaction, MariaDB ends it; elsewhere its locks
- * last until the server notices the broken connection.
+ * last until the server notices the broken connection. Each server skips the comment of the other.
  */
-async function sessionSettings(run: Run, limits: TimeLimits, endsIdle: boolean): Promise<readonly string[]> {
+function sessionSettings(limits: TimeLimits, endsIdle: boolean): readonly string[] {
   const [lock, query] = [limits.lockTimeoutMs, limits.queryTimeoutMs].map((ms) => Math.ceil(ms / 1000))
-  const { rows } = await run("SELECT VERSION() LIKE '%MariaDB%' AS is_mariadb")
-  const isMariaDb = String(rows[0]?.['is_mariadb']) === '1'
-  const idle = isMariaDb && endsIdle ? `, idle_transaction_timeout = ${query}` : ''
-  const longest = isMariaDb
-    ? `max_statement_time = ${limits.queryTimeoutMs / 1000}`
-    : `max_execution_time = ${Math.ceil(limits.queryTimeoutMs)}`
+  const idle = endsIdle ? `, idle_transaction_timeout = ${query}` : ''
   return [
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, innodb_lock_wait_timeout = ${lock}, ${longest}${idle}`,
+    `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, innodb_lock_wait_timeout = ${lock}
+/*M! , max_statement_time = ${limits.queryTimeoutMs / 1000}${idle} */
+/*!80000 , max_execution_time = ${Math.ceil(limits.queryTimeoutMs)} */`,
   ]
 }

@@ -23,7 +23,7 @@ export function createDue(
   /** Locks what is due, skips what other processes have locked, and reserves it. */
   async function reserve(isDue: string, limit: number, reserved: string): Promise<readonly Row[]> {
     try {
-      return await connections.together(async (run) => {
+      return await connections.together(async ({ run }) => {
         const { rows } = await run(`
 SELECT ${RECORD_COLUMNS}, r.due_at FROM ${records} r FORCE INDEX (by_due) WHERE ${isDue}
 ORDER BY r.due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`)

@@ -1,4 +1,4 @@
-/** What all statements share: connections, table names, the size of a statement, and the choice of clock. */
+/** What all statements share: connections, table names, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
@@ -12,21 +12,17 @@ export const SERVER_NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAM
 
 /** Tolerance between the server's clock and a process's estimate of it. */
 const MOST_APART_MS = 2_000
-/** A longer statement saves nothing, and the server keeps a copy of each until it ends. */
-const LONGEST_STATEMENT = 4 * 2 ** 20
 
 export interface Engine {
   readonly connections: Connections
   /** Undefined if the callers' clocks decide. */
   readonly clock: StoreClock | undefined
   readonly tables: Tables
-  /** Length of a statement that the server accepts. Rows are written in several if they need more. */
-  readonly longest: { readonly usual: number; readonly accepted: number }
   /** Takes the server's time from a row with `now`. Throws a `ClockJump` if it differs from the caller's estimate. */
   noteTime(row: Row | undefined, nowMs: number | undefined, sentMs: number): void
 }
 
-/** Reads the server's version, its limits, and its clock for the first time. */
+/** Reads the server's version, and its clock for the first time. */
 export async function createEngine(options: {
   readonly connections: Connections
   readonly prefix: string
@@ -43,17 +39,12 @@ export async function createEngine(options: {
   }
 
   const sentMs = monotonicMs()
-  const { rows } = await connections.run(
-    `SELECT ${SERVER_NOW} AS now, VERSION() AS version, @@max_allowed_packet AS longest`,
-  )
+  const { rows } = await connections.run(`SELECT ${SERVER_NOW} AS now, VERSION() AS version`)
   const [row] = rows
   if (row === undefined) throw new Error('The database did not return its time.')
   refuseOld(textOf(row, 'version'))
   noteTime(row, undefined, sentMs)
-  // The packet has one byte for the command.
-  const accepted = integer(row, 'longest') - 1
-  const longest = { usual: Math.min(LONGEST_STATEMENT, accepted), accepted }
-  return { connections, clock, tables: tablesOf(prefix), longest, noteTime }
+  return { connections, clock, tables: tablesOf(prefix), noteTime }
 }
 
 /** Older servers lack `SKIP LOCKED`. */

@@ -60,7 +60,7 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
             engine: transactionEngine(connections, failures),
             contextOf: ({ client }: Session): MysqlContext => ({ transaction: client }),
             maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
-            within: ({ run }) => createRecords(engine, report, run, (work) => work(run)),
+            within: (session) => createRecords(engine, report, session.run, (work) => work(session)),
           }
         : undefined,
       close: connections.close,

@@ -6,8 +6,10 @@ import { dueRowOf } from '../due-row.ts'
 import type { RepairingChange as Change } from '../table-records.ts'
 import { Withdrawn } from './connections.ts'
 import { bytesValue, digestValue, numberValue, orNull, textValue } from './encoding.ts'
-import type { Engine } from './engine.ts'
 import type { Tables } from './migrations.ts'
+
+/** A longer statement saves nothing, and the server keeps a copy of each until it ends. */
+const LONGEST_STATEMENT = 4 * 2 ** 20
 
 /** A change to a record whose row is locked, or new. */
 export interface Applied {
@@ -181,15 +183,15 @@ function changedSteps(put: readonly Put[], tables: Tables): readonly Step[] {
 }
 
 /** The statements of a step, none longer than the server accepts. */
-export function* statementsOf({ head, rows, between, tail }: Step, longest: Engine['longest']): Generator<string> {
+export function* statementsOf({ head, rows, between, tail }: Step, longest: number): Generator<string> {
+  const usual = Math.min(LONGEST_STATEMENT, longest)
   const base = head.length + tail.length
   let piece: string[] = []
   let length = base
   for (const row of rows) {
     // The error tells the inbox which event to leave out.
-    if (base + row.length > longest.accepted)
-      throw new Withdrawn('Too long.', { cause: new Error('The row is longer than max_allowed_packet of the server.') })
-    if (piece.length > 0 && length + row.length > longest.usual) {
+    if (base + row.length > longest) throw new Withdrawn('Too long.', { cause: tooLong(base + row.length, longest) })
+    if (piece.length > 0 && length + row.length > usual) {
       yield head + piece.join(between) + tail
       piece = []
       length = base
@@ -198,4 +200,11 @@ export function* statementsOf({ head, rows, between, tail }: Step, longest: Engi
     length += row.length + between.length
   }
   if (piece.length > 0) yield head + piece.join(between) + tail
+}
+
+function tooLong(needed: number, longest: number): Error {
+  const [bytes, most] = [needed + 1, longest + 1].map((each) => each.toLocaleString('en'))
+  return new Error(
+    `The event needs a statement of ${bytes} bytes; the server accepts ${most}. Raise its max_allowed_packet, or lower \`maxBodyBytes\`.`,
+  )
 }

@@ -7,7 +7,7 @@ import { monotonicMs } from '../../runtime/clock.ts'
 import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
 import { newNumber } from '../numbers.ts'
 import type { RepairingChange as Change } from '../table-records.ts'
-import type { Connections, Run } from './connections.ts'
+import type { Connections, Transaction } from './connections.ts'
 import { digestOf, integer, integerOrNone, isNull, isOneOf, numberValue, textOf } from './encoding.ts'
 import { SERVER_NOW, type Engine } from './engine.ts'
 import { Conflict } from './failures.ts'
@@ -21,7 +21,7 @@ export function createWriting(engine: Engine, together: Connections['together'])
   ): ReturnType<SharedStore['write']> => {
     if (changes.length === 0) return []
     try {
-      return await together((run) => writeWithin(engine, run, { changes, asOfMs, pending }))
+      return await together((transaction) => writeWithin(engine, transaction, { changes, asOfMs, pending }))
     } catch (error) {
       // The caller reads again and decides again.
       if (error instanceof Conflict) return changes.map(() => undefined)
@@ -31,8 +31,8 @@ export function createWriting(engine: Engine, together: Connections['together'])
 }
 
 async function writeWithin(
-  { tables, longest, noteTime }: Engine,
-  run: Run,
+  { tables, noteTime }: Engine,
+  { run, longest }: Transaction,
   asked: {
     readonly changes: readonly Change[]
     readonly asOfMs: number | undefined
