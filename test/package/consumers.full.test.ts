@@ -134,9 +134,15 @@ await deliver(() => {}, {}).catch((error) => console.log(error.code, error.messa
     expect(await mustRun(node, ['--input-type=module', '-e', program], folder)).toBe('peer_missing true\n')
 })
 
-test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s says to install it, on Node 22.13 too', async (file) => {
+test.each([
+  ['pg', 'postgres.mjs'],
+  ['pg', 'postgres.cjs'],
+  ['mysql2', 'mysql.mjs'],
+  ['mysql2', 'mysql.cjs'],
+])('without %s, %s says to install it, on Node 22.13 too', async (peer, file) => {
+  const [name = ''] = file.split('.')
   for (const node of [process.execPath, oldestNode])
-    expect(await mustRun(node, [file], project.folder)).toBe('postgres peer_missing npm install pg\n')
+    expect(await mustRun(node, [file], project.folder)).toBe(`${name} peer_missing npm install ${peer}\n`)
 })
 
 test('Jest runs a receiver, its stores and the testing kit without a flag, on Node 22.13 too', TIMEOUT, async () => {

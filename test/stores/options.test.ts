@@ -1,5 +1,6 @@
 /** Store settings are validated like the receiver's: by name, with range, unit and a suggestion. */
 import { memoryStore, OptionsError } from 'messaging-webhooks'
+import { mysqlMigrations, mysqlStore, pendingMysqlMigrations } from 'messaging-webhooks/mysql'
 import {
   migratePostgres,
   pendingPostgresMigrations,
@@ -13,6 +14,7 @@ import { expect, test } from 'vitest'
 
 const PASSWORD = 'PASSWORD-THAT-NO-TEXT-MAY-SHOW'
 const connectionString = `postgres://app:${PASSWORD}@127.0.0.1:1/app`
+const uri = `mysql://app:${PASSWORD}@127.0.0.1:1/app`
 const client = createClient()
 const path = 'never-opened.db'
 
@@ -49,6 +51,35 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [pendingPostgresMigrations, { connectionString, Schema: 'x' }, 'Did you mean schema?'],
   [postgresMigrations, { form: 1 }, 'Invalid option for postgresMigrations: form. Did you mean from?'],
   [postgresMigrations, { from: -1 }, 'from is -1; expected a whole number from 0'],
+  [mysqlStore, { uri, transactionl: true }, 'Invalid option for mysqlStore: transactionl. Did you mean transactional?'],
+  [mysqlStore, { url: uri }, 'Invalid option for mysqlStore: url. Did you mean uri?'],
+  [mysqlStore, {}, 'mysqlStore: give either `pool` or `uri`'],
+  [mysqlStore, undefined, 'mysqlStore: give either `pool` or `uri`'],
+  [mysqlStore, { uri: '' }, 'uri is an empty string; expected mysql://user:password@host:3306/database'],
+  [
+    mysqlStore,
+    { uri: `app:${PASSWORD}@127.0.0.1/app` },
+    'uri is a string; expected mysql://user:password@host:3306/database',
+  ],
+  [mysqlStore, { uri: `postgres://app:${PASSWORD}@127.0.0.1/app` }, 'uri is a string; expected mysql://'],
+  [mysqlStore, { uri: `mysql://app:${PASSWORD}@127.0.0.1:99999/app` }, 'uri is a string; expected mysql://'],
+  [mysqlStore, { uri: `mysql://app:${PASSWORD}%ZZ@127.0.0.1/app` }, 'uri is a string; expected mysql://'],
+  [mysqlStore, { uri, pool: {} }, 'pool is an object; expected a pool of mysql2/promise'],
+  [
+    mysqlStore,
+    { uri, prefix: 'Mine' },
+    'prefix is a string; expected 1 to 40 lower-case letters, digits and underscores',
+  ],
+  [mysqlStore, { uri, prefix: 'a'.repeat(41) }, 'prefix is a string; expected 1 to 40 lower-case letters'],
+  [mysqlStore, { uri, prefix: '`; DROP TABLE x' }, 'prefix is a string; expected 1 to 40 lower-case letters'],
+  [mysqlStore, { uri, maxConnections: 0 }, 'maxConnections is 0; expected a whole number from 1 to 10,000'],
+  [mysqlStore, { uri, lockTimeoutMs: '3 s' }, 'lockTimeoutMs is a string; expected a number of milliseconds above 0'],
+  [mysqlStore, { uri, pollIntervalMs: -5 }, 'pollIntervalMs is -5; expected a number of milliseconds above 0'],
+  [mysqlStore, { uri, dedupeDays: Number.NaN }, 'dedupeDays is NaN; expected a number of days above 0'],
+  [mysqlStore, { uri, transactional: 'yes' }, 'transactional is a string; expected true or false'],
+  [mysqlStore, { uri, clock: Date.now }, 'clock is a function; expected one of server, caller'],
+  [pendingMysqlMigrations, { uri, Prefix: 'x' }, 'Did you mean prefix?'],
+  [mysqlMigrations, { prefx: 'x' }, 'Invalid option for mysqlMigrations: prefx. Did you mean prefix?'],
   [redisStore, { client, prefx: 'x' }, 'Invalid option for redisStore: prefx. Did you mean prefix?'],
   [redisStore, { client, partition: 4 }, 'Did you mean partitions?'],
   [redisStore, { client, partitions: 1.5 }, 'partitions is 1.5; expected a whole number from 1 to 16,384'],
@@ -93,5 +124,6 @@ test('undefined options use their defaults', () => {
   expect(memoryStore({ maxEvents: undefined }).capabilities.name).toBe('memory')
   expect(sqliteStore({ path, synchronous: undefined }).capabilities.name).toBe('sqlite')
   expect(postgresStore({ connectionString, pool: undefined, schema: undefined }).capabilities.name).toBe('postgres')
+  expect(mysqlStore({ uri, pool: undefined, prefix: undefined }).capabilities.name).toBe('mysql')
   expect(redisStore({ client, subscriber: undefined, partitions: undefined }).capabilities.name).toBe('redis')
 })

@@ -7,7 +7,7 @@ import type { Pool } from 'mysql2/promise'
 import { z } from 'zod'
 import type { Store } from '../../inbox/store.ts'
 import { OptionsError } from '../../public/errors.ts'
-import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime/check-options.ts'
+import { checkOptions, hasMethods, wholeNumberFrom } from '../../runtime/check-options.ts'
 import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import { migrationsText } from './migrations.ts'
 import { findMigrations, openMysql, type Settings } from './open.ts'
@@ -61,11 +61,27 @@ const tablePrefix = z
   )
   .default('messaging_webhooks')
 
+/** mysql2 quotes an address that it cannot parse, password included. */
+const address = z.custom<string>(
+  (value) => typeof value === 'string' && isAddress(value),
+  'expected mysql://user:password@host:3306/database',
+)
+
+function isAddress(text: string): boolean {
+  try {
+    const { protocol, hostname, username, password, pathname } = new URL(text)
+    decodeURIComponent(username + password + pathname)
+    return protocol === 'mysql:' && hostname !== ''
+  } catch {
+    return false
+  }
+}
+
 const settingsSchema = z.strictObject({
   pool: z
     .custom<Pool>((value) => hasMethods(value, ['getConnection', 'query', 'end']), 'expected a pool of mysql2/promise')
     .optional(),
-  uri: textOf('mysql://user:password@host:3306/database').optional(),
+  uri: address.optional(),
   prefix: tablePrefix,
   transactional: z.boolean().default(false),
   maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
