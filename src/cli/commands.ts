@@ -13,7 +13,7 @@ export const COMMANDS: Readonly<Record<string, CommandRow>> = {
   doctor: { what: 'find problems of a callback URL, and their fixes', load: () => import('./doctor.ts') },
   verify: { what: 'explain step by step why a signature holds or not', load: () => import('./verify.ts') },
   migrate: {
-    what: 'create or update the tables of Postgres, or print their SQL',
+    what: 'create or update the tables of a store, or print their SQL',
     load: () => import('./migrate.ts'),
   },
   events: { what: 'list events, show one event, or the history of one message', load: () => import('./events.ts') },

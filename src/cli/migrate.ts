@@ -1,35 +1,84 @@
-/** `migrate`: creates or updates the tables of a Postgres store, or prints the SQL. */
+/** `migrate`: creates or updates the tables of a Postgres or MySQL store, or prints the SQL. */
 import { z } from 'zod'
 import { command, flag, toggle, usage } from './command.ts'
 import { schemeOf, storeUrl } from './stores.ts'
 import { shown } from './terminal.ts'
 
+/** The tables of a store. `from`, `to`: the number of migrations that they have, and that this package has. */
+interface Tables {
+  /** Subject and verb of a message. */
+  readonly name: string
+  migrate(): Promise<{ readonly from: number; readonly to: number }>
+  pending(): Promise<{ readonly from: number; readonly to: number }>
+  sql(from: number): string
+}
+
+interface Place {
+  readonly schema?: string | undefined
+  readonly prefix?: string | undefined
+}
+
 export const { define } = command({
   flags: {
-    store: flag('--store <url>', 'postgres://…; default: the variable STORE_URL', z.string().optional()),
-    schema: flag('--schema <name>', 'the schema of the tables', z.string().default('messaging_webhooks')),
-    print: toggle('--print', 'print the missing SQL, and change nothing; without a store, print all SQL'),
+    store: flag('--store <url>', 'postgres://… or mysql://…; default: the variable STORE_URL', z.string().optional()),
+    schema: flag(
+      '--schema <name>',
+      'Postgres: the schema of the tables (default: messaging_webhooks)',
+      z.string().optional(),
+    ),
+    prefix: flag(
+      '--prefix <text>',
+      'MySQL: the prefix of the tables (default: messaging_webhooks)',
+      z.string().optional(),
+    ),
+    print: toggle('--print', 'print the missing SQL, and change nothing; without a store, print all SQL of Postgres'),
   },
-  async run({ store, schema, print }, terminal) {
-    const connectionString = storeUrl(store, terminal)
-    if (connectionString === undefined && !print)
-      throw usage('No store was given.', 'Pass --store or set STORE_URL: postgres://…, or pass --print.')
-    if (connectionString !== undefined && !/^postgres(ql)?$/.test(schemeOf(connectionString) ?? ''))
-      throw usage(
-        'Only a Postgres store has migrations. Other stores create what they need when they open.',
-        'Expected for example --store postgres://user@host/database',
-      )
-    const postgres = await import('../stores/postgres/store.ts')
-    if (connectionString === undefined) {
-      terminal.print(postgres.postgresMigrations({ schema }).trimEnd(), 'whole')
+  async run({ store, print, ...place }, terminal) {
+    const url = storeUrl(store, terminal)
+    if (url === undefined && !print)
+      throw usage('No store was given.', 'Pass --store or set STORE_URL: postgres://… or mysql://…, or pass --print.')
+    const { name, migrate, pending, sql } = await tablesAt(url ?? 'postgres:', place)
+    if (url === undefined) {
+      terminal.print(sql(0).trimEnd(), 'whole')
       return
     }
-    const place = { connectionString, schema }
-    const { from, to } = await (print ? postgres.pendingPostgresMigrations(place) : postgres.migratePostgres(place))
-    const name = `The schema ${shown(schema)}`
+    const { from, to } = await (print ? pending() : migrate())
     const applied = to === from + 1 ? `migration ${to}` : `migrations ${from + 1} to ${to}`
-    if (from === to) terminal.note(`${name} is up to date, at version ${to}.`)
-    else if (print) terminal.print(postgres.postgresMigrations({ schema, from }).trimEnd(), 'whole')
-    else terminal.print(`${name} is at version ${to}. Applied ${applied}.`)
+    if (from === to) terminal.note(`${name} up to date, at version ${to}.`)
+    else if (print) terminal.print(sql(from).trimEnd(), 'whole')
+    else terminal.print(`${name} at version ${to}. Applied ${applied}.`)
   },
 })
+
+async function tablesAt(url: string, place: Place): Promise<Tables> {
+  const scheme = schemeOf(url) ?? ''
+  if (/^postgres(ql)?$/.test(scheme)) return tablesOfPostgres(url, place)
+  if (scheme === 'mysql') return tablesOfMysql(url, place)
+  throw usage(
+    'Only Postgres and MySQL stores have migrations. Other stores create what they need when they open.',
+    'Expected for example --store postgres://user@host/database',
+  )
+}
+
+async function tablesOfPostgres(connectionString: string, place: Place): Promise<Tables> {
+  const { schema = 'messaging_webhooks', prefix } = place
+  if (prefix !== undefined) throw usage('--prefix applies only to MySQL.')
+  const postgres = await import('../stores/postgres/store.ts')
+  return {
+    name: `The schema ${shown(schema)} is`,
+    migrate: () => postgres.migratePostgres({ connectionString, schema }),
+    pending: () => postgres.pendingPostgresMigrations({ connectionString, schema }),
+    sql: (from) => postgres.postgresMigrations({ schema, from }),
+  }
+}
+
+async function tablesOfMysql(uri: string, { schema, prefix = 'messaging_webhooks' }: Place): Promise<Tables> {
+  if (schema !== undefined) throw usage('--schema applies only to Postgres.')
+  const mysql = await import('../stores/mysql/store.ts')
+  return {
+    name: `The tables ${shown(prefix)}_… are`,
+    migrate: () => mysql.migrateMysql({ uri, prefix }),
+    pending: () => mysql.pendingMysqlMigrations({ uri, prefix }),
+    sql: () => mysql.mysqlMigrations({ prefix }),
+  }
+}

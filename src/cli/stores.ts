@@ -142,13 +142,15 @@ async function postgresSchema(connectionString: string, schema: string | undefin
 
 async function mysqlPrefix(uri: string, prefix: string | undefined): Promise<Store> {
   const { mysqlStore, pendingMysqlMigrations } = await import('../stores/mysql/store.ts')
-  const place = { uri, ...(prefix === undefined ? {} : { prefix }) }
+  const place = { uri, ...defined({ prefix }) }
   const { from, to } = await pendingMysqlMigrations(place)
   if (from < to)
     throw new CliError(
       'failed',
-      `The database has no tables of this package, or old ones: their version is ${from}, and ${to} is required.`,
-      'Check --prefix, or open the store once with an account that may create tables.',
+      from === 0
+        ? 'The database has no tables of this package with this prefix.'
+        : `The tables have version ${from}; this package requires ${to}.`,
+      `${from === 0 ? 'Check --prefix, or run' : 'Run'}: messaging-webhooks migrate`,
     )
   return mysqlStore({ ...place, maxConnections: 2 })
 }

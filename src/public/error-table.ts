@@ -173,7 +173,7 @@ export const UNAVAILABLE = {
   store_locked: ['Another process has the database file open.', 'Stop it, or give each process its own file.'],
   store_unmigrated: [
     'The tables are missing or outdated, and this role may not create them.',
-    'Run `npx messaging-webhooks migrate` with a role that may, as the guide to the Postgres store shows.',
+    'Run `npx messaging-webhooks migrate` with a role that may, as the guide to the store shows.',
   ],
   store_forbidden: [
     'The role lacks privileges on the schema or its tables.',

@@ -61,7 +61,7 @@ describe('help', { timeout: 120_000 }, () => {
       const more = name === 'forget' ? ['--message-id', 'm-1'] : []
       const { code, stderr } = await runCli([...args, ...more], { STORE_URL: 'sqlite:/no/such/inbox.db' })
       expect(code).not.toBe(0)
-      expect(stderr).toMatch(/The SQLite file does not exist\.|Only a Postgres store has migrations/)
+      expect(stderr).toMatch(/The SQLite file does not exist\.|Only Postgres and MySQL stores have migrations/)
     }
     const named = [...ENVIRONMENT.STORE_URL.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
     expect(named.toSorted()).toEqual(withStore.toSorted())

@@ -1,11 +1,18 @@
 /** `dead-letters` as a process, on the stores that several machines share; each has a schema or a prefix of its own. */
 import { createReceiver, type Store } from 'messaging-webhooks'
+import { migrateMysql, mysqlStore } from 'messaging-webhooks/mysql'
 import { migratePostgres, postgresStore } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import {
+  describeMysql,
+  freshPrefix as freshPrefixOfTables,
+  MYSQL_URL,
+  rowsOf as rowsOfMysql,
+} from '../stores/mysql/database.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
 import { useCluster } from '../stores/redis/own-cluster.ts'
 import { clusterClientFor, freshPrefix, describeRedis, useRedis } from '../stores/redis/own-redis.ts'
@@ -95,6 +102,53 @@ describePostgres('dead-letters on Postgres', () => {
   })
 })
 
+describeMysql('dead-letters on MySQL', () => {
+  test('list, show, replay and discard', PATIENT, async () => {
+    const prefix = freshPrefixOfTables()
+    const store = (): Store => mysqlStore({ uri: MYSQL_URL, prefix, pollIntervalMs: 200 })
+    const { password } = new URL(MYSQL_URL)
+    await worksOn({ store, url: MYSQL_URL, flags: ['--prefix', prefix], password })
+  })
+
+  test('does not create missing tables, or change newer ones', PATIENT, async () => {
+    const prefix = freshPrefixOfTables()
+    const list = ['dead-letters', 'list', '--prefix', prefix]
+    const env = { STORE_URL: MYSQL_URL }
+    const none = await runCli(list, env)
+    expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
+    expect(none.stderr).toBe(
+      'error: The database has no tables of this package with this prefix.\n' +
+        'Check --prefix, or run: messaging-webhooks migrate\n',
+    )
+    await migrateMysql({ uri: MYSQL_URL, prefix })
+    expect(await runCli(list, env)).toEqual({ code: 0, stdout: '', stderr: 'There are no dead letters.\n' })
+    await rowsOfMysql(`INSERT INTO \`${prefix}_migrations\` (version) VALUES (1000)`)
+    const newer = await runCli(list, env)
+    expect(newer.code).toBe(EXIT_CODES.failed.code)
+    expect(newer.stderr).toContain('newer version of this package')
+  })
+
+  test('the other commands open the store too', PATIENT, async () => {
+    const prefix = freshPrefixOfTables()
+    const store = (): Store => mysqlStore({ uri: MYSQL_URL, prefix })
+    const receiver = running(store())
+    await deliver(receiver.middleware('status'), callback.smsDelivery({ messageId: 'm-1' }), credentials)
+    expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
+    const run = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await runCli([...args, '--prefix', prefix], { STORE_URL: MYSQL_URL })
+      expect(code, stderr).toBe(0)
+      return stdout
+    }
+    const [event] = jsonLines(await run('events', 'list', '--json'))
+    expect(JSON.stringify(event)).toContain('"m-1"')
+    expect(await run('events', 'show', String(event?.['id']))).toContain('m-1')
+    expect(await run('events', 'state', 'm-1')).toContain('delivered')
+    expect(await run('holders')).toContain(String(process.pid))
+    expect(await run('forget', '--message-id', 'm-1')).toContain('1')
+    expect(await run('events', 'list')).toBe('')
+  })
+})
+
 describeRedis('dead-letters on Redis', () => {
   const server = useRedis()
   const nodes = useCluster()
@@ -153,6 +207,7 @@ describe('an unreachable shared store', TIMEOUT, () => {
 
   test.each([
     ['Postgres', 'postgres://me:hidden@127.0.0.1:1/none', {}],
+    ['MySQL', 'mysql://me:hidden@127.0.0.1:1/none', {}],
     ['Redis, by the package redis', 'redis://me:hidden@127.0.0.1:1', without('ioredis')],
     ['Redis, by the package ioredis', 'redis://me:hidden@127.0.0.1:1', without('redis')],
     ['Redis over TLS', 'rediss://me:hidden@127.0.0.1:1', {}],

@@ -100,7 +100,7 @@ test('the promises of a 204 match what each store declares', () => {
     crash,
   ])
   const postgres = postgresStore({ connectionString: 'unused' })
-  const mysql = mysqlStore({ uri: 'unused' })
+  const mysql = mysqlStore({ uri: 'mysql://unused' })
   const redis = redisStore({ client: createClient() })
   const said = [memoryStore(), sqliteStore('unused.db'), postgres, mysql, redis].map(
     ({ capabilities: { name, durable } }) => [`\`${name}Store\``, durable ? 'kept' : 'lost'],

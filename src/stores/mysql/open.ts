@@ -31,6 +31,11 @@ export interface Settings {
   readonly clock: 'server' | 'caller'
 }
 
+interface Migrated {
+  readonly from: number
+  readonly to: number
+}
+
 export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
   const { prefix, limits } = settings
   const { connections, failures } = await reach(settings)
@@ -71,11 +76,13 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
   }
 }
 
-/** How many migrations the tables have, and how many this package has. Changes nothing. */
-export async function findMigrations(settings: Settings): Promise<{ readonly from: number; readonly to: number }> {
+/** The number of migrations of the tables (0 if there are none), and of this package. `applies`: applies the missing ones. */
+export async function findMigrations(settings: Settings, applies: boolean): Promise<Migrated> {
   const { connections } = await reach(settings)
   try {
-    return { from: await findVersion(connections, settings.prefix), to: LATEST }
+    const from = await findVersion(connections, settings.prefix)
+    if (applies) await migrate(connections, settings.prefix)
+    return { from, to: LATEST }
   } finally {
     await connections.close()
   }

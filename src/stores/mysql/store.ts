@@ -125,11 +125,19 @@ function settingsOf(given: object, where: string): Settings {
   return { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock, retention, limits }
 }
 
+type MysqlPlace = Pick<MysqlStoreOptions, 'pool' | 'uri' | 'prefix'>
+
+/**
+ * Creates or changes the tables with an account that may, so that the application's account need not. Answers the number of
+ * migrations before and after. Rejects as opening a store does.
+ */
+export async function migrateMysql(place: MysqlPlace): ReturnType<typeof findMigrations> {
+  return findMigrations(settingsOf(place, 'migrateMysql'), true)
+}
+
 /** The number of migrations of the tables (0 if there are none), and of this package. Changes nothing. */
-export async function pendingMysqlMigrations(
-  place: Pick<MysqlStoreOptions, 'pool' | 'uri' | 'prefix'>,
-): Promise<{ readonly from: number; readonly to: number }> {
-  return findMigrations(settingsOf(place, 'pendingMysqlMigrations'))
+export async function pendingMysqlMigrations(place: MysqlPlace): ReturnType<typeof findMigrations> {
+  return findMigrations(settingsOf(place, 'pendingMysqlMigrations'), false)
 }
 
 /** The statements that create the tables, for review and manual application. Applied twice they change nothing. */
