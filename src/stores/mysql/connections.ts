@@ -202,7 +202,7 @@ function sessionSettings(limits: TimeLimits, endsIdle: boolean): readonly string
   const idle = endsIdle ? `, idle_transaction_timeout = ${query}` : ''
   return [
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, innodb_lock_wait_timeout = ${lock}
+    `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, innodb_lock_wait_timeout = ${lock}, lock_wait_timeout = ${lock}
 /*M! , max_statement_time = ${limits.queryTimeoutMs / 1000}${idle} */
 /*!80000 , max_execution_time = ${Math.ceil(limits.queryTimeoutMs)} */`,
   ]

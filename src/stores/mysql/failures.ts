@@ -5,8 +5,8 @@ import { createRedaction } from '../secrets.ts'
 
 const LONGEST_MESSAGE = 500
 
-/** A deadlock, a wait for a lock that took too long, and a row that another process inserted first. */
-const CONFLICTS = new Set([1213, 1205, 1062])
+/** A deadlock, and a row that another process inserted first. */
+const CONFLICTS = new Set([1213, 1062])
 /** The role lacks a privilege: on the database, a table, a column, or in general. */
 const FORBIDDEN = new Set([1044, 1142, 1143, 1227])
 /**
