@@ -34,7 +34,6 @@ export interface Session {
 export type Transaction = Pick<Session, 'run' | 'longest'>
 
 export interface Connections {
-  readonly limits: TimeLimits
   /** Runs one statement, which is a transaction of its own. */
   readonly run: Run
   /**
@@ -95,24 +94,20 @@ export function createConnections(options: {
         (client) => client.release(),
         () => {},
       )
-      throw error
+      throw failures.asThrown(error)
     }
   }
 
   async function checkOut(): Promise<Session> {
     const client = await connect()
     const run: Run = (sql) => ask(client, sql)
-    function release(error?: unknown): void {
-      if (error === undefined) client.release()
-      else client.destroy()
-    }
     try {
       const longest = ready.get(client.connection) ?? (await setUp(run))
       ready.set(client.connection, longest)
-      return { client, run, longest, release }
+      return { client, run, longest, release: (error) => (error === undefined ? client.release() : client.destroy()) }
     } catch (error) {
-      release(error)
-      throw error
+      client.destroy()
+      throw failures.asThrown(error)
     }
   }
 
@@ -122,19 +117,6 @@ export function createConnections(options: {
     const { rows } = await run('SELECT @@max_allowed_packet AS bytes')
     // A packet has one byte for the command.
     return integer(rows[0] ?? {}, 'bytes') - 1
-  }
-
-  async function once(sql: string): Promise<Answer> {
-    const session = await checkOut()
-    try {
-      const answer = await session.run(sql)
-      session.release()
-      return answer
-    } catch (error) {
-      // A refused statement was undone, so the connection is still usable.
-      session.release(isOfTheStatement(error) ? undefined : error)
-      throw error
-    }
   }
 
   /** Returns the connection without an open transaction. */
@@ -152,37 +134,33 @@ export function createConnections(options: {
   }
 
   return {
-    limits,
+    checkOut,
     async run(sql) {
       for (let attempt = 1; ; attempt += 1) {
+        const session = await checkOut()
         try {
-          return await once(sql)
+          const answer = await session.run(sql)
+          session.release()
+          return answer
         } catch (error) {
-          if (attempt < ATTEMPTS && isConflict(error)) continue
-          throw failures.asThrown(error)
+          // A refused statement was undone, so the connection is still usable.
+          session.release(isOfTheStatement(error) ? undefined : error)
+          if (attempt === ATTEMPTS || !isConflict(error)) throw failures.asThrown(error)
         }
       }
     },
     async together(work) {
-      let session: Session | undefined
+      const session = await checkOut()
       try {
-        session = await checkOut()
         await session.run('START TRANSACTION')
         const answer = await work(session)
         await session.run('COMMIT')
         session.release()
         return answer
       } catch (error) {
-        if (session !== undefined) await undo(session, error)
+        await undo(session, error)
         if (error instanceof Withdrawn) throw error.cause
         throw isConflict(error) ? new Conflict() : failures.asThrown(error)
-      }
-    },
-    async checkOut() {
-      try {
-        return await checkOut()
-      } catch (error) {
-        throw failures.asThrown(error)
       }
     },
     async close() {

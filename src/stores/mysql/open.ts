@@ -19,15 +19,16 @@ import { createScanQueries } from './scanning.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
 import { leasingPart } from './workers.ts'
 
-export interface Settings {
-  readonly pool: Pool | undefined
-  readonly uri: string | undefined
+export interface Settings extends TimeLimits {
+  readonly pool?: Pool | undefined
+  readonly uri?: string | undefined
   readonly prefix: string
   readonly transactional: boolean
   readonly maxConnections: number
-  readonly limits: TimeLimits
   readonly pollIntervalMs: number
-  readonly retention: { readonly retentionDays: number; readonly deadLetterDays: number; readonly dedupeDays: number }
+  readonly retentionDays: number
+  readonly deadLetterDays: number
+  readonly dedupeDays: number
   readonly clock: 'server' | 'caller'
 }
 
@@ -37,14 +38,14 @@ interface Migrated {
 }
 
 export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
-  const { prefix, limits } = settings
+  const { prefix, queryTimeoutMs } = settings
   const { connections, failures } = await reach(settings)
   const report = host.report ?? (() => {})
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   try {
     await migrate(connections, prefix)
     const engine = await createEngine({ connections, prefix, clock: storeClock })
-    const retention = retentionOf(settings.retention)
+    const retention = retentionOf(settings)
     const records = createRecords(engine, report)
     return await openServerStore({
       store: {
@@ -57,7 +58,7 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
       host,
       storeClock,
       retention,
-      queryTimeoutMs: limits.queryTimeoutMs,
+      queryTimeoutMs,
       leasing: leasingPart(engine),
       waking: startPolling(systemClock(), settings.pollIntervalMs, host),
       transactions: settings.transactional
@@ -90,12 +91,15 @@ export async function findMigrations(settings: Settings, applies: boolean): Prom
 
 /** A pool, the store's own or the application's, in which nothing hangs. */
 async function reach(settings: Settings) {
-  const { uri, limits, transactional } = settings
+  const { uri, transactional } = settings
   const password = settings.pool?.pool.config.password
   const failures = createFailures([...secretsIn([uri]), ...(password === undefined ? [] : [password])])
   const pool = settings.pool ?? (await ownPool(settings))
   const owned = settings.pool === undefined
-  return { failures, connections: createConnections({ pool, owned, limits, endsIdle: !transactional, failures }) }
+  return {
+    failures,
+    connections: createConnections({ pool, owned, limits: settings, endsIdle: !transactional, failures }),
+  }
 }
 
 function startPolling(clock: Clock, everyMs: number, { claims, onWork }: StoreHost) {
@@ -120,12 +124,12 @@ function startPolling(clock: Clock, everyMs: number, { claims, onWork }: StoreHo
   }
 }
 
-async function ownPool({ uri, maxConnections, limits }: Settings): Promise<Pool> {
+async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Promise<Pool> {
   const mysql = await loadMysql()
   return mysql.createPool({
     ...(uri === undefined ? {} : { uri }),
     connectionLimit: maxConnections,
-    connectTimeout: limits.connectTimeoutMs,
+    connectTimeout: connectTimeoutMs,
     enableKeepAlive: true,
   })
 }

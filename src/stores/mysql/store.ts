@@ -117,12 +117,9 @@ export function mysqlStore(options: MysqlStoreOptions): Store<MysqlContext> {
 
 function settingsOf(given: object, where: string): Settings {
   const settings = checkOptions(settingsSchema, given, where)
-  const { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock } = settings
-  if ((pool === undefined) === (uri === undefined)) throw new OptionsError(`${where}: give either \`pool\` or \`uri\`.`)
-  const { retentionDays, deadLetterDays, dedupeDays, connectTimeoutMs, queryTimeoutMs, lockTimeoutMs } = settings
-  const retention = { retentionDays, deadLetterDays, dedupeDays }
-  const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
-  return { pool, uri, prefix, transactional, maxConnections, pollIntervalMs, clock, retention, limits }
+  if ((settings.pool === undefined) === (settings.uri === undefined))
+    throw new OptionsError(`${where}: give either \`pool\` or \`uri\`.`)
+  return settings
 }
 
 type MysqlPlace = Pick<MysqlStoreOptions, 'pool' | 'uri' | 'prefix'>
