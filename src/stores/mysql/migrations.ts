@@ -9,27 +9,30 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Connections } from './connections.ts'
 import { integer, textOf } from './encoding.ts'
 
+/** A number that JavaScript cannot hold exactly would make a query unreadable, and with it the other rows. */
+const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`
+
 const RECORDS = /* sql */ `
 CREATE TABLE IF NOT EXISTS {records} (
   -- The time of the first thing known of the message in ms, and six more digits.
   number BIGINT NOT NULL PRIMARY KEY,
   digest VARBINARY(64) NOT NULL,
   -- Changes with each write.
-  version BIGINT NOT NULL,
+  version BIGINT NOT NULL CHECK (version ${EXACT}),
   -- See codec.ts. The reports are apart, because most writes leave them unchanged.
   state LONGBLOB NOT NULL,
   reports LONGBLOB,
   -- The digest of its message, if this is one event that had no room in the record of its message.
   overflow_of VARBINARY(64),
   send LONGBLOB,
-  sent_at BIGINT,
-  overdue_at BIGINT CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
+  sent_at BIGINT CHECK (sent_at ${EXACT}),
+  overdue_at BIGINT CHECK (overdue_at ${EXACT}),
   -- Since when a send has been pending; see pendingMark.
-  pending_since BIGINT CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
+  pending_since BIGINT CHECK (pending_since ${EXACT}),
   -- Of a record with unsettled events; see due-row.ts. In the same row, so that most writes change one row.
-  due_at BIGINT CHECK (due_at BETWEEN -9007199254740991 AND 9007199254740991),
+  due_at BIGINT CHECK (due_at ${EXACT}),
   -- It is leased until then, or reserved by the process that found it due.
-  held_until BIGINT NOT NULL DEFAULT 0,
+  held_until BIGINT NOT NULL DEFAULT 0 CHECK (held_until ${EXACT}),
   worker BIGINT,
   waiting INT NOT NULL DEFAULT 0 CHECK (waiting BETWEEN 0 AND 1000),
   UNIQUE KEY by_digest (digest),
@@ -44,7 +47,7 @@ const PAYLOADS = /* sql */ `
 CREATE TABLE IF NOT EXISTS {payloads} (
   record BIGINT NOT NULL,
   id VARBINARY(64) NOT NULL,
-  admitted_at BIGINT NOT NULL,
+  admitted_at BIGINT NOT NULL CHECK (admitted_at ${EXACT}),
   -- JSON, as bytes.
   event LONGBLOB,
   raw LONGBLOB,
@@ -59,7 +62,7 @@ CREATE TABLE IF NOT EXISTS {dead_letters} (
   seq BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
   id VARBINARY(64) NOT NULL,
   record BIGINT NOT NULL,
-  died_at BIGINT NOT NULL,
+  died_at BIGINT NOT NULL CHECK (died_at ${EXACT}),
   UNIQUE KEY by_id (id),
   KEY by_record (record),
   KEY by_time (died_at, seq)
