@@ -177,7 +177,7 @@ export const UNAVAILABLE = {
   ],
   store_forbidden: [
     'The role lacks privileges on the schema or its tables.',
-    'Have their owner grant them, as the guide to the Postgres store shows. `cause`, if there is one, says what was refused.',
+    'Have their owner grant them, as the guide to the store shows. `cause`, if there is one, says what was refused.',
   ],
   store_replaced: [
     'The database file was removed or replaced while it was open.',

@@ -135,6 +135,21 @@ export async function migrate(connections: Connections, prefix: string): Promise
   }
 }
 
+/** Rejects with `store_forbidden` if the account lacks a privilege that the operations need. Changes nothing. */
+export async function checkPrivileges({ run }: Connections, prefix: string): Promise<void> {
+  const { records, payloads, dead_letters: deadLetters, workers } = tablesOf(prefix)
+  for (const [table, column] of [
+    [records, 'version'],
+    [payloads, 'error'],
+    [deadLetters, 'record'],
+    [workers, 'version'],
+  ]) {
+    await run(`INSERT INTO ${table} SELECT * FROM ${table} WHERE FALSE`)
+    await run(`UPDATE ${table} SET ${column} = ${column} WHERE FALSE`)
+    await run(`DELETE FROM ${table} WHERE FALSE`)
+  }
+}
+
 /** The number of migrations of this package. */
 export const LATEST = MIGRATIONS.length
 

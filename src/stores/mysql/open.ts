@@ -13,7 +13,7 @@ import { createConnections, type Session, type TimeLimits } from './connections.
 import { createDue } from './due.ts'
 import { createEngine } from './engine.ts'
 import { createFailures } from './failures.ts'
-import { findVersion, LATEST, migrate } from './migrations.ts'
+import { checkPrivileges, findVersion, LATEST, migrate } from './migrations.ts'
 import { createRecords } from './records.ts'
 import { createScanQueries } from './scanning.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
@@ -44,6 +44,11 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   try {
     await migrate(connections, prefix)
+    await checkPrivileges(connections, prefix).catch((error: unknown) => {
+      // A store that does not dispatch may be used to read.
+      if (host.claims !== false || !(error instanceof MessagingWebhooksError)) throw error
+      report(error)
+    })
     const engine = await createEngine({ connections, prefix, clock: storeClock })
     const retention = retentionOf(settings)
     const records = createRecords(engine, report)
