@@ -7,7 +7,7 @@ import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from '../stores/mysql/d
 import { runCli } from './cli.ts'
 import { without } from './without-packages.ts'
 
-const PATIENT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 120_000 }
 const STORE_URL = MYSQL_URL
 
 async function tablesOf(prefix: string): Promise<readonly unknown[]> {
@@ -33,7 +33,7 @@ async function urlOfAccount(name: string, privileges: string): Promise<string> {
 }
 
 describeMysql('migrate on MySQL', () => {
-  test('creates the tables once, and reports it', PATIENT, async () => {
+  test('creates the tables once, and reports it', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const args = ['migrate', '--prefix', prefix]
     const stdout = `The tables ${prefix}_… are at version 1. Applied migration 1.\n`
@@ -43,7 +43,7 @@ describeMysql('migrate on MySQL', () => {
     expect(await runCli(args, { STORE_URL })).toEqual({ code: 0, stdout: '', stderr })
   })
 
-  test('--print changes nothing, and its output creates the tables', PATIENT, async () => {
+  test('--print changes nothing, and its output creates the tables', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const print = ['migrate', '--prefix', prefix, '--print']
     const printed = await runCli(print, { STORE_URL })
@@ -56,7 +56,7 @@ describeMysql('migrate on MySQL', () => {
     expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
   })
 
-  test('reports that an account may not create tables, and prints the statements for another', PATIENT, async () => {
+  test('reports that an account may not create tables, and prints the statements for another', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const url = await urlOfAccount(`${prefix}_app`, 'SELECT, INSERT, UPDATE, DELETE')
     const { code, stdout, stderr } = await runCli(['migrate', '--prefix', prefix], { STORE_URL: url })
@@ -67,7 +67,7 @@ describeMysql('migrate on MySQL', () => {
     expect(printed).toMatchObject({ code: 0, stdout: mysqlMigrations({ prefix }) })
   })
 
-  test('leaves the tables of another application unchanged', PATIENT, async () => {
+  test('leaves the tables of another application unchanged', TIMEOUT, async () => {
     const prefix = freshPrefix()
     await rowsOf(`CREATE TABLE \`${prefix}_payloads\` (theirs TEXT)`)
     const { code, stderr } = await runCli(['migrate', '--prefix', prefix], { STORE_URL })
@@ -76,7 +76,7 @@ describeMysql('migrate on MySQL', () => {
     expect(await tablesOf(prefix)).toEqual(['payloads'])
   })
 
-  test('warns of a password in --store, and repeats none', PATIENT, async () => {
+  test('warns of a password in --store, and repeats none', TIMEOUT, async () => {
     const { code, stderr } = await runCli(['migrate', '--prefix', freshPrefix(), '--store', MYSQL_URL])
     expect(code).toBe(0)
     expect(stderr).toMatch(/^warning: the password in --store is visible/)
@@ -84,7 +84,7 @@ describeMysql('migrate on MySQL', () => {
   })
 })
 
-describe('migrate on MySQL, without a server', PATIENT, () => {
+describe('migrate on MySQL, without a server', TIMEOUT, () => {
   test('reports why a server does not answer, without the password', async () => {
     const { code, stdout, stderr } = await runCli(['migrate'], { STORE_URL: 'mysql://me:hidden@127.0.0.1:1/none' })
     expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })

@@ -103,14 +103,14 @@ describePostgres('dead-letters on Postgres', () => {
 })
 
 describeMysql('dead-letters on MySQL', () => {
-  test('list, show, replay and discard', PATIENT, async () => {
+  test('list, show, replay and discard', TIMEOUT, async () => {
     const prefix = freshPrefixOfTables()
     const store = (): Store => mysqlStore({ uri: MYSQL_URL, prefix, pollIntervalMs: 200 })
     const { password } = new URL(MYSQL_URL)
     await worksOn({ store, url: MYSQL_URL, flags: ['--prefix', prefix], password })
   })
 
-  test('does not create missing tables, or change newer ones', PATIENT, async () => {
+  test('does not create missing tables, or change newer ones', TIMEOUT, async () => {
     const prefix = freshPrefixOfTables()
     const list = ['dead-letters', 'list', '--prefix', prefix]
     const env = { STORE_URL: MYSQL_URL }
@@ -128,7 +128,7 @@ describeMysql('dead-letters on MySQL', () => {
     expect(newer.stderr).toContain('newer version of this package')
   })
 
-  test('the other commands open the store too', PATIENT, async () => {
+  test('the other commands open the store too', TIMEOUT, async () => {
     const prefix = freshPrefixOfTables()
     const store = (): Store => mysqlStore({ uri: MYSQL_URL, prefix })
     const receiver = running(store())
@@ -143,7 +143,7 @@ describeMysql('dead-letters on MySQL', () => {
     expect(JSON.stringify(event)).toContain('"m-1"')
     expect(await run('events', 'show', String(event?.['id']))).toContain('m-1')
     expect(await run('events', 'state', 'm-1')).toContain('delivered')
-    expect(await run('holders')).toContain(String(process.pid))
+    expect(await run('workers')).toContain(String(process.pid))
     expect(await run('forget', '--message-id', 'm-1')).toContain('1')
     expect(await run('events', 'list')).toBe('')
   })

@@ -4,7 +4,7 @@ import type { NewExpectation, OpenStore } from 'messaging-webhooks/store'
 import { expect } from 'vitest'
 import { MOST_EVENTS } from '../../src/messages/record.ts'
 import { admit, allOf, claim, list, sample, START_MS } from '../../src/store-conformance/samples.ts'
-import { settleAll } from '../../src/store-conformance/steps.ts'
+import { die, settleAll } from '../../src/store-conformance/steps.ts'
 
 /** Makes part of this record unreadable. */
 type Corrupt = (key: string) => Promise<void> | void
@@ -74,4 +74,20 @@ export async function checkCorruptOverflow(store: Store<object>, corrupt: Corrup
   } finally {
     await open.close()
   }
+}
+
+/** Every column that is read as a number refuses one that JavaScript cannot represent: it would make other rows unreadable. */
+export async function checkRefusedNumbers(
+  store: Store<object>,
+  columns: Readonly<Record<string, readonly string[]>>,
+  set: (table: string, column: string, value: string) => Promise<unknown>,
+): Promise<void> {
+  const open = await store.open({ onWork() {}, claims: false })
+  await die(open, [sample()])
+  await admit(open, [sample({ message: 'waiting' })])
+  for (const [table, names] of Object.entries(columns))
+    for (const name of names)
+      for (const value of ['9223372036854775807', '-9223372036854775808'])
+        await expect(set(table, name, value), `${table}.${name}`).rejects.toThrow(/constraint|out of range/i)
+  await open.close()
 }

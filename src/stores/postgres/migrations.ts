@@ -1,6 +1,9 @@
+/** The tables, by version. {schema} is the name of the schema. */
+
+/** A number that JavaScript cannot represent exactly would make a query unreadable, and with it the other rows. */
+const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`
+
 /**
- * The tables, by version. {schema} is the name of the schema.
- *
  * The number of a record grows with time, so the keys of the other tables are appended in order, and retention needs no index
  * of its own. Digests of messages are in one unique index, the only one with entries at random positions. Pages of records stay
  * half free: most records are written again within milliseconds, and a new version in the same page needs no index entries and
@@ -12,17 +15,17 @@ CREATE TABLE {schema}.records (
   number bigint PRIMARY KEY,
   key bytea NOT NULL,
   -- Changes with each write.
-  version bigint NOT NULL,
+  version bigint NOT NULL CHECK (version ${EXACT}),
   -- See codec.ts. The reports have a column of their own, because most writes do not change them.
   state bytea NOT NULL,
   reports bytea NOT NULL,
   -- The key of its message, if this is an overflow record.
   of bytea,
   send bytea,
-  sent_at bigint,
-  overdue_at bigint CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
+  sent_at bigint CHECK (sent_at ${EXACT}),
+  overdue_at bigint CHECK (overdue_at ${EXACT}),
   -- The start of a pending send; see pendingMark.
-  pending_since bigint CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
+  pending_since bigint CHECK (pending_since ${EXACT}),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE UNIQUE INDEX records_by_key ON {schema}.records (key);
@@ -35,9 +38,9 @@ CREATE INDEX records_pending ON {schema}.records (pending_since) WHERE pending_s
 CREATE TABLE {schema}.due (
   record bigint PRIMARY KEY,
   -- When the first event is due; not later than the end of the lease.
-  at bigint NOT NULL CHECK (at BETWEEN -9007199254740991 AND 9007199254740991),
+  at bigint NOT NULL CHECK (at ${EXACT}),
   -- The end of the lease, or of the reservation by the process that found it due.
-  held_until bigint NOT NULL,
+  held_until bigint NOT NULL CHECK (held_until ${EXACT}),
   -- The worker that holds the lease.
   worker bigint,
   -- Number of unsettled events.
@@ -51,7 +54,7 @@ CREATE INDEX due_by_time ON {schema}.due (at);
 CREATE TABLE {schema}.payloads (
   record bigint NOT NULL,
   id bytea NOT NULL,
-  admitted_at bigint NOT NULL,
+  admitted_at bigint NOT NULL CHECK (admitted_at ${EXACT}),
   -- JSON, as bytes: jsonb refuses NUL and lone surrogates, which a callback may contain.
   event bytea,
   raw bytea,
@@ -65,7 +68,7 @@ CREATE TABLE {schema}.dead_letters (
   seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id bytea NOT NULL,
   record bigint NOT NULL,
-  died_at bigint NOT NULL
+  died_at bigint NOT NULL CHECK (died_at ${EXACT})
 );
 CREATE UNIQUE INDEX dead_letters_by_id ON {schema}.dead_letters (id);
 CREATE INDEX dead_letters_by_time ON {schema}.dead_letters (died_at, seq);

@@ -1,7 +1,7 @@
 /** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
 import type { Database } from './database.ts'
-import { integer, text } from './statements.ts'
+import { cut, integer, text } from './statements.ts'
 
 const DAY_MS = 86_400_000
 
@@ -12,7 +12,7 @@ SELECT lower(hex(key)) AS key FROM records WHERE forget_day < ? ORDER BY forget_
   const oldDeadLetters = prepare(/* sql */ `
 SELECT DISTINCT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE died_at < ? LIMIT ?`)
   const payloadsFrom = prepare(/* sql */ `
-SELECT seq, admitted_at, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
+SELECT seq, ${cut('admitted_at')} AS admitted_at, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
 WHERE seq > ? ORDER BY seq LIMIT ?`)
   /** Position of the walk through the payloads, which skips those of waiting events. It restarts after the last old payload. */
   let after = 0

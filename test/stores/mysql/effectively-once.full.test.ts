@@ -13,7 +13,7 @@ const WORKERS = 3
 const BATCH = 500
 const MESSAGE_SHARE = 5
 const BETWEEN_KILLS_MS = 400
-const PATIENT = { timeout: 1_800_000 }
+const TIMEOUT = { timeout: 1_800_000 }
 
 function startWorker(prefix: string, ...how: readonly 'hangs'[]): ChildProcess {
   const child = fork(new URL('./programs/transactional-app.ts', import.meta.url), [MYSQL_URL, prefix, ...how])
@@ -26,7 +26,7 @@ async function pause(ms: number): Promise<void> {
 }
 
 describeMysql('effectively once', () => {
-  test('workers that are killed at random write each event exactly once', PATIENT, async () => {
+  test('workers that are killed at random write each event exactly once', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const open = await mysqlStore({ uri: MYSQL_URL, prefix }).open({ onWork() {}, claims: false })
     onTestFinished(() => open.close())

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { eventOf } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL } from './database.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 /** Far longer than `lockTimeoutMs`. */
 const LIMITS = { lockTimeoutMs: 1_000, queryTimeoutMs: 60_000 }
 
@@ -13,7 +13,7 @@ describeMysql('locks', () => {
   test.each([
     ['row', (table: string) => ['START TRANSACTION', `SELECT * FROM ${table} FOR UPDATE`]],
     ['table', (table: string) => [`LOCK TABLES ${table} WRITE`]],
-  ])('of a %s', PATIENT, async (_, lock) => {
+  ])('of a %s', TIMEOUT, async (_, lock) => {
     const prefix = freshPrefix()
     const open = await mysqlStore({ uri: MYSQL_URL, prefix, ...LIMITS }).open({ onWork() {}, claims: false })
     onTestFinished(() => open.close())

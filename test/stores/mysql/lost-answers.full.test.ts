@@ -8,7 +8,7 @@ import { claim, done, eventOf, namesOf } from '../postgres/events.ts'
 import { describeMysql, dropTables, MYSQL_URL, newPrefix, rowsOf } from './database.ts'
 
 const POLL = { timeout: 30_000 }
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const LOST = { code: 'store_failed' }
 
 /** A store behind a proxy that can cut its connections, and one that reaches the server directly. */
@@ -37,7 +37,7 @@ const CUTS = [
 ] as const
 
 describeMysql('lost answers', () => {
-  test.concurrent.for(CUTS)('admit, cut $when', PATIENT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
+  test.concurrent.for(CUTS)('admit, cut $when', TIMEOUT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
     const { proxy, open, rows } = await cuttable(onTestFinished)
     const cut = proxy.cutAfterSending(bytes)
     await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject(LOST)
@@ -52,7 +52,7 @@ describeMysql('lost answers', () => {
 
   test.concurrent.for(CUTS)(
     'admit and claim together, cut $when',
-    PATIENT,
+    TIMEOUT,
     async ({ bytes, isWritten }, { expect, onTestFinished }) => {
       const { proxy, open, woken } = await cuttable(onTestFinished)
       const nowMs = Date.now()
@@ -73,7 +73,7 @@ describeMysql('lost answers', () => {
     { when: 'at its reservation', bytes: COMMIT, times: 1, isLeased: false },
     { when: 'before the commit of its lease', bytes: 'INSERT INTO', times: 1, isLeased: false },
     { when: 'at the commit of its lease', bytes: COMMIT, times: 2, isLeased: true },
-  ])('claim, cut $when', PATIENT, async ({ bytes, times, isLeased }, { expect, onTestFinished }) => {
+  ])('claim, cut $when', TIMEOUT, async ({ bytes, times, isLeased }, { expect, onTestFinished }) => {
     const { proxy, open, rows } = await cuttable(onTestFinished)
     await open.admit([eventOf('m')], Date.now())
     const cut = proxy.cutAfterSending(bytes, times)
@@ -88,7 +88,7 @@ describeMysql('lost answers', () => {
     expect(await open.settle(claims.map(done), Date.now())).toEqual([true])
   })
 
-  test.concurrent.for(CUTS)('settle, cut $when', PATIENT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
+  test.concurrent.for(CUTS)('settle, cut $when', TIMEOUT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
     const { proxy, open } = await cuttable(onTestFinished)
     await open.admit([eventOf('first'), eventOf('second')], Date.now())
     const settlements = (await claim(open)).map(done)
@@ -107,7 +107,7 @@ describeMysql('lost answers', () => {
     { when: 'at the commit', bytes: COMMIT, written: ['attempt 1'] },
   ])(
     'what a handler wrote in its transaction, cut $when',
-    PATIENT,
+    TIMEOUT,
     async ({ bytes, written }, { expect, onTestFinished }) => {
       const { proxy, uri, prefix, open, rows } = await cuttable(onTestFinished)
       await rowsOf(`CREATE TABLE \`${prefix}_written\` (what VARCHAR(100) NOT NULL)`)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { eventOf } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const HOST = { onWork() {}, claims: false }
 
 async function columnsOf(prefix: string): Promise<readonly string[]> {
@@ -20,7 +20,7 @@ async function apply(sql: string, most = Infinity): Promise<void> {
 }
 
 describeMysql('migrations', () => {
-  test('ten stores that open at once create the tables once', PATIENT, async () => {
+  test('ten stores that open at once create the tables once', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const store = mysqlStore({ uri: MYSQL_URL, prefix, maxConnections: 2 })
     const stores = await Promise.all(Array.from({ length: 10 }, async () => store.open(HOST)))
@@ -30,7 +30,7 @@ describeMysql('migrations', () => {
     await Promise.all(stores.map(async (open) => open.close()))
   })
 
-  test('completes tables that a crash left incomplete', PATIENT, async () => {
+  test('completes tables that a crash left incomplete', TIMEOUT, async () => {
     const [whole, prefix] = [freshPrefix(), freshPrefix()]
     await apply(mysqlMigrations({ prefix: whole }))
     await apply(mysqlMigrations({ prefix }), 3)
@@ -38,7 +38,7 @@ describeMysql('migrations', () => {
     expect(await columnsOf(prefix)).toEqual(await columnsOf(whole))
   })
 
-  test('the printed migrations create the same tables, and change nothing when applied twice', PATIENT, async () => {
+  test('the printed migrations create the same tables, and change nothing when applied twice', TIMEOUT, async () => {
     const [printed, applied] = [freshPrefix(), freshPrefix()]
     await apply(mysqlMigrations({ prefix: printed }))
     await apply(mysqlMigrations({ prefix: printed }))
@@ -58,7 +58,7 @@ describeMysql('migrations', () => {
         `INSERT INTO \`${prefix}_migrations\` (version) VALUES (1000)`,
       ],
     ],
-  ])('refuses with %s, and leaves the tables as they are', PATIENT, async (code, says, statements) => {
+  ])('refuses with %s, and leaves the tables as they are', TIMEOUT, async (code, says, statements) => {
     const prefix = freshPrefix()
     for (const statement of statements(prefix)) await rowsOf(statement)
     const before = await columnsOf(prefix)

@@ -10,7 +10,7 @@ import { claim, done, eventOf } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
 const POLL = { timeout: 30_000 }
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const SMALL = 65_536
 const USUAL = 16 * 2 ** 20
 
@@ -49,7 +49,7 @@ async function receivingOn(prefix: string, spool: string | false) {
 }
 
 describeMysql('max_allowed_packet', () => {
-  test('splits a batch that is larger', PATIENT, async () => {
+  test('splits a batch that is larger', TIMEOUT, async () => {
     await packetsOf(SMALL)
     const open = await opened()
     const raw = Buffer.alloc(20_000, 0xff)
@@ -60,7 +60,7 @@ describeMysql('max_allowed_packet', () => {
     expect(new Set(await open.settle(claims.map(done), Date.now()))).toEqual(new Set([true]))
   })
 
-  test('follows the limit of the server that each new connection reaches', PATIENT, async () => {
+  test('follows the limit of the server that each new connection reaches', TIMEOUT, async () => {
     const open = await opened()
     const sized = (message: string, bytes: number) => eventOf(message, 1, Buffer.alloc(bytes, 0xff))
     expect(await open.admit([sized('large', 100_000)], Date.now())).toEqual(['new'])
@@ -89,7 +89,7 @@ describeMysql('max_allowed_packet', () => {
     )
   }
 
-  test('answers 503 to a callback that does not fit, and accepts the others', PATIENT, async () => {
+  test('answers 503 to a callback that does not fit, and accepts the others', TIMEOUT, async () => {
     await packetsOf(SMALL)
     const { url, messages, causes } = await receivingOn(freshPrefix(), false)
     expect(await postAll(url)).toEqual([204, 204, 204, 503, 204, 204, 204])
@@ -98,7 +98,7 @@ describeMysql('max_allowed_packet', () => {
     expect(causes()[0]).toMatch(REASON)
   })
 
-  test('keeps a callback that does not fit in the spool until the limit is raised', PATIENT, async () => {
+  test('keeps a callback that does not fit in the spool until the limit is raised', TIMEOUT, async () => {
     await packetsOf(SMALL)
     const [prefix, spool] = [freshPrefix(), mkdtempSync(join(tmpdir(), 'packets-'))]
     onTestFinished(() => rmSync(spool, { recursive: true, force: true }))

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { claim, done, eventOf } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, newPrefix, rowsOf } from './database.ts'
 
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 const DATABASE = new URL(MYSQL_URL || 'mysql://127.0.0.1/test').pathname.slice(1)
 
 /** The URL of an account with these privileges. */
@@ -35,7 +35,7 @@ function grantsOn(prefix: string, privileges: string, tables = TABLES): readonly
 }
 
 describeMysql('privileges', () => {
-  test('SELECT, INSERT, UPDATE and DELETE on the tables are enough', PATIENT, async () => {
+  test('SELECT, INSERT, UPDATE and DELETE on the tables are enough', TIMEOUT, async () => {
     const prefix = await migrated()
     const uri = await accountWith(...grantsOn(prefix, 'SELECT, INSERT, UPDATE, DELETE'))
     const open = await mysqlStore({ uri, prefix }).open({ onWork() {} })
@@ -53,7 +53,7 @@ describeMysql('privileges', () => {
     ['DELETE', 'payloads'],
     ['DELETE', 'dead_letters'],
     ['UPDATE', 'workers'],
-  ])('without %s on %s', PATIENT, async (privilege, table) => {
+  ])('without %s on %s', TIMEOUT, async (privilege, table) => {
     const prefix = await migrated()
     const all = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
     const uri = await accountWith(
@@ -76,7 +76,7 @@ describeMysql('privileges', () => {
     expect(reports).toMatchObject([lacking])
   })
 
-  test('without CREATE and without tables', PATIENT, async () => {
+  test('without CREATE and without tables', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const uri = await accountWith(`SELECT, INSERT, UPDATE, DELETE ON ${DATABASE}.*`)
     await expect(Promise.resolve(mysqlStore({ uri, prefix }).open({ onWork() {} }))).rejects.toMatchObject({

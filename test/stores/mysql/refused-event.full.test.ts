@@ -7,10 +7,10 @@ import { post, receiving } from '../../support/receiving.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
 const POLL = { timeout: 30_000 }
-const PATIENT = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 describeMysql('a refused event', () => {
-  test('keeps its bytes, and the others their meaning', PATIENT, async () => {
+  test('keeps its bytes, and the others their meaning', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const store = mysqlStore({ uri: MYSQL_URL, prefix })
     await (await store.open({ onWork() {}, claims: false })).close()
