@@ -11,6 +11,7 @@ import type { NewEvent } from '../../inbox/store.ts'
 import { resolve } from '../../messages/dead-letters.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
+import { createRecent, type Recent } from './recent.ts'
 import { createSends, type Sends } from './sends.ts'
 
 /** A record with a waiting or dead event. */
@@ -32,6 +33,7 @@ export interface MemoryTables {
   readonly active: ChurningMap<string, Active>
   /** Settled records as text. The size of a record is its number of events. */
   readonly settled: LRUCache<string, string>
+  readonly recent: Recent
   readonly sends: Sends
   /** Keys by the id of a dead letter, oldest first. */
   readonly dead: Map<string, { readonly key: string; readonly number: number }>
@@ -59,6 +61,7 @@ export function createTables(mostSettled: number, onWork: () => void): MemoryTab
   return {
     active: churningMap(),
     settled,
+    recent: createRecent(),
     sends: createSends(),
     dead: new Map(),
     overflow,
@@ -143,6 +146,7 @@ export function createRecords(
     if (after.settled.length > 0) {
       const json = encodeRecord(after)
       settled.set(key, WIDE.test(json) ? narrow(json) : json, { size: after.settled.length })
+      if (after.settled !== before?.settled) tables.recent.add(key, after.settled.at(-1)?.endedAtMs ?? 0)
     } else if (isKnown) settled.delete(key)
   }
 

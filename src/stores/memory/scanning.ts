@@ -1,4 +1,4 @@
-/** Scans of the memory store for people. Each call visits all keys and reads only the records of its page. */
+/** Scans of the memory store, for observers. */
 import { scanned } from '../pages.ts'
 import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
@@ -14,13 +14,27 @@ interface Candidate {
 }
 
 /** Events, newest first: unsettled ones by arrival, settled ones by when the last event of their message ended. */
-export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Scanned<ScannedEvent> {
+export function scanEvents(tables: MemoryTables, scan: EventScan): Scanned<ScannedEvent> {
+  const { key } = scan
+  if (key !== undefined) return pageOf(tables, scan, [key, ...(tables.overflow.get(key) ?? [])].map(unknownTime))
+  const { settled, recent } = tables
+  const page = pageOf(tables, scan, newestFirst(tables, recent.keys()))
+  const endMs = page.lookedBackToMs ?? page.items.at(-1)?.atMs
+  const isWhole = page.next !== undefined && endMs !== undefined && endMs > recent.fromMs()
+  return isWhole ? page : pageOf(tables, scan, newestFirst(tables, settled.keys()))
+}
+
+function pageOf(
+  tables: MemoryTables,
+  { after, limit, key, isMeant }: EventScan,
+  candidates: readonly Candidate[],
+): Scanned<ScannedEvent> {
   const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const fromMs = time === undefined ? Infinity : Number(time)
   const isAfter = (one: ScannedEvent): boolean => one.atMs < fromMs || (one.atMs === fromMs && one.id < afterId)
   const found: ScannedEvent[] = []
   let looked = 0
-  for (const candidate of candidatesOf(tables, key)) {
+  for (const candidate of candidates) {
     const last = found[limit]
     // The remaining candidates have no newer events.
     if (last !== undefined && candidate.atMs < last.atMs) break
@@ -46,13 +60,15 @@ function byTime(a: ScannedEvent, b: ScannedEvent): number {
   return b.atMs - a.atMs || (a.id > b.id ? -1 : 1)
 }
 
-function candidatesOf(tables: MemoryTables, key: string | undefined): readonly Candidate[] {
-  const keys = key === undefined ? undefined : [key, ...(tables.overflow.get(key) ?? [])]
+const unknownTime = (key: string): Candidate => ({ key, atMs: Infinity })
+
+/** Unsettled records, and these settled ones. */
+function newestFirst(tables: MemoryTables, settledKeys: Iterable<string>): readonly Candidate[] {
   const candidates: Candidate[] = []
-  if (keys !== undefined) for (const each of keys) candidates.push({ key: each, atMs: Infinity })
-  else {
-    for (const [each, active] of tables.active.members) candidates.push({ key: each, atMs: newestIn(active) })
-    for (const [each, text] of tables.settled.entries()) candidates.push({ key: each, atMs: endedAtMsIn(text) })
+  for (const [key, active] of tables.active.members) candidates.push({ key, atMs: newestIn(active) })
+  for (const key of settledKeys) {
+    const text = tables.settled.peek(key)
+    if (text !== undefined) candidates.push({ key, atMs: endedAtMsIn(text) })
   }
   return candidates.sort((a, b) => b.atMs - a.atMs)
 }

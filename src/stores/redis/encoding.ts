@@ -38,8 +38,13 @@ export function splitSend(stored: Buffer | undefined) {
 
 const LINE_FEED = 10
 
+/** An admission time as it is stored. */
+export function admissionMark(admittedAtMs: number): number {
+  return Math.min(Math.max(Math.floor(admittedAtMs), 0), 10 ** HEAD_DIGITS - 1)
+}
+
 export function encodePayload({ record, raw }: NewEvent, admittedAtMs: number): Buffer {
-  const atMs = Math.min(Math.max(Math.floor(admittedAtMs), 0), 10 ** HEAD_DIGITS - 1)
+  const atMs = admissionMark(admittedAtMs)
   return Buffer.concat([Buffer.from(`${String(atMs).padStart(HEAD_DIGITS, '0')}${JSON.stringify(record)}\n`), raw])
 }
 

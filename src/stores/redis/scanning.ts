@@ -1,21 +1,23 @@
 /**
- * Lists for people. The store keeps no index of events by time, because each admission would have to update it. A scan of all
- * events walks through all payloads in short steps and keeps the newest.
+ * Lists for observers. An index has the newest events of each partition; one of all events would hold millions. A scan of older
+ * or filtered events walks through all payloads in short steps and keeps the newest.
  */
 import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
 import { storedPayload } from '../stored.ts'
-import type { Engine } from './engine.ts'
+import { ask, type Engine } from './engine.ts'
 import type { Finding } from './finding.ts'
 import type { Records } from './records.ts'
+import { scored } from './replies.ts'
 import { OLDEST_FIRST, pageOfSet, placeOf } from './sets.ts'
 import { deadLetter, payloadsAt, stepFrom, walk, type Walked } from './payloads.ts'
-import { idsIn, payloadKey, recordKey } from './writing.ts'
+import { idsIn, payloadKey, RECENT, recentPlace, recordKey } from './writing.ts'
 
 type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
 const READ_AT_ONCE = 200
+const LAST_RECENT = String(RECENT - 1)
 
 export function createScans(engine: Engine, { look }: Records, { overflowOf }: Pick<Finding, 'overflowOf'>): Scans {
   const { partitions } = engine
@@ -52,6 +54,23 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
     return newestOf(newest, after, most)
   }
 
+  /** A page from the index of the newest events. Undefined if the index does not reach so far. */
+  async function scanRecent({ after, limit, filter, isMeant, id }: EventScan) {
+    if (isFiltered(filter) || id !== undefined) return undefined
+    const [members, oldest] = await Promise.all([
+      pageOfSet(engine, 'recent', { after, limit, newestFirst: true, fromMs: -Infinity, toMs: Infinity }),
+      Promise.all(
+        partitions.all.map((one) => ask(engine, one, ['ZREVRANGE', 'recent', LAST_RECENT, LAST_RECENT, 'WITHSCORES'])),
+      ),
+    ])
+    // A partition with fewer members than it keeps has lost none.
+    const fromMs = Math.max(...oldest.map((one) => scored(one)[0]?.score ?? -Infinity))
+    if (members.length <= limit || (members.at(-1)?.score ?? -Infinity) <= fromMs) return undefined
+    const events = await eventsAt(members.map(({ member }) => recentPlace(member)))
+    const found = events.filter((event) => event.payload !== undefined && isMeant(event))
+    return found.length > limit ? scanned(found, limit) : undefined
+  }
+
   async function scanAll(scan: EventScan): Promise<Scanned<ScannedEvent>> {
     const { limit, isMeant } = scan
     const most = isFiltered(scan.filter) ? MOST_LOOKED_AT : limit
@@ -77,7 +96,10 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
   }
 
   return {
-    scanEvents: (scan) => (scan.key === undefined ? scanAll(scan) : scanMessage(scan.key, scan)),
+    async scanEvents(scan) {
+      if (scan.key !== undefined) return scanMessage(scan.key, scan)
+      return (await scanRecent(scan)) ?? scanAll(scan)
+    },
     async scanDeadLetters(page) {
       const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, ...page })
       const places = await Promise.all(

@@ -1,11 +1,11 @@
 /** The Redis commands for a change of a record. They run in order, if the record has the expected version. */
-import type { VersionedChange } from '../../inbox/record-store.ts'
+import type { EventPlace, VersionedChange } from '../../inbox/record-store.ts'
 import { encodeRecord } from '../../inbox/runtime/codec.ts'
 import { isAtRest, type Retention } from '../../messages/expire.ts'
 import { dueMark, overdueMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import type { RedisArgument } from './clients/connection.ts'
-import { encodeDead, encodePayload, encodeStoredSend, versionText } from './encoding.ts'
+import { admissionMark, encodeDead, encodePayload, encodeStoredSend, versionText } from './encoding.ts'
 
 /** A command: its name, its key without the prefix of the partition, and its arguments. */
 export type Command = readonly [name: string, key: string, ...rest: RedisArgument[]]
@@ -41,7 +41,7 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
   ]
 }
 
-const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
+const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'ZREMRANGEBYRANK', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
 
 /** A record in an index must not expire by itself: `aged` finds it. */
 function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
@@ -49,10 +49,22 @@ function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string
   return expires ? ['PX', String(Math.ceil(dedupeMs))] : []
 }
 
+/** The newest events of each partition that a page of events finds without a walk through all payloads. */
+export const RECENT = 1_000
+/** Ordered like the events of a page: by time, then by id. */
+const recentMember = (key: string, id: string): string => `${id}:${key}`
+export const recentPlace = (member: string): EventPlace => ({ id: messageIn(member), key: eventIn(member) })
+
 function admissionCommands({ key, after, admitted }: VersionedChange): readonly Command[] {
-  return admitted.map((event) => {
-    const entry = after?.waiting.find(({ id }) => id === event.id)
-    return ['SET', payloadKey(key, event.id), encodePayload(event, entry?.admittedAtMs ?? event.record.receivedAtMs)]
+  return admitted.flatMap((event): readonly Command[] => {
+    const { id, record } = event
+    const admittedAtMs = after?.waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs
+    return [
+      ['SET', payloadKey(key, id), encodePayload(event, admittedAtMs)],
+      ['ZADD', 'recent', String(admissionMark(admittedAtMs)), recentMember(key, id)],
+      // Ids are digests: about one event in 256 shortens the set.
+      ...(id.endsWith('00') ? ([['ZREMRANGEBYRANK', 'recent', '0', String(-RECENT - 1)]] as const) : NONE),
+    ]
   })
 }
 

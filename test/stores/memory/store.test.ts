@@ -1,6 +1,7 @@
 import { memoryStore, type MemoryStoreOptions } from 'messaging-webhooks'
 import type { Claim, NewEvent, Settlement } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
+import { checkDeepListing } from '../deep-listing.ts'
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 const DAY_MS = 86_400_000
@@ -116,4 +117,9 @@ describe('bounds', () => {
     expect(second.items.map(({ id }) => id)).toEqual(['e'])
     expect(second.next).toBeUndefined()
   })
+})
+
+test('pages of events go beyond the records that settled last', async () => {
+  const store = await memoryStore({ maxDeadLetters: 20 }).open({ onWork() {} })
+  await checkDeepListing(store, 3_000)
 })

@@ -42,8 +42,8 @@ describeRedis('what is kept, and for how long', () => {
     await dispatchAll(open)
     const after = await lives(redis, prefix)
     const forEver = [...after].filter(([, ms]) => ms === -1).map(([key]) => kindOf(key))
-    // The layout, the mark, and the list of workers.
-    expect(new Set(forEver)).toEqual(new Set(['mark', prefix, 'workers']))
+    // The layout, the mark, the list of workers, and ids of the newest events, of which there is a fixed number.
+    expect(new Set(forEver)).toEqual(new Set(['mark', prefix, 'workers', 'recent']))
     for (const [key, ms] of after) {
       if (kindOf(key) === 'p') expect(Math.abs(ms - DAY_MS)).toBeLessThan(120_000)
       if (kindOf(key) === 'r') expect(Math.abs(ms - 30 * DAY_MS)).toBeLessThan(120_000)
@@ -88,7 +88,7 @@ describeRedis('what is kept, and for how long', () => {
     await open.admit([sample({ raw: Buffer.from(marker) })], START_MS)
     await dispatchAll(open)
     const left = await lives(redis, prefix)
-    expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'workers'].toSorted())
+    expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'recent', 'workers'].toSorted())
   })
 
   test('a message that is always active still erases its old events', TIMEOUT, async () => {

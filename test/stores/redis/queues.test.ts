@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
+import { checkDeepListing } from '../deep-listing.ts'
 import { clientFor, describeRedis, freshPrefix, opened, useRedis } from './own-redis.ts'
 
 const PARTITIONS = 16
@@ -42,5 +43,10 @@ describeRedis('the queues and the records', () => {
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
     expect(await open.admit([sample({ at: 2 })], START_MS)).toEqual(['new'])
     expect(await dispatchAll(open)).toHaveLength(1)
+  })
+
+  test('pages of events go beyond the index of the newest', { timeout: 60_000 }, async () => {
+    const open = await opened(clientFor('redis', server().url()), { prefix: freshPrefix(), partitions: 2 })
+    await checkDeepListing(open, 3_000)
   })
 })
