@@ -13,7 +13,7 @@ export async function checkDeepListing(open: OpenStore<object>, count: number): 
       return { ...event, record: { ...event.record, receivedAtMs: atMs } }
     })
     // Some die on the way, and stay where they were admitted.
-    if (at % 500 === 0) await die(open, events.splice(0, 60), atMs)
+    if (at % 2_000 === 0) await die(open, events.splice(0, 60), atMs)
     await admit(open, events, atMs)
     if (at + batch < count) await dispatchAll(open, atMs)
   }

@@ -120,6 +120,6 @@ describe('bounds', () => {
 })
 
 test('pages of events go beyond the records that settled last', async () => {
-  const store = await memoryStore({ maxDeadLetters: 20 }).open({ onWork() {} })
+  const store = await memoryStore({ maxDeadLetters: 60 }).open({ onWork() {} })
   await checkDeepListing(store, 3_000)
 })
