@@ -33,7 +33,7 @@ const opened = (store: Store): Promise<OpenStore<object>> => Promise.resolve(sto
 
 const ENGINES = {
   async memory(): Promise<OpenEngine> {
-    const open = await opened(memoryStore({ maxEvents: 1_000_000, maxBytes: 2 ** 32 }))
+    const open = await opened(memoryStore({ maxEvents: 20_000_000, maxBytes: 2 ** 32 }))
     return { open, laterMs: LATER_MS, serverCpuMs: inProcess, close: async () => open.close() }
   },
   async sqlite(place: string): Promise<OpenEngine> {

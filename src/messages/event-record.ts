@@ -39,6 +39,7 @@ export function failureOf({ failure }: Report): DeliveryFailure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
 }
 
+/** What a store keeps of an event beside its body: which callback it is, when and how it was proved, and its report. */
 export interface EventRecord {
   readonly project: string | undefined
   /** The kind of callback that the middleware was mounted for. */

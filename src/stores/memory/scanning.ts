@@ -135,13 +135,19 @@ export function scanSends(
 /** Maximum number of steps, because each step visits all keys. */
 const MOST_STEPS = 100
 
+function* keysOf({ active, settled, sends }: MemoryTables): Generator<string> {
+  yield* active.members.keys()
+  yield* settled.keys()
+  for (const key of sends.byKey.keys()) if (!active.members.has(key) && !settled.has(key)) yield key
+}
+
 /** Keys are digests, so each step takes a range of them. Insertions and removals do not shift the other ranges. */
 export function scanRecords(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedRecord> {
-  const keys = new Set([...tables.active.members.keys(), ...tables.settled.keys(), ...tables.sends.byKey.keys()])
-  const steps = Math.max(1, Math.min(MOST_STEPS, Math.ceil(keys.size / limit)))
+  const size = tables.active.members.size + tables.settled.size + tables.sends.byKey.size
+  const steps = Math.max(1, Math.min(MOST_STEPS, Math.ceil(size / limit)))
   const [, step = 0, of = steps] = /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
   const items: ScannedRecord[] = []
-  for (const key of keys) {
+  for (const key of keysOf(tables)) {
     if (Math.floor((parseInt(key.slice(0, 8), 16) / 2 ** 32) * of) !== step) continue
     const record = peekRecord(tables, key)
     if (record === undefined) continue
