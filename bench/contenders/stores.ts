@@ -127,7 +127,7 @@ export const STORES = {
 export type StoreName = keyof typeof STORES
 
 /** One statement on a connection of its own. */
-async function onPostgres(statement: string): Promise<readonly Record<string, unknown>[]> {
+export async function onPostgres(statement: string): Promise<readonly Record<string, unknown>[]> {
   const { Client } = await import('pg')
   const client = new Client({ connectionString: POSTGRES_URL })
   await client.connect()
