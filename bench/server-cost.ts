@@ -82,7 +82,8 @@ async function beChild(store: SharedStore, place: string, name: string): Promise
         const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId, timestamp })))
         answers.push(receiver.receive({ kind: 'status', method: 'POST', headers: {}, body }))
       }
-      await pause(TICK_MS)
+      // Waking up for nothing would count as the receiver's work.
+      await pause(Math.max(TICK_MS, 1_000 / rate))
     }
     const refused = (await Promise.all(answers)).filter(({ status }) => status !== 204)
     if (refused.length > 0) throw new Error(`${refused.length} events were refused.`)

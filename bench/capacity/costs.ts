@@ -14,27 +14,27 @@ export interface EventCost {
 }
 
 /** Bytes per message, completed. */
-interface MessageBytes {
+export interface MessageBytes {
   /** Kept for `retentionDays`. */
   readonly payloads: number
   /** Kept for `dedupeDays`. */
   readonly records: number
 }
 
-interface Costs {
+export interface Costs {
   /** By store, then by the number of processes. */
   readonly events: Readonly<Partial<Record<SharedStore, Readonly<Record<string, EventCost>>>>>
   /** By store, then by reports a message. */
   readonly messages: Readonly<Partial<Record<SharedStore, Readonly<Record<string, MessageBytes>>>>>
   /** Bytes per callback in the spool. */
   readonly spoolBytes: number
-  /** CPU time of an empty `node:http` server per request, which `bench:server` leaves out: `npm run bench -- peers`. */
+  /** CPU time of an empty `node:http` server per request, written by hand: `npm run bench -- peers --only node-http-empty`. */
   readonly httpUs: number
 }
 
-const NONE: Costs = { events: {}, messages: {}, spoolBytes: NaN, httpUs: NaN }
+const NONE: Costs = { events: {}, messages: {}, spoolBytes: 0, httpUs: 0 }
 
-function readCosts(path: string): Costs {
+export function readCosts(path: string): Costs {
   // Written by this file alone.
   return { ...NONE, ...(JSON.parse(readFileSync(path, 'utf8')) as Partial<Costs>) }
 }
