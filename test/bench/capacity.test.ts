@@ -74,6 +74,12 @@ test('new callbacks wait behind the spools until these are empty', () => {
   expect(third).toMatchObject({ handled: 20, spooled: 0, waiting: 10 })
 })
 
+test('what waits in the store goes before the spools', () => {
+  const queue: Queue = { arrived: 20, handled: 0, refused: 0, waiting: 10, spooled: 10 }
+  const next = advance(queue, { arrivals: 3, capacity: 15, isStoreUp: true, spoolLimit: 100 })
+  expect(next).toEqual({ arrived: 23, handled: 15, refused: 0, waiting: 0, spooled: 8 })
+})
+
 test('full spools and missing spools refuse callbacks', () => {
   const down = { arrivals: 60, capacity: 100, isStoreUp: false, spoolLimit: 100 }
   expect(advance(advance(EMPTY, down), down)).toMatchObject({ spooled: 100, refused: 20 })
