@@ -54,9 +54,9 @@ async function send(receiver: Receiver, messages: number, reports: number): Prom
   }
 }
 
-function receiverOn(store: Store, spool: string | false): Receiver {
+function receiverOn(store: Store, spool: string | false, onDelivered: () => void = () => {}): Receiver {
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY }, store, spool, logger: false })
-  receiver.on('message.delivered', () => {})
+  receiver.on('message.delivered', onDelivered)
   return receiver
 }
 
@@ -104,6 +104,7 @@ async function measureSpool(): Promise<void> {
   try {
     let isUp = false
     let upMs = 0
+    let handled = 0
     const store = sqliteStore(join(folder, 'inbox.db'))
     const receiver = receiverOn(
       {
@@ -115,6 +116,7 @@ async function measureSpool(): Promise<void> {
         },
       },
       join(folder, 'spool'),
+      () => void (handled += 1),
     )
     await receiver.start()
     await send(receiver, MESSAGES, 1)
@@ -122,6 +124,7 @@ async function measureSpool(): Promise<void> {
     const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0) / MESSAGES
     isUp = true
     await receiver.drain({ deadlineMs: DRAIN_MS })
+    if (handled !== MESSAGES) throw new Error(`${handled} of ${MESSAGES} events left the spool.`)
     const rate = MESSAGES / ((performance.now() - upMs) / 1_000)
     await receiver.close()
     console.log(
