@@ -37,6 +37,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
   { text: 'The spool', link: '/guides/spool' },
   { text: 'Production checklist', link: '/guides/production' },
   { text: 'Deploying', link: '/guides/deploying' },
+  { text: 'Capacity', link: '/guides/capacity' },
   { text: 'Observing', link: '/guides/observing', items: [{ text: 'OpenTelemetry', link: '/guides/opentelemetry' }] },
   { text: 'The inspector', link: '/guides/inspector' },
   { text: 'The doctor', link: '/guides/doctor' },
