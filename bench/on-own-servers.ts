@@ -43,6 +43,8 @@ const ENGINES = {
 const [, , program = '', ...rest] = process.argv
 const env: NodeJS.ProcessEnv = { ...process.env }
 const servers: Server[] = []
+// The terminal sends it to the program as well; its end removes the servers.
+process.on('SIGINT', () => {})
 try {
   for (const store of chosenStores()) {
     if (store === 'sqlite') continue
