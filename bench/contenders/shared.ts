@@ -2,7 +2,7 @@
 import { mysqlCpu } from '../database/mysql-cpu.ts'
 import { newPlace, STORES, type StoreEntry } from './stores.ts'
 
-const MYSQL_URL = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306/test'
+export const MYSQL_URL = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306/test'
 
 const MYSQL: StoreEntry = {
   label: 'MySQL',

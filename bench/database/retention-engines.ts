@@ -1,17 +1,16 @@
 /** The stores of `bench/retention.ts`: each opens an empty one, and most copy what they have. */
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { RowDataPacket } from 'mysql2/promise'
 import { memoryStore, type Store } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { createPartitions } from '../../src/stores/redis/partitions.ts'
+import { MYSQL_URL } from '../contenders/shared.ts'
 import { POSTGRES_URL, REDIS_URL, removeSchema } from '../contenders/stores.ts'
 import { copyInMysql, copyInPostgres, copyInRedis, copyInSqlite, type Run } from './copies.ts'
+import { mysqlCpu } from './mysql-cpu.ts'
 import { postgresCpu } from './postgres-cpu.ts'
-import { familyCpuMs } from './proc-stat.ts'
 import { redisCpu } from './redis-cpu.ts'
 
 export interface OpenEngine {
@@ -82,17 +81,15 @@ const ENGINES = {
       import('messaging-webhooks/mysql'),
       import('mysql2/promise'),
     ])
-    const url = process.env['MYSQL_URL'] ?? ''
     const prefix = `retention_${place}`
-    const client = await createConnection(url)
+    const client = await createConnection(MYSQL_URL)
     const run: Run = (statement) => client.query(statement)
-    const [rows] = await client.query<RowDataPacket[]>('SELECT @@pid_file AS path')
-    const pid = Number(readFileSync(String(rows[0]?.['path']), 'utf8'))
-    const open = await opened(mysqlStore({ uri: url, prefix, clock: 'caller' }))
+    const open = await opened(mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller' }))
+    const cpu = await mysqlCpu(MYSQL_URL)
     return {
       open,
       laterMs: LATER_MS,
-      serverCpuMs: () => Promise.resolve(familyCpuMs(pid)),
+      serverCpuMs: async () => (await cpu?.readMs()) ?? NaN,
       copy: (originals, copies) => copyInMysql(run, prefix, originals, copies),
       async close() {
         await open.close()
