@@ -11,8 +11,10 @@ import type { NewEvent } from '../../inbox/store.ts'
 import { resolve } from '../../messages/dead-letters.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
-import { createRecent, type Recent } from './recent.ts'
 import { createSends, type Sends } from './sends.ts'
+
+/** `recent` is shortened to this length when it has twice as many. */
+export const RECENT = 1_024
 
 /** A record with a waiting or dead event. */
 export interface Active {
@@ -33,7 +35,8 @@ export interface MemoryTables {
   readonly active: ChurningMap<string, Active>
   /** Settled records as text. The size of a record is its number of events. */
   readonly settled: LRUCache<string, string>
-  readonly recent: Recent
+  /** The records that settled last, oldest first. No event of any other settled record ended after the first `latestMs`. */
+  readonly recent: { readonly key: string; readonly latestMs: number }[]
   readonly sends: Sends
   /** Keys by the id of a dead letter, oldest first. */
   readonly dead: Map<string, { readonly key: string; readonly number: number }>
@@ -61,7 +64,7 @@ export function createTables(mostSettled: number, onWork: () => void): MemoryTab
   return {
     active: churningMap(),
     settled,
-    recent: createRecent(),
+    recent: [],
     sends: createSends(),
     dead: new Map(),
     overflow,
@@ -106,7 +109,7 @@ export function createRecords(
   tables: MemoryTables,
   { maxEvents, maxBytes, maxDeadLetters, dedupeMs }: RecordsOptions,
 ): Pick<LocalStore, 'read' | 'hasCapacity' | 'write' | 'counts'> {
-  const { sends, settled, dead } = tables
+  const { sends, settled, recent, dead } = tables
 
   function read(key: string, nowMs = -Infinity): MessageRecord | undefined {
     const active = tables.active.members.get(key)
@@ -146,7 +149,11 @@ export function createRecords(
     if (after.settled.length > 0) {
       const json = encodeRecord(after)
       settled.set(key, WIDE.test(json) ? narrow(json) : json, { size: after.settled.length })
-      if (after.settled !== before?.settled) tables.recent.add(key, after.settled.at(-1)?.endedAtMs ?? 0)
+      if (after.settled !== before?.settled) {
+        // A discarded dead letter ended when it died, which may be long ago.
+        const latestMs = Math.max(recent.at(-1)?.latestMs ?? -Infinity, after.settled.at(-1)?.endedAtMs ?? 0)
+        if (recent.push({ key, latestMs }) >= 2 * RECENT) recent.splice(0, RECENT)
+      }
     } else if (isKnown) settled.delete(key)
   }
 

@@ -4,7 +4,7 @@ import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
+import { payloadOf, peekRecord, RECENT, type Active, type MemoryTables } from './records.ts'
 import { bySend } from './sends.ts'
 
 /** A record, and a time that none of its events is later than. */
@@ -18,9 +18,10 @@ export function scanEvents(tables: MemoryTables, scan: EventScan): Scanned<Scann
   const { key } = scan
   if (key !== undefined) return pageOf(tables, scan, [key, ...(tables.overflow.get(key) ?? [])].map(unknownTime))
   const { settled, recent } = tables
-  const page = pageOf(tables, scan, newestFirst(tables, recent.keys()))
+  const page = pageOf(tables, scan, newestFirst(tables, new Set(recent.map((one) => one.key))))
   const endMs = page.lookedBackToMs ?? page.items.at(-1)?.atMs
-  const isWhole = page.next !== undefined && endMs !== undefined && endMs > recent.fromMs()
+  const fromMs = recent.length < RECENT ? -Infinity : (recent[0]?.latestMs ?? -Infinity)
+  const isWhole = page.next !== undefined && endMs !== undefined && endMs > fromMs
   return isWhole ? page : pageOf(tables, scan, newestFirst(tables, settled.keys()))
 }
 
