@@ -36,6 +36,7 @@ export function watchFile(path: string) {
    */
   const descriptor = openSync(path, 'r')
   let known = readFirstPage(path, descriptor)
+  let last = known
   let suspicions = 0
   let isOverwritten = false
   let isElsewhere = false
@@ -57,6 +58,10 @@ export function watchFile(path: string) {
       if (checkPath()) return false
       const now = readFirstPage(path, descriptor)
       if (now.size === known.size && now.modifiedNs === known.modifiedNs) return false
+      const isBeingWritten = now.size !== last.size || now.modifiedNs !== last.modifiedNs
+      last = now
+      // Another process that copies a long log into the file writes the first page, with the final size, long before the last.
+      if (isBeingWritten && isCut(now)) return false
       suspicions = isAnother(known, now) ? suspicions + 1 : 0
       if (suspicions === 0) known = now
       isOverwritten = suspicions >= SUSPICIOUS_LOOKS
@@ -65,14 +70,18 @@ export function watchFile(path: string) {
   }
 }
 
+/** Whether the file is shorter than its first page says. */
+function isCut({ size, bytes }: FirstPage): boolean {
+  return bytes !== undefined && size < bytes.readUInt32BE(PAGE_COUNT_AT) * bytes.readUInt16BE(PAGE_SIZE_AT)
+}
+
 function isAnother(known: FirstPage, now: FirstPage): boolean {
   if (known.bytes === undefined) return false
   if (now.bytes === undefined) return true
-  const pageSize = now.bytes.readUInt16BE(PAGE_SIZE_AT)
   return (
     now.bytes.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID ||
-    pageSize !== known.bytes.readUInt16BE(PAGE_SIZE_AT) ||
-    now.size < now.bytes.readUInt32BE(PAGE_COUNT_AT) * pageSize ||
+    now.bytes.readUInt16BE(PAGE_SIZE_AT) !== known.bytes.readUInt16BE(PAGE_SIZE_AT) ||
+    isCut(now) ||
     isEarlier(now.bytes.readUInt32BE(USER_VERSION_AT), known.bytes.readUInt32BE(USER_VERSION_AT))
   )
 }
