@@ -97,7 +97,7 @@ function canMeet(name: FaultName, proof: EventProof): boolean {
 export interface PlannedRequest {
   /** Faults that take effect, without those that another fault makes void. */
   readonly faults: ReadonlySet<FaultName>
-  /** Decides what a fault leaves open: the delay, the byte, ... */
+  /** Chooses the details of each fault at random, such as its delay or the byte that it changes. */
   readonly draw: Draw
 }
 

@@ -71,7 +71,7 @@ export function createConnections(options: {
 
   function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
     return withDeadline(clock, timeoutMs, work, () => {
-      throw new MessagingWebhooksError('store_slow', 'MySQL gave no answer.')
+      throw new MessagingWebhooksError('store_slow', 'MySQL did not answer in time.')
     })
   }
 

@@ -10,7 +10,7 @@ const PLAIN = /^[ -[\]-~]*$/
 /** A digest as a value. */
 export function digestValue(digest: string): string {
   if (!/^[0-9a-f]*$/.test(digest) || digest.length % 2 !== 0)
-    throw new TypeError('A digest has other than hexadecimal digits.')
+    throw new TypeError('A digest contains characters other than hexadecimal digits.')
   return `x'${digest}'`
 }
 

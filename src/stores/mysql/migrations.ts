@@ -9,20 +9,20 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Connections } from './connections.ts'
 import { integer, textOf } from './encoding.ts'
 
-/** A number that JavaScript cannot hold exactly would make a query unreadable, and with it the other rows. */
+/** A number that JavaScript cannot represent exactly would make a query unreadable, and with it the other rows. */
 const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`
 
 const RECORDS = /* sql */ `
 CREATE TABLE IF NOT EXISTS {records} (
-  -- The time of the first thing known of the message in ms, and six more digits.
+  -- The time of the first event or send of the message in ms, and six more digits.
   number BIGINT NOT NULL PRIMARY KEY,
   digest VARBINARY(64) NOT NULL,
   -- Changes with each write.
   version BIGINT NOT NULL CHECK (version ${EXACT}),
-  -- See codec.ts. The reports are apart, because most writes leave them unchanged.
+  -- See codec.ts. The reports have a column of their own, because most writes do not change them.
   state LONGBLOB NOT NULL,
   reports LONGBLOB,
-  -- The digest of its message, if this is one event that had no room in the record of its message.
+  -- The digest of its message, if this is an overflow record.
   overflow_of VARBINARY(64),
   send LONGBLOB,
   sent_at BIGINT CHECK (sent_at ${EXACT}),

@@ -58,7 +58,7 @@ function createConnections(options: {
 
   function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
     return withDeadline(clock, timeoutMs, work, () => {
-      throw new MessagingWebhooksError('store_slow', 'Postgres gave no answer.')
+      throw new MessagingWebhooksError('store_slow', 'Postgres did not answer in time.')
     })
   }
 
@@ -215,7 +215,7 @@ async function ownPool({ connectionString = '', maxConnections, limits }: Place)
   function verify(client: PoolClient, done: (error?: Error) => void): void {
     const found = client.query<Row>({ text: FIND_READ_ONLY, types: AS_SENT })
     withDeadline(systemClock(), limits.connectTimeoutMs, found, () => {
-      throw new MessagingWebhooksError('store_slow', 'Postgres gave no answer.')
+      throw new MessagingWebhooksError('store_slow', 'Postgres did not answer in time.')
     })
       .then(({ rows: [row] }) => {
         if (row === undefined || truth(row, 'is_on')) throw readOnly()
