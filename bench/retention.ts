@@ -126,7 +126,11 @@ async function measure(name: EngineName): Promise<void> {
     }
     const beganMs = performance.now()
     if (large.copy === undefined) await fill(large.open, MESSAGES, nowMs + large.laterMs, nowMs + large.laterMs)
-    else await large.copy(ORIGINALS, Math.floor(MESSAGES / ORIGINALS))
+    else {
+      const copies = Math.floor(MESSAGES / ORIGINALS)
+      const fromMs = nowMs + large.laterMs - 6 * DAY_MS
+      await large.copy({ originals: ORIGINALS, copies, fromMs, gapMs: Math.floor((6 * DAY_MS) / (copies + 1)) })
+    }
     console.error(`${name}: filled in ${((performance.now() - beganMs) / 1_000).toFixed(0)} s`)
     for (const [title, operation] of Object.entries(OPERATIONS)) {
       const costs: (readonly [small: Cost, large: Cost])[] = []

@@ -20,43 +20,57 @@ function steps(copies: number): readonly (readonly [from: number, to: number])[]
   ])
 }
 
-/** The number of a copy: the millisecond after its original, then its place among the originals and the copies. */
-const NUMBER = '(o.number / 1000000 + 1) * 1000000 + o.nth + 1000 * c.copy'
+/** How to copy: so many of the newest messages, so many times, each time at a later time. */
+export interface Copying {
+  readonly originals: number
+  readonly copies: number
+  readonly fromMs: number
+  readonly gapMs: number
+}
 
-export async function copyInPostgres(run: Run, schema: string, originals: number, copies: number): Promise<void> {
+const timeOf = ({ fromMs, gapMs }: Copying): string => `${fromMs} + c.copy * ${gapMs}`
+/** The number of a record: its time, and its place among the originals. */
+const numberOf = (copying: Copying): string => `(${timeOf(copying)}) * 1000000 + o.nth`
+
+export async function copyInPostgres(run: Run, schema: string, copying: Copying): Promise<void> {
+  const { originals, copies } = copying
+  const [number, time] = [numberOf(copying), timeOf(copying)]
   await run(`CREATE TABLE ${schema}.originals AS
-SELECT row_number() OVER () AS nth, r.*, p.id, p.admitted_at, p.event, p.raw
+SELECT row_number() OVER () AS nth, r.*, p.id, p.event, p.raw
 FROM ${schema}.records r JOIN ${schema}.payloads p ON p.record = r.number ORDER BY r.number DESC LIMIT ${originals}`)
   for (const [from, to] of steps(copies)) {
     const each = `FROM generate_series(${from}, ${to}) AS c(copy), ${schema}.originals o`
     await run(`INSERT INTO ${schema}.records (number, key, version, state, reports)
-SELECT ${NUMBER}, decode(md5(o.nth || '.' || c.copy), 'hex'), o.version, o.state, o.reports ${each}`)
+SELECT ${number}, decode(md5(o.nth || '.' || c.copy), 'hex'), o.version, o.state, o.reports ${each}`)
     await run(`INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw)
-SELECT ${NUMBER}, o.id, o.admitted_at, o.event, o.raw ${each}`)
+SELECT ${number}, o.id, ${time}, o.event, o.raw ${each}`)
   }
   await run(`DROP TABLE ${schema}.originals`)
   for (const table of ['records', 'payloads', 'due']) await run(`VACUUM (ANALYZE) ${schema}.${table}`)
 }
 
 /** Uses the tables of whole numbers that MariaDB provides. */
-export async function copyInMysql(run: Run, prefix: string, originals: number, copies: number): Promise<void> {
+export async function copyInMysql(run: Run, prefix: string, copying: Copying): Promise<void> {
+  const { originals, copies } = copying
+  const [number, time] = [numberOf(copying), timeOf(copying)]
   const [records, payloads, copied] = [`${prefix}_records`, `${prefix}_payloads`, `${prefix}_originals`]
   await run(`CREATE TABLE ${copied} AS
-SELECT ROW_NUMBER() OVER () AS nth, r.number, r.version, r.state, r.reports, p.id, p.admitted_at, p.event, p.raw
+SELECT ROW_NUMBER() OVER () AS nth, r.number, r.version, r.state, r.reports, p.id, p.event, p.raw
 FROM ${records} r JOIN ${payloads} p ON p.record = r.number ORDER BY r.number DESC LIMIT ${originals}`)
   for (const [from, to] of steps(copies)) {
     const each = `FROM (SELECT seq AS copy FROM seq_${from}_to_${to}) AS c, ${copied} o`
     await run(`INSERT INTO ${records} (number, digest, version, state, reports)
-SELECT ${NUMBER}, UNHEX(MD5(CONCAT(o.nth, '.', c.copy))), o.version, o.state, o.reports ${each}`)
+SELECT ${number}, UNHEX(MD5(CONCAT(o.nth, '.', c.copy))), o.version, o.state, o.reports ${each}`)
     await run(`INSERT INTO ${payloads} (record, id, admitted_at, event, raw)
-SELECT ${NUMBER}, o.id, o.admitted_at, o.event, o.raw ${each}`)
+SELECT ${number}, o.id, ${time}, o.event, o.raw ${each}`)
   }
   await run(`DROP TABLE ${copied}`)
   await run(`ANALYZE TABLE ${records}, ${payloads}`)
 }
 
 /** Numbers of SQLite count arrivals, so that copies come after their originals. */
-export function copyInSqlite(db: DatabaseSync, originals: number, copies: number): void {
+export function copyInSqlite(db: DatabaseSync, copying: Copying): void {
+  const { originals, copies } = copying
   db.exec(`
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -1000000;
@@ -70,17 +84,18 @@ CREATE TEMP TABLE size AS SELECT max(number) AS records, (SELECT max(seq) FROM p
 INSERT INTO records (number, key, ${columns}) ${range}
 SELECT number + copy * size.records, randomblob(16), ${columns} FROM c, originals, size;
 INSERT INTO payloads (seq, message, id, admitted_at, record, raw, error) ${range}
-SELECT seq + copy * size.payloads, message + copy * size.records, id, admitted_at, record, raw, error FROM c, bodies, size`)
+SELECT seq + copy * size.payloads, message + copy * size.records, id, ${timeOf(copying)}, record, raw, error FROM c, bodies, size`)
   }
-  db.exec('ANALYZE')
 }
+
+/** A payload of Redis begins with the time of admission. */
+const TIME_DIGITS = 15
 
 /** Copies payloads and their records, all of which are ASCII here. `baseOf` returns the prefix of a record's keys. */
 export async function copyInRedis(
   client: ReturnType<typeof createClient>,
   baseOf: (key: string) => string,
-  originals: number,
-  copies: number,
+  { originals, copies, fromMs, gapMs }: Copying,
 ): Promise<void> {
   const found: (readonly [id: string, record: string, payload: string])[] = []
   for await (const names of client.scanIterator({ MATCH: '*:p:*', COUNT: 1_000 }))
@@ -91,12 +106,17 @@ export async function copyInRedis(
     }
   const newest = found.toSorted(([, , one], [, , other]) => (one < other ? 1 : -1)).slice(0, originals)
   const life = { expiration: { type: 'PX', value: 6 * 86_400_000 } } as const
-  for (let copy = 0; copy < copies; copy += 1)
+  for (let copy = 0; copy < copies; copy += 1) {
+    const time = String(fromMs + copy * gapMs).padStart(TIME_DIGITS, '0')
     await Promise.all(
       newest.flatMap(([id, record, payload]) => {
         const key = randomBytes(16).toString('hex')
         const base = baseOf(key)
-        return [client.set(`${base}r:${key}`, record, life), client.set(`${base}p:${key}:${id}`, payload, life)]
+        return [
+          client.set(`${base}r:${key}`, record, life),
+          client.set(`${base}p:${key}:${id}`, time + payload.slice(TIME_DIGITS), life),
+        ]
       }),
     )
+  }
 }

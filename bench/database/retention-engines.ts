@@ -8,7 +8,7 @@ import type { OpenStore } from 'messaging-webhooks/store'
 import { createPartitions } from '../../src/stores/redis/partitions.ts'
 import { MYSQL_URL } from '../contenders/shared.ts'
 import { POSTGRES_URL, REDIS_URL, removeSchema } from '../contenders/stores.ts'
-import { copyInMysql, copyInPostgres, copyInRedis, copyInSqlite, type Run } from './copies.ts'
+import { copyInMysql, copyInPostgres, copyInRedis, copyInSqlite, type Copying, type Run } from './copies.ts'
 import { mysqlCpu } from './mysql-cpu.ts'
 import { postgresCpu } from './postgres-cpu.ts'
 import { redisCpu } from './redis-cpu.ts'
@@ -19,8 +19,8 @@ export interface OpenEngine {
   readonly laterMs: number
   /** CPU time of the server. 0 for an engine in this process. */
   readonly serverCpuMs: () => Promise<number>
-  /** Multiplies the newest messages, so many of them. Undefined: fill the store instead. */
-  readonly copy?: (originals: number, copies: number) => Promise<void>
+  /** Multiplies the newest messages. Undefined: fill the store instead. */
+  readonly copy?: (copying: Copying) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -44,9 +44,9 @@ const ENGINES = {
       open,
       laterMs: LATER_MS,
       serverCpuMs: inProcess,
-      async copy(originals, copies) {
+      async copy(copying) {
         const db = new DatabaseSync(path)
-        copyInSqlite(db, originals, copies)
+        copyInSqlite(db, copying)
         db.close()
       },
       async close() {
@@ -68,7 +68,7 @@ const ENGINES = {
       open,
       laterMs: LATER_MS,
       serverCpuMs: async () => (await cpu?.readMs()) ?? NaN,
-      copy: (originals, copies) => copyInPostgres((statement) => client.query(statement), schema, originals, copies),
+      copy: (copying) => copyInPostgres((statement) => client.query(statement), schema, copying),
       async close() {
         await open.close()
         await client.end()
@@ -90,7 +90,7 @@ const ENGINES = {
       open,
       laterMs: LATER_MS,
       serverCpuMs: async () => (await cpu?.readMs()) ?? NaN,
-      copy: (originals, copies) => copyInMysql(run, prefix, originals, copies),
+      copy: (copying) => copyInMysql(run, prefix, copying),
       async close() {
         await open.close()
         for (const table of ['records', 'payloads', 'dead_letters', 'workers', 'migrations'])
@@ -113,9 +113,9 @@ const ENGINES = {
       // Leases follow the server's clock, and what is settled expires by itself.
       laterMs: 0,
       serverCpuMs: () => cpu.readMs(),
-      async copy(originals, copies) {
+      async copy(copying) {
         const partitions = createPartitions(prefix, 16, false)
-        await copyInRedis(client, (key) => partitions.of(key).base, originals, copies)
+        await copyInRedis(client, (key) => partitions.of(key).base, copying)
       },
       async close() {
         await open.close()
