@@ -114,7 +114,13 @@ module.exports = {
       name: 'a-store-knows-no-other-store',
       severity: 'error',
       from: { path: '^src/stores/([^/]+)/' },
-      to: { path: '^src/stores/[^/]+/', pathNot: '^src/stores/$1/' },
+      to: { path: '^src/stores/[^/]+/', pathNot: '^src/stores/($1|sql)/' },
+    },
+    {
+      name: 'shared-sql-in-the-stores-on-sql-servers-only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/stores/(sql|postgres|mysql)/' },
+      to: { path: '^src/stores/sql/' },
     },
     {
       name: 'the-doctor-and-erasure-know-nothing-of-each-other',

@@ -1,6 +1,6 @@
 /** Finds records that may have something past its retention, a bounded step at a time. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
-import { leastNumberAt } from '../numbers.ts'
+import { leastNumberAt } from '../sql/numbers.ts'
 import { digestOf, numberValue, textOf } from './encoding.ts'
 import type { Engine } from './engine.ts'
 

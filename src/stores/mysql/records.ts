@@ -3,7 +3,7 @@ import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Payload, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { isNewerRecord, joinRecord, NEWER } from '../../inbox/runtime/codec.ts'
 import { storedPayload, type PayloadColumns, type StoredPayload } from '../stored.ts'
-import { createReadRecords, type ReadRecords, type RecordRow } from '../table-records.ts'
+import { createReadRecords, type ReadRecords, type RecordRow } from '../sql/records.ts'
 import type { Connections, Run } from './connections.ts'
 import {
   bytesOrNone,

@@ -1,7 +1,7 @@
 /** The queries behind scans for people. */
 import { needlesOf } from '../../inbox/filters.ts'
 import type { EventScan } from '../../inbox/record-store.ts'
-import { eventPlace, payloadsByNumber, type EventPoint, type EventRow, type ScanQueries } from '../table-scans.ts'
+import { eventPlace, payloadsByNumber, type EventPoint, type EventRow, type ScanQueries } from '../sql/scans.ts'
 import { digestOf, digestValue, integer, numberValue, textOf, textValue, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import type { Tables } from './migrations.ts'

@@ -5,8 +5,8 @@
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
-import { newNumber } from '../numbers.ts'
-import type { RepairingChange as Change } from '../table-records.ts'
+import { newNumber } from '../sql/numbers.ts'
+import type { RepairingChange as Change } from '../sql/records.ts'
 import type { Connections, Transaction } from './connections.ts'
 import { digestOf, integer, integerOrNone, isNull, isOneOf, numberValue, textOf } from './encoding.ts'
 import { SERVER_NOW, type Engine } from './engine.ts'

@@ -1,6 +1,6 @@
 /** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
-import { leastNumberAt } from '../numbers.ts'
+import { leastNumberAt } from '../sql/numbers.ts'
 import { numberValue, text } from './encoding.ts'
 import type { Engine } from './engine.ts'
 

@@ -3,7 +3,7 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { EventPlace, Payload, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { isNewerRecord, joinRecord, NEWER } from '../../inbox/runtime/codec.ts'
 import { storedPayload, type PayloadColumns, type StoredPayload } from '../stored.ts'
-import { createReadRecords, type ReadRecords, type RecordRow } from '../table-records.ts'
+import { createReadRecords, type ReadRecords, type RecordRow } from '../sql/records.ts'
 import {
   bytesOrNone,
   digestsValue,

@@ -1,7 +1,7 @@
 /** The queries behind scans for people. */
 import { needlesOf } from '../../inbox/filters.ts'
 import type { EventScan } from '../../inbox/record-store.ts'
-import { eventPlace, payloadsByNumber, type EventPoint, type EventRow, type ScanQueries } from '../table-scans.ts'
+import { eventPlace, payloadsByNumber, type EventPoint, type EventRow, type ScanQueries } from '../sql/scans.ts'
 import { bytesOf, bytesValue, digestValue, integer, numberValue, text, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS, recordRowOf } from './records.ts'

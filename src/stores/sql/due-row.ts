@@ -1,6 +1,6 @@
 /** The columns of a record with waiting events, so that `due` need not decode the record. */
-import { dueMark } from '../messages/marks.ts'
-import type { MessageRecord } from '../messages/record.ts'
+import { dueMark } from '../../messages/marks.ts'
+import type { MessageRecord } from '../../messages/record.ts'
 
 export interface DueRow {
   /** When the first event is due. Not later than the end of the lease. */

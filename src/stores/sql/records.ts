@@ -1,8 +1,8 @@
 /** Records read from a table of a database that other processes write as well. */
-import { MessagingWebhooksError } from '../public/errors.ts'
-import type { SharedStore, Versioned, VersionedChange } from '../inbox/record-store.ts'
-import { NEWER } from '../inbox/runtime/codec.ts'
-import { storedRecord, type LeftColumns, type RecordColumns } from './stored.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import type { SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
+import { NEWER } from '../../inbox/runtime/codec.ts'
+import { storedRecord, type LeftColumns, type RecordColumns } from '../stored.ts'
 
 export interface RecordRow extends RecordColumns {
   readonly number: string

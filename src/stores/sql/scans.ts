@@ -1,9 +1,9 @@
 /** Scans of tables for people: newest first, filtered by the server if possible, over a limited number of events. */
-import { isFiltered, MOST_LOOKED_AT } from '../inbox/filters.ts'
-import type { EventScan, Scanned, ScannedEvent, ScannedRecord, SharedStore } from '../inbox/record-store.ts'
-import { scanned, scannedRows } from './pages.ts'
-import { eventsOf, type StoredPayload } from './stored.ts'
-import type { ReadRecords, RecordRow } from './table-records.ts'
+import { isFiltered, MOST_LOOKED_AT } from '../../inbox/filters.ts'
+import type { EventScan, Scanned, ScannedEvent, ScannedRecord, SharedStore } from '../../inbox/record-store.ts'
+import { scanned, scannedRows } from '../pages.ts'
+import { eventsOf, type StoredPayload } from '../stored.ts'
+import type { ReadRecords, RecordRow } from './records.ts'
 
 type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 

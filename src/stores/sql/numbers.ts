@@ -1,5 +1,5 @@
 /** Numbers of records. They grow with time, so inserts append to the primary key, which also finds old records. */
-import type { MessageRecord } from '../messages/record.ts'
+import type { MessageRecord } from '../../messages/record.ts'
 
 const DIGITS = 6
 /** With `DIGITS` more digits, this number still fits in eight bytes. */
