@@ -35,7 +35,7 @@ interface TransactionOptions<Session, Context extends object> {
   readonly within: (session: Session) => Pick<SharedStore, 'read' | 'write'>
 }
 
-export async function openServerStore<Session, Context extends object>(options: {
+export interface ServerStoreOptions<Session, Context extends object> {
   readonly store: SharedStore
   readonly host: StoreHost
   /** Undefined if the clocks of the callers apply. */
@@ -47,7 +47,11 @@ export async function openServerStore<Session, Context extends object>(options: 
   /** Undefined if handlers get no transaction. */
   readonly transactions: TransactionOptions<Session, Context> | undefined
   readonly close: () => Promise<void>
-}): Promise<OpenStore<Context>> {
+}
+
+export async function openServerStore<Session, Context extends object>(
+  options: ServerStoreOptions<Session, Context>,
+): Promise<OpenStore<Context>> {
   const { host, storeClock, waking, leasing } = options
   const store = { ...options.store, write: announcingRest(options.store.write, host.onWork) }
   const storeNowMs = storeClock?.nowMs

@@ -1,16 +1,13 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type { Pool, PoolConnection } from 'mysql2/promise'
-import { systemClock, withDeadline } from '../../runtime/clock.ts'
-import { MessagingWebhooksError } from '../../public/errors.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { isRecord } from '../../runtime/values.ts'
-import { integer, type Row } from './encoding.ts'
-import { Conflict, isConflict, isOfTheStatement, type Failures } from './failures.ts'
-
-export interface TimeLimits {
-  readonly connectTimeoutMs: number
-  readonly queryTimeoutMs: number
-  readonly lockTimeoutMs: number
-}
+import { ClockJump } from '../../inbox/record-store.ts'
+import type { Failures } from '../sql/failures.ts'
+import type { Row } from '../sql/rows.ts'
+import { ATTEMPTS, createDeadlines, type TimeLimits } from '../sql/time-limits.ts'
+import { integer } from './encoding.ts'
+import { Conflict, isConflict, isOfTheStatement } from './failures.ts'
 
 /** The result of a statement. */
 interface Answer {
@@ -46,13 +43,12 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** Extra time for the server to report that it cancelled a statement. */
-const MARGIN_MS = 1_000
-const ATTEMPTS = 4
+/** A statement that the server would refuse for its length. */
+export class TooLong extends Error {}
 
 /** A reason of this package, not of the server, to undo a transaction. The connection is still usable. */
-export class Withdrawn extends Error {
-  override readonly name = 'Withdrawn'
+function isOwn(reason: unknown): boolean {
+  return reason instanceof TooLong || reason instanceof ClockJump
 }
 
 export function createConnections(options: {
@@ -65,41 +61,23 @@ export function createConnections(options: {
   readonly failures: Failures
 }): Connections {
   const { pool, owned, limits, endsIdle, failures } = options
-  const clock = systemClock()
+  const deadlines = createDeadlines('MySQL', systemClock(), limits)
   /** The longest statement of each connection whose session has been set. */
   const ready = new WeakMap<object, number>()
-
-  function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-    return withDeadline(clock, timeoutMs, work, () => {
-      throw new MessagingWebhooksError('store_slow', 'MySQL did not answer in time.')
-    })
-  }
 
   async function ask(client: PoolConnection, sql: string): Promise<Answer> {
     // Every value as the server's bytes, whatever the pool is set to.
     const asked = client.query({ sql, rowsAsArray: false, nestTables: false, typeCast: (field) => field.buffer() })
-    const [result]: readonly unknown[] = await inTime(asked, limits.queryTimeoutMs + MARGIN_MS)
+    const [result]: readonly unknown[] = await deadlines.answered(asked)
     if (Array.isArray(result)) return { rows: result.filter(isRecord), affected: 0 }
     const affected = isRecord(result) ? result['affectedRows'] : 0
     return { rows: [], affected: typeof affected === 'number' ? affected : 0 }
   }
 
-  async function connect(): Promise<PoolConnection> {
-    const connecting = pool.getConnection()
-    try {
-      return await inTime(connecting, limits.connectTimeoutMs)
-    } catch (error) {
-      // A connection that arrives late goes back to the pool.
-      connecting.then(
-        (client) => client.release(),
-        () => {},
-      )
-      throw failures.asThrown(error)
-    }
-  }
-
   async function checkOut(): Promise<Session> {
-    const client = await connect()
+    const client = await deadlines.connected(pool.getConnection()).catch((error: unknown) => {
+      throw failures.asThrown(error)
+    })
     const run: Run = (sql) => ask(client, sql)
     try {
       const longest = ready.get(client.connection) ?? (await setUp(run))
@@ -121,7 +99,7 @@ export function createConnections(options: {
 
   /** Returns the connection without an open transaction. */
   async function undo(session: Session, reason: unknown): Promise<void> {
-    if (!isOfTheStatement(reason) && !(reason instanceof Withdrawn)) {
+    if (!isOfTheStatement(reason) && !isOwn(reason)) {
       session.release(reason)
       return
     }
@@ -159,13 +137,12 @@ export function createConnections(options: {
         return answer
       } catch (error) {
         await undo(session, error)
-        if (error instanceof Withdrawn) throw error.cause
+        if (isOwn(error)) throw error
         throw isConflict(error) ? new Conflict() : failures.asThrown(error)
       }
     },
     async close() {
-      // Abandon connections that hang, so that the process can end.
-      if (owned) await withDeadline(clock, limits.connectTimeoutMs, pool.end(), () => undefined)
+      if (owned) await deadlines.ended(pool.end())
     },
   }
 }

@@ -1,19 +1,15 @@
 /** Finds due records and reserves them for this process. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../public/errors.ts'
-import type { SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
-import { isNewerRecord } from '../../inbox/runtime/codec.ts'
+import type { SharedStore } from '../../inbox/record-store.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
-import { dueRowOf } from '../sql/due-row.ts'
-import { digestOf, integer, integerOrNone, isNull, isOneOf, numberValue, textOf, type Row } from './encoding.ts'
-import { SERVER_NOW, type Engine } from './engine.ts'
+import { NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
+import { isNull, type Row } from '../sql/rows.ts'
+import { numberValue } from '../sql/values.ts'
+import { digits, integerOrNone, isOneOf, keyIn, rowReader } from './encoding.ts'
+import { RECORD_COLUMNS, SERVER_NOW, type Engine } from './engine.ts'
 import { Conflict } from './failures.ts'
-import { RECORD_COLUMNS, recordRowOf, type Records } from './records.ts'
-
-/** How long a found record is reserved. */
-const RESERVED_MS = 5_000
-/** How long a record of a later version of this package is postponed. */
-const NEWER_MS = 60_000
+import type { Records } from './records.ts'
 
 export function createDue(
   { connections, tables: { records }, noteTime }: Engine,
@@ -42,7 +38,7 @@ ORDER BY r.due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`)
     await connections.run(
       `UPDATE ${records} SET held_until = ${until} WHERE ${isAmong(rows)} AND held_until = ${reserved}`,
     )
-    for (const row of rows) report(newerRecord(digestOf(row, 'digest')))
+    for (const row of rows) report(newerRecord(keyIn(row)))
   }
 
   /** The next time at which something becomes due, or a reservation or lease ends. */
@@ -69,23 +65,14 @@ SELECT ${SERVER_NOW} AS now,
     noteTime(first, nowMs, sentMs)
     const reserved = numberValue(now + RESERVED_MS)
     const rows = first === undefined || isNull(first, 'first') ? [] : await reserve(isDue, limit, reserved)
-    const isNewer = (row: Row): boolean => isNewerRecord(textOf(row, 'state'))
-    const read = await readRecords(rows.filter((row) => !isNewer(row)).map(recordRowOf), true)
-    const found = new Map<string, Versioned>()
-    const newer = rows.filter(isNewer)
-    const astray: VersionedChange[] = []
-    for (const row of rows) {
-      const key = digestOf(row, 'digest')
-      const versioned = read.get(key)
-      if (versioned === undefined) continue
-      const { record, version: expected } = versioned
-      const due = dueRowOf(record)
-      if (due?.at === integer(row, 'due_at') && due.heldUntil <= now) found.set(key, versioned)
-      // The columns contradict the record, which decides: any write sets them.
-      else astray.push({ key, expected, before: record, after: record, payloads: [], admitted: [] })
-    }
+    const { found, newer, astray, records: read } = await readDue(rows, now, rowReader, readRecords)
     if (newer.length > 0) await putOff(newer, reserved, nowMs)
-    await write(astray, undefined)
+    // The columns of a row contradict the record, which decides.
+    const contradicted = [...read].filter(([key]) => !found.has(key))
+    await write(
+      contradicted.map(([key, versioned]) => repairingDue(key, versioned)),
+      undefined,
+    )
     // Look again for records that were locked, postponed or repaired meanwhile.
     const isAgain = rows.length >= limit || astray.length > 0
     const rest = rows.length === 0 ? others : `${others} AND NOT r.${isAmong(rows)}`
@@ -94,5 +81,5 @@ SELECT ${SERVER_NOW} AS now,
 }
 
 function isAmong(rows: readonly Row[]): string {
-  return `number IN (${rows.map((row) => textOf(row, 'number')).join(', ')})`
+  return `number IN (${rows.map((row) => digits(row, 'number')).join(', ')})`
 }

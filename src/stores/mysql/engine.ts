@@ -1,25 +1,27 @@
-/** What all statements share: connections, table names, and the choice of clock. */
+/** What all statements share: connections, the dialect, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { ClockJump } from '../../inbox/record-store.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
-import { Withdrawn, type Connections } from './connections.ts'
-import { integer, textOf, type Row } from './encoding.ts'
+import type { Dialect, RowsOf } from '../sql/dialect.ts'
+import type { Row } from '../sql/rows.ts'
+import { createNoteTime, type NoteTime } from '../sql/server-time.ts'
+import type { Connections, Run } from './connections.ts'
+import { digestValue, isOneOf, rowReader, textValue } from './encoding.ts'
 import { tablesOf, type Tables } from './migrations.ts'
 
 /** The server's clock in milliseconds when the statement began, whatever the time zone of the session. */
 export const SERVER_NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
 
-/** Tolerance between the server's clock and a process's estimate of it. */
-const MOST_APART_MS = 2_000
+export const RECORD_COLUMNS = 'r.number, r.digest, r.version, r.state, r.reports, r.send, r.sent_at, r.overdue_at'
+export const PAYLOAD_COLUMNS = 'p.record, p.id, p.admitted_at, p.event, p.raw, p.error'
 
 export interface Engine {
   readonly connections: Connections
-  /** Undefined if the callers' clocks decide. */
+  /** Undefined if the clocks of the callers apply. */
   readonly clock: StoreClock | undefined
   readonly tables: Tables
-  /** Takes the server's time from a row with `now`. Throws a `ClockJump` if it differs from the caller's estimate. */
-  noteTime(row: Row | undefined, nowMs: number | undefined, sentMs: number): void
+  readonly dialect: Dialect
+  readonly noteTime: NoteTime
 }
 
 /** Reads the server's version, and its clock for the first time. */
@@ -29,22 +31,45 @@ export async function createEngine(options: {
   readonly clock: StoreClock | undefined
 }): Promise<Engine> {
   const { connections, prefix, clock } = options
-
-  function noteTime(row: Row | undefined, nowMs: number | undefined, sentMs: number): void {
-    if (clock === undefined || row === undefined) return
-    const storeMs = integer(row, 'now')
-    clock.note(storeMs, sentMs)
-    if (nowMs !== undefined && Math.abs(storeMs - Math.round(nowMs)) > MOST_APART_MS)
-      throw new Withdrawn('The clock has jumped.', { cause: new ClockJump() })
-  }
-
+  const noteTime = createNoteTime(clock, rowReader)
   const sentMs = monotonicMs()
   const { rows } = await connections.run(`SELECT ${SERVER_NOW} AS now, VERSION() AS version`)
   const [row] = rows
   if (row === undefined) throw new Error('The database did not return its time.')
-  refuseOld(textOf(row, 'version'))
+  refuseOld(rowReader.text(row, 'version'))
   noteTime(row, undefined, sentMs)
-  return { connections, clock, tables: tablesOf(prefix), noteTime }
+  const tables = tablesOf(prefix)
+  return { connections, clock, tables, dialect: dialectOf(tables, connections.run), noteTime }
+}
+
+function dialectOf(tables: Tables, run: Run): Dialect {
+  return {
+    tables,
+    keyColumn: 'digest',
+    ofColumn: 'overflow_of',
+    due: { table: tables.records, record: 'number', at: 'due_at' },
+    recordColumns: RECORD_COLUMNS,
+    payloadColumns: PAYLOAD_COLUMNS,
+    serverNow: SERVER_NOW,
+    digestIn: (column) => column,
+    bytesIn: (column) => column,
+    digestValue,
+    textValue,
+    bigintValue: (written) => written,
+    isOneOf,
+    // A comparison of rows would not use the index.
+    comparePair: ([a, b], sign, [x, y]) => `${a} ${sign}= ${x} AND (${a} ${sign} ${x} OR ${b} ${sign} ${y})`,
+    rows: rowReader,
+    rowsOf: rowsBy(run),
+  }
+}
+
+export function rowsBy(run: Run): RowsOf {
+  return async (...statements) => {
+    const answers: (readonly Row[])[] = []
+    for (const statement of statements) answers.push((await run(statement)).rows)
+    return answers
+  }
 }
 
 /** Older servers lack `SKIP LOCKED`. */

@@ -1,9 +1,6 @@
-/** Converts errors of MySQL and the network into errors that are safe to show and tell what caused them. */
-import { MessagingWebhooksError } from '../../public/errors.ts'
+/** What the errors of MySQL mean. */
 import { isError, isRecord } from '../../runtime/values.ts'
-import { createRedaction } from '../secrets.ts'
-
-const LONGEST_MESSAGE = 500
+import { createFailures, type Failures } from '../sql/failures.ts'
 
 /** A deadlock, and a row that another process inserted first. */
 const CONFLICTS = new Set([1213, 1062])
@@ -44,46 +41,20 @@ export function isOfTheStatement(error: unknown): boolean {
   return number !== undefined && !isFatal && !OF_THE_SERVER.has(number)
 }
 
-export interface Failures {
-  /**
-   * The error that a store operation rejects with. A `MessagingWebhooksError` means that the store is unavailable. Any other
-   * error means that an event caused it, and the inbox looks for that event.
-   */
-  asThrown(error: unknown): Error
-  /** The same error without what it may quote: rows, statements, passwords. */
-  cleaned(error: unknown): Error
-}
-
 /** `secrets`: passwords, which no text may contain. */
-export function createFailures(secrets: readonly string[]): Failures {
-  const redacted = createRedaction(secrets)
-
-  function cleaned(error: unknown): Error {
-    // `sql` has the statement with its rows, so keep only the message.
-    let message = isError(error) ? error.message : 'A value was thrown that is not an error.'
-    // If several addresses refused the connection, the message is empty.
-    if (message === '' && isError(error) && 'code' in error) message = String(error.code)
-    // A message about a value quotes it.
-    if (OF_THE_DATA.test(stateOf(error))) message = message.replaceAll(/'[^']*'/g, "'…'")
-    const number = numberOf(error)
-    const end = number === undefined ? '' : ` (${number})`
-    const clean = new Error(`MySQL: ${redacted(message).slice(0, LONGEST_MESSAGE)}${end}`)
-    clean.name = 'MysqlError'
-    return clean
-  }
-
-  return {
-    cleaned,
-    asThrown(error) {
-      if (error instanceof MessagingWebhooksError) return error
-      const clean = cleaned(error)
-      if (OF_THE_DATA.test(stateOf(error))) return clean
-      const code = isForbidden(error) ? 'store_forbidden' : 'store_failed'
-      return new MessagingWebhooksError(code, undefined, { cause: clean })
-    },
-  }
+export function createMysqlFailures(secrets: readonly string[]): Failures {
+  const reader = { engine: 'MySQL', errorName: 'MysqlError', messageOf, codeOf: numberOf, isOfTheData, isForbidden }
+  return createFailures(reader, secrets)
 }
 
-function stateOf(error: unknown): string {
-  return isError(error) && 'sqlState' in error && typeof error.sqlState === 'string' ? error.sqlState : ''
+function messageOf(error: Error): string {
+  let { message } = error
+  // If several addresses refused the connection, the message is empty.
+  if (message === '' && 'code' in error) message = String(error.code)
+  // A message about a value quotes it.
+  return isOfTheData(error) ? message.replaceAll(/'[^']*'/g, "'…'") : message
+}
+
+function isOfTheData(error: unknown): boolean {
+  return isError(error) && 'sqlState' in error && OF_THE_DATA.test(String(error.sqlState))
 }

@@ -6,11 +6,9 @@
  * Digests of messages are in one unique index, the only one with entries at random positions.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { EXACT, refuseNewer } from '../sql/migrated.ts'
 import type { Connections } from './connections.ts'
-import { integer, textOf } from './encoding.ts'
-
-/** A number that JavaScript cannot represent exactly would make a query unreadable, and with it the other rows. */
-const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`
+import { integer, rowReader } from './encoding.ts'
 
 const RECORDS = /* sql */ `
 CREATE TABLE IF NOT EXISTS {records} (
@@ -160,7 +158,7 @@ export async function findVersion({ run }: Connections, prefix: string): Promise
     `SELECT t.table_name AS name FROM information_schema.tables t
 WHERE t.table_schema = DATABASE() AND t.table_name IN (${names})`,
   )
-  const found = rows.map((row) => textOf(row, 'name'))
+  const found = rows.map((row) => rowReader.text(row, 'name'))
   if (found.length === 0) return 0
   if (!found.includes(`${prefix}_migrations`)) {
     const detail = `The database has other tables of these names: ${found.toSorted().join(', ')}.`
@@ -168,10 +166,6 @@ WHERE t.table_schema = DATABASE() AND t.table_name IN (${names})`,
   }
   const ledger = await run(`SELECT COALESCE(MAX(version), 0) AS version FROM ${tablesOf(prefix).migrations}`)
   const version = ledger.rows[0] === undefined ? 0 : integer(ledger.rows[0], 'version')
-  if (version > MIGRATIONS.length)
-    throw new MessagingWebhooksError(
-      'store_newer',
-      `The tables ${prefix}_… have version ${version}; this package knows ${MIGRATIONS.length}.`,
-    )
+  refuseNewer(`The tables ${prefix}_… have`, version, MIGRATIONS.length)
   return version
 }

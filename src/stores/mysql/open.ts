@@ -4,41 +4,21 @@ import { systemClock, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
-import { retentionOf } from '../../messages/expire.ts'
 import { secretsIn } from '../secrets.ts'
-import { openServerStore } from '../server-store.ts'
-import { createTableScans } from '../sql/scans.ts'
-import { createAging } from './aging.ts'
-import { createConnections, type Session, type TimeLimits } from './connections.ts'
+import type { Migrated } from '../sql/migrated.ts'
+import { openSqlStore } from '../sql/open.ts'
+import { createConnections, type Session } from './connections.ts'
 import { createDue } from './due.ts'
 import { createEngine } from './engine.ts'
-import { createFailures } from './failures.ts'
+import { createMysqlFailures } from './failures.ts'
 import { checkPrivileges, findVersion, LATEST, migrate } from './migrations.ts'
 import { createRecords } from './records.ts'
-import { createScanQueries } from './scanning.ts'
+import type { Settings } from './settings.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
-import { leasingPart } from './workers.ts'
-
-export interface Settings extends TimeLimits {
-  readonly pool?: Pool | undefined
-  readonly uri?: string | undefined
-  readonly prefix: string
-  readonly transactional: boolean
-  readonly maxConnections: number
-  readonly pollIntervalMs: number
-  readonly retentionDays: number
-  readonly deadLetterDays: number
-  readonly dedupeDays: number
-  readonly clock: 'server' | 'caller'
-}
-
-interface Migrated {
-  readonly from: number
-  readonly to: number
-}
+import { listWriter } from './writing.ts'
 
 export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
-  const { prefix, queryTimeoutMs } = settings
+  const { prefix } = settings
   const { connections, failures } = await reach(settings)
   const report = host.report ?? (() => {})
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
@@ -50,21 +30,17 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
       report(error)
     })
     const engine = await createEngine({ connections, prefix, clock: storeClock })
-    const retention = retentionOf(settings)
     const records = createRecords(engine, report)
-    return await openServerStore({
-      store: {
-        ...records,
-        ...createTableScans(createScanQueries(engine), records.readRecords),
-        due: createDue(engine, records, report),
-        aged: createAging(engine, retention),
-        async close() {},
-      },
+    return await openSqlStore({
+      dialect: engine.dialect,
+      records,
+      due: createDue(engine, records, report),
+      noteTime: engine.noteTime,
+      writeList: listWriter(engine),
+      retention: settings,
       host,
       storeClock,
-      retention,
-      queryTimeoutMs,
-      leasing: leasingPart(engine),
+      queryTimeoutMs: settings.queryTimeoutMs,
       waking: startPolling(systemClock(), settings.pollIntervalMs, host),
       transactions: settings.transactional
         ? {
@@ -98,7 +74,7 @@ export async function findMigrations(settings: Settings, applies: boolean): Prom
 async function reach(settings: Settings) {
   const { uri, transactional } = settings
   const password = settings.pool?.pool.config.password
-  const failures = createFailures([...secretsIn([uri]), ...(password === undefined ? [] : [password])])
+  const failures = createMysqlFailures([...secretsIn([uri]), ...(password === undefined ? [] : [password])])
   const pool = settings.pool ?? (await ownPool(settings))
   const owned = settings.pool === undefined
   return {

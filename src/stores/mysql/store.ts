@@ -4,13 +4,10 @@
  * @module messaging-webhooks/mysql
  */
 import type { Pool } from 'mysql2/promise'
-import { z } from 'zod'
 import type { Store } from '../../inbox/store.ts'
-import { OptionsError } from '../../public/errors.ts'
-import { checkOptions, hasMethods, wholeNumberFrom } from '../../runtime/check-options.ts'
-import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import { migrationsText } from './migrations.ts'
-import { findMigrations, openMysql, type Settings } from './open.ts'
+import { findMigrations, openMysql } from './open.ts'
+import { checkMigrations, checkSettings } from './settings.ts'
 import type { MysqlContext } from './transactions.ts'
 
 export type { MysqlContext } from './transactions.ts'
@@ -51,50 +48,6 @@ export interface MysqlStoreOptions {
   readonly clock?: 'server' | 'caller' | undefined
 }
 
-const MOST_CONNECTIONS = 10_000
-
-/** Names of tables have at most 64 characters. Some servers ignore case in them. */
-const tablePrefix = z
-  .custom<string>(
-    (value) => typeof value === 'string' && /^[a-z0-9_]{1,40}$/.test(value),
-    'expected 1 to 40 lower-case letters, digits and underscores',
-  )
-  .default('messaging_webhooks')
-
-/** mysql2 quotes an address that it cannot parse, password included. */
-const address = z.custom<string>(
-  (value) => typeof value === 'string' && isAddress(value),
-  'expected mysql://user:password@host:3306/database',
-)
-
-function isAddress(text: string): boolean {
-  try {
-    const { protocol, hostname, username, password, pathname } = new URL(text)
-    decodeURIComponent(username + password + pathname)
-    return protocol === 'mysql:' && hostname !== ''
-  } catch {
-    return false
-  }
-}
-
-const settingsSchema = z.strictObject({
-  pool: z
-    .custom<Pool>((value) => hasMethods(value, ['getConnection', 'query', 'end']), 'expected a pool of mysql2/promise')
-    .optional(),
-  uri: address.optional(),
-  prefix: tablePrefix,
-  transactional: z.boolean().default(false),
-  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
-  retentionDays: daysAboveZero.default(7),
-  deadLetterDays: daysAboveZero.default(30),
-  dedupeDays: daysAboveZero.default(30),
-  connectTimeoutMs: millisecondsAboveZero.default(5_000),
-  queryTimeoutMs: millisecondsAboveZero.default(10_000),
-  lockTimeoutMs: millisecondsAboveZero.default(3_000),
-  pollIntervalMs: millisecondsAboveZero.default(1_000),
-  clock: z.enum(['server', 'caller']).default('server'),
-})
-
 /**
  * A store in a database of MariaDB (10.6 or later) or MySQL (8.0 or later), shared by processes on any number of machines. Needs
  * the optional peer dependency `mysql2`; without it, opening rejects with `peer_missing`. Opening creates missing tables, or
@@ -104,7 +57,7 @@ const settingsSchema = z.strictObject({
 export function mysqlStore(options: MysqlStoreOptions & { readonly transactional: true }): Store<MysqlContext>
 export function mysqlStore(options: MysqlStoreOptions): Store
 export function mysqlStore(options: MysqlStoreOptions): Store<MysqlContext> {
-  const settings = settingsOf(options, 'mysqlStore')
+  const settings = checkSettings(options, 'mysqlStore')
   return {
     capabilities: {
       name: 'mysql',
@@ -115,13 +68,6 @@ export function mysqlStore(options: MysqlStoreOptions): Store<MysqlContext> {
   }
 }
 
-function settingsOf(given: object, where: string): Settings {
-  const settings = checkOptions(settingsSchema, given, where)
-  if ((settings.pool === undefined) === (settings.uri === undefined))
-    throw new OptionsError(`${where}: give either \`pool\` or \`uri\`.`)
-  return settings
-}
-
 type MysqlPlace = Pick<MysqlStoreOptions, 'pool' | 'uri' | 'prefix'>
 
 /**
@@ -129,16 +75,15 @@ type MysqlPlace = Pick<MysqlStoreOptions, 'pool' | 'uri' | 'prefix'>
  * migrations before and after. Rejects as opening a store does.
  */
 export async function migrateMysql(place: MysqlPlace): ReturnType<typeof findMigrations> {
-  return findMigrations(settingsOf(place, 'migrateMysql'), true)
+  return findMigrations(checkSettings(place, 'migrateMysql'), true)
 }
 
 /** The number of migrations of the tables (0 if there are none), and of this package. Changes nothing. */
 export async function pendingMysqlMigrations(place: MysqlPlace): ReturnType<typeof findMigrations> {
-  return findMigrations(settingsOf(place, 'pendingMysqlMigrations'), false)
+  return findMigrations(checkSettings(place, 'pendingMysqlMigrations'), false)
 }
 
 /** The statements that create the tables, for review and manual application. Applied twice they change nothing. */
 export function mysqlMigrations(options: { readonly prefix?: string | undefined } = {}): string {
-  const { prefix } = checkOptions(z.strictObject({ prefix: tablePrefix }), options, 'mysqlMigrations')
-  return migrationsText(prefix)
+  return migrationsText(checkMigrations(options).prefix)
 }

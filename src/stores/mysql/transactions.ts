@@ -1,8 +1,9 @@
 /** The transactions in which handlers write, on connections of the pool. */
 import type { Connection } from 'mysql2/promise'
 import type { TransactionEngine } from '../transactions.ts'
+import type { Failures } from '../sql/failures.ts'
 import type { Connections, Session } from './connections.ts'
-import { isOfTheStatement, type Failures } from './failures.ts'
+import { isOfTheStatement } from './failures.ts'
 
 /** What a transactional store adds to a handler's context. */
 export interface MysqlContext {

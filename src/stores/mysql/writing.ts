@@ -5,10 +5,14 @@
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
+import { firstVersion } from '../sql/changes.ts'
 import { newNumber } from '../sql/numbers.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
+import { isNull } from '../sql/rows.ts'
+import { numberValue } from '../sql/values.ts'
+import type { WriteList } from '../sql/workers.ts'
 import type { Connections, Transaction } from './connections.ts'
-import { digestOf, integer, integerOrNone, isNull, isOneOf, numberValue, textOf } from './encoding.ts'
+import { digits, integer, integerOrNone, isOneOf, keyIn } from './encoding.ts'
 import { SERVER_NOW, type Engine } from './engine.ts'
 import { Conflict } from './failures.ts'
 import { statementsOf, stepsOf, type Applied } from './statements.ts'
@@ -45,12 +49,12 @@ async function writeWithin(
   const [first] = rows
   noteTime(first, asOfMs, sentMs)
   if (pending !== undefined && first !== undefined) pending.onAnswer(integerOrNone(first, 'pending'))
-  const stored = new Map(rows.filter((row) => !isNull(row, 'number')).map((row) => [digestOf(row, 'digest'), row]))
+  const stored = new Map(rows.filter((row) => !isNull(row, 'number')).map((row) => [keyIn(row), row]))
   const applied = changes.map((change): Applied | undefined => {
     const { key, expected, after } = change
     const row = stored.get(key)
     if ((row && integer(row, 'version')) !== expected) return undefined
-    if (row !== undefined) return { change, number: textOf(row, 'number'), version: integer(row, 'version') + 1 }
+    if (row !== undefined) return { change, number: digits(row, 'number'), version: integer(row, 'version') + 1 }
     return after === undefined ? undefined : { change, number: newNumber(after), version: firstVersion() }
   })
   const all = applied.filter((one) => one !== undefined)
@@ -73,5 +77,14 @@ function lockedRows(changes: readonly Change[], pending: PendingLook | undefined
 FROM (SELECT 1) AS one LEFT JOIN ${records} r FORCE INDEX (by_digest) ON ${isOneOf('r.digest', keys)} FOR UPDATE`
 }
 
-/** A number that an erased record of the same key did not have. */
-const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
+/** Replaces the list of workers. */
+export function listWriter({ connections: { run }, tables: { workers } }: Engine): WriteList {
+  return async (version, list, expected) => {
+    const { affected } = await run(
+      expected === undefined
+        ? `INSERT IGNORE INTO ${workers} (id, version, list) VALUES (1, ${version}, ${list})`
+        : `UPDATE ${workers} SET version = ${version}, list = ${list} WHERE id = 1 AND version = ${expected}`,
+    )
+    return affected > 0
+  }
+}

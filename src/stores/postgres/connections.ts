@@ -3,17 +3,14 @@ import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { truth, type Row } from './encoding.ts'
-import { createFailures, hasState, isPassing, READ_ONLY, secretsOf, type Failures } from './failures.ts'
+import type { Failures } from '../sql/failures.ts'
+import type { Row } from '../sql/rows.ts'
+import { ATTEMPTS, createDeadlines, type TimeLimits } from '../sql/time-limits.ts'
+import { truth } from './encoding.ts'
+import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
 import { createHosts, FIND_READ_ONLY, readOnly, type Hosts } from './hosts.ts'
 import { createPlans, writtenOut } from './plans.ts'
 import { isError } from '../../runtime/values.ts'
-
-export interface TimeLimits {
-  readonly connectTimeoutMs: number
-  readonly queryTimeoutMs: number
-  readonly lockTimeoutMs: number
-}
 
 /** Runs settings and statements in one round trip and one transaction. Returns the rows of each statement. */
 export type Batch = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
@@ -35,10 +32,6 @@ export interface Session {
   release(error?: Error): void
 }
 
-/** Extra time for the server to report that it cancelled a statement. */
-const MARGIN_MS = 1_000
-const ATTEMPTS = 4
-
 /** Returns every value as the text of the server, because the application may have set parsers of its own. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 
@@ -54,40 +47,21 @@ function createConnections(options: {
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
   const plans = createPlans(hosts !== undefined)
+  const deadlines = createDeadlines('Postgres', clock, limits)
   pool.on('error', ignore)
-
-  function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-    return withDeadline(clock, timeoutMs, work, () => {
-      throw new MessagingWebhooksError('store_slow', 'Postgres did not answer in time.')
-    })
-  }
 
   /** Tries each host once. */
   async function connect(): Promise<PoolClient> {
     for (let attempt = 1; ; attempt += 1) {
       const address = hosts?.current()
       try {
-        return await connectOnce()
+        return await deadlines.connected(pool.connect())
       } catch (error) {
         if (hosts === undefined || address === undefined) throw error
         hosts.leave(address)
         pool.options.connectionString = hosts.current()
         if (attempt >= hosts.count) throw error
       }
-    }
-  }
-
-  async function connectOnce(): Promise<PoolClient> {
-    const connecting = pool.connect()
-    try {
-      return await inTime(connecting, limits.connectTimeoutMs)
-    } catch (error) {
-      // A connection that arrives late goes back to the pool.
-      connecting.then(
-        (client) => client.release(),
-        () => {},
-      )
-      throw error
     }
   }
 
@@ -98,7 +72,7 @@ function createConnections(options: {
   ): Promise<readonly (readonly Row[])[]> {
     const config =
       values === undefined ? { text: sql, types: AS_SENT } : { text: sql, types: AS_SENT, values: [...values] }
-    const result: unknown = await inTime(client.query(config), limits.queryTimeoutMs + MARGIN_MS)
+    const result: unknown = await deadlines.answered(client.query(config))
     return [result].flat().map(rowsOf)
   }
 
@@ -158,8 +132,7 @@ function createConnections(options: {
         pool.off('error', ignore)
         return
       }
-      // Abandon connections that hang, so that the process can end.
-      await withDeadline(clock, limits.connectTimeoutMs, pool.end(), () => undefined)
+      await deadlines.ended(pool.end())
     },
   }
 }
@@ -192,7 +165,7 @@ interface Reached {
 /** Uses the application's pool, or creates one. No use of it hangs, and no error ends the process. */
 export async function reach(place: Place): Promise<Reached> {
   const { limits } = place
-  const failures = createFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
+  const failures = createPostgresFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
   const { pool, hosts } = place.pool === undefined ? await ownPool(place) : { pool: place.pool, hosts: undefined }
   return { pool, failures, connections: createConnections({ pool, hosts, clock: systemClock(), limits, failures }) }
 }

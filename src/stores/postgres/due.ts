@@ -1,33 +1,31 @@
 /** Finds due records, reserves them for this process, and reads them with the payload that will probably run. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Payload, SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
-import { isNewerRecord } from '../../inbox/runtime/codec.ts'
+import type { Payload, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueRowOf } from '../sql/due-row.ts'
-import { integer, integerOrNone, isNull, numberValue, text, textOf, type Row } from './encoding.ts'
+import { NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
+import { isNull, type Row } from '../sql/rows.ts'
+import { numberValue } from '../sql/values.ts'
+import { integerOrNone, isOneOf, keyIn, rowReader, text } from './encoding.ts'
+import { PAYLOAD_COLUMNS, RECORD_COLUMNS, type Engine } from './engine.ts'
 import { parameter } from './plans.ts'
-import type { Engine } from './engine.ts'
-import { isOneOf, PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS, type Records } from './records.ts'
+import type { Records } from './records.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
-/** How long a found record is reserved. */
-const RESERVED_MS = 5_000
 /** A reservation may be lost in a crash of the server, so it need not be on the disk. */
 const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
-/** How long a record of a later version of this package is postponed. */
-const NEWER_MS = 60_000
 
 export function createDue(
   { schema, together, isTime, noteTime }: Engine,
-  { recordsIn, write }: Pick<Records, 'recordsIn' | 'write'>,
+  { readRecords, write }: Pick<Records, 'readRecords' | 'write'>,
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
   /** Postpones records of a later version, so that a process of that version can lease them. */
   async function putOff(rows: readonly Row[], reserved: string, nowMs: number): Promise<void> {
     const until = numberValue(nowMs + NEWER_MS)
     await together(`UPDATE ${schema}.due d SET held_until = ${until} WHERE ${isStill(rows, reserved)};`)
-    for (const row of rows) report(newerRecord(text(row, 'key')))
+    for (const row of rows) report(newerRecord(keyIn(row)))
   }
 
   /**
@@ -39,19 +37,17 @@ export function createDue(
     const [again = []] = await together(`
 SELECT d.at AS due_at, d.record AS due_record, ${RECORD_COLUMNS}
 FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE ${isStill(rows, reserved)};`)
-    const found = await recordsIn(
-      again.filter((row) => !isNull(row, 'number')),
-      true,
-    )
+    const known = again.filter((row) => !isNull(row, 'number'))
+    const found = await readRecords(known.map(rowReader.recordIn), true)
     const changes: VersionedChange[] = []
     const gone: Row[] = []
     for (const row of again) {
-      const key = isNull(row, 'number') ? undefined : text(row, 'key')
-      const { version, record } = (key === undefined ? undefined : found.get(key)) ?? {}
-      if (key !== undefined && record !== undefined && dueRowOf(record) !== undefined)
-        changes.push({ key, expected: version, before: record, after: record, payloads: [], admitted: [] })
+      const key = isNull(row, 'number') ? undefined : keyIn(row)
+      const versioned = key === undefined ? undefined : found.get(key)
+      if (key !== undefined && versioned !== undefined && dueRowOf(versioned.record) !== undefined)
+        changes.push(repairingDue(key, versioned))
       // Leave a record of a later version to that version.
-      else if (key === undefined || record !== undefined) gone.push(row)
+      else if (key === undefined || versioned !== undefined) gone.push(row)
     }
     await write(changes, undefined)
     if (gone.length > 0) await together(`DELETE FROM ${schema}.due d WHERE ${isStill(gone, reserved)};`)
@@ -62,7 +58,7 @@ FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE 
     const others =
       exclude.size === 0
         ? ''
-        : `AND NOT EXISTS (SELECT FROM ${schema}.records x WHERE x.number = d.record AND x.key ${isOneOf([...exclude])})`
+        : `AND NOT EXISTS (SELECT FROM ${schema}.records x WHERE x.number = d.record AND ${isOneOf('x.key', [...exclude])})`
     const reserved = numberValue(now + RESERVED_MS)
     const nowValue = parameter(numberValue(now), 'bigint')
     const most = parameter(String(limit), 'bigint')
@@ -90,21 +86,11 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${mo
     const [times] = all
     noteTime(times, nowMs, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all
-    const isKnown = (row: Row): boolean => !isNull(row, 'number') && !isNewerRecord(textOf(row, 'state'))
-    const known = rows.every(isKnown) ? rows : rows.filter(isKnown)
-    const read = await recordsIn(known, true)
-    const found = new Map<string, Versioned>()
+    const { found, newer, astray } = await readDue(rows, now, rowReader, readRecords)
     const payloads = new Map<string, Payload>()
-    const [newer, astray]: [Row[], Row[]] = [[], []]
     for (const row of rows) {
-      const key = isNull(row, 'key') ? '' : text(row, 'key')
-      const versioned = read.get(key)
-      const due = versioned && dueRowOf(versioned.record)
-      if (versioned !== undefined && due?.at === integer(row, 'due_at') && due.heldUntil <= now) {
-        found.set(key, versioned)
-        if (!isNull(row, 'id')) payloads.set(key, payloadIn(row))
-      } else if (versioned === undefined && !isNull(row, 'number')) newer.push(row)
-      else astray.push(row)
+      const key = isNull(row, 'number') || isNull(row, 'id') ? undefined : keyIn(row)
+      if (key !== undefined && found.has(key)) payloads.set(key, rowReader.payloadIn(row))
     }
     if (newer.length > 0) await putOff(newer, reserved, nowMs)
     if (astray.length > 0) await putRight(astray, reserved)

@@ -4,6 +4,8 @@
  * NUL, and bytea accepts anything. Answers are read as the server's text, whatever parsers the application has set; digests as
  * hexadecimal digits, other bytes in the format `escape`.
  */
+import { createRowReader, isNull, unusable, type Row } from '../sql/rows.ts'
+import { hexIn, isPlain, orNull, quoted } from '../sql/values.ts'
 import { parameter } from './plans.ts'
 
 export function hexOf(text: string): string {
@@ -14,40 +16,31 @@ export function digestValue(digest: string): string {
   return `E'\\\\x${hexIn(digest)}'`
 }
 
-export function digestsValue(digests: readonly string[]): string {
+function digestsValue(digests: readonly string[]): string {
   return `E'{${digests.map((digest) => `"\\\\\\\\x${hexIn(digest)}"`).join()}}'`
 }
 
-function hexIn(digest: string): string {
-  if (!/^[0-9a-f]*$/.test(digest) || digest.length % 2 !== 0)
-    throw new TypeError('A digest contains characters other than hexadecimal digits.')
-  return digest
+/** A condition that a column has one of these digests. */
+export function isOneOf(column: string, digests: readonly string[]): string {
+  const [digest] = digests
+  return digest !== undefined && digests.length === 1
+    ? `${column} = ${parameter(digestValue(digest), 'bytea')}`
+    : `${column} = ANY (${parameter(digestsValue(digests), 'bytea[]')})`
 }
 
-/**
- * ASCII is the same bytes in every encoding and half as long as hexadecimal digits. Excludes backslashes, which escape, and
- * control characters.
- */
-const PLAIN = /^[ -[\]-~]*$/
-
 /** Bytes as a value. Each character stands for one byte. */
-export function bytesValue(latin1: string): string {
-  return PLAIN.test(latin1) ? quoted(latin1) : digestValue(Buffer.from(latin1, 'latin1').toString('hex'))
+function bytesValue(latin1: string): string {
+  return isPlain(latin1) ? quoted(latin1) : digestValue(Buffer.from(latin1, 'latin1').toString('hex'))
 }
 
 /** The UTF-8 bytes of a text, each as one character. */
 export function bytesOf(text: string): string {
-  return PLAIN.test(text) ? text : Buffer.from(text).toString('latin1')
+  return isPlain(text) ? text : Buffer.from(text).toString('latin1')
 }
 
-export function numberValue(number: number): string {
-  const whole = Math.ceil(number)
-  if (!Number.isSafeInteger(whole)) throw new TypeError('A number for the database is not a safe integer.')
-  return String(whole)
-}
-
-function orNull<T>(value: T | undefined, written: (value: T) => string): string {
-  return value === undefined ? 'NULL' : written(value)
+/** The bytes of a text as a value. */
+export function textValue(text: string): string {
+  return bytesValue(bytesOf(text))
 }
 
 /**
@@ -98,7 +91,7 @@ function arrayOf({ name, type, values }: Column): { readonly array: string; read
       value: `x.${name}`,
     }
   const none = values.includes(undefined) ? `, ''` : ''
-  if (type === 'bytes' && values.every((value) => value === undefined || PLAIN.test(value)))
+  if (type === 'bytes' && values.every((value) => value === undefined || isPlain(value)))
     return {
       array: `string_to_array(${parameter(quoted(values.join('\n')), 'text')}, E'\\n'${none})`,
       value: `x.${name}::bytea AS ${name}`,
@@ -107,22 +100,6 @@ function arrayOf({ name, type, values }: Column): { readonly array: string; read
     type === 'digest' ? values : values.map((value) => value && Buffer.from(value, 'latin1').toString('hex'))
   const array = `string_to_array(${parameter(quoted(digits.join(',')), 'text')}, ','${none})`
   return { array, value: `decode(x.${name}, 'hex') AS ${name}` }
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
-}
-
-export type Row = Readonly<Record<string, unknown>>
-
-export function integer(row: Row, column: string): number {
-  const value = row[column]
-  const number = typeof value === 'string' && value !== '' ? Number(value) : Number.NaN
-  return Number.isSafeInteger(number) ? number : unusable(column)
-}
-
-export function integerOrNone(row: Row, column: string): number | undefined {
-  return isNull(row, column) ? undefined : integer(row, column)
 }
 
 export function text(row: Row, column: string): string {
@@ -141,18 +118,13 @@ function bytes(row: Row, column: string): Buffer {
 }
 
 /** Decodes bytes that hold UTF-8 text. */
-export function textOf(row: Row, column: string): string {
+function textOf(row: Row, column: string): string {
   const escaped = text(row, column)
   return escaped.includes('\\') ? Buffer.from(unescaped(escaped), 'latin1').toString('utf8') : escaped
 }
 
-/** Undefined if the column is null. */
-export function bytesOrNone(row: Row, column: string): Buffer | undefined {
+function bytesOrNone(row: Row, column: string): Buffer | undefined {
   return isNull(row, column) ? undefined : bytes(row, column)
-}
-
-export function isNull(row: Row, column: string): boolean {
-  return row[column] === null
 }
 
 /** A backslash is doubled, and a non-ASCII byte is a backslash with three octal digits. */
@@ -162,6 +134,5 @@ function unescaped(escaped: string): string {
   )
 }
 
-function unusable(column: string): never {
-  throw new Error(`The database has no usable ${column} in a row that must have one.`)
-}
+export const rowReader = createRowReader({ digits: text, digest: text, text: textOf, bytesOrNone })
+export const { integer, integerOrNone, keyIn } = rowReader

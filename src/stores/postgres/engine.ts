@@ -1,9 +1,11 @@
 /** The common base of all statements: connections, schema, time limits, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import { ClockJump } from '../../inbox/record-store.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
+import type { Dialect, RowsOf } from '../sql/dialect.ts'
+import type { Row } from '../sql/rows.ts'
+import { createNoteTime, MOST_APART_MS, type NoteTime } from '../sql/server-time.ts'
 import type { Connections } from './connections.ts'
-import { integer, truth, type Row } from './encoding.ts'
+import { digestValue, isOneOf, rowReader, textValue, truth } from './encoding.ts'
 import { parameter } from './plans.ts'
 import { fill, quoteName, SERVER_NOW } from './sql-text.ts'
 
@@ -19,8 +21,12 @@ const LIMITS = [/* sql */ 'SET LOCAL lock_timeout = :lockMs;', /* sql */ 'SET LO
 /** Makes the server answer only after the commit is on the disk. */
 const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
 
-/** Tolerance between the server's clock and a process's estimate of it. */
-const MOST_APART_MS = 2_000
+export const RECORD_COLUMNS = `r.number, encode(r.key, 'hex') AS digest, r.version, encode(r.state, 'escape') AS state,
+  encode(r.reports, 'escape') AS reports,
+  encode(r.send, 'escape') AS send, r.sent_at, r.overdue_at`
+
+export const PAYLOAD_COLUMNS = `p.record, encode(p.id, 'hex') AS id, p.admitted_at, encode(p.event, 'escape') AS event,
+  encode(p.raw, 'escape') AS raw, encode(p.error, 'escape') AS error`
 
 /**
  * Runs statements in one transaction, within the time limits. Returns the rows of each. A text with a `parameter` must be one
@@ -39,8 +45,8 @@ export interface Engine {
   within(batch: Together): Together
   /** A condition that is false if the server's clock differs from the caller's estimate. */
   isTime(nowMs: number | undefined): string
-  /** Takes the server's time from a row with `now`. Throws a `ClockJump` if `isTime` was false. */
-  noteTime(row: Row | undefined, nowMs: number | undefined, sentMs: number): void
+  readonly dialect: Dialect
+  readonly noteTime: NoteTime
 }
 
 export function createEngine(options: {
@@ -55,23 +61,53 @@ export function createEngine(options: {
   const limits = { lockMs: String(Math.ceil(lockTimeoutMs)), queryMs: String(Math.ceil(queryTimeoutMs)) }
   const setLimits = LIMITS.map((statement) => fill(statement, limits))
   const always = [READ_COMMITTED, ...setLimits, ...(commitsEarly ? [ON_DISK] : [])]
+  const schema = quoteName(options.schema)
+  const together: Together = (statements, settings = []) => connections.batch(statements, [...always, ...settings])
   return {
     connections,
     clock,
-    schema: quoteName(options.schema),
-    together: (statements, settings = []) => connections.batch(statements, [...always, ...settings]),
+    schema,
+    together,
     within: (batch) => (statements) => batch(statements, setLimits),
     isTime: (nowMs) =>
       clock === undefined || nowMs === undefined
         ? 'true'
         : `abs(${SERVER_NOW} - ${parameter(String(Math.round(nowMs)), 'bigint')}) <= ${MOST_APART_MS}`,
-    noteTime(row, nowMs, sentMs) {
-      if (clock === undefined || row === undefined) return
-      const storeMs = integer(row, 'now')
-      clock.note(storeMs, sentMs)
-      if (nowMs !== undefined && Math.abs(storeMs - Math.round(nowMs)) > MOST_APART_MS) throw new ClockJump()
-    },
+    dialect: dialectOf(schema, together),
+    noteTime: createNoteTime(clock, rowReader),
   }
+}
+
+function dialectOf(schema: string, together: Together): Dialect {
+  const table = (name: string): string => `${schema}.${name}`
+  return {
+    tables: {
+      records: table('records'),
+      payloads: table('payloads'),
+      dead_letters: table('dead_letters'),
+      workers: table('workers'),
+    },
+    keyColumn: 'key',
+    ofColumn: 'of',
+    due: { table: table('due'), record: 'record', at: 'at' },
+    recordColumns: RECORD_COLUMNS,
+    payloadColumns: PAYLOAD_COLUMNS,
+    serverNow: SERVER_NOW,
+    digestIn: (column) => `encode(${column}, 'hex')`,
+    bytesIn: (column) => `encode(${column}, 'escape')`,
+    digestValue,
+    textValue,
+    bigintValue: (digits) => `${digits}::bigint`,
+    isOneOf,
+    comparePair: ([a, b], sign, [x, y]) => `(${a}, ${b}) ${sign} (${x}::bigint, ${y}::bigint)`,
+    rows: rowReader,
+    rowsOf: rowsBy(together),
+  }
+}
+
+/** Runs the statements in one round trip. */
+export function rowsBy(together: Together): RowsOf {
+  return (...statements) => together(`${statements.join(';')};`)
 }
 
 /** Reads the server's clock for the first time. */

@@ -1,8 +1,8 @@
-/** Converts errors of Postgres and the network into errors that name their cause and are safe to show. */
+/** What the errors of Postgres mean. */
 import type { Pool } from 'pg'
-import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isError } from '../../runtime/values.ts'
-import { createRedaction, secretsIn } from '../secrets.ts'
+import { secretsIn } from '../secrets.ts'
+import { createFailures, type Failures } from '../sql/failures.ts'
 
 /** The role lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501'
@@ -10,8 +10,6 @@ export const INSUFFICIENT_PRIVILEGE = '42501'
 export const READ_ONLY = '25006'
 /** PgBouncer's answer to `BEGIN` in statement mode. */
 export const PROTOCOL_VIOLATION = '08P01'
-
-const LONGEST_MESSAGE = 500
 
 /** SQLSTATE classes caused by the statement: data, integrity, cardinality, program limits. */
 const OF_THE_DATA = /^(21|22|23|54)/
@@ -40,44 +38,24 @@ export function hasState(error: unknown, state: string): boolean {
   return sqlState(error) === state
 }
 
-export interface Failures {
-  /**
-   * The error that a store operation rejects with. A `MessagingWebhooksError` means that the store is unavailable. Any other
-   * error means that an event caused it, and the inbox looks for that event.
-   */
-  asThrown(error: unknown): Error
-  /** The error without the rows, statements and passwords that it may quote. */
-  cleaned(error: unknown): Error
+/** `secrets`: passwords, which no text may contain. */
+export function createPostgresFailures(secrets: readonly string[]): Failures {
+  const reader = {
+    engine: 'Postgres',
+    errorName: 'PostgresError',
+    messageOf,
+    codeOf: sqlState,
+    isOfTheData: (error: unknown) => OF_THE_DATA.test(sqlState(error) ?? ''),
+    isForbidden: (error: unknown) => hasState(error, INSUFFICIENT_PRIVILEGE),
+  }
+  return createFailures(reader, secrets)
 }
 
-/** `secrets`: passwords, which no text may contain. */
-export function createFailures(secrets: readonly string[]): Failures {
-  const redacted = createRedaction(secrets)
-
-  function cleaned(error: unknown): Error {
-    // `detail`, `where` and `query` quote rows, and an error about an invalid URL contains the URL, so keep only the message.
-    let message = isError(error) ? error.message : 'A value was thrown that is not an error.'
-    // If several addresses refused the connection, the message is empty.
-    if (message === '' && error instanceof AggregateError)
-      message = error.errors.map((each: unknown) => (isError(each) ? each.message : '')).join('; ')
-    const state = sqlState(error)
-    const clean = new Error(
-      `Postgres: ${redacted(message).slice(0, LONGEST_MESSAGE)}${state === undefined ? '' : ` (${state})`}`,
-    )
-    clean.name = 'PostgresError'
-    return clean
-  }
-
-  return {
-    cleaned,
-    asThrown(error) {
-      if (error instanceof MessagingWebhooksError) return error
-      const clean = cleaned(error)
-      if (OF_THE_DATA.test(sqlState(error) ?? '')) return clean
-      const code = hasState(error, INSUFFICIENT_PRIVILEGE) ? 'store_forbidden' : 'store_failed'
-      return new MessagingWebhooksError(code, undefined, { cause: clean })
-    },
-  }
+/** `detail`, `where` and `query` quote rows, and an error about an invalid URL contains the URL, so only the message is kept. */
+function messageOf(error: Error): string {
+  // If several addresses refused the connection, the message is empty.
+  if (error.message !== '' || !(error instanceof AggregateError)) return error.message
+  return error.errors.map((each: unknown) => (isError(each) ? each.message : '')).join('; ')
 }
 
 /** The secrets in the addresses and in the settings of a pool. */

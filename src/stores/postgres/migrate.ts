@@ -4,9 +4,12 @@
  * unknown migration is refused.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import type { Failures } from '../sql/failures.ts'
+import { refuseNewer, type Migrated } from '../sql/migrated.ts'
+import type { Row } from '../sql/rows.ts'
 import type { Connections, Session } from './connections.ts'
-import { hexOf, integer, text, truth, type Row } from './encoding.ts'
-import { hasState, INSUFFICIENT_PRIVILEGE, type Failures } from './failures.ts'
+import { hexOf, integer, text, truth } from './encoding.ts'
+import { hasState, INSUFFICIENT_PRIVILEGE } from './failures.ts'
 import { MIGRATIONS, TABLES } from './migrations.ts'
 import { readPrivileges } from './privileges.ts'
 import { fill, inSchema, quoteName } from './sql-text.ts'
@@ -59,12 +62,6 @@ function ddl(schema: string, from: number, hasSchema = false): string {
   // Postgres checks the privilege to create schemas before it checks whether the schema exists.
   const made = hasSchema ? '' : 'CREATE SCHEMA IF NOT EXISTS {schema};\n'
   return inSchema([from === 0 ? made + LEDGER : '', ...steps].join(''), schema)
-}
-
-/** The number of migrations before and now. */
-export interface Migrated {
-  readonly from: number
-  readonly to: number
 }
 
 /** Updates the schema. Refuses a foreign or newer one and leaves it unchanged. */
@@ -140,10 +137,6 @@ async function find(query: Query, schema: string): Promise<Found> {
   }
   const [row] = await query(inSchema(FIND_VERSION, schema))
   const version = row === undefined ? 0 : integer(row, 'version')
-  if (version > MIGRATIONS.length)
-    throw new MessagingWebhooksError(
-      'store_newer',
-      `The schema ${quoteName(schema)} has version ${version}; this package knows ${MIGRATIONS.length}.`,
-    )
+  refuseNewer(`The schema ${quoteName(schema)} has`, version, MIGRATIONS.length)
   return { version, hasSchema: true }
 }

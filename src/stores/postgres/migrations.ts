@@ -1,7 +1,5 @@
 /** The tables, by version. {schema} is the name of the schema. */
-
-/** A number that JavaScript cannot represent exactly would make a query unreadable, and with it the other rows. */
-const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`
+import { EXACT } from '../sql/migrated.ts'
 
 /**
  * The number of a record grows with time, so the keys of the other tables are appended in order, and retention needs no index

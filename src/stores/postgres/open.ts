@@ -3,10 +3,7 @@ import type { Pool } from 'pg'
 import { systemClock } from '../../runtime/clock.ts'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
-import { retentionOf } from '../../messages/expire.ts'
-import { openServerStore } from '../server-store.ts'
-import { createTableScans } from '../sql/scans.ts'
-import { createAging } from './aging.ts'
+import { openSqlStore } from '../sql/open.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createDue } from './due.ts'
 import { createEngine, readTime, readsCommitsEarly, type Engine } from './engine.ts'
@@ -15,9 +12,8 @@ import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
 import { createRecords } from './records.ts'
-import { createScanQueries } from './scanning.ts'
 import { checkTransactions, transactionEngine, type PostgresContext } from './transactions.ts'
-import { leasingPart } from './workers.ts'
+import { listWriter } from './writing.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
@@ -65,7 +61,6 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     throw failures.asThrown(error)
   }
 
-  const retention = retentionOf(settings.retention)
   const listening = startListening({
     clock: systemClock(),
     schema,
@@ -79,19 +74,16 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     probeIntervalMs: settings.probeIntervalMs,
   })
   const records = createRecords(engine, report)
-  return openServerStore({
-    store: {
-      ...records,
-      ...createTableScans(createScanQueries(engine), records.readRecords),
-      due: createDue(engine, records, report),
-      aged: createAging(engine, retention),
-      async close() {},
-    },
+  return openSqlStore({
+    dialect: engine.dialect,
+    records,
+    due: createDue(engine, records, report),
+    noteTime: engine.noteTime,
+    writeList: listWriter(engine),
+    retention: settings.retention,
     host,
     storeClock,
-    retention,
     queryTimeoutMs: settings.limits.queryTimeoutMs,
-    leasing: leasingPart(engine),
     waking: listening,
     transactions: transactional
       ? {

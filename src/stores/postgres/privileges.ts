@@ -1,7 +1,8 @@
 /** Reads the role's privileges from the catalogs, and builds the statements that grant missing ones. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { isNull, type Row } from '../sql/rows.ts'
 import type { Connections } from './connections.ts'
-import { hexOf, isNull, text, truth, type Row } from './encoding.ts'
+import { hexOf, text, truth } from './encoding.ts'
 import { fill, quoteName } from './sql-text.ts'
 
 /** Reads no table, so it needs no privilege. :schema is the name of the schema in UTF-8, in hexadecimal. */

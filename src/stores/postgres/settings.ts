@@ -3,12 +3,12 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
-import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
+import { millisecondsAboveZero } from '../bounds.ts'
+import { SQL_SETTINGS } from '../sql/settings.ts'
 import type { Place } from './connections.ts'
 import type { Settings } from './open.ts'
 
 const LONGEST_NAME_BYTES = 63
-const MOST_CONNECTIONS = 10_000
 
 /** Postgres truncates longer names, so two schemas could become one. */
 const schemaName = z
@@ -29,17 +29,9 @@ const settingsSchema = z.strictObject({
   connectionString: textOf('postgres://user:password@host:5432/database').optional(),
   listenConnectionString: textOf('postgres://user:password@host:5432/database').optional(),
   schema: schemaName,
-  transactional: z.boolean().default(false),
-  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
-  retentionDays: daysAboveZero.default(7),
-  deadLetterDays: daysAboveZero.default(30),
-  dedupeDays: daysAboveZero.default(30),
-  connectTimeoutMs: millisecondsAboveZero.default(5_000),
-  queryTimeoutMs: millisecondsAboveZero.default(10_000),
-  lockTimeoutMs: millisecondsAboveZero.default(3_000),
+  ...SQL_SETTINGS,
   pollIntervalMs: millisecondsAboveZero.default(5_000),
   probeIntervalMs: millisecondsAboveZero.default(60_000),
-  clock: z.enum(['server', 'caller']).default('server'),
 })
 
 /** Checks settings of the store, or of a call that only connects. `where` is the function that was called. */

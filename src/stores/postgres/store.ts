@@ -5,14 +5,15 @@
  */
 import type { Pool } from 'pg'
 import type { Store } from '../../inbox/store.ts'
+import type { Migrated } from '../sql/migrated.ts'
 import { reachOnce } from './connections.ts'
-import { migrate, migrationsText, pending, type Migrated } from './migrate.ts'
+import { migrate, migrationsText, pending } from './migrate.ts'
 import { openPostgres } from './open.ts'
 import { checkMigrations, checkSettings } from './settings.ts'
 import type { PostgresContext } from './transactions.ts'
 
 export type { PostgresContext } from './transactions.ts'
-export type { Migrated } from './migrate.ts'
+export type { Migrated } from '../sql/migrated.ts'
 
 /** The database: either `pool` or `connectionString`. */
 export interface PostgresPlace {

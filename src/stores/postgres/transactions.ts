@@ -2,8 +2,9 @@
 import type { ClientBase } from 'pg'
 import { OptionsError } from '../../public/errors.ts'
 import type { TransactionEngine } from '../transactions.ts'
+import type { Failures } from '../sql/failures.ts'
 import type { Connections, Session } from './connections.ts'
-import { hasState, isOfTheStatement, PROTOCOL_VIOLATION, type Failures } from './failures.ts'
+import { hasState, isOfTheStatement, PROTOCOL_VIOLATION } from './failures.ts'
 
 /** The part of a handler's context that a transactional store adds. */
 export interface PostgresContext {

@@ -4,20 +4,19 @@
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
-import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
-import { dueMark, overdueMark, pendingMark } from '../../messages/marks.ts'
-import type { MessageRecord } from '../../messages/record.ts'
+import { dueMark } from '../../messages/marks.ts'
+import { admittedIn, changedIn, createColumns, firstVersion, isNew, isRepaired, type Written } from '../sql/changes.ts'
 import { dueRowOf, type DueRow } from '../sql/due-row.ts'
 import { newNumber } from '../sql/numbers.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
-import { bytesOf, integerOrNone, numberValue, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
+import { numberValue } from '../sql/values.ts'
+import type { WriteList } from '../sql/workers.ts'
+import { bytesOf, integerOrNone, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
 import { parameter, writtenOut } from './plans.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
-interface Written {
-  readonly change: Change
-  readonly record: MessageRecord
+interface Placed extends Written {
   /** Identifies the change in the statement. */
   readonly place: string
   readonly due: DueRow | undefined
@@ -56,21 +55,15 @@ function lookOf(pending: PendingLook | undefined, schema: string): string {
   WHERE r.pending_since > ${parameter(numberValue(Math.floor(pending.afterMs)), 'bigint')} ORDER BY r.pending_since LIMIT 1) AS pending`
 }
 
-/** The first version of a new record: random, so that it differs from versions of an erased record of the same key. */
-const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
-
-function writtenOf(change: Change, index: number): readonly Written[] {
+function writtenOf(change: Change, index: number): readonly Placed[] {
   const { after } = change
   return after === undefined ? [] : [{ change, record: after, place: String(index), due: dueRowOf(after) }]
 }
 
-const isNew = ({ change }: Written): boolean => change.expected === undefined
-const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
-
 /** Writes these records, with their payloads, dead letters and due rows. */
-function writing(written: readonly Written[], first: number, isTime: string, schema: string): readonly string[] {
+function writing(written: readonly Placed[], first: number, isTime: string, schema: string): readonly string[] {
   const [hasNew, hasKnown] = [written.some(isNew), !written.every(isNew)]
-  const columns = recordColumns(written)
+  const columns = columnsOf(written, recordColumns(written))
   const due = columnsOf(written, { place: ({ place }) => place, ...(written.some(isQueued) && DUE) })
   const rows = rowsOf('u', [
     ...columnsOf(written, {
@@ -139,30 +132,15 @@ function columnsOf<T>(all: readonly T[], columns: ColumnsOf<T>): readonly Column
   })
 }
 
-/** Leaves out the reports and the send if no record changes them, as in most writes. */
-function recordColumns(written: readonly Written[]): readonly Column[] {
-  return columnsOf(written, {
-    state: ({ record }) => bytesOf(encodeState(record)),
-    ...(written.some(changesReports) && { reports: ({ record }) => bytesOf(encodeReports(record)) }),
-    ...(written.some(changesSend) && {
-      send: ({ record: { send } }) => send && bytesOf(encodeSend(send)),
-      sent_at: ({ record: { send } }) => send && Math.floor(send.sentAtMs),
-      overdue_at: ({ record }) => overdueMark(record),
-      pending_since: ({ record }) => pendingMark(record),
-      of: ({ record }) => record.of,
-    }),
-  })
-}
+const recordColumns = createColumns<string | number | undefined>({
+  text: bytesOf,
+  number: (number) => number,
+  digest: (digest) => digest,
+  none: undefined,
+  ofColumn: 'of',
+})
 
-function changesReports({ change: { before, repairs }, record }: Written): boolean {
-  return before === undefined || before.latest !== record.latest || repairs === 'state'
-}
-
-function changesSend({ change: { before, repairs }, record }: Written): boolean {
-  return before?.send !== record.send || (record.of !== undefined && before === undefined) || repairs === 'send'
-}
-
-const DUE: ColumnsOf<Written> = {
+const DUE: ColumnsOf<Placed> = {
   at: ({ due }) => due?.at,
   held_until: ({ due }) => due?.heldUntil,
   worker: ({ due }) => due?.worker,
@@ -170,11 +148,11 @@ const DUE: ColumnsOf<Written> = {
   first: ({ due }) => due?.first,
 }
 
-const isQueued = ({ due }: Written): boolean => due !== undefined
+const isQueued = ({ due }: Placed): boolean => due !== undefined
 
 /** A new record has no row yet, and most others have one. A lost row is restored with the next event. */
-function stepsOfDue(written: readonly Written[], schema: string): readonly string[] {
-  const hadRow = ({ change: { before } }: Written): boolean => before !== undefined && dueMark(before) !== undefined
+function stepsOfDue(written: readonly Placed[], schema: string): readonly string[] {
+  const hadRow = ({ change: { before } }: Placed): boolean => before !== undefined && dueMark(before) !== undefined
   const queued = written.filter(isQueued)
   const columns = Object.keys(DUE)
   const set = (from: string): string => columns.map((name) => `${name} = ${from}.${name}`).join(', ')
@@ -197,19 +175,14 @@ function stepsOfDue(written: readonly Written[], schema: string): readonly strin
 }
 
 /** Payloads and dead letters. */
-function stepsBeside(written: readonly Written[], schema: string): readonly string[] {
+function stepsBeside(written: readonly Placed[], schema: string): readonly string[] {
   const steps: string[] = []
-  const admitted = written.flatMap(({ change, record: { waiting }, place }) =>
-    change.admitted.map(({ id, record, raw }) => {
-      const admittedAtMs = waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs
-      return { place, id, record, raw, admittedAtMs }
-    }),
-  )
+  const admitted = admittedIn(written)
   if (admitted.length > 0) {
     const rows = columnsOf(admitted, {
       ...BESIDE,
-      admitted_at: ({ admittedAtMs }) => Math.floor(admittedAtMs),
-      event: ({ record }) => bytesOf(JSON.stringify(record)),
+      admitted_at: ({ admittedAtMs }) => admittedAtMs,
+      event: ({ event }) => bytesOf(event),
       raw: ({ raw }) => raw.toString('latin1'),
     })
     steps.push(`stored AS (
@@ -217,24 +190,12 @@ function stepsBeside(written: readonly Written[], schema: string): readonly stri
   FROM applied a JOIN (${rowsQuery(rows)}) AS p ON p.place = a.place
 )`)
   }
-  const changed = written.flatMap(({ change: { before, payloads }, record, place }) =>
-    payloads.map((payload) => {
-      const isIt = ({ id }: { readonly id: string }): boolean => id === payload.id
-      return {
-        place,
-        id: payload.id,
-        payload,
-        letter: record.dead.find(isIt),
-        wasDead: before?.dead.some(isIt) === true,
-      }
-    }),
-  )
-  const dead = changed.filter(({ payload }) => payload.becomes === 'dead')
+  const { dead, revived, removed } = changedIn(written)
   if (dead.length > 0) {
     const rows = columnsOf(dead, {
       ...BESIDE,
-      error: ({ payload }) => (payload.becomes === 'dead' ? bytesOf(payload.error) : ''),
-      died_at: ({ letter }) => Math.floor(letter?.diedAtMs ?? 0),
+      error: ({ error }) => bytesOf(error),
+      died_at: ({ diedAtMs }) => diedAtMs,
     })
     steps.push(
       `died AS (${rowsQuery(rows)})`,
@@ -249,8 +210,8 @@ function stepsBeside(written: readonly Written[], schema: string): readonly stri
     )
   }
   for (const [name, table, gone] of [
-    ['revived', 'dead_letters', changed.filter(({ payload, wasDead }) => payload.becomes !== 'dead' && wasDead)],
-    ['removed', 'payloads', changed.filter(({ payload }) => payload.becomes === 'removed')],
+    ['revived', 'dead_letters', revived],
+    ['removed', 'payloads', removed],
   ] as const)
     if (gone.length > 0)
       steps.push(`${name} AS (
@@ -263,8 +224,8 @@ function stepsBeside(written: readonly Written[], schema: string): readonly stri
 }
 
 /** The columns that identify a payload or a dead letter of a record. */
-const BESIDE: ColumnsOf<{ readonly place: string; readonly id: string }> = {
-  place: ({ place }) => place,
+const BESIDE: ColumnsOf<{ readonly one: Placed; readonly id: string }> = {
+  place: ({ one }) => one.place,
   id: ({ id }) => id,
 }
 
@@ -284,4 +245,15 @@ function removal(changes: readonly Change[], schema: string): readonly string[] 
       (table) => `${table}_gone AS (DELETE FROM ${schema}.${table} t USING applied a WHERE t.record = a.number)`,
     ),
   ]
+}
+
+/** Replaces the list of workers. */
+export function listWriter({ schema, together }: Engine): WriteList {
+  return async (version, list, expected) => {
+    const [rows = []] = await together(`
+INSERT INTO ${schema}.workers AS w (id, version, list) VALUES (1, ${version}, ${list})
+ON CONFLICT (id) DO UPDATE SET version = excluded.version, list = excluded.list WHERE w.version = ${expected ?? 'NULL'}
+RETURNING w.id;`)
+    return rows.length > 0
+  }
 }

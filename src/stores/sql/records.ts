@@ -1,19 +1,18 @@
-/** Records read from a table of a database that other processes write as well. */
+/** Reads records from the tables, which other processes write as well, and finds them by their indexes. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
-import { NEWER } from '../../inbox/runtime/codec.ts'
-import { storedRecord, type LeftColumns, type RecordColumns } from '../stored.ts'
-
-export interface RecordRow extends RecordColumns {
-  readonly number: string
-  readonly key: string
-  readonly version: number
-}
+import { isNewerRecord, NEWER } from '../../inbox/runtime/codec.ts'
+import { storedRecord, type LeftColumns } from '../stored.ts'
+import type { Dialect, RowsOf } from './dialect.ts'
+import type { RecordRow } from './rows.ts'
+import { numberValue } from './values.ts'
 
 /** A write that may repair the unreadable part of a record. */
 export interface RepairingChange extends VersionedChange {
   readonly repairs?: 'state' | 'send'
 }
+
+type Write = (changes: readonly RepairingChange[], asOfMs: undefined) => ReturnType<SharedStore['write']>
 
 /**
  * Reads rows, except those of a later version. An unreadable record is rebuilt from its remaining payloads. With `repairs`, the
@@ -23,10 +22,10 @@ export type ReadRecords = (rows: readonly RecordRow[], repairs: boolean) => Prom
 
 const NOTHING_LEFT = { payloads: [], of: undefined }
 
-export function createReadRecords(options: {
+function createReadRecords(options: {
   /** Reads what is stored beside the record with this number. */
   readonly leftOf: (number: string) => Promise<LeftColumns>
-  readonly write: (changes: readonly RepairingChange[], asOfMs: undefined) => ReturnType<SharedStore['write']>
+  readonly write: Write
   readonly report: (error: MessagingWebhooksError) => void
 }): ReadRecords {
   const { leftOf, write, report } = options
@@ -56,5 +55,85 @@ export function createReadRecords(options: {
       records.set(row.key, found.corrupt.length === 0 ? versioned : await restored(row, versioned, repairs))
     }
     return records
+  }
+}
+
+export type TableRecords = Pick<
+  SharedStore,
+  'read' | 'overdue' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
+> & { readonly readRecords: ReadRecords }
+
+/** `rowsOf` and `write`: on the connection to use. */
+export function createTableRecords(
+  dialect: Dialect,
+  rowsOf: RowsOf,
+  write: Write,
+  report: (error: MessagingWebhooksError) => void,
+): TableRecords {
+  const { digestIn, digestValue, isOneOf, recordColumns, payloadColumns, due, rows } = dialect
+  const { records, payloads, dead_letters: deadLetters } = dialect.tables
+  const [key, of] = [`r.${dialect.keyColumn}`, `r.${dialect.ofColumn}`]
+  const digest = `${digestIn(key)} AS digest`
+
+  const readRecords = createReadRecords({
+    async leftOf(number) {
+      const [left = [], [overflow] = []] = await rowsOf(
+        `SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record = ${number} ORDER BY p.admitted_at, p.id`,
+        `SELECT ${digestIn(of)} AS digest FROM ${records} r WHERE r.number = ${number} AND ${of} IS NOT NULL`,
+      )
+      return { payloads: left.map(rows.payloadColumnsIn), of: overflow && rows.keyIn(overflow) }
+    },
+    write,
+    report,
+  })
+
+  return {
+    readRecords,
+    async read(keys) {
+      if (keys.length === 0) return new Map()
+      const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM ${records} r WHERE ${isOneOf(key, keys)}`)
+      const read = new Map<string, Versioned | typeof NEWER>(await readRecords(found.map(rows.recordIn), true))
+      for (const row of found) if (isNewerRecord(rows.text(row, 'state'))) read.set(rows.keyIn(row), NEWER)
+      return read
+    },
+    async overdue({ nowMs, limit }) {
+      const now = numberValue(Math.floor(nowMs))
+      const [found = [], [times] = []] = await rowsOf(
+        `
+SELECT ${digest} FROM ${records} r WHERE r.overdue_at <= ${now} ORDER BY r.overdue_at, r.number LIMIT ${limit}`,
+        `SELECT min(r.overdue_at) AS next FROM ${records} r WHERE r.overdue_at > ${now}`,
+      )
+      const keys = found.map(rows.keyIn)
+      return { keys, nextMs: keys.length >= limit ? nowMs : times && rows.integerOrNone(times, 'next') }
+    },
+    async payloadsOf(keys) {
+      if (keys.length === 0) return []
+      const [found = []] = await rowsOf(`
+SELECT ${digest}, ${digestIn('p.id')} AS id FROM ${records} r JOIN ${payloads} p ON p.record = r.number
+WHERE ${isOneOf(key, keys)}`)
+      const ids = new Map<string, string[]>(keys.map((each) => [each, []]))
+      for (const row of found) ids.get(rows.keyIn(row))?.push(rows.digest(row, 'id'))
+      return keys.map((each) => ids.get(each) ?? [])
+    },
+    async overflowOf(message) {
+      const [found = []] = await rowsOf(
+        `SELECT ${digest} FROM ${records} r WHERE ${of} = ${digestValue(message)} ORDER BY r.number`,
+      )
+      return found.map(rows.keyIn)
+    },
+    async keyOfDeadLetter(id) {
+      // The id may be typed by hand.
+      if (!/^([0-9a-f]{2})+$/.test(id)) return undefined
+      const [[row] = []] = await rowsOf(`
+SELECT ${digest} FROM ${deadLetters} d JOIN ${records} r ON r.number = d.record WHERE d.id = ${digestValue(id)}`)
+      return row && rows.keyIn(row)
+    },
+    async counts() {
+      const [[row] = []] = await rowsOf(`
+SELECT (SELECT coalesce(sum(d.waiting), 0) FROM ${due.table} d WHERE d.${due.at} IS NOT NULL) AS unsettled,
+  (SELECT count(*) FROM ${deadLetters}) AS dead_letters`)
+      if (row === undefined) return { unsettled: 0, deadLetters: 0 }
+      return { unsettled: rows.integer(row, 'unsettled'), deadLetters: rows.integer(row, 'dead_letters') }
+    },
   }
 }

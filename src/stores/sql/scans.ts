@@ -3,7 +3,9 @@ import { isFiltered, MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventScan, Scanned, ScannedEvent, ScannedRecord, SharedStore } from '../../inbox/record-store.ts'
 import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf, type StoredPayload } from '../stored.ts'
-import type { ReadRecords, RecordRow } from './records.ts'
+import { LARGEST } from './values.ts'
+import type { ReadRecords } from './records.ts'
+import type { RecordRow } from './rows.ts'
 
 type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
@@ -52,7 +54,6 @@ export interface ScanQueries {
 
 /** Rows of a filtered list per query. */
 const PIECE = 200
-const LARGEST = '9223372036854775807'
 
 export function createTableScans(queries: ScanQueries, readRecords: ReadRecords): Scans {
   /** The returned function reads a row. It returns undefined for a record of a later version. */
@@ -132,16 +133,6 @@ export function createTableScans(queries: ScanQueries, readRecords: ReadRecords)
 
 export function eventPlace(atMs: number, record: string, id: string): string {
   return `${atMs}.${record}.${id}`
-}
-
-/** Payloads by the number of their record. */
-export function payloadsByNumber<Row>(
-  rows: readonly Row[],
-  numberOf: (row: Row) => string,
-  payloadOf: (row: Row) => StoredPayload,
-): ReadonlyMap<string, readonly StoredPayload[]> {
-  const grouped = Map.groupBy(rows, numberOf)
-  return new Map([...grouped].map(([number, own]) => [number, own.map(payloadOf)]))
 }
 
 function pointIn(place: string | undefined): EventPoint | undefined {

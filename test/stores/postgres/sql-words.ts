@@ -41,10 +41,10 @@ export function wordsOfPage(): { readonly words: ReadonlySet<string>; readonly v
   return { words: new Set([...verbs, ...others.flat()]), verbs: new Set(verbs) }
 }
 
-/** The words of every text in the sources of the store, with the file of each. */
+/** The words of every text in the sources of the store and what it shares, with the file of each. */
 export function wordsOfSources(): Map<string, string> {
   const words = new Map<string, string>()
-  for (const path of globSync('src/stores/postgres/*.ts', { cwd: ROOT })) {
+  for (const path of globSync('src/stores/{postgres,sql}/*.ts', { cwd: ROOT })) {
     const file = ts.createSourceFile(path, readFileSync(join(ROOT, path), 'utf8'), ts.ScriptTarget.Latest, true)
     for (const text of textsIn(file)) for (const word of wordsOf(text)) words.set(word, path)
   }

@@ -1,0 +1,57 @@
+/** Checks the settings of a MySQL store and fills in defaults. */
+import type { Pool } from 'mysql2/promise'
+import { z } from 'zod'
+import { OptionsError } from '../../public/errors.ts'
+import { checkOptions, hasMethods } from '../../runtime/check-options.ts'
+import { millisecondsAboveZero } from '../bounds.ts'
+import { SQL_SETTINGS } from '../sql/settings.ts'
+
+/** Names of tables have at most 64 characters. Some servers ignore case in them. */
+const tablePrefix = z
+  .custom<string>(
+    (value) => typeof value === 'string' && /^[a-z0-9_]{1,40}$/.test(value),
+    'expected 1 to 40 lower-case letters, digits and underscores',
+  )
+  .default('messaging_webhooks')
+
+/** mysql2 quotes an address that it cannot parse, password included. */
+const address = z.custom<string>(
+  (value) => typeof value === 'string' && isAddress(value),
+  'expected mysql://user:password@host:3306/database',
+)
+
+function isAddress(text: string): boolean {
+  try {
+    const { protocol, hostname, username, password, pathname } = new URL(text)
+    decodeURIComponent(username + password + pathname)
+    return protocol === 'mysql:' && hostname !== ''
+  } catch {
+    return false
+  }
+}
+
+const settingsSchema = z.strictObject({
+  pool: z
+    .custom<Pool>((value) => hasMethods(value, ['getConnection', 'query', 'end']), 'expected a pool of mysql2/promise')
+    .optional(),
+  uri: address.optional(),
+  prefix: tablePrefix,
+  ...SQL_SETTINGS,
+  pollIntervalMs: millisecondsAboveZero.default(1_000),
+})
+
+export type Settings = z.output<typeof settingsSchema>
+
+/** Checks settings of the store, or of a call that only connects. `where` is the function that was called. */
+export function checkSettings(given: object, where: string): Settings {
+  const settings = checkOptions(settingsSchema, given, where)
+  if ((settings.pool === undefined) === (settings.uri === undefined))
+    throw new OptionsError(`${where}: give either \`pool\` or \`uri\`.`)
+  return settings
+}
+
+const migrationsSchema = z.strictObject({ prefix: tablePrefix })
+
+export function checkMigrations(given: object): z.output<typeof migrationsSchema> {
+  return checkOptions(migrationsSchema, given, 'mysqlMigrations')
+}

@@ -1,0 +1,97 @@
+/** What writes change in records, and beside them. */
+import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
+import { overdueMark, pendingMark } from '../../messages/marks.ts'
+import type { MessageRecord } from '../../messages/record.ts'
+import type { RepairingChange } from './records.ts'
+
+/** A record to write. */
+export interface Written {
+  readonly change: RepairingChange
+  /** The record after the change. */
+  readonly record: MessageRecord
+}
+
+export const isNew = ({ change }: Pick<Written, 'change'>): boolean => change.expected === undefined
+export const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
+
+/** The first version of a new record: random, so that it differs from versions of an erased record of the same key. */
+export const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
+
+/** How an engine writes values. */
+interface ValueWriter<Value> {
+  readonly text: (text: string) => Value
+  readonly number: (number: number) => Value
+  readonly digest: (digest: string) => Value
+  /** The value of a column without one. */
+  readonly none: Value
+  /** The name of the column for the key of the message of an overflow record. */
+  readonly ofColumn: string
+}
+
+type ExpectedSend = NonNullable<MessageRecord['send']>
+type Columns<Value> = Readonly<Record<string, (one: Written) => Value>>
+
+/** Writes the columns of these records. Leaves out the reports and the send if no record changes them, as in most writes. */
+export function createColumns<Value>({ text, number, digest, none, ofColumn }: ValueWriter<Value>) {
+  const orNone = <T>(value: T | undefined, write: (known: T) => Value): Value =>
+    value === undefined ? none : write(value)
+
+  const encoded = (send: ExpectedSend): Value => text(encodeSend(send))
+  const sentAt = ({ sentAtMs }: ExpectedSend): Value => number(Math.floor(sentAtMs))
+  const state: Columns<Value> = { state: ({ record }) => text(encodeState(record)) }
+  const reports: Columns<Value> = { reports: ({ record }) => text(encodeReports(record)) }
+  const send: Columns<Value> = {
+    send: ({ record }) => orNone(record.send, encoded),
+    sent_at: ({ record }) => orNone(record.send, sentAt),
+    overdue_at: ({ record }) => orNone(overdueMark(record), number),
+    pending_since: ({ record }) => orNone(pendingMark(record), number),
+    [ofColumn]: ({ record }) => orNone(record.of, digest),
+  }
+
+  return (written: readonly Written[]): Columns<Value> => ({
+    ...state,
+    ...(written.some(changesReports) && reports),
+    ...(written.some(changesSend) && send),
+  })
+}
+
+function changesReports({ change: { before, repairs }, record }: Written): boolean {
+  return before === undefined || before.latest !== record.latest || repairs === 'state'
+}
+
+function changesSend({ change: { before, repairs }, record }: Written): boolean {
+  return before?.send !== record.send || (record.of !== undefined && before === undefined) || repairs === 'send'
+}
+
+/** The payloads of events that these writes admit. `one` is the write. */
+export function admittedIn<One extends Written>(written: readonly One[]) {
+  return written.flatMap((one) =>
+    one.change.admitted.map(({ id, record, raw }) => {
+      const entry = one.record.waiting.find((each) => each.id === id)
+      const admittedAtMs = Math.floor(entry?.admittedAtMs ?? record.receivedAtMs)
+      return { one, id, event: JSON.stringify(record), raw, admittedAtMs }
+    }),
+  )
+}
+
+/** The payloads that these writes change: of events that become dead letters, of revived ones, and those that are removed. */
+export function changedIn<One extends Written>(written: readonly One[]) {
+  const changed = written.flatMap((one) =>
+    one.change.payloads.map((payload) => {
+      const isIt = ({ id }: { readonly id: string }): boolean => id === payload.id
+      return {
+        one,
+        id: payload.id,
+        becomes: payload.becomes,
+        wasDead: one.change.before?.dead.some(isIt) === true,
+        diedAtMs: Math.floor(one.record.dead.find(isIt)?.diedAtMs ?? 0),
+        error: payload.becomes === 'dead' ? payload.error : '',
+      }
+    }),
+  )
+  return {
+    dead: changed.filter(({ becomes }) => becomes === 'dead'),
+    revived: changed.filter(({ becomes, wasDead }) => becomes !== 'dead' && wasDead),
+    removed: changed.filter(({ becomes }) => becomes === 'removed'),
+  }
+}

@@ -1,0 +1,35 @@
+/** What differs between engines in the statements that they share. */
+import type { Row, RowReader } from './rows.ts'
+
+/** Runs statements in order, in one round trip if the engine can, and returns the rows of each. */
+export type RowsOf = (...statements: readonly string[]) => Promise<readonly (readonly Row[])[]>
+
+export interface Dialect {
+  /** The tables as they appear in statements. */
+  readonly tables: Readonly<Record<'records' | 'payloads' | 'dead_letters' | 'workers', string>>
+  /** Names of columns: the key of a record, and the key of the message of an overflow record. */
+  readonly keyColumn: string
+  readonly ofColumn: string
+  /** The table with the rows of `dueRowOf`, and its columns for the number of the record and for the time. The time may be null. */
+  readonly due: { readonly table: string; readonly record: string; readonly at: string }
+  /** The columns of a record `r`, and of a payload `p`, for `RowReader`. */
+  readonly recordColumns: string
+  readonly payloadColumns: string
+  /** The server's clock in milliseconds. */
+  readonly serverNow: string
+  /** A digest, and bytes, as the server returns them. */
+  readonly digestIn: (column: string) => string
+  readonly bytesIn: (column: string) => string
+  readonly digestValue: (digest: string) => string
+  /** The bytes of a text. */
+  readonly textValue: (text: string) => string
+  /** Digits of any length as a number of eight bytes. */
+  readonly bigintValue: (digits: string) => string
+  readonly isOneOf: (column: string, digests: readonly string[]) => string
+  /** Compares two columns with two values in a way that the index of both can answer. */
+  readonly comparePair: (columns: Pair, sign: '<' | '>', values: Pair) => string
+  readonly rows: RowReader
+  readonly rowsOf: RowsOf
+}
+
+type Pair = readonly [string, string]

@@ -1,0 +1,52 @@
+/** Reads the records of rows that were found due. */
+import type { Versioned, VersionedChange } from '../../inbox/record-store.ts'
+import { isNewerRecord } from '../../inbox/runtime/codec.ts'
+import { dueRowOf } from './due-row.ts'
+import type { ReadRecords } from './records.ts'
+import { isNull, type Row, type RowReader } from './rows.ts'
+
+/** How long a found record is reserved. */
+export const RESERVED_MS = 5_000
+/** How long a record of a later version of this package is postponed. */
+export const NEWER_MS = 60_000
+
+interface DueRecords {
+  /** Records that are due, by key. */
+  readonly found: ReadonlyMap<string, Versioned>
+  /** Rows of records of a later version. */
+  readonly newer: readonly Row[]
+  /** Rows that contradict their record, or have none. */
+  readonly astray: readonly Row[]
+  readonly records: ReadonlyMap<string, Versioned>
+}
+
+export async function readDue(
+  due: readonly Row[],
+  now: number,
+  { text, integer, keyIn, recordIn }: RowReader,
+  readRecords: ReadRecords,
+): Promise<DueRecords> {
+  const isKnown = (row: Row): boolean => !isNull(row, 'number') && !isNewerRecord(text(row, 'state'))
+  const records = await readRecords(due.filter(isKnown).map(recordIn), true)
+  const found = new Map<string, Versioned>()
+  const [newer, astray]: [Row[], Row[]] = [[], []]
+  for (const row of due) {
+    const key = isNull(row, 'number') ? undefined : keyIn(row)
+    const versioned = key === undefined ? undefined : records.get(key)
+    const expected = versioned && dueRowOf(versioned.record)
+    if (key !== undefined && versioned !== undefined && isDue(expected, integer(row, 'due_at'), now))
+      found.set(key, versioned)
+    else if (key !== undefined && versioned === undefined) newer.push(row)
+    else astray.push(row)
+  }
+  return { found, newer, astray, records }
+}
+
+function isDue(row: ReturnType<typeof dueRowOf>, at: number, now: number): boolean {
+  return row?.at === at && row.heldUntil <= now
+}
+
+/** A write that changes nothing but the columns of `dueRowOf`, which any write sets. */
+export function repairingDue(key: string, { record, version }: Versioned): VersionedChange {
+  return { key, expected: version, before: record, after: record, payloads: [], admitted: [] }
+}

@@ -1,0 +1,42 @@
+/** Time limits of connections and statements. */
+import { withDeadline, type Clock } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+
+export interface TimeLimits {
+  readonly connectTimeoutMs: number
+  readonly queryTimeoutMs: number
+  readonly lockTimeoutMs: number
+}
+
+/** Extra time for the server to report that it cancelled a statement. */
+const MARGIN_MS = 1_000
+/** How often a statement runs that conflicts with others. */
+export const ATTEMPTS = 4
+
+/** `engine`: its name in messages. */
+export function createDeadlines(engine: string, clock: Clock, { connectTimeoutMs, queryTimeoutMs }: TimeLimits) {
+  function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+    return withDeadline(clock, timeoutMs, work, () => {
+      throw new MessagingWebhooksError('store_slow', `${engine} did not answer in time.`)
+    })
+  }
+
+  return {
+    answered: <T>(asked: Promise<T>): Promise<T> => inTime(asked, queryTimeoutMs + MARGIN_MS),
+    async connected<Client extends { release(): void }>(connecting: Promise<Client>): Promise<Client> {
+      try {
+        return await inTime(connecting, connectTimeoutMs)
+      } catch (error) {
+        // A connection that arrives late goes back to the pool.
+        connecting.then(
+          (client) => client.release(),
+          () => {},
+        )
+        throw error
+      }
+    },
+    /** Abandons connections that hang, so that the process can end. */
+    ended: (ending: Promise<unknown>): Promise<unknown> =>
+      withDeadline(clock, connectTimeoutMs, ending, () => undefined),
+  }
+}
