@@ -5,7 +5,7 @@ import { settlementCommand } from '../inbox/runtime/commands.ts'
 import { createOpenStore } from '../inbox/runtime/open-store.ts'
 import { createSharedRunner } from '../inbox/runtime/shared-runner.ts'
 import { inStoreTime, settlementIn, type StoreClock } from '../inbox/runtime/store-time.ts'
-import type { ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../inbox/store.ts'
+import type { Awaitable, ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../inbox/store.ts'
 import type { Retention } from '../messages/expire.ts'
 import { announcing, announcingRest, SETTLE_LINGER_MS } from './announcing.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
@@ -23,7 +23,7 @@ interface Waking {
   readonly notifyOfRemaining: () => void
   /** Called when a claim begins. The caller calls the returned function once nothing more is due. */
   readonly claiming: () => () => void
-  readonly stop: () => Promise<void>
+  readonly stop: () => Awaitable<void>
 }
 
 /** Handler transactions on connections of the pool. */

@@ -5,7 +5,7 @@ import { isRecord } from '../../runtime/values.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/rows.ts'
-import { ATTEMPTS, createDeadlines, type TimeLimits } from '../sql/time-limits.ts'
+import { ATTEMPTS, createDeadlines, type TimeLimits } from '../sql/connecting.ts'
 import { integer } from './encoding.ts'
 import { Conflict, isConflict, isOfTheStatement } from './failures.ts'
 

@@ -7,12 +7,12 @@ import { NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
 import { isNull, type Row } from '../sql/rows.ts'
 import { numberValue } from '../sql/values.ts'
 import { digits, integerOrNone, isOneOf, keyIn, rowReader } from './encoding.ts'
-import { RECORD_COLUMNS, SERVER_NOW, type Engine } from './engine.ts'
+import { SERVER_NOW, type Engine } from './engine.ts'
 import { Conflict } from './failures.ts'
 import type { Records } from './records.ts'
 
 export function createDue(
-  { connections, tables: { records }, noteTime }: Engine,
+  { connections, tables: { records }, dialect: { recordColumns }, noteTime }: Engine,
   { readRecords, write }: Pick<Records, 'readRecords' | 'write'>,
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
@@ -21,7 +21,7 @@ export function createDue(
     try {
       return await connections.together(async ({ run }) => {
         const { rows } = await run(`
-SELECT ${RECORD_COLUMNS}, r.due_at FROM ${records} r FORCE INDEX (by_due) WHERE ${isDue}
+SELECT ${recordColumns}, r.due_at FROM ${records} r FORCE INDEX (by_due) WHERE ${isDue}
 ORDER BY r.due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`)
         if (rows.length > 0) await run(`UPDATE ${records} SET held_until = ${reserved} WHERE ${isAmong(rows)}`)
         return rows

@@ -2,7 +2,7 @@
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
-import type { Dialect, RowsOf } from '../sql/dialect.ts'
+import { createDialect, type Dialect, type RowsOf } from '../sql/dialect.ts'
 import type { Row } from '../sql/rows.ts'
 import { createNoteTime, type NoteTime } from '../sql/server-time.ts'
 import type { Connections, Run } from './connections.ts'
@@ -12,13 +12,8 @@ import { tablesOf, type Tables } from './migrations.ts'
 /** The server's clock in milliseconds when the statement began, whatever the time zone of the session. */
 export const SERVER_NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
 
-export const RECORD_COLUMNS = 'r.number, r.digest, r.version, r.state, r.reports, r.send, r.sent_at, r.overdue_at'
-export const PAYLOAD_COLUMNS = 'p.record, p.id, p.admitted_at, p.event, p.raw, p.error'
-
 export interface Engine {
   readonly connections: Connections
-  /** Undefined if the clocks of the callers apply. */
-  readonly clock: StoreClock | undefined
   readonly tables: Tables
   readonly dialect: Dialect
   readonly noteTime: NoteTime
@@ -28,6 +23,7 @@ export interface Engine {
 export async function createEngine(options: {
   readonly connections: Connections
   readonly prefix: string
+  /** Undefined if the clocks of the callers apply. */
   readonly clock: StoreClock | undefined
 }): Promise<Engine> {
   const { connections, prefix, clock } = options
@@ -39,17 +35,15 @@ export async function createEngine(options: {
   refuseOld(rowReader.text(row, 'version'))
   noteTime(row, undefined, sentMs)
   const tables = tablesOf(prefix)
-  return { connections, clock, tables, dialect: dialectOf(tables, connections.run), noteTime }
+  return { connections, tables, dialect: dialectOf(tables, connections.run), noteTime }
 }
 
 function dialectOf(tables: Tables, run: Run): Dialect {
-  return {
+  return createDialect({
     tables,
     keyColumn: 'digest',
     ofColumn: 'overflow_of',
     due: { table: tables.records, record: 'number', at: 'due_at' },
-    recordColumns: RECORD_COLUMNS,
-    payloadColumns: PAYLOAD_COLUMNS,
     serverNow: SERVER_NOW,
     digestIn: (column) => column,
     bytesIn: (column) => column,
@@ -61,7 +55,7 @@ function dialectOf(tables: Tables, run: Run): Dialect {
     comparePair: ([a, b], sign, [x, y]) => `${a} ${sign}= ${x} AND (${a} ${sign} ${x} OR ${b} ${sign} ${y})`,
     rows: rowReader,
     rowsOf: rowsBy(run),
-  }
+  })
 }
 
 export function rowsBy(run: Run): RowsOf {

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS {records} (
   overdue_at BIGINT CHECK (overdue_at ${EXACT}),
   -- Since when a send has been pending; see pendingMark.
   pending_since BIGINT CHECK (pending_since ${EXACT}),
-  -- Of a record with unsettled events; see due-row.ts. In the same row, so that most writes change one row.
+  -- Of a record with unsettled events; see dueRowOf. In the same row, so that most writes change one row.
   due_at BIGINT CHECK (due_at ${EXACT}),
   -- It is leased until then, or reserved by the process that found it due.
   held_until BIGINT NOT NULL DEFAULT 0 CHECK (held_until ${EXACT}),

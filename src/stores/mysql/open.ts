@@ -1,12 +1,14 @@
 /** Opens the store: pool, tables and clock, and composes its parts. MySQL notifies no process, so the store is polled. */
 import type { Pool } from 'mysql2/promise'
-import { systemClock, type Clock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { secretsIn } from '../secrets.ts'
+import { loadPeer } from '../sql/connecting.ts'
 import type { Migrated } from '../sql/migrated.ts'
 import { openSqlStore } from '../sql/open.ts'
+import { createPolling } from '../sql/polling.ts'
 import { createConnections, type Session } from './connections.ts'
 import { createDue } from './due.ts'
 import { createEngine } from './engine.ts'
@@ -15,7 +17,7 @@ import { checkPrivileges, findVersion, LATEST, migrate } from './migrations.ts'
 import { createRecords } from './records.ts'
 import type { Settings } from './settings.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
-import { listWriter } from './writing.ts'
+import { listWriter } from './workers.ts'
 
 export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
   const { prefix } = settings
@@ -41,7 +43,7 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
       host,
       storeClock,
       queryTimeoutMs: settings.queryTimeoutMs,
-      waking: startPolling(systemClock(), settings.pollIntervalMs, host),
+      waking: startPolling(settings.pollIntervalMs, host),
       transactions: settings.transactional
         ? {
             engine: transactionEngine(connections, failures),
@@ -83,43 +85,18 @@ async function reach(settings: Settings) {
   }
 }
 
-function startPolling(clock: Clock, everyMs: number, { claims, onWork }: StoreHost) {
-  let cancel = (): void => {}
-
-  function poll(): void {
-    cancel = clock.setTimer(() => {
-      onWork()
-      poll()
-    }, everyMs)
-  }
-
-  if (claims !== false) poll()
-  return {
-    notify() {},
-    notifyOfRemaining() {},
-    claiming: () => () => {},
-    stop() {
-      cancel()
-      return Promise.resolve()
-    },
-  }
+function startPolling(everyMs: number, { claims, onWork }: StoreHost) {
+  const polling = createPolling(systemClock(), onWork, () => everyMs)
+  if (claims !== false) polling.restart()
+  return { notify() {}, notifyOfRemaining() {}, claiming: () => () => {}, stop: polling.stop }
 }
 
 async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Promise<Pool> {
-  const mysql = await loadMysql()
+  const mysql = await loadPeer(import('mysql2/promise'), 'mysqlStore needs mysql2: npm install mysql2.')
   return mysql.createPool({
     ...(uri === undefined ? {} : { uri }),
     connectionLimit: maxConnections,
     connectTimeout: connectTimeoutMs,
     enableKeepAlive: true,
   })
-}
-
-/** Loads the optional peer dependency when a store is opened. Rejects with `peer_missing` if it is not installed. */
-async function loadMysql() {
-  try {
-    return await import('mysql2/promise')
-  } catch (error) {
-    throw new MessagingWebhooksError('peer_missing', 'mysqlStore needs mysql2: npm install mysql2.', { cause: error })
-  }
 }

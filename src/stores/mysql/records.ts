@@ -4,7 +4,7 @@ import type { Payload, SharedStore } from '../../inbox/record-store.ts'
 import { createTableRecords, type TableRecords } from '../sql/records.ts'
 import type { Connections, Run } from './connections.ts'
 import { digestValue, isOneOf, keyIn, rowReader } from './encoding.ts'
-import { PAYLOAD_COLUMNS, rowsBy, type Engine } from './engine.ts'
+import { rowsBy, type Engine } from './engine.ts'
 import { createWriting } from './writing.ts'
 
 export type Records = TableRecords & Pick<SharedStore, 'write' | 'payloads'>
@@ -16,17 +16,17 @@ export function createRecords(
   run: Run = engine.connections.run,
   together: Connections['together'] = engine.connections.together,
 ): Records {
-  const { records, payloads } = engine.tables
+  const { dialect, tables } = engine
   const write = createWriting(engine, together)
   return {
-    ...createTableRecords(engine.dialect, rowsBy(run), write, report),
+    ...createTableRecords(dialect, rowsBy(run), write, report),
     write,
     async payloads(places) {
       if (places.length === 0) return []
       const keys = places.map(({ key }) => key)
       const wanted = places.map(({ key, id }) => `(r.digest = ${digestValue(key)} AND p.id = ${digestValue(id)})`)
       const { rows } = await run(`
-SELECT r.digest, ${PAYLOAD_COLUMNS} FROM ${records} r JOIN ${payloads} p ON p.record = r.number
+SELECT r.digest, ${dialect.payloadColumns} FROM ${tables.records} r JOIN ${tables.payloads} p ON p.record = r.number
 WHERE ${isOneOf('r.digest', keys)} AND (${wanted.join(' OR ')})`)
       const found = new Map(rows.map((row) => [`${keyIn(row)} ${rowReader.digest(row, 'id')}`, row]))
       return places.map(({ key, id }): Payload | undefined => {

@@ -1,6 +1,6 @@
 /** The statements that write records and what is stored beside them. Each writes one table, for all changes of a batch. */
 import { admittedIn, changedIn, createColumns, isNew, isRepaired, type Written } from '../sql/changes.ts'
-import { dueRowOf } from '../sql/due-row.ts'
+import { dueRowOf } from '../sql/due.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
 import { numberValue } from '../sql/values.ts'
 import { TooLong } from './connections.ts'
@@ -36,12 +36,10 @@ export function stepsOf(applied: readonly Applied[], tables: Tables): readonly S
     if (after === undefined) removed.push(one.number)
     else put.push({ ...one, record: after })
   }
+  const known = put.filter((one) => !isNew(one))
   return [
     recordStep(put.filter(isNew), tables.records),
-    recordStep(
-      put.filter((one) => !isNew(one)),
-      tables.records,
-    ),
+    recordStep(known, tables.records),
     // A record with waiting events is never removed.
     ...[tables.payloads, tables.dead_letters].map((table) => listed(`DELETE FROM ${table} WHERE record IN (`, removed)),
     listed(`DELETE FROM ${tables.records} WHERE number IN (`, removed),
@@ -115,19 +113,15 @@ function admittedStep(put: readonly Put[], table: string): Step {
 function changedSteps(put: readonly Put[], tables: Tables): readonly Step[] {
   const { dead, revived, removed } = changedIn(put)
   const repaired = put.filter(isRepaired).map(({ number }) => number)
+  const revivedIds = revived.map(({ id }) => digestValue(id))
+  const removedIds = removed.map(({ one, id }) => `(${one.number}, ${digestValue(id)})`)
   const errors = dead.map(
     ({ one, id, error }) => `SELECT ${one.number} AS record, ${digestValue(id)} AS id, ${textValue(error)} AS error`,
   )
   return [
     listed(`DELETE FROM ${tables.dead_letters} WHERE record IN (`, repaired),
-    listed(
-      `DELETE FROM ${tables.dead_letters} WHERE id IN (`,
-      revived.map(({ id }) => digestValue(id)),
-    ),
-    listed(
-      `DELETE FROM ${tables.payloads} WHERE (record, id) IN (`,
-      removed.map(({ one, id }) => `(${one.number}, ${digestValue(id)})`),
-    ),
+    listed(`DELETE FROM ${tables.dead_letters} WHERE id IN (`, revivedIds),
+    listed(`DELETE FROM ${tables.payloads} WHERE (record, id) IN (`, removedIds),
     {
       head: `UPDATE ${tables.payloads} p JOIN (`,
       rows: errors,

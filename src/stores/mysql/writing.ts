@@ -5,12 +5,11 @@
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
-import { firstVersion } from '../sql/changes.ts'
+import { firstVersion, pendingColumn } from '../sql/changes.ts'
 import { newNumber } from '../sql/numbers.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
 import { isNull } from '../sql/rows.ts'
 import { numberValue } from '../sql/values.ts'
-import type { WriteList } from '../sql/workers.ts'
 import type { Connections, Transaction } from './connections.ts'
 import { digits, integer, integerOrNone, isOneOf, keyIn } from './encoding.ts'
 import { SERVER_NOW, type Engine } from './engine.ts'
@@ -67,24 +66,8 @@ async function writeWithin(
  * nothing is locked: if another process inserts the same one meanwhile, the insertion is a `Conflict`.
  */
 function lockedRows(changes: readonly Change[], pending: PendingLook | undefined, records: string): string {
-  const look =
-    pending === undefined
-      ? ''
-      : `, (SELECT p.pending_since FROM ${records} p WHERE p.pending_since > ${numberValue(Math.floor(pending.afterMs))}
-  ORDER BY p.pending_since LIMIT 1) AS pending`
+  const after = pending && numberValue(Math.floor(pending.afterMs))
   const keys = changes.map(({ key }) => key)
-  return `SELECT ${SERVER_NOW} AS now${look}, r.number, r.digest, r.version
+  return `SELECT ${SERVER_NOW} AS now${pendingColumn(after, records)}, r.number, r.digest, r.version
 FROM (SELECT 1) AS one LEFT JOIN ${records} r FORCE INDEX (by_digest) ON ${isOneOf('r.digest', keys)} FOR UPDATE`
-}
-
-/** Replaces the list of workers. */
-export function listWriter({ connections: { run }, tables: { workers } }: Engine): WriteList {
-  return async (version, list, expected) => {
-    const { affected } = await run(
-      expected === undefined
-        ? `INSERT IGNORE INTO ${workers} (id, version, list) VALUES (1, ${version}, ${list})`
-        : `UPDATE ${workers} SET version = ${version}, list = ${list} WHERE id = 1 AND version = ${expected}`,
-    )
-    return affected > 0
-  }
 }

@@ -1,18 +1,20 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
-import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
-import { MessagingWebhooksError } from '../../public/errors.ts'
+import { systemClock, type Clock } from '../../runtime/clock.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/rows.ts'
-import { ATTEMPTS, createDeadlines, type TimeLimits } from '../sql/time-limits.ts'
+import { ATTEMPTS, createDeadlines, loadPeer, type TimeLimits } from '../sql/connecting.ts'
 import { truth } from './encoding.ts'
 import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
 import { createHosts, FIND_READ_ONLY, readOnly, type Hosts } from './hosts.ts'
 import { createPlans, writtenOut } from './plans.ts'
-import { isError } from '../../runtime/values.ts'
+import { isError, isRecord } from '../../runtime/values.ts'
 
-/** Runs settings and statements in one round trip and one transaction. Returns the rows of each statement. */
+/**
+ * Runs settings and statements in one round trip and one transaction, to which the settings are limited. Returns the rows of each
+ * statement. A text with a `parameter` must be one statement.
+ */
 export type Batch = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
 
 export interface Connections {
@@ -139,8 +141,7 @@ function createConnections(options: {
 
 /** The rows of one result of `pg`, as objects. */
 function rowsOf(result: unknown): readonly Row[] {
-  const rows: unknown = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : undefined
-  return areRows(rows) ? rows : []
+  return isRecord(result) && areRows(result['rows']) ? result['rows'] : []
 }
 
 function areRows(rows: unknown): rows is readonly Row[] {
@@ -148,12 +149,11 @@ function areRows(rows: unknown): rows is readonly Row[] {
 }
 
 /** The database: the application's pool, or an address. */
-export interface Place {
-  readonly pool: Pool | undefined
-  readonly connectionString: string | undefined
-  readonly listenConnectionString: string | undefined
+interface Place extends TimeLimits {
+  readonly pool?: Pool | undefined
+  readonly connectionString?: string | undefined
+  readonly listenConnectionString?: string | undefined
   readonly maxConnections: number
-  readonly limits: TimeLimits
 }
 
 interface Reached {
@@ -164,10 +164,13 @@ interface Reached {
 
 /** Uses the application's pool, or creates one. No use of it hangs, and no error ends the process. */
 export async function reach(place: Place): Promise<Reached> {
-  const { limits } = place
   const failures = createPostgresFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
   const { pool, hosts } = place.pool === undefined ? await ownPool(place) : { pool: place.pool, hosts: undefined }
-  return { pool, failures, connections: createConnections({ pool, hosts, clock: systemClock(), limits, failures }) }
+  return {
+    pool,
+    failures,
+    connections: createConnections({ pool, hosts, clock: systemClock(), limits: place, failures }),
+  }
 }
 
 /** Closes the connections after `work`. */
@@ -180,16 +183,14 @@ export async function reachOnce<T>(place: Place, work: (reached: Reached) => Pro
   }
 }
 
-async function ownPool({ connectionString = '', maxConnections, limits }: Place) {
+async function ownPool({ connectionString = '', maxConnections, ...limits }: Place) {
   const pg = await loadPg()
   const hosts = createHosts(connectionString)
 
   /** Passes on a connection to a server that accepts writes. */
   function verify(client: PoolClient, done: (error?: Error) => void): void {
-    const found = client.query<Row>({ text: FIND_READ_ONLY, types: AS_SENT })
-    withDeadline(systemClock(), limits.connectTimeoutMs, found, () => {
-      throw new MessagingWebhooksError('store_slow', 'Postgres did not answer in time.')
-    })
+    createDeadlines('Postgres', systemClock(), limits)
+      .opened(client.query<Row>({ text: FIND_READ_ONLY, types: AS_SENT }))
       .then(({ rows: [row] }) => {
         if (row === undefined || truth(row, 'is_on')) throw readOnly()
       })
@@ -208,11 +209,7 @@ async function ownPool({ connectionString = '', maxConnections, limits }: Place)
   return { pool, hosts }
 }
 
-/** Loads the optional peer dependency when a store is opened. Rejects with `peer_missing` if it is not installed. */
+/** Loads the driver when a store is opened. */
 export async function loadPg(): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
-  try {
-    return await import('pg')
-  } catch (error) {
-    throw new MessagingWebhooksError('peer_missing', 'postgresStore needs pg: npm install pg.', { cause: error })
-  }
+  return loadPeer(import('pg'), 'postgresStore needs pg: npm install pg.')
 }

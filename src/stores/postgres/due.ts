@@ -3,12 +3,11 @@ import { monotonicMs } from '../../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Payload, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
-import { dueRowOf } from '../sql/due-row.ts'
-import { NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
+import { dueRowOf, NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
 import { isNull, type Row } from '../sql/rows.ts'
 import { numberValue } from '../sql/values.ts'
 import { integerOrNone, isOneOf, keyIn, rowReader, text } from './encoding.ts'
-import { PAYLOAD_COLUMNS, RECORD_COLUMNS, type Engine } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { parameter } from './plans.ts'
 import type { Records } from './records.ts'
 import { SERVER_NOW } from './sql-text.ts'
@@ -17,7 +16,7 @@ import { SERVER_NOW } from './sql-text.ts'
 const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
 
 export function createDue(
-  { schema, together, isTime, noteTime }: Engine,
+  { schema, together, isTime, noteTime, dialect: { recordColumns, payloadColumns } }: Engine,
   { readRecords, write }: Pick<Records, 'readRecords' | 'write'>,
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
@@ -35,7 +34,7 @@ export function createDue(
    */
   async function putRight(rows: readonly Row[], reserved: string): Promise<void> {
     const [again = []] = await together(`
-SELECT d.at AS due_at, d.record AS due_record, ${RECORD_COLUMNS}
+SELECT d.at AS due_at, d.record AS due_record, ${recordColumns}
 FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE ${isStill(rows, reserved)};`)
     const known = again.filter((row) => !isNull(row, 'number'))
     const found = await readRecords(known.map(rowReader.recordIn), true)
@@ -72,7 +71,7 @@ WITH found AS MATERIALIZED (
 ), reserved AS (
   UPDATE ${schema}.due d SET held_until = ${parameter(reserved, 'bigint')} WHERE d.record = ANY (ARRAY(SELECT record FROM found))
 )
-SELECT times.now, times.next, found.at AS due_at, found.record AS due_record, ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}
+SELECT times.now, times.next, found.at AS due_at, found.record AS due_record, ${recordColumns}, ${payloadColumns}
 FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${most} THEN least(
     (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${nowValue} ${others}),
     (SELECT min(d.held_until) FROM ${schema}.due d WHERE d.at <= ${nowValue} AND d.held_until > ${nowValue} ${others})

@@ -112,11 +112,6 @@ export function truth(row: Row, column: string): boolean {
   return value === 't' || value === 'f' ? value === 't' : unusable(column)
 }
 
-function bytes(row: Row, column: string): Buffer {
-  const escaped = text(row, column)
-  return Buffer.from(escaped.includes('\\') ? unescaped(escaped) : escaped, 'latin1')
-}
-
 /** Decodes bytes that hold UTF-8 text. */
 function textOf(row: Row, column: string): string {
   const escaped = text(row, column)
@@ -124,7 +119,9 @@ function textOf(row: Row, column: string): string {
 }
 
 function bytesOrNone(row: Row, column: string): Buffer | undefined {
-  return isNull(row, column) ? undefined : bytes(row, column)
+  if (isNull(row, column)) return undefined
+  const escaped = text(row, column)
+  return Buffer.from(escaped.includes('\\') ? unescaped(escaped) : escaped, 'latin1')
 }
 
 /** A backslash is doubled, and a non-ASCII byte is a backslash with three octal digits. */

@@ -7,12 +7,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import { withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { createPolling } from '../sql/polling.ts'
 import { quoteName } from './sql-text.ts'
 import { createNotifier, type Notifier } from './notifying.ts'
-
-interface Listening extends Omit<Notifier, 'stop'> {
-  stop(): Promise<void>
-}
 
 interface ListenOptions {
   readonly clock: Clock
@@ -44,7 +41,7 @@ function channelOf(schema: string): string {
   return `messaging_webhooks_${createHash('sha256').update(schema).digest().toString('hex', 0, 8)}`
 }
 
-export function startListening(options: ListenOptions): Listening {
+export function startListening(options: ListenOptions): Notifier {
   const { clock, connect, notify, onWork, report } = options
   const channel = channelOf(options.schema)
   const own = randomUUID()
@@ -56,7 +53,9 @@ export function startListening(options: ListenOptions): Listening {
   let probes = 0
   let onProbe: ((payload: string) => void) | undefined
   let cancelNext = (): void => {}
-  let cancelPoll = (): void => {}
+  const polling = createPolling(clock, onWork, () =>
+    isListening ? options.pollIntervalMs : Math.min(UNNOTIFIED_POLL_MS, options.pollIntervalMs),
+  )
   // If a notification fails, the other processes find the events by polling.
   const notifier = createNotifier(clock, () => notify(channel, `${own}!`).catch(() => {}))
 
@@ -136,7 +135,7 @@ export function startListening(options: ListenOptions): Listening {
   async function deaf(cause: unknown): Promise<void> {
     isListening = false
     if (stopped) return
-    poll()
+    polling.restart()
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     cancelNext = clock.setTimer(() => void listen(), pauseMs)
     // The first loss may be a restart of the server, so report only the second.
@@ -150,17 +149,7 @@ export function startListening(options: ListenOptions): Listening {
     }
   }
 
-  function poll(): void {
-    cancelPoll()
-    if (stopped || connect === undefined) return
-    const afterMs = isListening ? options.pollIntervalMs : Math.min(UNNOTIFIED_POLL_MS, options.pollIntervalMs)
-    cancelPoll = clock.setTimer(() => {
-      onWork()
-      poll()
-    }, afterMs)
-  }
-
-  poll()
+  if (connect !== undefined) polling.restart()
   void listen()
   return {
     ...notifier,
@@ -168,7 +157,7 @@ export function startListening(options: ListenOptions): Listening {
       stopped = true
       const lastNotice = notifier.stop()
       cancelNext()
-      cancelPoll()
+      polling.stop()
       const last = client
       client = undefined
       if (last !== undefined) await withDeadline(clock, options.connectTimeoutMs, last.end(), () => undefined)

@@ -4,28 +4,20 @@ import { systemClock } from '../../runtime/clock.ts'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
-import { loadPg, reach, type Place, type Session } from './connections.ts'
+import { loadPg, reach, type Session } from './connections.ts'
 import { createDue } from './due.ts'
-import { createEngine, readTime, readsCommitsEarly, type Engine } from './engine.ts'
+import { createEngine, type Engine } from './engine.ts'
 import { createHosts } from './hosts.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
 import { createRecords } from './records.ts'
+import type { Settings } from './settings.ts'
 import { checkTransactions, transactionEngine, type PostgresContext } from './transactions.ts'
-import { listWriter } from './writing.ts'
+import { listWriter } from './workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
-
-export interface Settings extends Place {
-  readonly schema: string
-  readonly pollIntervalMs: number
-  readonly probeIntervalMs: number
-  readonly retention: { readonly retentionDays: number; readonly deadLetterDays: number; readonly dedupeDays: number }
-  readonly transactional: boolean
-  readonly clock: 'server' | 'caller'
-}
 
 /** A connection outside the pool, whose own connections may go through a pooler without notifications. */
 async function listenClient({ listenConnectionString }: Settings, pool: Pool): Promise<() => ListenClient> {
@@ -53,9 +45,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     if (forbidden !== undefined && host.claims !== false) throw forbidden
     if (forbidden !== undefined) report(forbidden)
     if (transactional) await checkTransactions(connections, failures)
-    const commitsEarly = await readsCommitsEarly(connections)
-    engine = createEngine({ connections, schema, clock: storeClock, commitsEarly })
-    await readTime(engine)
+    engine = await createEngine({ connections, schema, clock: storeClock })
   } catch (error) {
     await connections.close()
     throw failures.asThrown(error)
@@ -69,7 +59,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     onWork: host.onWork,
     report,
     cleaned: failures.cleaned,
-    connectTimeoutMs: settings.limits.connectTimeoutMs,
+    connectTimeoutMs: settings.connectTimeoutMs,
     pollIntervalMs: settings.pollIntervalMs,
     probeIntervalMs: settings.probeIntervalMs,
   })
@@ -80,10 +70,10 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     due: createDue(engine, records, report),
     noteTime: engine.noteTime,
     writeList: listWriter(engine),
-    retention: settings.retention,
+    retention: settings,
     host,
     storeClock,
-    queryTimeoutMs: settings.limits.queryTimeoutMs,
+    queryTimeoutMs: settings.queryTimeoutMs,
     waking: listening,
     transactions: transactional
       ? {

@@ -2,8 +2,9 @@
 import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Payload, SharedStore } from '../../inbox/record-store.ts'
 import { createTableRecords, type TableRecords } from '../sql/records.ts'
+import type { Batch } from './connections.ts'
 import { integer, rowReader, rowsQuery } from './encoding.ts'
-import { PAYLOAD_COLUMNS, rowsBy, type Engine, type Together } from './engine.ts'
+import { rowsBy, type Engine } from './engine.ts'
 import { createWriting } from './writing.ts'
 
 export type Records = TableRecords & Pick<SharedStore, 'write' | 'payloads'>
@@ -12,7 +13,7 @@ export type Records = TableRecords & Pick<SharedStore, 'write' | 'payloads'>
 export function createRecords(
   engine: Engine,
   report: (error: MessagingWebhooksError) => void,
-  together: Together = engine.together,
+  together: Batch = engine.together,
 ): Records {
   const { schema, dialect } = engine
   const write = createWriting(engine, together)
@@ -27,7 +28,7 @@ export function createRecords(
         { name: 'id', type: 'digest', values: places.map(({ id }) => id) },
       ])
       const [rows = []] = await together(`
-SELECT u.place, ${PAYLOAD_COLUMNS} FROM (${wanted}) u JOIN ${schema}.records r ON r.key = u.key
+SELECT u.place, ${dialect.payloadColumns} FROM (${wanted}) u JOIN ${schema}.records r ON r.key = u.key
   JOIN ${schema}.payloads p ON p.record = r.number AND p.id = u.id;`)
       const payloads: (Payload | undefined)[] = places.map(() => undefined)
       for (const row of rows) payloads[integer(row, 'place')] = rowReader.payloadIn(row)

@@ -5,8 +5,6 @@ import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime
 import { OptionsError } from '../../public/errors.ts'
 import { millisecondsAboveZero } from '../bounds.ts'
 import { SQL_SETTINGS } from '../sql/settings.ts'
-import type { Place } from './connections.ts'
-import type { Settings } from './open.ts'
 
 const LONGEST_NAME_BYTES = 63
 
@@ -34,18 +32,14 @@ const settingsSchema = z.strictObject({
   probeIntervalMs: millisecondsAboveZero.default(60_000),
 })
 
+export type Settings = z.output<typeof settingsSchema>
+
 /** Checks settings of the store, or of a call that only connects. `where` is the function that was called. */
 export function checkSettings(given: object, where: string): Settings {
   const settings = checkOptions(settingsSchema, given, where)
-  const { pool, connectionString, listenConnectionString, schema, transactional, maxConnections } = settings
-  if ((pool === undefined) === (connectionString === undefined))
+  if ((settings.pool === undefined) === (settings.connectionString === undefined))
     throw new OptionsError(`${where}: give either \`pool\` or \`connectionString\`.`)
-  const { retentionDays, deadLetterDays, dedupeDays, connectTimeoutMs, queryTimeoutMs, lockTimeoutMs } = settings
-  const { pollIntervalMs, probeIntervalMs, clock } = settings
-  const retention = { retentionDays, deadLetterDays, dedupeDays }
-  const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
-  const place: Place = { pool, connectionString, listenConnectionString, maxConnections, limits }
-  return { ...place, schema, transactional, pollIntervalMs, probeIntervalMs, retention, clock }
+  return settings
 }
 
 const migrationsSchema = z.strictObject({

@@ -5,14 +5,23 @@
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
 import { dueMark } from '../../messages/marks.ts'
-import { admittedIn, changedIn, createColumns, firstVersion, isNew, isRepaired, type Written } from '../sql/changes.ts'
-import { dueRowOf, type DueRow } from '../sql/due-row.ts'
+import {
+  admittedIn,
+  changedIn,
+  createColumns,
+  firstVersion,
+  isNew,
+  isRepaired,
+  pendingColumn,
+  type Written,
+} from '../sql/changes.ts'
+import { dueRowOf, type DueRow } from '../sql/due.ts'
 import { newNumber } from '../sql/numbers.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
 import { numberValue } from '../sql/values.ts'
-import type { WriteList } from '../sql/workers.ts'
+import type { Batch } from './connections.ts'
 import { bytesOf, integerOrNone, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
-import type { Engine, Together } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { parameter, writtenOut } from './plans.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
@@ -22,7 +31,7 @@ interface Placed extends Written {
   readonly due: DueRow | undefined
 }
 
-export function createWriting({ schema, isTime, noteTime }: Engine, together: Together) {
+export function createWriting({ schema, isTime, noteTime }: Engine, together: Batch) {
   return async (
     changes: readonly Change[],
     asOfMs: number | undefined,
@@ -32,8 +41,9 @@ export function createWriting({ schema, isTime, noteTime }: Engine, together: To
     const first = firstVersion()
     const written = changes.flatMap(writtenOf)
     const steps = written.length === 0 ? removal(changes, schema) : writing(written, first, isTime(asOfMs), schema)
+    const after = pending && parameter(numberValue(Math.floor(pending.afterMs)), 'bigint')
     const statement = `WITH ${steps.join(',\n')}
-SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now${lookOf(pending, schema)} FROM applied;`
+SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now${pendingColumn(after, `${schema}.records`)} FROM applied;`
     // Dead letters have no index by record.
     const readsTable = written.length === 0 || written.some(isRepaired)
     const sentMs = monotonicMs()
@@ -46,13 +56,6 @@ SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS no
       return expected === undefined ? first : expected + 1
     })
   }
-}
-
-/** Adds the look-up of pending sends to the same statement, so that it costs no round trip. */
-function lookOf(pending: PendingLook | undefined, schema: string): string {
-  if (pending === undefined) return ''
-  return `, (SELECT r.pending_since FROM ${schema}.records r
-  WHERE r.pending_since > ${parameter(numberValue(Math.floor(pending.afterMs)), 'bigint')} ORDER BY r.pending_since LIMIT 1) AS pending`
 }
 
 function writtenOf(change: Change, index: number): readonly Placed[] {
@@ -245,15 +248,4 @@ function removal(changes: readonly Change[], schema: string): readonly string[] 
       (table) => `${table}_gone AS (DELETE FROM ${schema}.${table} t USING applied a WHERE t.record = a.number)`,
     ),
   ]
-}
-
-/** Replaces the list of workers. */
-export function listWriter({ schema, together }: Engine): WriteList {
-  return async (version, list, expected) => {
-    const [rows = []] = await together(`
-INSERT INTO ${schema}.workers AS w (id, version, list) VALUES (1, ${version}, ${list})
-ON CONFLICT (id) DO UPDATE SET version = excluded.version, list = excluded.list WHERE w.version = ${expected ?? 'NULL'}
-RETURNING w.id;`)
-    return rows.length > 0
-  }
 }

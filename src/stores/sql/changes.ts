@@ -95,3 +95,13 @@ export function changedIn<One extends Written>(written: readonly One[]) {
     removed: changed.filter(({ becomes }) => becomes === 'removed'),
   }
 }
+
+/**
+ * Adds the look-up of pending sends to the statement of a write, so that it costs no round trip. `after`: the time after which
+ * they began, as a value.
+ */
+export function pendingColumn(after: string | undefined, records: string): string {
+  if (after === undefined) return ''
+  return `, (SELECT p.pending_since FROM ${records} p
+  WHERE p.pending_since > ${after} ORDER BY p.pending_since LIMIT 1) AS pending`
+}

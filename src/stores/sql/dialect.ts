@@ -33,3 +33,16 @@ export interface Dialect {
 }
 
 type Pair = readonly [string, string]
+
+/** Adds the columns for `RowReader`. */
+export function createDialect(differences: Omit<Dialect, 'recordColumns' | 'payloadColumns'>): Dialect {
+  const { keyColumn, digestIn, bytesIn } = differences
+  const bytes = (table: string, names: readonly string[]): string =>
+    names.map((name) => `${bytesIn(`${table}.${name}`)} AS ${name}`).join(', ')
+  return {
+    ...differences,
+    recordColumns: `r.number, ${digestIn(`r.${keyColumn}`)} AS digest, r.version, r.sent_at, r.overdue_at,
+  ${bytes('r', ['state', 'reports', 'send'])}`,
+    payloadColumns: `p.record, ${digestIn('p.id')} AS id, p.admitted_at, ${bytes('p', ['event', 'raw', 'error'])}`,
+  }
+}

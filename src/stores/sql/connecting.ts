@@ -1,4 +1,4 @@
-/** Time limits of connections and statements. */
+/** Connecting to a server: the driver, and the time limits of connections and statements. */
 import { withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 
@@ -21,11 +21,14 @@ export function createDeadlines(engine: string, clock: Clock, { connectTimeoutMs
     })
   }
 
+  const opened = <T>(opening: Promise<T>): Promise<T> => inTime(opening, connectTimeoutMs)
+
   return {
-    answered: <T>(asked: Promise<T>): Promise<T> => inTime(asked, queryTimeoutMs + MARGIN_MS),
+    opened,
+    /** Waits for a connection of a pool. */
     async connected<Client extends { release(): void }>(connecting: Promise<Client>): Promise<Client> {
       try {
-        return await inTime(connecting, connectTimeoutMs)
+        return await opened(connecting)
       } catch (error) {
         // A connection that arrives late goes back to the pool.
         connecting.then(
@@ -35,8 +38,18 @@ export function createDeadlines(engine: string, clock: Clock, { connectTimeoutMs
         throw error
       }
     },
+    answered: <T>(asked: Promise<T>): Promise<T> => inTime(asked, queryTimeoutMs + MARGIN_MS),
     /** Abandons connections that hang, so that the process can end. */
     ended: (ending: Promise<unknown>): Promise<unknown> =>
       withDeadline(clock, connectTimeoutMs, ending, () => undefined),
+  }
+}
+
+/** Loads an optional peer dependency when a store is opened. Rejects with `peer_missing` if it is not installed. */
+export async function loadPeer<Peer>(loading: Promise<Peer>, message: string): Promise<Peer> {
+  try {
+    return await loading
+  } catch (error) {
+    throw new MessagingWebhooksError('peer_missing', message, { cause: error })
   }
 }
