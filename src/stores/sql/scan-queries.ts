@@ -11,12 +11,13 @@ export function createScanQueries(dialect: Dialect): ScanQueries {
   const { digestIn, digestValue, bigintValue, comparePair, rows, rowsOf } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
 
-  /** `which`: a query for these columns of records. */
-  async function recordRows(which: (columns: string) => string) {
-    const [found = [], stored = []] = await rowsOf(
-      `SELECT ${recordColumns} FROM (${which('*')}) r ORDER BY r.number`,
-      `SELECT ${payloadColumns} FROM (${which('number')}) r JOIN ${payloads} p ON p.record = r.number`,
-    )
+  /** `which`: a query for records. */
+  async function recordRows(which: string) {
+    const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM (${which}) r ORDER BY r.number`)
+    if (found.length === 0) return { rows: [], payloads: new Map() }
+    // By their numbers: another process may have added records since.
+    const numbers = found.map((row) => rows.digits(row, 'number')).join(', ')
+    const [stored = []] = await rowsOf(`SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record IN (${numbers})`)
     const byNumber = Map.groupBy(stored, (row) => rows.digits(row, 'record'))
     return {
       rows: found.map(rows.recordIn),
@@ -34,11 +35,9 @@ export function createScanQueries(dialect: Dialect): ScanQueries {
 
   return {
     ofMessage: (key) =>
-      recordRows(
-        (columns) => `
-SELECT ${columns} FROM ${records} WHERE ${keyColumn} = ${digestValue(key)}
-UNION ALL SELECT ${columns} FROM ${records} WHERE ${ofColumn} = ${digestValue(key)}`,
-      ),
+      recordRows(`
+SELECT * FROM ${records} WHERE ${keyColumn} = ${digestValue(key)}
+UNION ALL SELECT * FROM ${records} WHERE ${ofColumn} = ${digestValue(key)}`),
     async piece(scan, before, { most, piece }) {
       const looked = lookedOf(scan, before, most, dialect)
       const [rowsFound = []] = await rowsOf(`
@@ -74,10 +73,7 @@ ORDER BY r.sent_at ${direction}, r.number ${direction} LIMIT ${limit}`)
       return found.map(rows.recordIn)
     },
     records: (after = LEAST, limit) =>
-      recordRows(
-        (columns) =>
-          `SELECT ${columns} FROM ${records} WHERE number > ${bigintValue(after)} ORDER BY number LIMIT ${limit}`,
-      ),
+      recordRows(`SELECT * FROM ${records} WHERE number > ${bigintValue(after)} ORDER BY number LIMIT ${limit}`),
   }
 }
 
