@@ -1,6 +1,5 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type { Pool, PoolConnection } from 'mysql2/promise'
-import { systemClock } from '../../runtime/clock.ts'
 import { isRecord } from '../../runtime/values.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
 import type { Failures } from '../sql/failures.ts'
@@ -61,7 +60,7 @@ export function createConnections(options: {
   readonly failures: Failures
 }): Connections {
   const { pool, owned, limits, endsIdle, failures } = options
-  const deadlines = createDeadlines('MySQL', systemClock(), limits)
+  const deadlines = createDeadlines('MySQL', limits)
   /** The longest statement of each connection whose session has been set. */
   const ready = new WeakMap<object, number>()
 

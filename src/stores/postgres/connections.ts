@@ -1,7 +1,6 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
-import { systemClock, type Clock } from '../../runtime/clock.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/rows.ts'
 import { ATTEMPTS, createDeadlines, loadPeer, type TimeLimits } from '../sql/connecting.ts'
@@ -41,15 +40,14 @@ function createConnections(options: {
   readonly pool: Pool
   /** Undefined for the application's pool, which is not closed with the store. */
   readonly hosts: Hosts | undefined
-  readonly clock: Clock
   readonly limits: TimeLimits
   readonly failures: Failures
 }): Connections {
-  const { pool, hosts, clock, limits, failures } = options
+  const { pool, hosts, limits, failures } = options
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
   const plans = createPlans(hosts !== undefined)
-  const deadlines = createDeadlines('Postgres', clock, limits)
+  const deadlines = createDeadlines('Postgres', limits)
   pool.on('error', ignore)
 
   /** Tries each host once. */
@@ -166,11 +164,7 @@ interface Reached {
 export async function reach(place: Place): Promise<Reached> {
   const failures = createPostgresFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
   const { pool, hosts } = place.pool === undefined ? await ownPool(place) : { pool: place.pool, hosts: undefined }
-  return {
-    pool,
-    failures,
-    connections: createConnections({ pool, hosts, clock: systemClock(), limits: place, failures }),
-  }
+  return { pool, failures, connections: createConnections({ pool, hosts, limits: place, failures }) }
 }
 
 /** Closes the connections after `work`. */
@@ -189,7 +183,7 @@ async function ownPool({ connectionString = '', maxConnections, ...limits }: Pla
 
   /** Passes on a connection to a server that accepts writes. */
   function verify(client: PoolClient, done: (error?: Error) => void): void {
-    createDeadlines('Postgres', systemClock(), limits)
+    createDeadlines('Postgres', limits)
       .opened(client.query<Row>({ text: FIND_READ_ONLY, types: AS_SENT }))
       .then(({ rows: [row] }) => {
         if (row === undefined || truth(row, 'is_on')) throw readOnly()

@@ -5,15 +5,14 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
-import { withDeadline, type Clock } from '../../runtime/clock.ts'
+import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { createPolling } from '../sql/polling.ts'
-import { quoteName } from './sql-text.ts'
 import { createNotifier, type Notifier } from './notifying.ts'
+import type { Settings } from './settings.ts'
+import { quoteName } from './sql-text.ts'
 
-interface ListenOptions {
-  readonly clock: Clock
-  readonly schema: string
+interface ListenOptions extends Pick<Settings, 'schema' | 'connectTimeoutMs' | 'pollIntervalMs' | 'probeIntervalMs'> {
   /** Undefined if this process claims nothing. It then only notifies others. */
   readonly connect: (() => ListenClient) | undefined
   /** Sends a notification through the pool. */
@@ -22,9 +21,6 @@ interface ListenOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** Removes secrets from an error. */
   readonly cleaned: (error: unknown) => Error
-  readonly connectTimeoutMs: number
-  readonly pollIntervalMs: number
-  readonly probeIntervalMs: number
 }
 
 /** A `pg` client that is not connected yet. */
@@ -42,7 +38,8 @@ function channelOf(schema: string): string {
 }
 
 export function startListening(options: ListenOptions): Notifier {
-  const { clock, connect, notify, onWork, report } = options
+  const { connect, notify, onWork, report } = options
+  const clock = systemClock()
   const channel = channelOf(options.schema)
   const own = randomUUID()
   let client: ListenClient | undefined

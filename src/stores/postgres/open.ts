@@ -1,6 +1,5 @@
 /** Opens the store: pool, tables and listener, and composes its parts. */
 import type { Pool } from 'pg'
-import { systemClock } from '../../runtime/clock.ts'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
@@ -52,16 +51,12 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   }
 
   const listening = startListening({
-    clock: systemClock(),
-    schema,
+    ...settings,
     connect: host.claims === false ? undefined : await listenClient(settings, pool),
     notify: (channel, payload) => connections.query(NOTIFY, [channel, payload]),
     onWork: host.onWork,
     report,
     cleaned: failures.cleaned,
-    connectTimeoutMs: settings.connectTimeoutMs,
-    pollIntervalMs: settings.pollIntervalMs,
-    probeIntervalMs: settings.probeIntervalMs,
   })
   const records = createRecords(engine, report)
   return openSqlStore({

@@ -1,5 +1,5 @@
 /** Connecting to a server: the driver, and the time limits of connections and statements. */
-import { withDeadline, type Clock } from '../../runtime/clock.ts'
+import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 
 export interface TimeLimits {
@@ -14,7 +14,9 @@ const MARGIN_MS = 1_000
 export const ATTEMPTS = 4
 
 /** `engine`: its name in messages. */
-export function createDeadlines(engine: string, clock: Clock, { connectTimeoutMs, queryTimeoutMs }: TimeLimits) {
+export function createDeadlines(engine: string, { connectTimeoutMs, queryTimeoutMs }: TimeLimits) {
+  const clock = systemClock()
+
   function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
     return withDeadline(clock, timeoutMs, work, () => {
       throw new MessagingWebhooksError('store_slow', `${engine} did not answer in time.`)
