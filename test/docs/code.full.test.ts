@@ -138,7 +138,7 @@ test('runs each complete block that needs no server', { timeout: 240_000 }, asyn
   const whole = [...SOURCES].filter(
     ([name, code]) =>
       code.includes("from 'messaging-webhooks") &&
-      !/postgres|redis|vitest|listen\(|createClient|@Injectable/.test(code) &&
+      !/postgres|mysql|redis|vitest|listen\(|createClient|@Injectable/.test(code) &&
       !found.some((complaint) => complaint.includes(name)),
   )
   expect(whole.length).toBeGreaterThan(8)
