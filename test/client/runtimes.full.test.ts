@@ -21,7 +21,7 @@ const EXPECTED = {
   closed: 'not_sent 2',
   timeout: 'unknown_outcome 1',
   all: ['accepted', 'repeated', 'refused'],
-  recorded: ['begun order 7', 'sent 1', 'order 7'],
+  recorded: ['pending order 7', 'sent 1', 'order 7'],
 }
 
 /** The addresses for the sends of a run, and the number of requests to the one that resets. */

@@ -28,18 +28,18 @@ export async function tryOut({ service, resetting, closed, apiKey }) {
   )
   report.all = all.outcomes.map(({ outcome }) => outcome)
   // The receiver needs Node; other runtimes call one elsewhere.
-  const told = []
+  const recorded = []
   const receiver = {
     async intend({ reference }) {
-      told.push(`begun ${reference}`)
-      return { reference, sent: async ({ messages }) => void told.push(`sent ${messages.length}`) }
+      recorded.push(`pending ${reference}`)
+      return { reference, sent: async ({ messages }) => void recorded.push(`sent ${messages.length}`) }
     },
     async intendEach() {},
     async messageState() {},
   }
   const { send } = createClient({ ...options, baseUrl: service, receiver })
   const { reference } = await send({ to, message: 'x', reference: 'order 7' })
-  report.recorded = [...told, reference]
+  report.recorded = [...recorded, reference]
   return report
 }
 
