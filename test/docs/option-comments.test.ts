@@ -11,23 +11,22 @@ describe('the comment of a store’s setting names its default', () => {
   const UNITS: Readonly<Record<string, string>> = { MiB: ' * 1024 * 1024', days: '', day: '', ms: '' }
 
   test.each([
-    ['memory', 'store.ts'],
-    ['sqlite', 'store.ts'],
-    ['postgres', 'settings.ts'],
-    ['mysql', 'store.ts'],
-    ['redis', 'store.ts'],
-  ])('%s', (store, settings) => {
+    ['memory', ['memory/store.ts']],
+    ['sqlite', ['sqlite/store.ts']],
+    ['postgres', ['postgres/settings.ts', 'sql/settings.ts']],
+    ['mysql', ['mysql/store.ts', 'sql/settings.ts']],
+    ['redis', ['redis/store.ts']],
+  ])('%s', (store, files) => {
     const source = readProjectFile(`src/stores/${store}/store.ts`)
-    const [, schema = ''] = readProjectFile(`src/stores/${store}/${settings}`).split(
-      /const (?:bounds|settings)Schema =|^}\)$/m,
-    )
+    const schemaIn = /const (?:boundsSchema|settingsSchema|SQL_SETTINGS) =(.*?)^}\)?$/ms
+    const schema = files.map((file) => schemaIn.exec(readProjectFile(`src/stores/${file}`))?.[1] ?? '').join('')
     const commented = source.matchAll(/Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
-    const said = [...commented].map(([, value = '', name = '']) => {
+    const stated = [...commented].map(([, value = '', name = '']) => {
       const [number = '', unit = ''] = value.split(' ')
       return `${name}: ${number.replaceAll(',', '_')}${unit === '' ? '' : (UNITS[unit] ?? ` of ${unit}`)}`
     })
-    const had = [...schema.matchAll(/^ {2}(\w+): (?:number|wholeNumber|days|milliseconds).*\.default\((.+)\),$/gm)]
-    expect(said.length).toBeGreaterThan(3)
-    expect(said.toSorted()).toEqual(had.map(([, name = '', value = '']) => `${name}: ${value}`).toSorted())
+    const defaults = [...schema.matchAll(/^ {2}(\w+): (?:number|wholeNumber|days|milliseconds).*\.default\((.+)\),$/gm)]
+    expect(stated.length).toBeGreaterThan(3)
+    expect(stated.toSorted()).toEqual(defaults.map(([, name = '', value = '']) => `${name}: ${value}`).toSorted())
   })
 })
