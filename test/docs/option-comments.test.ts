@@ -14,7 +14,7 @@ describe('the comment of a store’s setting names its default', () => {
     ['memory', ['memory/store.ts']],
     ['sqlite', ['sqlite/store.ts']],
     ['postgres', ['postgres/settings.ts', 'sql/settings.ts']],
-    ['mysql', ['mysql/store.ts', 'sql/settings.ts']],
+    ['mysql', ['mysql/settings.ts', 'sql/settings.ts']],
     ['redis', ['redis/store.ts']],
   ])('%s', (store, files) => {
     const source = readProjectFile(`src/stores/${store}/store.ts`)
