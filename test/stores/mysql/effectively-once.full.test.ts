@@ -1,29 +1,8 @@
-/** A write in the event's transaction happens once, however often workers are killed while they write. */
-import { fork, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+/** Effectively once, in a transaction of MySQL. */
 import { mysqlStore } from 'messaging-webhooks/mysql'
-import { expect, onTestFinished, test } from 'vitest'
-import { eventOf } from '../postgres/events.ts'
+import { onTestFinished, test } from 'vitest'
+import { checkEffectivelyOnce, TIMEOUT } from '../effectively-once.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
-
-/** For the large run: EVENTS=10000 KILLS=100. */
-const EVENTS = Number(process.env['EVENTS'] ?? 300)
-const KILLS = Number(process.env['KILLS'] ?? 6)
-const WORKERS = 3
-const BATCH = 500
-const MESSAGE_SHARE = 5
-const BETWEEN_KILLS_MS = 400
-const TIMEOUT = { timeout: 1_800_000 }
-
-function startWorker(prefix: string, ...how: readonly 'hangs'[]): ChildProcess {
-  const child = fork(new URL('./programs/transactional-app.ts', import.meta.url), [MYSQL_URL, prefix, ...how])
-  onTestFinished(() => void child.kill('SIGKILL'))
-  return child
-}
-
-async function pause(ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, ms))
-}
 
 describeMysql('effectively once', () => {
   test('workers that are killed at random write each event exactly once', TIMEOUT, async () => {
@@ -32,40 +11,9 @@ describeMysql('effectively once', () => {
     onTestFinished(() => open.close())
     // No unique constraint helps.
     await rowsOf(`CREATE TABLE \`${prefix}_written\` (message VARCHAR(100) NOT NULL)`)
-    const events = Array.from({ length: EVENTS }, (_, index) =>
-      eventOf(`m${Math.floor(index / MESSAGE_SHARE)}`, 1 + (index % MESSAGE_SHARE)),
+    const insert = `INSERT INTO \`${prefix}_written\` VALUES (?)`
+    await checkEffectivelyOnce(open, { engine: 'mysql', url: MYSQL_URL, name: prefix, insert }, async () =>
+      (await rowsOf(`SELECT message FROM \`${prefix}_written\``)).map(({ message }) => message),
     )
-    // One worker is certainly killed between the row and its settlement; the others at random points.
-    const [first, ...rest] = events
-    if (first === undefined) throw new Error('There must be an event.')
-    const hanging = startWorker(prefix, 'hangs')
-    await once(hanging, 'message')
-    const written = once(hanging, 'message')
-    await open.admit([first], Date.now())
-    await written
-    expect(await rowsOf(`SELECT 1 FROM \`${prefix}_written\``)).toEqual([])
-    const workers = [hanging, ...Array.from({ length: WORKERS - 1 }, () => startWorker(prefix))]
-    await Promise.all(workers.slice(1).map((worker) => once(worker, 'message')))
-    const admitting = (async () => {
-      for (let from = 0; from < rest.length; from += BATCH) await open.admit(rest.slice(from, from + BATCH), Date.now())
-    })()
-    for (let kills = 0; kills < KILLS; kills += 1) {
-      if (kills > 0) await pause(Math.random() * BETWEEN_KILLS_MS)
-      const at = kills % WORKERS
-      const worker = workers[at]
-      if (worker === undefined) continue
-      const exited = once(worker, 'exit')
-      worker.kill('SIGKILL')
-      await exited
-      const next = startWorker(prefix)
-      workers[at] = next
-      await once(next, 'message')
-    }
-    await admitting
-    await expect.poll(async () => (await open.counts()).unsettled, { timeout: 1_200_000, interval: 200 }).toBe(0)
-    const messages = await rowsOf(`SELECT message, COUNT(*) AS n FROM \`${prefix}_written\` GROUP BY message`)
-    expect(messages).toHaveLength(Math.ceil(EVENTS / MESSAGE_SHARE))
-    expect(messages.filter(({ n }) => n !== String(MESSAGE_SHARE))).toEqual([])
-    expect((await open.counts()).deadLetters).toBe(0)
   })
 })

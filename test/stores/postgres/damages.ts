@@ -1,23 +1,7 @@
 /** Corrupts each column of each table, as a user of `psql` or a superuser could. */
 import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
+import { HUGE, NEWER_RECORD, type SqlDamage } from '../damage.ts'
 import { onServer } from './schema.ts'
-
-interface SqlDamage extends Damage {
-  /** With `:id` (the event's, as bytes) and `:record` (the number of its message's record). */
-  readonly sql: string
-}
-
-const HUGE = '9223372036854775807'
-
-const NEWER_RECORD = JSON.stringify({
-  project: 'My Shop',
-  kind: 'status',
-  timestamp: 1_700_000_001,
-  timestampSource: 'carrier',
-  receivedAtMs: 0,
-  proof: 'both',
-  report: { type: 'message.resent', shape: 'sms', messageId: 'damage', channel: 'sms', status: 'damage-1' },
-})
 
 const bytea = (text: string): string => `convert_to('${text}', 'UTF8')`
 

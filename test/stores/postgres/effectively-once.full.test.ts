@@ -1,29 +1,8 @@
-/** A write in the event's transaction happens once, however often workers are killed while they write. */
-import { fork, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+/** Effectively once, in a transaction of Postgres. */
 import { postgresStore } from 'messaging-webhooks/postgres'
-import { expect, onTestFinished, test } from 'vitest'
-import { eventOf } from './events.ts'
+import { onTestFinished, test } from 'vitest'
+import { checkEffectivelyOnce, TIMEOUT } from '../effectively-once.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
-
-/** For the large run: EVENTS=10000 KILLS=100. */
-const EVENTS = Number(process.env['EVENTS'] ?? 300)
-const KILLS = Number(process.env['KILLS'] ?? 6)
-const WORKERS = 3
-const BATCH = 500
-const MESSAGE_SHARE = 5
-const BETWEEN_KILLS_MS = 400
-const TIMEOUT = { timeout: 1_800_000 }
-
-function startWorker(schema: string, ...how: readonly 'hangs'[]): ChildProcess {
-  const child = fork(new URL('./programs/transactional-app.ts', import.meta.url), [POSTGRES_URL, schema, ...how])
-  onTestFinished(() => void child.kill('SIGKILL'))
-  return child
-}
-
-async function pause(ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, ms))
-}
 
 describePostgres('effectively once', () => {
   test('workers that are killed at random write each event exactly once', TIMEOUT, async () => {
@@ -32,45 +11,9 @@ describePostgres('effectively once', () => {
     onTestFinished(() => open.close())
     // No unique constraint helps.
     await rowsOf(`CREATE TABLE "${schema}".handled (message text NOT NULL)`)
-    const events = Array.from({ length: EVENTS }, (_, index) =>
-      eventOf(`m${Math.floor(index / MESSAGE_SHARE)}`, 1 + (index % MESSAGE_SHARE)),
+    const insert = `INSERT INTO "${schema}".handled (message) VALUES ($1)`
+    await checkEffectivelyOnce(open, { engine: 'postgres', url: POSTGRES_URL, name: schema, insert }, async () =>
+      (await rowsOf(`SELECT message FROM "${schema}".handled`)).map(({ message }) => message),
     )
-    // One worker is certainly killed between the row and its settlement; the others at random points.
-    const [first, ...rest] = events
-    if (first === undefined) throw new Error('There must be an event.')
-    const hanging = startWorker(schema, 'hangs')
-    await once(hanging, 'message')
-    const written = once(hanging, 'message')
-    await open.admit([first], Date.now())
-    await written
-    expect(await rowsOf(`SELECT 1 FROM "${schema}".handled`)).toEqual([])
-    const workers = [hanging, ...Array.from({ length: WORKERS - 1 }, () => startWorker(schema))]
-    await Promise.all(workers.slice(1).map((worker) => once(worker, 'message')))
-    const admitting = (async () => {
-      for (let from = 0; from < rest.length; from += BATCH) await open.admit(rest.slice(from, from + BATCH), Date.now())
-    })()
-    for (let kills = 0; kills < KILLS; kills += 1) {
-      if (kills > 0) await pause(Math.random() * BETWEEN_KILLS_MS)
-      const at = kills % WORKERS
-      const worker = workers[at]
-      if (worker === undefined) continue
-      const exited = once(worker, 'exit')
-      worker.kill('SIGKILL')
-      await exited
-      const next = startWorker(schema)
-      workers[at] = next
-      await once(next, 'message')
-    }
-    await admitting
-    await expect.poll(async () => (await open.counts()).unsettled, { timeout: 1_200_000, interval: 200 }).toBe(0)
-    const [rows] = await rowsOf(
-      `SELECT count(*)::int AS rows, count(DISTINCT message)::int AS messages FROM "${schema}".handled`,
-    )
-    expect(rows).toEqual({ rows: EVENTS, messages: Math.ceil(EVENTS / MESSAGE_SHARE) })
-    const uneven = await rowsOf(
-      `SELECT message, count(*) FROM "${schema}".handled GROUP BY message HAVING count(*) <> ${MESSAGE_SHARE}`,
-    )
-    expect(uneven).toEqual([])
-    expect((await open.counts()).deadLetters).toBe(0)
   })
 })
