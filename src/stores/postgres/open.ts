@@ -5,7 +5,7 @@ import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
 import { loadPg, reach, type Session } from './connections.ts'
 import { createDue } from './due.ts'
-import { createEngine, type Engine } from './engine.ts'
+import { createEngine } from './engine.ts'
 import { createHosts } from './hosts.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
@@ -36,7 +36,6 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const { connections, failures, pool } = await reach(settings)
   const report = host.report ?? (() => {})
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
-  let engine: Engine
   try {
     await migrate(connections, schema, failures)
     const { forbidden } = await readPrivileges(connections.query, schema)
@@ -44,40 +43,40 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     if (forbidden !== undefined && host.claims !== false) throw forbidden
     if (forbidden !== undefined) report(forbidden)
     if (transactional) await checkTransactions(connections, failures)
-    engine = await createEngine({ connections, schema, clock: storeClock })
+    const engine = await createEngine({ connections, schema, clock: storeClock })
+    const connect = host.claims === false ? undefined : await listenClient(settings, pool)
+    const listening = startListening({
+      ...settings,
+      connect,
+      notify: (channel, payload) => connections.query(NOTIFY, [channel, payload]),
+      onWork: host.onWork,
+      report,
+      cleaned: failures.cleaned,
+    })
+    const records = createRecords(engine, report)
+    return await openSqlStore({
+      dialect: engine.dialect,
+      records,
+      due: createDue(engine, records, report),
+      noteTime: engine.noteTime,
+      writeList: listWriter(engine),
+      retention: settings,
+      host,
+      storeClock,
+      queryTimeoutMs: settings.queryTimeoutMs,
+      waking: listening,
+      transactions: transactional
+        ? {
+            engine: transactionEngine(connections, failures),
+            contextOf: ({ client }: Session): PostgresContext => ({ transaction: client }),
+            maxConnections: settings.pool?.options.max ?? settings.maxConnections,
+            within: ({ batch }) => createRecords(engine, report, engine.within(batch)),
+          }
+        : undefined,
+      close: connections.close,
+    })
   } catch (error) {
     await connections.close()
     throw failures.asThrown(error)
   }
-
-  const listening = startListening({
-    ...settings,
-    connect: host.claims === false ? undefined : await listenClient(settings, pool),
-    notify: (channel, payload) => connections.query(NOTIFY, [channel, payload]),
-    onWork: host.onWork,
-    report,
-    cleaned: failures.cleaned,
-  })
-  const records = createRecords(engine, report)
-  return openSqlStore({
-    dialect: engine.dialect,
-    records,
-    due: createDue(engine, records, report),
-    noteTime: engine.noteTime,
-    writeList: listWriter(engine),
-    retention: settings,
-    host,
-    storeClock,
-    queryTimeoutMs: settings.queryTimeoutMs,
-    waking: listening,
-    transactions: transactional
-      ? {
-          engine: transactionEngine(connections, failures),
-          contextOf: ({ client }: Session): PostgresContext => ({ transaction: client }),
-          maxConnections: settings.pool?.options.max ?? settings.maxConnections,
-          within: ({ batch }) => createRecords(engine, report, engine.within(batch)),
-        }
-      : undefined,
-    close: connections.close,
-  })
 }
