@@ -3,17 +3,15 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inspect } from 'node:util'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
-import { callback } from 'messaging-webhooks/testing'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { post, receiving } from '../../support/receiving.ts'
 import { startPostgres } from '../../support/servers/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { runProgram } from '../../support/program.ts'
 import { done, eventOf, namesOf } from './events.ts'
+import { checkRefusedEvent, REFUSED } from '../refused-event.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 60_000 }
@@ -43,11 +41,6 @@ async function opened(
   const open = await postgresStore({ schema, ...options }).open({ onWork, report: (error) => void errors.push(error) })
   onTestFinished(() => open.close())
   return { open, schema, errors }
-}
-
-/** Everything that a program could print of an error. */
-function printed(error: unknown): string {
-  return inspect(error, { depth: 10, showHidden: true }) + JSON.stringify(error)
 }
 
 describePostgres('connection', () => {
@@ -165,20 +158,9 @@ describePostgres('connection', () => {
     const { open: checking } = await opened({ connectionString: POSTGRES_URL, schema })
     expect(await checking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
     await rowsOf(
-      `ALTER TABLE "${schema}".payloads ADD CHECK (position('refuse me' IN convert_from(event, 'UTF8')) = 0)`,
+      `ALTER TABLE "${schema}".payloads ADD CHECK (position('${REFUSED}' IN convert_from(event, 'UTF8')) = 0)`,
     )
-    const store = postgresStore({ connectionString: POSTGRES_URL, schema })
-    const { receiver, url, errors } = await receiving({ store, spool: false })
-    const seen: string[] = []
-    receiver.on('message.*', (event) => void seen.push(event.messageId))
-    receiver.on('unrecognized', (event) => void seen.push(event.problem))
-    await receiver.start()
-    const answers = await Promise.all(
-      ['a', 'b', 'refuse me', 'c', 'd'].map((messageId) => post(url, callback.smsDelivery({ messageId }))),
-    )
-    expect(answers.map(({ status }) => status)).toEqual([204, 204, 204, 204, 204])
-    await expect.poll(() => seen.toSorted(), POLL).toEqual(['a', 'b', 'c', 'd', 'store_refused'])
-    expect(printed(errors)).not.toContain('refuse me')
+    await checkRefusedEvent(postgresStore({ connectionString: POSTGRES_URL, schema }))
   })
 })
 
