@@ -128,7 +128,7 @@ async function refusals({ receiver, kept }: OverviewParts): Promise<readonly Att
   return QUARANTINE_CLASSES.filter((name) => name !== 'rest').flatMap((group): Attention | readonly [] => {
     const cause = causes.find((each) => each.class === group)
     if (cause === undefined) return []
-    const title = `${counts[group]} refused: ${cause.guess}`
+    const title = `${grouped.format(counts[group])} refused: ${cause.guess}`
     return { what: 'refused', title, group, text: cause.why, since: cause.since }
   })
 }
@@ -164,6 +164,8 @@ function delays(
   return [...overdue, ...backlog]
 }
 
+const grouped = new Intl.NumberFormat('en')
+
 function several(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`
+  return `${grouped.format(count)} ${one}${count === 1 ? '' : 's'}`
 }

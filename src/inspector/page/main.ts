@@ -194,6 +194,6 @@ function footer({ version, store, may, who, storeAlone }: Session, onZone: () =>
       ${!may.write && ' Read-only: you lack the right to write.'}
       ${!may.reveal && ' Numbers and bodies are masked: you lack the right to reveal.'}</p>
     <p>Times are in ${ui.zone.isUtc ? 'UTC' : `your zone, ${local}`}. Hover for the full timestamp.${' '}
-      <button type="button" class="link" onClick=${onZone}>Show ${ui.zone.isUtc ? 'local times' : 'UTC'}</button></p>
+      ${local !== 'UTC' && h`<button type="button" class="link" onClick=${onZone}>Show ${ui.zone.isUtc ? 'local times' : 'UTC'}</button>`}</p>
   </footer>`
 }

@@ -125,7 +125,8 @@ function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
   const totals = ALL.map((name) => [name, LABELS[name], sum(buckets, [name])] as const)
   const span = ui.duration(bucketSeconds * buckets.length * 1_000)
   const label = `The last ${span}: ${totals.map(([, title, total]) => `${title} ${total}`).join(', ')}`
-  const ticks = [...new Set([above, 0, -below])]
+  // Without a label that would stand on that of zero.
+  const ticks = [above, 0, -below].filter((value) => value === 0 || Math.abs(yOf(value) - yOf(0)) > HEIGHT / 10)
   const begin = new Date(Date.parse(first.at) - missing * bucketSeconds * 1_000)
   const hrefOf = ({ at }: Bucket): string =>
     href(['events'], { from: at, to: new Date(Date.parse(at) + bucketSeconds * 1_000).toISOString() })
