@@ -106,7 +106,7 @@ async function onlyZeros(window: Window, from: number, end: number): Promise<boo
 }
 
 /** Reads a file up to `end`. Calls `failed` if the disk cannot read a part of it. */
-export function windowOver(file: Pick<OpenedFile, 'read'>, end: number, failed: () => void): Window {
+export function windowOver(file: Pick<OpenedFile, 'read'>, end: number, failed = (): void => {}): Window {
   let buffer = Buffer.alloc(0)
   let start = 0
   let held = 0

@@ -1,6 +1,6 @@
 /** The kept requests, in memory and within their budgets. Synchronous. */
 import { createHash } from 'node:crypto'
-import { createBudget, type Placed } from './budget.ts'
+import { bytesOf, excessOf } from './budget.ts'
 import {
   QUARANTINE_CLASSES,
   type ExactCallback,
@@ -20,127 +20,86 @@ export interface KeeperChanges {
   /** Called when a request was added or its standing changed. The last call for an id counts. */
   kept(request: KeptRequest): void
   removed(request: KeptRequest): void
-  cleared(): void
 }
 
-const UNOBSERVED: KeeperChanges = { kept() {}, removed() {}, cleared() {} }
+const UNOBSERVED: KeeperChanges = { kept() {}, removed() {} }
 /** Sequence numbers per millisecond. */
 const SEQUENCES_A_MS = 1_024
 
 export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNOBSERVED) {
-  const byId = new Map<string, Placed>()
+  const byId = new Map<string, KeptRequest>()
   const sequences = new Set<number>()
+  const counts = { provedButStale: 0, unverified: 0, looksLikeOurs: 0, rest: 0, unchecked: 0 }
+  /** `provedButStale`, which outsiders cannot forge, has half of the capacity to itself. */
+  const bytes = { proved: 0, unproved: 0 }
   let lastSequence = 0
-  let { budgets, counts } = emptied()
   let dropped = 0
   let droppedCallbacks = 0
 
-  /** `provedButStale`, which outsiders cannot forge, has half of the capacity to itself. */
-  function emptied() {
-    return {
-      budgets: { proved: createBudget(maxBytes / 2), unproved: createBudget(maxBytes / 2) },
-      counts: { provedButStale: 0, unverified: 0, looksLikeOurs: 0, rest: 0, unchecked: 0 },
-    }
+  function count(request: KeptRequest, by: 1 | -1): void {
+    counts[request.class] += by
+    if (request.unchecked) counts.unchecked += by
+    bytes[halfOf(request)] += by * bytesOf(request)
   }
 
-  function budgetOf({ class: name }: KeptRequest) {
-    return name === 'provedButStale' ? budgets.proved : budgets.unproved
+  function insert(request: KeptRequest): void {
+    lastSequence = Math.max(lastSequence, request.sequence)
+    sequences.add(request.sequence)
+    byId.set(request.id, request)
+    count(request, 1)
   }
 
-  function count({ class: name, unchecked }: KeptRequest, by: 1 | -1): void {
-    counts[name] += by
-    if (unchecked) counts.unchecked += by
-  }
-
-  function drop(name: QuarantineClass): void {
-    dropped += 1
-    if (name !== 'rest') droppedCallbacks += 1
-  }
-
-  /** Adds the request to its budget and evicts others. Undefined, with the budget unchanged, if it would itself be evicted. */
-  function place(request: KeptRequest, nowMs: number | undefined): Placed | undefined {
-    const budget = budgetOf(request)
-    const placed = budget.add(request)
-    const leaving: KeptRequest[] = []
-    while (budget.isExceeded) {
-      const next = budget.nextToLeave(placed, nowMs)
-      const left = budget.remove(next)
-      if (next === placed) {
-        for (const each of leaving.reverse()) byId.set(each.id, budget.add(each))
-        return undefined
-      }
-      if (left !== undefined) leaving.push(left)
-    }
-    for (const each of leaving) {
-      forget(each)
-      drop(each.class)
-    }
-    return placed
-  }
-
-  function forget(request: KeptRequest): void {
+  function takeOut(request: KeptRequest): void {
     byId.delete(request.id)
     sequences.delete(request.sequence)
     count(request, -1)
+  }
+
+  function remove(request: KeptRequest): void {
+    takeOut(request)
     changes.removed(request)
   }
 
-  function takeOut(placed: Placed): void {
-    const { request } = placed
-    if (request === undefined) return
-    budgetOf(request).remove(placed)
-    forget(request)
-  }
-
-  /** Replaces the request with the same id. If the new one has no capacity, the old one stays. */
-  function put(request: KeptRequest, nowMs?: number): KeptRequest | undefined {
-    const old = byId.get(request.id)
-    const before = old?.request
-    if (old !== undefined && before !== undefined) budgetOf(before).remove(old)
-    const placed = place(request, nowMs)
-    if (placed === undefined) {
-      if (before !== undefined) byId.set(request.id, budgetOf(before).add(before))
-      return undefined
-    }
-    if (before !== undefined) {
-      count(before, -1)
-      sequences.delete(before.sequence)
-    }
-    lastSequence = Math.max(lastSequence, request.sequence)
-    sequences.add(request.sequence)
-    byId.set(request.id, placed)
-    count(request, 1)
+  /** Replaces the request with the same id, and evicts others. Undefined if it was itself evicted. */
+  function put(request: KeptRequest): KeptRequest | undefined {
+    const before = byId.get(request.id)
+    if (before !== undefined) takeOut(before)
     const { callback } = request
-    placed.request = callback === before?.callback ? request : { ...request, callback: withOwnBytes(callback) }
-    return placed.request
+    insert(callback === before?.callback ? request : { ...request, callback: withOwnBytes(callback) })
+    const half = halfOf(request)
+    if (bytes[half] > maxBytes / 2) {
+      const sharing = all().filter((each) => halfOf(each) === half)
+      for (const each of excessOf(sharing, maxBytes / 2)) {
+        remove(each)
+        dropped += 1
+        if (each.class !== 'rest') droppedCallbacks += 1
+      }
+    }
+    return byId.get(request.id)
   }
 
   /** Returns a unique sequence number. It derives from the time, so that the order survives restarts. */
-  function freeSequence(wanted: number, before?: KeptRequest): number {
+  function freeSequence(wanted: number): number {
     let sequence = Number.isSafeInteger(wanted) ? wanted : lastSequence + 1
-    while (sequences.has(sequence) && sequence !== before?.sequence) sequence += 1
+    while (sequences.has(sequence)) sequence += 1
     return sequence
   }
 
   function all(): readonly KeptRequest[] {
-    return [...byId.values()].flatMap(({ request }) => request ?? []).sort((a, b) => a.sequence - b.sequence)
+    return [...byId.values()].sort((a, b) => a.sequence - b.sequence)
   }
 
   return {
     /** `known` if the same body is already kept in this class or a better one. */
     keep(callback: ExactCallback, standing: Standing): 'kept' | 'known' | 'dropped' {
       const id = idOf(callback)
-      const before = byId.get(id)?.request
+      const before = byId.get(id)
       if (before !== undefined && !isBetter(standing.class, before.class)) return 'known'
       const wanted = Math.max(lastSequence + 1, Math.floor(callback.arrivedAtMs) * SEQUENCES_A_MS)
-      const kept = put({ ...standing, id, sequence: freeSequence(wanted), callback }, callback.arrivedAtMs)
-      if (kept !== undefined) {
-        changes.kept(kept)
-        return 'kept'
-      }
-      if (before !== undefined) return 'known'
-      drop(standing.class)
-      return 'dropped'
+      const kept = put({ ...standing, id, sequence: freeSequence(wanted), callback })
+      if (kept === undefined) return 'dropped'
+      changes.kept(kept)
+      return 'kept'
     },
     /**
      * Restores a request of an earlier process at its place in the order of arrival, without calling `kept`. Undefined if it is
@@ -150,16 +109,13 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       const { class: name, sequence, callback } = remembered
       if (nowMs - callback.arrivedAtMs >= maxAgeMs) return undefined
       const id = idOf(callback)
-      const before = byId.get(id)?.request
+      const before = byId.get(id)
       // For one body, the better class counts, then the earlier arrival, as in `keep`.
       if (before !== undefined && !isBetter(name, before.class)) {
         if (before.class !== name || before.sequence <= sequence) return undefined
       }
-      const kept = put({ ...remembered, id, sequence: freeSequence(sequence, before) })
-      if (kept === undefined) {
-        if (before === undefined) drop(name)
-      } else if (before !== undefined) changes.removed(before)
-      return kept
+      if (before !== undefined) remove(before)
+      return put({ ...remembered, id, sequence: freeSequence(sequence) })
     },
     all,
     /** Requests whose credentials could not be looked up, in order of arrival. */
@@ -167,39 +123,34 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     remove(request: KeptRequest): void {
       const kept = byId.get(request.id)
       // The same body may have arrived again with a better proof during verification.
-      if (kept?.request?.sequence === request.sequence) takeOut(kept)
+      if (kept?.sequence === request.sequence) remove(kept)
     },
-    /** Changes the standing of a request. If its new class has no capacity, it stays in the old one. */
+    /** Changes the standing of a request. */
     reclass(request: KeptRequest, standing: Standing): void {
-      const before = byId.get(request.id)?.request
+      const before = byId.get(request.id)
       if (before?.sequence !== request.sequence) return
-      const wanted = { ...before, ...standing }
-      const inOldClass = { ...wanted, class: before.class }
-      const changed = put(wanted) ?? put(inOldClass)
+      const changed = put({ ...before, ...standing })
       if (changed !== undefined) changes.kept(changed)
     },
     /** Removes expired requests. Returns when the next one expires. */
     expire(nowMs: number): number | undefined {
       let oldestMs = Infinity
-      for (const placed of byId.values()) {
-        const arrivedAtMs = placed.request?.callback.arrivedAtMs ?? Infinity
-        if (nowMs - arrivedAtMs >= maxAgeMs) takeOut(placed)
+      for (const request of byId.values()) {
+        const { arrivedAtMs } = request.callback
+        if (nowMs - arrivedAtMs >= maxAgeMs) remove(request)
         else oldestMs = Math.min(oldestMs, arrivedAtMs)
       }
       return oldestMs === Infinity ? undefined : oldestMs + maxAgeMs
     },
     clear(): void {
-      byId.clear()
-      sequences.clear()
-      ;({ budgets, counts } = emptied())
-      changes.cleared()
+      for (const request of byId.values()) remove(request)
     },
     count: (of: QuarantineClass | 'unchecked'): number => counts[of],
     get size(): number {
       return byId.size
     },
     get bytes(): number {
-      return budgets.proved.bytes + budgets.unproved.bytes
+      return bytes.proved + bytes.unproved
     },
     /** Requests that were not kept, or were evicted, because the capacity was exhausted. */
     get dropped(): number {
@@ -210,6 +161,10 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       return droppedCallbacks
     },
   }
+}
+
+function halfOf({ class: name }: KeptRequest): 'proved' | 'unproved' {
+  return name === 'provedButStale' ? 'proved' : 'unproved'
 }
 
 function isBetter(name: QuarantineClass, than: QuarantineClass): boolean {

@@ -24,8 +24,7 @@ const LONGEST_PAUSE_MS = 60_000
  * failing names cannot delay a real one. The others take turns.
  */
 const MOST_NAMES = 64
-const MOST_PROVED = 32
-const MOST_HEAVY = 16
+const MOST_RANKED = 48
 const NAMES_KEPT = 256
 
 export function createRecheck({ clock, names, count, waiting, run, failed }: RecheckOptions) {
@@ -34,10 +33,8 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
   let running = false
   let stopped = false
   let cancelTimer: (() => void) | undefined
-  /** Names in order of their turn. A name that was looked up moves to the end. */
+  /** Names in order of their turn. A name whose look-up failed moves to the end. */
   const queue = new Set<Name>()
-  /** Names that failed in this round. */
-  const failedNames = new Set<Name>()
 
   function schedule(): void {
     if (stopped || running || cancelTimer !== undefined) return
@@ -52,13 +49,8 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
     while (!hasFailed && !stopped && count() > 0) hasFailed = !(await recheckNames(nextNames()))
     running = false
     endedMs = clock.now()
-    if (!hasFailed) {
-      pauseMs = FIRST_PAUSE_MS
-      failedNames.clear()
-    } else {
-      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
-      schedule()
-    }
+    pauseMs = hasFailed ? Math.min(2 * pauseMs, LONGEST_PAUSE_MS) : FIRST_PAUSE_MS
+    if (hasFailed) schedule()
   }
 
   /** True if all look-ups succeeded. */
@@ -66,7 +58,6 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
     try {
       const failedNow = await run(() => waiting().filter(({ project }) => picked.has(project)))
       for (const name of failedNow) {
-        failedNames.add(name)
         queue.delete(name)
         queue.add(name)
       }
@@ -79,19 +70,11 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
 
   function nextNames(): ReadonlySet<Name> {
     const byName = names.inOrder(waiting())
-    const ranked = [...byName.keys()]
-    const proved = ranked.filter(names.isProved).slice(0, MOST_PROVED)
-    const bearMore = ranked.filter((name) => !names.isProved(name) && (byName.get(name)?.length ?? 0) > 1)
-    const picked = new Set([...proved, ...bearMore.slice(0, MOST_HEAVY)])
     for (const name of queue) if (!byName.has(name)) queue.delete(name)
     for (const { project } of waiting()) queue.add(project)
-    const [first] = queue
-    if (failedNames.has(first)) failedNames.clear()
-    for (const name of queue) {
-      if (picked.size >= MOST_NAMES || failedNames.has(name)) break
-      picked.add(name)
-    }
-    return picked
+    const ranked = [...byName.keys()].slice(0, MOST_RANKED)
+    const others = [...queue].filter((name) => !ranked.includes(name))
+    return new Set([...ranked, ...others.slice(0, MOST_NAMES - ranked.length)])
   }
 
   return {
@@ -129,7 +112,6 @@ export function createNames() {
       const byName = [...Map.groupBy(requests, ({ project }) => project)]
       return new Map(byName.sort(([a, ofA], [b, ofB]) => rank(a) - rank(b) || ofB.length - ofA.length))
     },
-    isProved: (name: Name): boolean => proved.has(name),
   }
 }
 

@@ -1,14 +1,57 @@
 /**
- * Writes the quarantine to disk, so that it survives restarts. Memory is authoritative: nothing waits for the disk, and failed
- * writes are retried, best class first. It does not call fsync, because the quarantine need not survive a power failure. It
- * writes no snapshots, because an attacker who slowly sends a few megabytes would cause gigabytes of writes.
+ * Writes the quarantine to disk, one file for each request, so that it survives restarts. Memory is authoritative: nothing waits
+ * for the disk, and failed writes are retried, best class first. It does not call fsync, because the quarantine need not survive
+ * a power failure.
  */
-import { withDeadline, type Clock } from '../runtime/clock.ts'
-import type { FileSystem } from '../disk-log/file-system.ts'
+import { randomBytes } from 'node:crypto'
+import { systemCode, type FileSystem } from '../disk-log/file-system.ts'
+import { createLogFile, findLogFile, openLogFile, type LogKind } from '../disk-log/log-file.ts'
+import { adoptDead, makeProcessFolder, processesIn, type ProcessFolder } from '../disk-log/process-folder.ts'
+import { encodeRecord } from '../disk-log/record.ts'
+import { nextRecord, windowOver } from '../disk-log/scan.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
+import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { KeeperChanges } from './keeper.ts'
-import { createRequestFiles, type Entry, type Remembered } from './request-files.ts'
 import { QUARANTINE_CLASSES, type KeptRequest } from './request.ts'
+
+/** The written form of a request. It has no id, because the id derives from the bytes. */
+type Remembered = Omit<KeptRequest, 'id'>
+
+type Written = Omit<Remembered, 'callback'> & {
+  readonly callback: Omit<Remembered['callback'], 'captured'> & { readonly decoded: boolean }
+}
+
+export const REQUEST_LOG: LogKind<Remembered> = {
+  extension: 'request',
+  // "mq" between a byte that never occurs in UTF-8 and the version.
+  magic: Buffer.from([0xf5, 0x6d, 0x71, 0x01]),
+  // Files are not preallocated, so an incomplete record ends at the end of the file.
+  end: Buffer.alloc(0),
+  synced: false,
+  write({ callback, class: name, unchecked, code, offsetSeconds, project, sequence }) {
+    const { captured, ...rest } = callback
+    const { bytes, decoded } = captured
+    const standing = { class: name, unchecked, code, offsetSeconds, project, sequence }
+    const fields: Written = { ...standing, callback: { ...rest, decoded } }
+    return { fields, bytes }
+  },
+  read(written, bytes) {
+    // The checksum proves that `write` produced it.
+    const fields = written as Written
+    const { decoded, ...rest } = fields.callback
+    return { ...fields, callback: { ...rest, captured: { kind: 'exact', decoded, bytes } } }
+  },
+}
+
+type RequestFile = Awaited<ReturnType<typeof findLogFile>>
+
+/** A request in memory, and the file with its last written state. */
+interface Entry {
+  request: KeptRequest
+  file: RequestFile | undefined
+  /** The request has left the quarantine, perhaps during a write. It may arrive again as another entry. */
+  isRemoved: boolean
+}
 
 interface RequestLogOptions {
   readonly fs: FileSystem
@@ -17,32 +60,31 @@ interface RequestLogOptions {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-const BATCH_BYTES = 256 * 1024
-/** Approximate overhead of a request beyond its body. */
-const BYTES_A_REQUEST = 512
+/** Files written at the same time. */
+const MOST_A_BATCH = 32
 /** A flood of requests must not wear out the disk or slow down the store. */
 const BYTES_A_SECOND = 8 * 1024 * 1024
-const FIRST_PAUSE_MS = 1_000
+/** A small file takes a block. */
+const LEAST_FILE_BYTES = 4 * 1024
+const SECOND_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
 export function createRequestLog({ fs, clock, folder, report }: RequestLogOptions) {
+  const salt = randomBytes(4).readUInt32LE()
   const entries = new Map<string, Entry>()
   /** Entries whose latest state is not written. */
   const waiting = new Set<Entry>()
-  const files = createRequestFiles({
-    ...{ fs, folder, failed },
-    moving(file) {
-      for (const entry of entries.values()) if (entry.place?.file === file) waiting.add(entry)
-    },
-  })
-  const throttle = createThrottle(clock)
+  /** Files of requests that have left, or of their earlier states. */
+  const obsolete = new Set<RequestFile>()
+  let own: ProcessFolder | undefined
+  let lastNumber = 0
   let opened: Promise<void> | undefined
   let running: Promise<void> | undefined
   let cancelPause: (() => void) | undefined
-  let pauseMs = FIRST_PAUSE_MS
-  let isWoken = false
+  let pauseMs = SECOND_MS
+  /** Bytes that may be written before the next pause of a second. */
+  let leftBytes = BYTES_A_SECOND
   let saidUnwritten = false
-  let isCleared = false
   let isClosing = false
 
   function failed(cause: unknown): void {
@@ -50,69 +92,151 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     saidUnwritten = true
   }
 
-  /** Removes the next batch from `waiting`, best class first. */
-  function takeBatch(): readonly Entry[] {
-    const batch: Entry[] = []
-    let left = BATCH_BYTES
-    for (const name of QUARANTINE_CLASSES)
-      for (const entry of waiting) {
-        if (left <= 0) return batch
-        if (entry.request.class !== name) continue
-        left -= entry.request.callback.captured.bytes.length + BYTES_A_REQUEST
-        waiting.delete(entry)
-        batch.push(entry)
-      }
-    return batch
-  }
-
   function wake(): void {
-    isWoken = true
     if (opened === undefined || running !== undefined || cancelPause !== undefined || isClosing) return
     running = opened.then(work).then(() => {
       running = undefined
-      if (isWoken) wake()
+      if (obsolete.size + waiting.size > 0) wake()
     })
   }
 
   function wakeIn(ms: number): void {
-    if (isClosing) return
+    if (isClosing || cancelPause !== undefined) return
     cancelPause = clock.setTimer(() => {
       cancelPause = undefined
       wake()
     }, ms)
   }
 
-  /** Writes and tidies until done. Retries after a pause if that fails. */
+  /** Erases and writes until done. Retries after a pause if that fails. */
   async function work(): Promise<void> {
-    try {
-      while (isWoken) {
-        isWoken = false
-        await files.tidy()
-        if (waiting.size === 0) continue
-        const waitMs = isClosing ? 0 : throttle.waitMs()
-        if (waitMs > 0) {
-          wakeIn(waitMs)
-          return
-        }
-        isWoken = true
-        await writeBatch()
-        pauseMs = FIRST_PAUSE_MS
-        saidUnwritten = false
-      }
-    } catch (error) {
+    let failures = 0
+    function onError(error: unknown): void {
       failed(error)
-      wakeIn(pauseMs)
-      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
+      failures += 1
+    }
+    // A file that cannot be erased must not stop the others from being written.
+    for (const file of obsolete) await eraseFile(file).catch(onError)
+    await writeWaiting().catch(onError)
+    if (failures > 0) wakeIn(pauseMs)
+    pauseMs = failures > 0 ? Math.min(2 * pauseMs, LONGEST_PAUSE_MS) : SECOND_MS
+  }
+
+  async function writeWaiting(): Promise<void> {
+    while (waiting.size > 0) {
+      if (leftBytes <= 0 && !isClosing) {
+        leftBytes = BYTES_A_SECOND
+        wakeIn(SECOND_MS)
+        return
+      }
+      const into = (own ??= await makeProcessFolder(fs, folder))
+      const results = await Promise.allSettled(takeBatch().map((entry) => writeFile(entry, into.folder)))
+      const failure = results.find((result) => result.status === 'rejected')
+      if (failure === undefined) saidUnwritten = false
+      else {
+        if (systemCode(failure.reason) === 'ENOENT') await writeAgain(into)
+        throw failure.reason
+      }
     }
   }
 
-  async function writeBatch(): Promise<void> {
-    const batch = takeBatch()
+  /** Removes the next batch from `waiting`, best class first. */
+  function takeBatch(): readonly Entry[] {
+    const rank = ({ request }: Entry): number => QUARANTINE_CLASSES.indexOf(request.class)
+    const batch: Entry[] = []
+    for (const entry of [...waiting].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_A_BATCH)) {
+      if (leftBytes <= 0 && !isClosing) break
+      leftBytes -= Math.max(entry.request.callback.captured.bytes.length, LEAST_FILE_BYTES)
+      waiting.delete(entry)
+      batch.push(entry)
+    }
+    return batch
+  }
+
+  async function writeFile(entry: Entry, into: string): Promise<void> {
+    const { file: before } = entry
     try {
-      throttle.spend(await files.append(batch))
+      entry.file = await createFile(into, encodeRecord(REQUEST_LOG, entry.request, salt))
     } catch (error) {
-      for (const entry of batch) if (!entry.isRemoved) waiting.add(entry)
+      if (!entry.isRemoved) waiting.add(entry)
       throw error
+    }
+    for (const file of [before, entry.isRemoved ? entry.file : undefined])
+      if (file !== undefined) {
+        obsolete.add(file)
+        await eraseFile(file)
+      }
+  }
+
+  async function createFile(into: string, record: Buffer): Promise<RequestFile> {
+    lastNumber += 1
+    const file = await createLogFile(fs, into, { number: lastNumber, salt }, REQUEST_LOG)
+    const { path } = file
+    try {
+      await file.append(record)
+    } catch (error) {
+      await fs.rm(path, { force: true }).catch(() => {})
+      throw error
+    } finally {
+      await file.close()
+    }
+    return { path, salt, end: record.length }
+  }
+
+  /** Writes every request again, because the folder was removed with all files. */
+  async function writeAgain(removed: ProcessFolder): Promise<void> {
+    await removed.leave().catch(() => {})
+    own = undefined
+    for (const entry of entries.values()) {
+      entry.file = undefined
+      waiting.add(entry)
+    }
+  }
+
+  /** Overwrites the file with zeros before its removal. */
+  async function eraseFile(file: RequestFile): Promise<void> {
+    try {
+      const log = await openLogFile(fs, file, REQUEST_LOG)
+      await log.erase(0, file.end).finally(() => log.close())
+      await fs.rm(file.path, { force: true })
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error
+    }
+    obsolete.delete(file)
+  }
+
+  /** Adopts and reads the files of dead processes. */
+  async function load(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void> {
+    let damages = 0
+    try {
+      if ((await processesIn(fs, folder)).dead === 0) return
+      own = await makeProcessFolder(fs, folder)
+      const names = await adoptDead({ fs, parent: folder, own, extension: REQUEST_LOG.extension, failed })
+      lastNumber = names.length
+      for (const name of names)
+        try {
+          const file = await findLogFile(fs, own.folder, name, REQUEST_LOG)
+          const found = await readFile(file)
+          if (found.kind === 'damage' && !found.isErased) damages += 1
+          const request = found.kind === 'record' ? restore(found.value) : undefined
+          if (request === undefined) obsolete.add(file)
+          else entries.set(request.id, { request, file, isRemoved: false })
+        } catch (error) {
+          // The file stays for the next process.
+          failed(error)
+        }
+    } catch (error) {
+      failed(error)
+    }
+    if (damages > 0) report(new MessagingWebhooksError('quarantine_damaged', `Files: ${damages}.`))
+  }
+
+  async function readFile({ path, salt, end }: RequestFile) {
+    const file = await fs.open(path, 'r')
+    try {
+      return await nextRecord(windowOver(file, end), { from: 0, end, salt }, REQUEST_LOG)
+    } finally {
+      await file.close()
     }
   }
 
@@ -120,14 +244,16 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     cancelPause?.()
     await opened
     await running
-    isWoken = true
     await work()
-    await files.close()
+    if (own === undefined) return
+    await own.leave()
+    // Only an empty folder.
+    await fs.rmdir(own.folder).catch(() => {})
   }
 
   const changes: KeeperChanges = {
     kept(request) {
-      const entry = entries.get(request.id) ?? { request, place: undefined, isRemoved: false }
+      const entry = entries.get(request.id) ?? { request, file: undefined, isRemoved: false }
       entry.request = request
       entries.set(request.id, entry)
       waiting.add(entry)
@@ -139,16 +265,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
       entry.isRemoved = true
       entries.delete(id)
       waiting.delete(entry)
-      if (entry.place === undefined) return
-      files.erase(entry.place)
-      wake()
-    },
-    cleared() {
-      isCleared = true
-      for (const entry of entries.values()) entry.isRemoved = true
-      entries.clear()
-      waiting.clear()
-      files.eraseAll()
+      if (entry.file !== undefined) obsolete.add(entry.file)
       wake()
     },
   }
@@ -160,22 +277,11 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
      * first.
      */
     open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void> {
-      opened ??= files
-        .load((remembered, place) => {
-          const request = isCleared ? undefined : restore(remembered)
-          if (request === undefined) return false
-          const entry = { request, place, isRemoved: false }
-          entries.set(request.id, entry)
-          waiting.add(entry)
-          return true
-        })
-        .then((damages) => {
-          if (damages > 0) report(new MessagingWebhooksError('quarantine_damaged', `Places: ${damages}.`))
-        })
+      opened ??= load(restore)
       void opened.then(wake)
       return opened
     },
-    /** Overwrites everything removed so far, unless the disk fails, which is reported. */
+    /** Erases everything removed so far, unless the disk fails, which is reported. */
     async overwritten(): Promise<void> {
       cancelPause?.()
       cancelPause = undefined
@@ -191,23 +297,6 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     },
     /** Requests that are only in memory. */
     unwritten: (): readonly KeptRequest[] =>
-      [...entries.values()].filter(({ place }) => place === undefined).map(({ request }) => request),
-  }
-}
-
-/** Limits the write rate to `BYTES_A_SECOND`, with a burst of one second. */
-function createThrottle(clock: Clock) {
-  let left = BYTES_A_SECOND
-  let countedMs = clock.now()
-  return {
-    waitMs(): number {
-      const nowMs = clock.now()
-      // A clock that was set back earns nothing.
-      left = Math.min(BYTES_A_SECOND, left + (Math.max(0, nowMs - countedMs) / 1_000) * BYTES_A_SECOND)
-      countedMs = nowMs
-      return left > 0 ? 0 : Math.ceil(((1 - left) / BYTES_A_SECOND) * 1_000)
-    },
-    // `left` may become negative: a large batch is written at once and delays the next.
-    spend: (bytes: number): void => void (left -= bytes),
+      [...entries.values()].filter(({ file }) => file === undefined).map(({ request }) => request),
   }
 }

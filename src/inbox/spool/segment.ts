@@ -35,8 +35,6 @@ export const EVENT_LOG: LogKind<NewEvent> = {
 
 export interface Segment {
   readonly file: Pick<LogFile, 'path' | 'salt' | 'end'>
-  /** Whether a process that ended may have left an incomplete record at the end. */
-  readonly mayBeTorn: boolean
   /** Events before this position are in the store. */
   read: number
   /** Corruption before this position was reported. */
@@ -75,14 +73,14 @@ interface Batch {
 const MOST_A_BATCH = 256
 const MOST_BYTES_A_BATCH = 1024 * 1024
 
-export function newSegment(file: Segment['file'], mayBeTorn: boolean): Segment {
-  return { file, mayBeTorn, read: 0, checked: 0, held: 0, unreadable: false, rewrites: 0 }
+export function newSegment(file: Segment['file']): Segment {
+  return { file, read: 0, checked: 0, held: 0, unreadable: false, rewrites: 0 }
 }
 
 /** A segment of another process. */
 export async function findSegment(fs: FileSystem, folder: string, name: LogFileName): Promise<Segment> {
   const found = await findLogFile(fs, folder, name, EVENT_LOG)
-  const segment = newSegment(found, true)
+  const segment = newSegment(found)
   const file = await fs.open(found.path, 'r')
   try {
     const window = windowOver(file, found.end, () => (segment.unreadable = true))
@@ -165,7 +163,7 @@ export async function forgetInSegment(
   let count = 0
   let erased = 0
   try {
-    const window = windowOver(file, end, () => {})
+    const window = windowOver(file, end)
     for await (const found of recordsIn(window, { from: 0, end, salt }, EVENT_LOG)) {
       if (found.kind !== 'record' || isForgotten(found.value) || !isMeant(found.value)) continue
       if (found.at >= segment.read) count += 1
@@ -187,14 +185,14 @@ function identityRecord(event: NewEvent, length: number, salt: number): Buffer {
   return encodeRecord(EVENT_LOG, { ...identity, raw: Buffer.alloc(Math.max(0, filled)) }, salt)
 }
 
-async function readBatch(window: Window, { file: { salt }, read, mayBeTorn }: Segment, end: number): Promise<Batch> {
+async function readBatch(window: Window, { file: { salt }, read }: Segment, end: number): Promise<Batch> {
   const events: NewEvent[] = []
   const lost: number[] = []
   let from = read
   while (from < end && events.length < MOST_A_BATCH && from - read < MOST_BYTES_A_BATCH) {
     const found = await nextRecord(window, { from, end, salt }, EVENT_LOG)
     if (found.kind === 'record') events.push(found.value)
-    else if (found.kind === 'damage' || !mayBeTorn) lost.push(from)
+    else if (found.kind === 'damage') lost.push(from)
     from = found.next
   }
   return { events, next: from, lost }

@@ -27,7 +27,7 @@ export function createSegments(options: {
   let overZeros: LogFile | undefined
 
   function begin(file: LogFile) {
-    const segment = newSegment(file, false)
+    const segment = newSegment(file)
     segments.push(segment)
     writer = { file, segment }
     return writer
