@@ -126,7 +126,7 @@ test('a disk that accepts no write, truncation or overwrite costs only what it f
     },
     truncate: (length) => (failing ? broken() : file.truncate(length)),
   }))
-  const { keep, keeper, written, errors, clock, texts } = await keeping(folder, { fs })
+  const { keep, keeper, written, diskLog, errors, clock, texts } = await keeping(folder, { fs })
   for (let nth = 0; nth < 10; nth += 1) keep(`SECRET ${nth}`)
   await written()
   failing = true
@@ -143,6 +143,7 @@ test('a disk that accepts no write, truncation or overwrite costs only what it f
         .join(''),
     ).not.toContain('SECRET 0')
     expect(filesIn(folder)).toHaveLength(10)
+    expect(diskLog.unwritten()).toEqual([])
   })
   expect((await keeping(killed(folder))).texts()).toEqual(texts())
 })
