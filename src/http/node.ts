@@ -233,7 +233,7 @@ function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done:
     const onGone = (): void => {
       if (reading.isFinished) return
       // A client that disconnected after its last byte has sent a complete callback.
-      const rest = unreadRest(request, announced, reading.pieces, bodies)
+      const rest = unreadRest(request, announced, [reading.bytes.subarray(0, reading.length)], bodies)
       if (rest === undefined) bodies.gone(reading)
       else bodies.finish(reading, rest)
     }

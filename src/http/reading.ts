@@ -18,9 +18,8 @@ interface Reading {
   readonly flowOf: () => Flow
   readonly announced: number | undefined
   readonly finished: (captured: Captured) => void
-  readonly pieces: Buffer[]
-  /** Number of trailing pieces that have not been joined. */
-  loose: number
+  /** The received bytes, in the first `length` bytes of a buffer that grows. A body in one piece is not copied. */
+  bytes: Buffer
   length: number
   /** Number of pieces received. */
   reads: number
@@ -45,15 +44,15 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
   function setDeadlines(): void {
     const late = started
     started = []
-    for (const reading of late) if (!reading.isFinished) setDeadline(reading, bodyTimeoutMs)
+    for (const reading of late) if (!reading.isFinished) setDeadline(reading)
   }
 
-  function setDeadline(reading: Reading, timeoutMs: number): void {
+  /** A body that had to wait for memory gets its time again. */
+  function setDeadline(reading: Reading): void {
     reading.cancelDeadline = clock.setTimer(() => {
-      const waitedMs = reading.reader === undefined ? 0 : inflight.waitedMs(reading.reader)
-      if (waitedMs > 0) setDeadline(reading, waitedMs)
+      if (reading.reader !== undefined && inflight.hasWaited(reading.reader)) setDeadline(reading)
       else tooSlow(reading, `\`bodyTimeoutMs\` is ${bodyTimeoutMs}`)
-    }, timeoutMs)
+    }, bodyTimeoutMs)
   }
 
   function enter(reading: Reading): Reader {
@@ -99,8 +98,7 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
         flowOf,
         announced,
         finished,
-        pieces: [],
-        loose: 0,
+        bytes: NONE,
         length: 0,
         reads: 0,
         isFinished: false,
@@ -124,21 +122,19 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
         finish(reading, refused)
         return
       }
-      reading.pieces.push(piece)
-      reading.loose += 1
-      if (reading.loose === LOOSE) join(reading)
+      keep(reading, piece)
       if (reading.reader === undefined && reading.length === reading.announced) return
       inflight.add(reading.reader ?? enter(reading), piece.length)
     },
     end(reading: Reading): void {
-      const { announced, length, pieces } = reading
-      if (announced !== undefined && announced !== length) {
-        gone(reading)
-        return
-      }
-      const [only] = pieces
-      const bytes = only === undefined || pieces.length > 1 ? Buffer.concat(pieces) : only
-      finish(reading, { kind: 'exact', bytes, decoded: false })
+      const { announced, length, bytes } = reading
+      if (announced !== undefined && announced !== length) gone(reading)
+      else
+        finish(reading, {
+          kind: 'exact',
+          bytes: bytes.length === length ? bytes : bytes.subarray(0, length),
+          decoded: false,
+        })
     },
     gone,
     finish,
@@ -150,25 +146,18 @@ function arrived({ announced, length }: Reading): string {
   return announced === undefined ? `${length} bytes had arrived` : `${length} of ${announced} bytes had arrived`
 }
 
-/** Number of pieces that stay unjoined. */
-const LOOSE = 16
-/** Pieces that add up to more than this are not worth a copy. */
-const NOT_SMALL_BYTES = 16 * 1024
+const NONE = Buffer.alloc(0)
+const LEAST_BYTES = 1_024
 
-/**
- * Joins small pieces, because each costs far more memory than its bytes. A joined piece is at least twice as long as what
- * follows it, so bytes are rarely copied again.
- */
-function join(reading: Reading): void {
-  const { pieces } = reading
-  reading.loose = 0
-  let first = pieces.length - LOOSE
-  let length = 0
-  for (let at = first; at < pieces.length; at += 1) length += pieces[at]?.length ?? 0
-  if (length > NOT_SMALL_BYTES) return
-  for (let before = pieces[first - 1]; before !== undefined && before.length < 2 * length; before = pieces[first - 1]) {
-    length += before.length
-    first -= 1
+/** Appends a piece. `length` already includes it. Separate pieces would cost far more memory than their bytes. */
+function keep(reading: Reading, piece: Buffer): void {
+  const { bytes, length } = reading
+  const before = length - piece.length
+  if (before === 0) reading.bytes = piece
+  else if (length <= bytes.length) bytes.set(piece, before)
+  else {
+    reading.bytes = Buffer.allocUnsafe(Math.max(LEAST_BYTES, 2 * length))
+    reading.bytes.set(bytes.subarray(0, before))
+    reading.bytes.set(piece, before)
   }
-  pieces.push(Buffer.concat(pieces.splice(first), length))
 }
