@@ -5,7 +5,7 @@ import type { DoctorReport } from '../operations/doctor/findings.ts'
 import { ANSWER_TIMEOUT_MS } from '../operations/doctor/own-receiver.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { preparePair, unknownField, type CredentialPair, type LivePair } from '../verify/pair.ts'
+import { preparePair, type CredentialPair, type LivePair } from '../verify/pair.ts'
 import { allowRemote, checkTarget } from './addresses.ts'
 import { command, flag, oneOf, timeoutMs, toggle, usage } from './command.ts'
 import { EXIT_CODES } from './exit-codes.ts'
@@ -65,7 +65,7 @@ export const { define } = command({
 })
 
 function prepared(pair: CredentialPair): LivePair {
-  return preparePair(pair, undefined, 'the pair', unknownField)
+  return preparePair(pair, undefined, 'the pair')
 }
 
 const SIGNS = { problem: '✗', warning: '!', ok: '✓', unknown: '?' } as const

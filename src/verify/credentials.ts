@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { RefusalCode } from '../public/error-table.ts'
 import { isOurs, MessagingWebhooksError, OptionsError } from '../public/errors.ts'
-import { isMadeOf, misspeltField, preparePair, unknownField, type CredentialPair, type LivePair } from './pair.ts'
+import { checkFields, isMadeOf, preparePair, type CredentialPair, type LivePair } from './pair.ts'
 
 /** The result of a credentials function: the pairs of a project, or nothing for an unknown project. */
 export type CredentialsAnswer = CredentialPair | readonly CredentialPair[] | null | undefined
@@ -133,8 +133,7 @@ function credentialsLookup(
   function prepareOnce(pair: CredentialPair, project: string | undefined): LivePair {
     const known = prepared.get(pair)
     if (known !== undefined && known.project === project && isMadeOf(known, pair)) return known
-    const where = 'the credentials function’s answer'
-    const live = preparePair(pair, project, where, misspeltField)
+    const live = preparePair(pair, project, 'the credentials function’s answer')
     prepared.set(pair, live)
     for (const secret of live.secrets) secrets.set(secret, true)
     return live
@@ -199,7 +198,10 @@ function preparePairs(
   if (pairs.length === 0) throw new OptionsError(`${where} is an empty list.`)
   if (pairs.length > MOST_PAIRS)
     throw new OptionsError(`${where} has ${pairs.length} pairs; expected at most ${MOST_PAIRS}.`)
-  return pairs.map((pair) => preparePair(pair, project, where, unknownField))
+  return pairs.map((pair) => {
+    checkFields(pair, where)
+    return preparePair(pair, project, where)
+  })
 }
 
 function secretsOf(pairs: readonly LivePair[]): readonly string[] {

@@ -2,7 +2,7 @@
  * One webhook security pair: as a user configures it, checked once and prepared. Contract, service.md#webhook-security-pair.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { nearest, nearestByEdits } from '../runtime/did-you-mean.ts'
+import { unknownName } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
 import { isRecord } from '../runtime/values.ts'
 
@@ -31,43 +31,8 @@ export interface LivePair {
 const PAIR_FIELDS = ['authKey', 'signingSecret', 'notAfter'] as const
 /** The project's key for sends. Callers that keep their keys together may pass it along. */
 const SEND_KEY = 'apiKey'
-/** Maximum length of an unknown field name in an error. */
-const LONGEST_NAME = 80
-
-/** Describes what is wrong with the field names of a pair, if anything. */
-type CheckNames = (pair: object, name: string) => string | undefined
-
-/** In a literal pair every unknown field is a mistake: a misspelt `notAfter` would never take effect. */
-export function unknownField(_pair: object, name: string): string {
-  const near = nearest(name, PAIR_FIELDS)
-  return `is not a field of a pair${near === undefined ? `; there are ${PAIR_FIELDS.join(', ')}` : ` (did you mean ${near}?)`}`
-}
-
-/**
- * A database row may have other fields. Only a near miss of an absent field is a mistake; a name with more words, such as
- * `authKeyId`, is not.
- */
-export function misspeltField(pair: object, name: string): string | undefined {
-  const near = nearestByEdits(
-    name,
-    PAIR_FIELDS.filter((field) => !(field in pair)),
-  )
-  if (near === undefined || (name.startsWith(near) && name.length > near.length + 1)) return undefined
-  return `looks like ${near}, which is missing. Rename it, or leave it out of the pair`
-}
-
-export function preparePair(
-  pair: CredentialPair,
-  project: string | undefined,
-  where: string,
-  checkNames: CheckNames,
-): LivePair {
+export function preparePair(pair: CredentialPair, project: string | undefined, where: string): LivePair {
   if (!isRecord(pair)) throw new OptionsError(`${where} is not a pair of credentials.`)
-  for (const name of isPlain(pair) ? Object.keys(pair) : []) {
-    const isKnown = name === SEND_KEY || PAIR_FIELDS.some((field) => field === name)
-    const problem = isKnown ? undefined : checkNames(pair, name)
-    if (problem !== undefined) throw new OptionsError(`${where}: ${name.slice(0, LONGEST_NAME)} ${problem}.`)
-  }
   // Read each field once, so that the checked value is the used value even with a getter.
   const { notAfter } = pair
   const authKey = secretOf(pair, 'authKey', where)
@@ -84,6 +49,13 @@ export function preparePair(
     notAfterMs,
     secrets: [authKey, signingSecret].filter((secret) => secret !== undefined),
   }
+}
+
+/** Throws for an unknown field of a literal pair: a misspelt `notAfter` would never take effect. */
+export function checkFields(pair: CredentialPair, where: string): void {
+  for (const name of isRecord(pair) && isPlain(pair) ? Object.keys(pair) : [])
+    if (name !== SEND_KEY && !PAIR_FIELDS.some((field) => field === name))
+      throw new OptionsError(`${where}: unknown field of a pair. ${unknownName(name, PAIR_FIELDS)}`)
 }
 
 /** Refuses null: it would become the year 1970, and the pair would never be live. */

@@ -10,13 +10,6 @@ interface Append {
   readonly reject: (error: unknown) => void
 }
 
-/** The part of a group that could not be written. */
-interface Refused {
-  /** Records of at least this size will not fit either. */
-  bytes: number
-  error: unknown
-}
-
 export function createGroupCommit(
   writeRecords: (bytes: Buffer, records: number) => Promise<void>,
   inTurn: <T>(work: () => Promise<T>) => Promise<T>,
@@ -34,51 +27,42 @@ export function createGroupCommit(
     return group
   }
 
-  function settle({ records: ofThem, bytes: theirs }: Append): void {
-    records -= ofThem
-    bytes -= theirs.length
-  }
-
-  function fail(append: Append, error: unknown): void {
-    settle(append)
-    append.reject(error)
-  }
-
-  async function write(group: readonly Append[]): Promise<void> {
-    const all = group.map((append) => append.bytes)
-    const [first] = all
-    await writeRecords(
-      first !== undefined && all.length === 1 ? first : Buffer.concat(all),
-      group.reduce((sum, append) => sum + append.records, 0),
-    )
-  }
-
-  async function commit(group: readonly Append[], refused: Refused): Promise<void> {
-    const tried = group.filter((append) => append.bytes.length < refused.bytes)
-    for (const append of group) if (append.bytes.length >= refused.bytes) fail(append, refused.error)
-    if (tried.length === 0) return
+  /** Resolves to whether all are written. */
+  async function commit(group: readonly Append[]): Promise<boolean> {
+    const [first] = group
     try {
-      await write(tried)
-      for (const append of tried) {
-        settle(append)
-        append.resolve()
-      }
+      const all = group.map((append) => append.bytes)
+      await writeRecords(
+        first !== undefined && all.length === 1 ? first.bytes : Buffer.concat(all),
+        group.reduce((sum, append) => sum + append.records, 0),
+      )
+      end(group, (append) => append.resolve())
+      return true
     } catch (error) {
-      if (tried.length > 1 && isFullSpool(error)) {
-        // Retry in halves: a large event must not cause the rejection of small ones.
-        const half = Math.ceil(tried.length / 2)
-        await commit(tried.slice(0, half), refused)
-        await commit(tried.slice(half), refused)
-      } else {
-        refused.error = error
-        refused.bytes = Math.min(...tried.map((append) => append.bytes.length))
-        for (const append of tried) fail(append, error)
-      }
+      if (group.length === 1 || !isFullSpool(error)) end(group, (append) => append.reject(error))
+      else await commitEach(group, error)
+      return false
+    }
+  }
+
+  /** A large event must not cause the rejection of small ones. An event that is not smaller than a rejected one is not tried. */
+  async function commitEach(group: readonly Append[], error: unknown): Promise<void> {
+    let least = Infinity
+    for (const append of group)
+      if (append.bytes.length >= least) end([append], ({ reject }) => reject(error))
+      else if (!(await commit([append]))) least = append.bytes.length
+  }
+
+  function end(group: readonly Append[], settle: (append: Append) => void): void {
+    for (const append of group) {
+      records -= append.records
+      bytes -= append.bytes.length
+      settle(append)
     }
   }
 
   async function run(): Promise<void> {
-    while (waiting.length > 0) await inTurn(() => commit(takeGroup(), { bytes: Infinity, error: undefined }))
+    while (waiting.length > 0) await inTurn(() => commit(takeGroup()))
     running = undefined
   }
 

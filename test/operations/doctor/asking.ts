@@ -4,7 +4,7 @@ import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } f
 import { onTestFinished } from 'vitest'
 import { examine } from '../../../src/operations/doctor/doctor.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
-import { preparePair, unknownField } from '../../../src/verify/pair.ts'
+import { preparePair } from '../../../src/verify/pair.ts'
 import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
 
 export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
@@ -16,7 +16,7 @@ export function askDoctor(
   options: Omit<DoctorOptions, 'url'> & { readonly oldPair?: CredentialPair } = {},
 ): Promise<DoctorReport> {
   const { kind, project, timeoutMs = 10_000, keepAliveMs, oldPair } = options
-  const prepared = (given: CredentialPair) => preparePair(given, undefined, 'the pair', unknownField)
+  const prepared = (given: CredentialPair) => preparePair(given, undefined, 'the pair')
   return examine({
     ...{ url: new URL(url), kind, project, timeoutMs, keepAliveMs },
     pair: prepared(pair),
