@@ -1,4 +1,5 @@
 /** One attempt at an event: calls each handler that has not succeeded yet, in the order of registration, under a lease. */
+import { retryDelayMs } from '../runtime/backoff.ts'
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, DISPATCH_CHANNEL, type AttemptMessage } from '../public/channels.ts'
 import { withDeadline } from '../runtime/clock.ts'
@@ -8,7 +9,6 @@ import type { EventType, WebhookEvent } from '../public/events.ts'
 import { failureLine, failureText } from '../runtime/failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../runtime/values.ts'
-import { delayAfterFailure } from '../messages/retry.ts'
 import type { Registration } from './handlers.ts'
 import type { Parts } from './parts.ts'
 import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work.ts'
@@ -225,13 +225,12 @@ function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): 
   const { retry, clock, report } = parts
   const { id, messageKey, token, attempt } = claim
   const error = failureText(cause, parts.secrets())
-  const delayMs = delayAfterFailure(attempt, retry, Math.random())
-  if (delayMs === undefined) {
+  if (attempt >= retry.attempts) {
     parts.succeeded.delete(id)
     report(failure(parts, 'dead_letter', event, attempt, cause))
     return { id, messageKey, token, outcome: 'dead', error }
   }
-  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + delayMs, error }
+  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(attempt, retry), error }
 }
 
 /** Fails an attempt after its transaction was rolled back, although its handlers succeeded. */

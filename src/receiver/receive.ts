@@ -114,7 +114,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   function admitOrRefuse(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Awaitable<Answer> {
-    if (credentials.areLookedUp && (proof.proved || !isNameRefused(proof)))
+    if (credentials.lookUp !== undefined && (proof.proved || !isNameRefused(proof)))
       quarantine.lookedUp(body.project, proof.proved)
     if (!proof.proved) {
       quarantine.keep(callback, body, proof)

@@ -26,13 +26,12 @@ export type Pairs = readonly LivePair[] | Extract<RefusalCode, 'project_name_too
 export interface CredentialsSource {
   /** Whether message ids are separated by project. */
   readonly byProject: boolean
-  readonly onlyProject: string | undefined
-  /** Whether pairs are looked up by a function, which may fail. */
-  readonly areLookedUp: boolean
+  /** The name of the only configured project. */
+  readonly onlyProject?: string | undefined
   /** All pairs, unless they are looked up. */
   readonly fixed: readonly LivePair[]
   /** The pairs by project, if there are several. A Map, so that `constructor` is not a project. */
-  readonly byName?: ReadonlyMap<string, readonly LivePair[]>
+  readonly byName?: ReadonlyMap<string, readonly LivePair[]> | undefined
   /** Set if the pairs are not all known in advance. */
   readonly lookUp?: (project: string | undefined) => Promise<Pairs>
   /** All keys and secrets known now, to mask them in foreign texts. */
@@ -63,21 +62,10 @@ export function credentialsSource(options: CredentialsOptions): CredentialsSourc
   } catch (error) {
     // A user's getter may quote the secret in its error.
     const problem = isOurs(error) ? error : new OptionsError('The credentials cannot be read.')
-    // `next build` loads every route, usually without secrets, and receives no callbacks.
-    if (process.env['NEXT_PHASE'] === 'phase-production-build') return failingLater(problem)
+    // `next build` loads every route, usually without secrets, and receives no callbacks. Each lookup fails with the reason.
+    if (process.env['NEXT_PHASE'] === 'phase-production-build')
+      return { ...fixedSource([]), lookUp: () => Promise.reject(problem) }
     throw problem
-  }
-}
-
-/** The source for unusable credentials: each lookup fails with the reason. */
-function failingLater(problem: Error): CredentialsSource {
-  return {
-    byProject: false,
-    onlyProject: undefined,
-    areLookedUp: false,
-    fixed: [],
-    lookUp: () => Promise.reject(problem),
-    secrets: () => [],
   }
 }
 
@@ -86,20 +74,14 @@ function sourceOf(options: CredentialsOptions): CredentialsSource {
   if (projects !== undefined) return credentialsByProject(projects)
   if (typeof credentials === 'function') return credentialsLookup(credentials, options)
   if (credentials === undefined) throw new OptionsError('Give either `credentials` or `projects`.')
-  return fixedCredentials(credentials)
+  return fixedSource(preparePairs(credentials, undefined, 'credentials'))
 }
 
-/** The source for a pair or a list of pairs: one project, whatever its name. */
-function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): CredentialsSource {
-  const pairs = preparePairs(option, undefined, 'credentials')
-  const secrets = secretsOf(pairs)
-  return {
-    byProject: false,
-    onlyProject: undefined,
-    areLookedUp: false,
-    fixed: pairs,
-    secrets: () => secrets,
-  }
+/** Without `byName` there is one project, whatever its name. */
+function fixedSource(fixed: readonly LivePair[], byName?: CredentialsSource['byName']): CredentialsSource {
+  const secrets = fixed.flatMap((pair) => pair.secrets)
+  const [onlyProject] = byName?.size === 1 ? byName.keys() : []
+  return { byProject: byName !== undefined, onlyProject, fixed, byName, secrets: () => secrets }
 }
 
 function credentialsByProject(option: ProjectsOption): CredentialsSource {
@@ -107,17 +89,7 @@ function credentialsByProject(option: ProjectsOption): CredentialsSource {
   for (const [project, pairs] of Object.entries(option))
     byName.set(project, preparePairs(pairs, project, `projects[${JSON.stringify(project)}]`))
   if (byName.size === 0) throw new OptionsError('`projects` names no project.')
-  const all = [...byName.values()].flat()
-  const secrets = secretsOf(all)
-  const [onlyProject] = byName.size === 1 ? byName.keys() : []
-  return {
-    byProject: true,
-    onlyProject,
-    areLookedUp: false,
-    fixed: all,
-    byName,
-    secrets: () => secrets,
-  }
+  return fixedSource([...byName.values()].flat(), byName)
 }
 
 /** The source for a credentials function: bounded, with a time limit, and its result is checked. */
@@ -170,14 +142,7 @@ function credentialsLookup(
     }
   }
 
-  return {
-    byProject: true,
-    onlyProject: undefined,
-    areLookedUp: true,
-    fixed: [],
-    lookUp,
-    secrets: () => [...secrets.keys()],
-  }
+  return { byProject: true, fixed: [], lookUp, secrets: () => [...secrets.keys()] }
 }
 
 /** Detects the most common mistake: a secret read from a file with its trailing newline. */
@@ -202,8 +167,4 @@ function preparePairs(
     checkFields(pair, where)
     return preparePair(pair, project, where)
   })
-}
-
-function secretsOf(pairs: readonly LivePair[]): readonly string[] {
-  return pairs.flatMap(({ secrets }) => secrets)
 }

@@ -42,15 +42,6 @@ test('with answer: handled it waits for the first attempt, and a failure is stil
   expect(attempts).toEqual([1])
 })
 
-test('with answer: handled a duplicate is answered at once', async () => {
-  const { receiver, url } = await receiving({ answer: 'handled' })
-  let calls = 0
-  receiver.onAny(() => void (calls += 1))
-  const body = callback.smsDelivery()
-  for (let time = 0; time < 2; time += 1) expect((await post(url, body)).status).toBe(204)
-  expect(calls).toBe(1)
-})
-
 test('with answer: handled a chat-app state is answered after its reorder wait', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock, answer: 'handled' })

@@ -34,13 +34,6 @@ test.each<[string, (request: Request) => unknown]>([
   ])
 })
 
-test('a clone may be read before', async () => {
-  const { handle } = handling()
-  const request = signed()
-  await request.clone().json()
-  expect((await handle(request)).status).toBe(204)
-})
-
 test('stops reading a stalled stream when its timeout is over', async () => {
   const clock = fakeClock()
   const { handle } = handling({ clock, bodyTimeoutMs: 1_000 })
@@ -75,12 +68,6 @@ test('calls waitUntil on its own object, with a promise that ends after the firs
   order.push('answered')
   await Promise.all(platform.works)
   expect({ order, count: platform.works.length }).toEqual({ order: ['answered', 'handled'], count: 1 })
-})
-
-test('ignores everything else that a framework passes', async () => {
-  const { handle } = handling()
-  for (const context of [{ params: Promise.resolve({}) }, { waitUntil: 'no function', remoteAddress: 7 }])
-    expect((await handle(signed(), context)).status).toBe(204)
 })
 
 test('the receiver gets the address that a platform passes', async () => {

@@ -149,25 +149,6 @@ describe.each(['stored', 'handled'] as const)('a receiver that answers once it h
   })
 })
 
-test("without a context, as in an app's test, the answer waits only for the first attempt", async () => {
-  const receiver = receiverOf()
-  let isHandled = false
-  receiver.onAny(async () => {
-    await new Promise(setImmediate)
-    isHandled = true
-  })
-  expect(await lambdaHandler(receiver, 'status')(signed())).toEqual(ACCEPTED)
-  expect(isHandled).toBe(true)
-})
-
-test.each([
-  ['null', null],
-  ['whose context is null', { requestContext: null }],
-])('an event that is %s fails the invocation with an OptionsError', async (_, event) => {
-  const handler = lambdaHandler(receiverOf(), 'status') as (given: unknown) => Promise<unknown>
-  await expect(handler(event)).rejects.toBeInstanceOf(OptionsError)
-})
-
 test('a URL has its own kind and proofs', async () => {
   const receiver = receiverOf()
   const types: string[] = []

@@ -35,16 +35,6 @@ describe.each(Object.entries(MOUNTS))('mounted by %s', (_name, mount) => {
     expect(response.text).toBe('')
     expect(delivered).toEqual(['one'])
   })
-
-  test('answers an unauthentic request 401 as JSON, without calling the next handler', async () => {
-    const { receiver } = await receiving()
-    const response = await supertest(mount(receiver.middleware('status')))
-      .post('/status')
-      .send(callback.smsDelivery())
-    expect(response.status).toBe(401)
-    expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
-    expect(response.body).toEqual({ error: { code: 'not_authentic', message: 'The request is not authentic.' } })
-  })
 })
 
 test('one receiver serves several URLs, each with its own kind', async () => {

@@ -186,12 +186,3 @@ test('waits until the deadline for connections that stay open behind a server th
   await letTimePass(clock, closed)
   expect(lines()).toEqual([{ code: 'server_still_open', text: expect.stringContaining('still open') as unknown }])
 })
-
-test('close() may be called twice', async () => {
-  const { receiver, server, url, lines } = await serving(75_000)
-  await post(url, callback.smsDelivery())
-  server.close()
-  server.closeAllConnections()
-  await Promise.all([receiver.close({ deadlineMs: 500 }), receiver.close({ deadlineMs: 500 })])
-  expect(lines()).toEqual([])
-})

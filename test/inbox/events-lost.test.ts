@@ -5,7 +5,6 @@ import { expect, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { logging } from '../support/logging.ts'
 import { post, receiving } from '../support/receiving.ts'
-import { brokenStore } from '../support/stores.ts'
 
 /** Accepts `count` callbacks whose handlers do not end, or fail, and closes. */
 async function closed(
@@ -36,10 +35,6 @@ test.each([
   expect(errors).toMatchObject([{ code: 'events_lost', message: expect.stringContaining(says) as unknown }])
 })
 
-test('an event that waits for its next attempt is lost too', async () => {
-  expect((await closed(3, { how: 'fail' })).lines).toMatchObject([{ fields: { lost: 3 } }])
-})
-
 test('reports nothing when nothing was left', async () => {
   expect((await closed(0)).lines).toEqual([])
 })
@@ -48,14 +43,4 @@ test('reports nothing for a durable store', async () => {
   const inner = memoryStore()
   const store = { ...inner, capabilities: { ...inner.capabilities, durable: true } }
   expect((await closed(3, { store })).lines).toEqual([])
-})
-
-test('reports an unknown count for a store without counts', async () => {
-  const counts = (): never => {
-    throw new Error('gone')
-  }
-  const { lines } = await closed(2, { store: brokenStore({ counts }) })
-  expect(lines).toHaveLength(1)
-  expect(lines[0]?.fields).not.toHaveProperty('lost')
-  expect(lines[0]?.text).toContain('The number of lost events is unknown.')
 })

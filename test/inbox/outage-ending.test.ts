@@ -56,23 +56,3 @@ test('polls an unavailable store less and less often, and stops when asked', asy
   await clock.advance(60_000)
   expect(state.looks).toBe(looks)
 })
-
-test('does not end while an event is still being written to the spool', async () => {
-  const { clock, spool, state, outage } = outageOver([])
-  outage.begin(new Error('unavailable'))
-  state.isUnavailable = false
-  let finish = (): void => {}
-  const { append } = spool
-  spool.append = async (events) => {
-    await new Promise<void>((resolve) => (finish = resolve))
-    await append(events)
-  }
-  const kept = outage.take(sample())
-  await clock.advance(1_000)
-  expect(outage.active).toBe(true)
-  finish()
-  await kept
-  expect(outage.held).toBe(1)
-  await clock.advance(10_000)
-  expect({ active: outage.active, held: outage.held, over: state.over }).toEqual({ active: false, held: 0, over: 1 })
-})

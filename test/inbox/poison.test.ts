@@ -60,19 +60,6 @@ test('an event accepted only without its meaning proves that the store is availa
   expect(await admitAroundPoison(admit, [first])).toEqual(['new'])
 })
 
-test('one of our own errors means that the store is unavailable, and nothing is retried', async () => {
-  const slow = new MessagingWebhooksError('store_slow')
-  await expect(admitAroundPoison(refusing([first.id], slow), [first, second])).rejects.toBe(slow)
-})
-
-test('a store that returns no results has accepted nothing', async () => {
-  const admit = (events: readonly NewEvent[]): readonly Admission[] => {
-    if (events.length > 1) throw new Error('too many')
-    return []
-  }
-  await expect(admitAroundPoison(admit, [first, second])).rejects.toThrow('too many')
-})
-
 test('a store that fails while events are offered alone costs none of them its meaning', async () => {
   const offered: NewEvent[] = []
   const cut = new MessagingWebhooksError('store_failed')

@@ -43,38 +43,6 @@ test('logs the end of an outage, with its length and the events of the spool', a
   expect(line?.text).toMatch(/^The store is back after \d+\.\d s\. Moved 3 events from the spool into the store\.$/)
 })
 
-test('logs the end of an outage that only handlers met', async () => {
-  const { receiver, store, clock, of, send, until } = await withSpool()
-  let goOn = (): void => {}
-  let isRunning = false
-  receiver.onAny(() => {
-    isRunning = true
-    return new Promise<void>((resolve) => (goOn = resolve))
-  })
-  await send(1)
-  await expect.poll(() => isRunning, POLL).toBe(true)
-  store.fault = 'throws'
-  goOn()
-  await clock.advance(5_000)
-  expect(of('store_failed')).toHaveLength(1)
-  expect(of('store_back')).toEqual([])
-  store.fault = 'none'
-  await until('store_back')
-  expect(of('store_outage')).toEqual([])
-  expect(of('store_back')[0]?.text).toMatch(/after [56]\.\d s\. No event was spooled\.$/)
-})
-
-test('logs it without a spool too', async () => {
-  const { url, store, clock, of, until } = await withSpool(false)
-  store.fault = 'throws'
-  expect((await post(url, callback.smsDelivery())).status).toBe(503)
-  await clock.advance(4_000)
-  store.fault = 'none'
-  expect((await post(url, callback.smsDelivery())).status).toBe(204)
-  await until('store_back')
-  expect(of('store_back')[0]?.text).toMatch(/after [45]\.\d s\. No event was spooled\.$/)
-})
-
 test('logs the cause of an outage in one line, without keys and passwords', async () => {
   const { store, of, send } = await withSpool()
   store.fault = 'throws'

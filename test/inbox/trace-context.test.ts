@@ -116,57 +116,6 @@ test('reports a function that throws or returns junk once, and keeps the valid p
   expect(errors.map(({ code }) => code)).toEqual(['trace_context_failed'])
 })
 
-test('asks once a request, and leaves nothing in the record for an empty result', async () => {
-  const { store, records } = recording()
-  let asked = 0
-  const { receiver, url } = await receiving(
-    {
-      store,
-      traceContext() {
-        asked += 1
-        return undefined
-      },
-    },
-    { kind: 'status' },
-  )
-  await receiver.start()
-  await post(url, JSON.stringify(callback.smsDelivery()), { headers: { 'x-service-signature': 'wrong' } })
-  expect(asked).toBe(1)
-  await post(url, callback.smsDelivery())
-  expect(asked).toBe(2)
-  expect(records.map((record) => Object.keys(record))).toEqual([
-    expect.not.arrayContaining(['traceparent', 'tracestate']) as string[],
-  ])
-})
-
-test('a record with another value there stays valid, and its event has no trace', async () => {
-  const { capabilities, open } = memoryStore()
-  const store: Store = {
-    capabilities,
-    async open(host) {
-      const { admitAndClaim: _, ...opened } = await open(host)
-      return {
-        ...opened,
-        admit: (events, nowMs) =>
-          opened.admit(
-            events.map((event) => ({ ...event, record: { ...event.record, traceparent: 17, tracestate: {} } })),
-            nowMs,
-          ),
-      }
-    },
-  }
-  const receiver = createReceiver({ logger: false, ...withCredentials({ store }) })
-  onTestFinished(() => receiver.close({ deadlineMs: 0 }))
-  const received = tracesOf(() => receiver)
-  const types: string[] = []
-  receiver.onAny(({ type }) => void types.push(type))
-  const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
-  await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
-  await receiver.drain()
-  expect(types).toEqual(['message.delivered'])
-  expect(received).toEqual([undefined])
-})
-
 test('asks as the request begins, while the span of an earlier middleware is active', async () => {
   const spans = new AsyncLocalStorage<string>()
   const options = withCredentials({

@@ -118,17 +118,6 @@ test('keys leave the disk with their request: admitted, cleared, too old or move
   await until(() => expect(filesIn(folder)).toEqual([]))
 })
 
-test('requests that are too old at the next start are not loaded, and are removed', async () => {
-  const folder = emptyFolder()
-  const first = await keeping(folder, { clock: fakeClock(1_700_000_000_000) })
-  await send(first.url, A)
-  await first.close()
-  expect(textIn(folder)).toContain(A.authKey)
-  const second = await keeping(folder, { clock: fakeClock(1_700_000_000_000 + 72 * HOUR_MS) })
-  expect((await second.quarantine.list()).items).toEqual([])
-  await until(() => expect(filesIn(folder)).toEqual([]))
-})
-
 test('two receivers have a file each, and neither takes the other’s while it lives', async () => {
   const folder = emptyFolder()
   const one = await keeping(folder)

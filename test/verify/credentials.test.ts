@@ -62,12 +62,6 @@ describe('projects', () => {
     expect(await receiver.messageState('1', { project: 'Other Shop' })).toMatchObject({ status: 'delivery_impossible' })
     await expect(receiver.messageState('1')).rejects.toMatchObject({ code: 'project_required' })
   })
-
-  test('the only project is optional', async () => {
-    const { receiver, url } = await receiving({ projects: { 'My Shop': A } })
-    await send(url, A, { messageId: '1' })
-    expect(await receiver.messageState('1')).toMatchObject({ messageId: '1', project: 'My Shop' })
-  })
 })
 
 test.each<Pick<CredentialPair, 'authKey' | 'signingSecret'>>([

@@ -159,20 +159,6 @@ test('the next claim takes back a lease whose payload could not be read', async 
   expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
 })
 
-test('leased events run, although the search for more failed', async () => {
-  const { database, faults, open } = await openedFaulty()
-  const [event, gone] = [sample({ message: 'whole' }), sample({ message: 'gone' })]
-  await open.admit([event, gone], START_MS)
-  const payload = `p/${gone.messageKey}/${gone.id}`
-  await database.writeIf(payload, await database.get(payload), new Map([[payload, undefined]]))
-  let looks = 0
-  faults.fails = (key) => key === 'd/' && (looks += 1) > 1
-  const { claims, nextDueMs } = await open.claim(REQUEST)
-  expect(claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
-  expect(nextDueMs).toBe(START_MS)
-  expect(looks).toBe(2)
-})
-
 test('the next claim takes back leases of an admission of which another part failed', async () => {
   const { faults, open } = await openedFaulty()
   const full = Array.from({ length: MOST_EVENTS }, (_, index) => sample({ message: 'full', at: index + 1 }))

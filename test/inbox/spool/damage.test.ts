@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
@@ -8,7 +8,6 @@ import {
   crashed,
   emptyAll,
   emptiedNames,
-  event,
   events,
   filesIn,
   largeEvent,
@@ -40,16 +39,6 @@ const withoutFifth = events('e', 10)
   .map(nameOf)
   .filter((name) => name !== 'e5')
 
-test('finds the next record across the borders of read chunks', async () => {
-  const sent = [largeEvent('a', 1024 * 1024 - 700), event('b'), largeEvent('c', 3_000_000), event('d'), event('e')]
-  const { folder, path, starts } = await tenRecords(sent)
-  flip(path, 1)
-  flip(path, (starts[2] ?? 0) + 1)
-  const { spool, errors } = await spooling({ folder })
-  expect(await emptiedNames(spool)).toEqual(['b', 'd', 'e'])
-  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged', 'spool_damaged'])
-})
-
 test('a batch that is read again is not reported again', async () => {
   const { folder, path, starts } = await tenRecords()
   flip(path, (starts[4] ?? 0) + 60)
@@ -67,14 +56,6 @@ test('reports a missing file, and continues', async () => {
   expect(await emptiedNames(spool)).toEqual(['e1', 'e3'])
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
   expect(spool.size).toBe(0)
-})
-
-test('reports a file that another program truncated', async () => {
-  const { spool, folder, errors } = await spooling()
-  await spool.append(events('e', 10))
-  truncateSync(segmentFiles(folder)[0] ?? '', 2_000)
-  expect((await emptiedNames(spool)).length).toBeLessThan(10)
-  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
 })
 
 test('a page that the disk cannot read costs the records on it', async () => {
@@ -112,20 +93,6 @@ test('keeps what a disk cannot read for a while: the next process finds it', asy
   expect(await emptiedNames(next.spool)).toEqual(['f1', 'f2'])
   expect(next.errors).toEqual([])
   expect(segmentFiles(folder)).not.toContain(path)
-})
-
-test('keeps what a disk cannot read while the spool opens for the next process', async () => {
-  const { folder } = await tenRecords()
-  let fails = 0
-  const fs = faultyFs((real) => ({
-    read: (...args) => ((fails += 1) <= 3 ? Promise.reject(systemError('EIO')) : real.read(...args)),
-  }))
-  const { spool, errors } = await spooling({ folder, fs })
-  expect(await emptiedNames(spool)).toEqual([])
-  expect(errors.map(({ code }) => code)).toEqual(['spool_unusable'])
-  await spool.close()
-  const next = await spooling({ folder })
-  expect(await emptiedNames(next.spool)).toEqual(events('e', 10).map(nameOf))
 })
 
 test('leaves files of a later version, and foreign files, unchanged', async () => {

@@ -93,23 +93,6 @@ test.each([
   }
 })
 
-test.each([0, 0xff])('a range of bytes set to %d costs the records that it touches', TIMEOUT, async (fill) => {
-  for (const from of places())
-    for (const length of WHOLE ? [20, 300, 1_500] : [300]) {
-      const to = Math.min(from + length, FILE.length)
-      const bytes = Buffer.from(FILE).fill(fill, from, to)
-      if (bytes.equals(FILE)) continue
-      const { names, codes } = await outcomeOf({ [fileName(1)]: bytes })
-      const touched = NAMES.filter((_, index) => {
-        const [start = 0, end = 0] = STARTS.slice(index, index + 2)
-        return !bytes.subarray(start, end).equals(FILE.subarray(start, end))
-      })
-      expect(names, `${from} to ${to}`).toEqual(NAMES.filter((name) => !touched.includes(name)))
-      // Zeros up to the end are what a write leaves that stopped.
-      if (fill !== 0 || to < FILE.length) expect(codes, `${from} to ${to}`).toEqual(['spool_damaged'])
-    }
-})
-
 test('missing or extra bytes cost the record that they are in, and not the next one', TIMEOUT, async () => {
   for (const at of places()) {
     const record = recordAt(at)

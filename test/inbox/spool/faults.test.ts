@@ -52,17 +52,6 @@ async function failing(options: { readonly reserveBytes?: number } = {}) {
   return { faults, ...(await spooling({ ...options, fs })) }
 }
 
-test('leaves a file that cannot be truncated, and keeps its content', async () => {
-  const { spool, faults, folder } = await failing()
-  await spool.append(events('a', 2))
-  faults.arm('write', 'ENOSPC')
-  faults.arm('truncate', 'EIO')
-  await expect(spool.append(events('b', 2))).rejects.toMatchObject({ code: 'spool_full' })
-  await spool.append(events('c', 2))
-  expect(segmentFiles(folder).length).toBe(2)
-  expect(await emptiedNames(spool)).toEqual(['a1', 'a2', 'c1', 'c2'])
-})
-
 test('uses the reserve once when the disk is full, and allocates it again when there is room', async () => {
   const { spool, faults, folder, errors } = await failing({ reserveBytes: 100_000 })
   const reserve = () => filesIn(folder).filter((path) => path.endsWith('reserve')).length
@@ -158,41 +147,6 @@ test('on a full disk a thousand appends at once are refused with few tries', asy
   expect(tries).toBeLessThan(50)
 })
 
-test('a file that cannot be opened stops the drain, and is drained later', async () => {
-  let broken = true
-  const fs = faultyFs(() => ({}))
-  const { spool } = await spooling({
-    fs: {
-      ...fs,
-      open: (path, flags, mode) =>
-        broken && flags === 'r' && isSegment(path) ? Promise.reject(systemError('EMFILE')) : fs.open(path, flags, mode),
-    },
-  })
-  await spool.append(events('e', 3))
-  await expect(emptiedNames(spool)).rejects.toThrow('EMFILE')
-  expect(spool.size).toBe(3)
-  broken = false
-  expect(await emptiedNames(spool)).toEqual(['e1', 'e2', 'e3'])
-})
-
-test('a read that fails for another reason than a bad page costs nothing', async () => {
-  let left = 3
-  const fs = faultyFs((real) => ({
-    read(buffer, offset, length, position) {
-      if (left === 0) return real.read(buffer, offset, length, position)
-      left -= 1
-      // The first by chunk, the others by page.
-      return Promise.reject(systemError(left === 2 ? 'EIO' : 'ENOMEM'))
-    },
-  }))
-  const { spool, errors } = await spooling({ fs })
-  await spool.append(events('e', 3))
-  await expect(emptiedNames(spool)).rejects.toThrow('ENOMEM')
-  await expect(emptiedNames(spool)).rejects.toThrow('ENOMEM')
-  expect(await emptiedNames(spool)).toEqual(['e1', 'e2', 'e3'])
-  expect(errors).toEqual([])
-})
-
 test('refuses what is too large for any file, and leaves a file that accepts no byte', async () => {
   const { spool, faults } = await failing()
   faults.arm('write', 'EFBIG', 'EFBIG')
@@ -217,24 +171,6 @@ test('splits more than one write can take into several, in the order of the appe
   await Promise.all(names.map((name) => spool.append([event(name, Buffer.alloc(1_000_000))])))
   expect(faults.seen.filter((call) => call.startsWith('datasync')).length).toBe(3)
   expect(await emptiedNames(spool)).toEqual(names)
-})
-
-test('reports a reserve that cannot be allocated again', async () => {
-  let [isFull, isBroken] = [false, false]
-  const fs = faultyFs((real, path) => ({
-    write(...args) {
-      if (!isFull || !isSegment(path)) return real.write(...args)
-      isFull = false
-      return Promise.reject(systemError('ENOSPC'))
-    },
-    datasync: () => (isBroken && path.endsWith('reserve.new') ? Promise.reject(systemError('EIO')) : real.datasync()),
-  }))
-  const { spool, errors } = await spooling({ fs, reserveBytes: 10_000 })
-  isFull = true
-  isBroken = true
-  await spool.append(events('e', 1))
-  expect(await emptiedNames(spool)).toEqual(['e1'])
-  expect(errors.map(({ code }) => code)).toEqual(['disk_full', 'spool_unusable'])
 })
 
 test('if only the folder for refused events cannot be used, nothing stays locked, and the next try works', async () => {

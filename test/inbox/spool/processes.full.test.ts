@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
@@ -110,24 +110,6 @@ test('reports what cannot be adopted, and leaves it', async () => {
   await again.spool.append(events('f', 1))
   expect(await emptiedNames(again.spool)).toEqual(['f1'])
   expect(filesIn(copy).some((kept) => kept.includes(home) && kept.endsWith('.kept'))).toBe(true)
-})
-
-test("foreign files beside the spool's own stay where they are after any number of starts", async () => {
-  const folder = ownFolder()
-  const first = await spooling({ folder })
-  await first.spool.append(events('e', 1))
-  const [home = ''] = readdirSync(folder)
-  writeFileSync(join(folder, home, 'notes.txt'), 'kept')
-  await first.spool.close()
-  for (let start = 0; start < 5; start += 1) {
-    const { spool, errors } = await spooling({ folder })
-    await spool.append(events(`s${start}-`, 1))
-    expect(errors).toEqual([])
-    await spool.close()
-  }
-  expect(filesIn(folder).filter((path) => path.endsWith('notes.txt'))).toEqual([join(folder, home, 'notes.txt')])
-  const last = await spooling({ folder })
-  expect(await emptiedNames(last.spool)).toEqual(['e1', 's0-1', 's1-1', 's2-1', 's3-1', 's4-1'])
 })
 
 test('a folder whose path is too long for a socket works on Linux', async () => {

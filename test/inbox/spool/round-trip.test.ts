@@ -2,17 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import type { NewEvent } from '../../../src/inbox/store.ts'
-import {
-  emptyAll,
-  emptiedNames,
-  event,
-  events,
-  filesIn,
-  largeEvent,
-  nameOf,
-  segmentFiles,
-  spooling,
-} from './spooling.ts'
+import { emptyAll, emptiedNames, event, events, filesIn, largeEvent, segmentFiles, spooling } from './spooling.ts'
 
 const KIB = 1024
 
@@ -43,45 +33,6 @@ test('a record counts from the moment of its append, so that nothing overtakes i
   expect(spool.size).toBe(3)
   await appended
   expect(spool.size).toBe(3)
-})
-
-test('removes files as soon as they are drained', async () => {
-  const { spool, folder } = await spooling({ segmentBytes: 2 * KIB })
-  for (const one of events('e', 100)) await spool.append([one])
-  const most = segmentFiles(folder).length
-  expect(most).toBeGreaterThan(5)
-  const left: number[] = []
-  await spool.empty(async () => void left.push(segmentFiles(folder).length))
-  expect(left.at(0)).toBe(most)
-  expect(left.at(-1)).toBe(1)
-})
-
-test('drains what is appended during a drain too', async () => {
-  const { spool } = await spooling({ segmentBytes: 4 * KIB })
-  await spool.append(events('a', 10))
-  const names: string[] = []
-  const appends: Promise<void>[] = []
-  await spool.empty(async (batch) => {
-    names.push(...batch.map(nameOf))
-    // One that is on the disk when the batch is done, one that is not.
-    if (appends.length < 20) {
-      appends.push(spool.append([event(`during ${appends.length}`)]))
-      await appends.at(-1)
-      appends.push(spool.append([event(`during ${appends.length}`)]))
-    }
-  })
-  expect(spool.size).toBe(0)
-  await Promise.all(appends)
-  expect(names).toEqual([...events('a', 10).map(nameOf), ...Array.from({ length: 20 }, (_, at) => `during ${at}`)])
-})
-
-test('runs one drain at a time', async () => {
-  const { spool } = await spooling()
-  await spool.append(events('e', 1))
-  const first = spool.empty(async () => {})
-  await expect(spool.empty(async () => {})).rejects.toThrow('already being emptied')
-  await first
-  await spool.empty(async () => {})
 })
 
 test('refuses what exceeds its limit, and reports that', async () => {
