@@ -1,7 +1,7 @@
 /** One attempt at an event: calls each handler that has not succeeded yet, in the order of registration, under a lease. */
-import { retryDelayMs } from '../runtime/backoff.ts'
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, DISPATCH_CHANNEL, type AttemptMessage } from '../public/channels.ts'
+import { retryDelayMs } from '../runtime/backoff.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { asRetryLater, HandlerError, MessagingWebhooksError, type NamedEvent } from '../public/errors.ts'
 import type { HandlerErrorCode } from '../public/error-table.ts'

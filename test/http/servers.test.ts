@@ -137,15 +137,6 @@ describe.each<readonly [string, () => Store]>([
   })
 })
 
-test('does not warn of a server that is closed at the same moment', async () => {
-  const { receiver, server, url, lines } = await serving(75_000)
-  await post(url, callback.smsDelivery())
-  const closed = receiver.close()
-  server.close()
-  await closed
-  expect(lines()).toEqual([])
-})
-
 test('waits for a server that stops because of closeOnSignal, however quiet it is', async () => {
   const clock = fakeClock()
   const servers = createServers({ clock, logger: silentLogger })

@@ -53,20 +53,6 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
   return { wall, asked, answers, admit: (at: number) => void admit(sample({ message: `m${at}`, at })) }
 }
 
-test('answers more than one batch too, each after its own time', async () => {
-  const { wall, asked, answers, admit } = await failing({})
-  for (let at = 0; at < 1_200; at += 1) admit(at)
-  await wall.advance(4_000)
-  for (let at = 0; at < 1_200; at += 1) admit(2_000 + at)
-  await wall.advance(60_000)
-  expect(answers).toHaveLength(2_400)
-  const times = answers.map(({ atMs }) => atMs)
-  expect(Math.min(...times)).toBe(STORE_TIMEOUT_MS)
-  expect(Math.max(...times)).toBeLessThanOrEqual(4_000 + STORE_TIMEOUT_MS)
-  // No event waited behind the first batch and was offered only after its own timeout.
-  expect(asked.length).toBeLessThan(10)
-})
-
 test.each([1_000, 3_000, 4_000])('retries a store whose every try fails after %s ms within the time', async (ms) => {
   const { wall, asked, answers, admit } = await failing({ afterMs: ms })
   for (let at = 0; at < 20; at += 1) admit(at)

@@ -1,7 +1,7 @@
 /** The store is unavailable, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { memoryStore, type Receiver, type Store } from 'messaging-webhooks'
+import { memoryStore, type Receiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -40,23 +40,6 @@ test('events that waited behind a failed batch go into the spool after it', asyn
   expect(seen.filter((line) => line.startsWith('m '))).toEqual(['m sent', 'm delivered', 'm read'])
   expect(seen).toHaveLength(23)
   expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
-})
-
-test('reports a store that keeps failing to open once, even if nothing waits in the spool', async () => {
-  const inner = memoryStore()
-  let attempts = 0
-  const store: Store = {
-    capabilities: inner.capabilities,
-    open(host) {
-      attempts += 1
-      if (attempts < 4) throw new Error('locked')
-      return inner.open(host)
-    },
-  }
-  const { receiver, errors } = await receiving({ store, spool: ownFolder() })
-  await receiver.start()
-  await expect.poll(() => attempts, { timeout: 30_000 }).toBe(4)
-  expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
 })
 
 test('a spool that cannot be written is an error of start()', async () => {

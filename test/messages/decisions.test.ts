@@ -38,21 +38,6 @@ describe('admission', () => {
     expect(other.admit(1, { step: 1 })).toBe('late')
   })
 
-  test('a report older than a dispatched one is late, final or not, and waits for no step', () => {
-    const one = message()
-    one.admit(5)
-    expect(one.admit(4), 'what only waits was not dispatched').toBe('new')
-    expect(one.lease()?.id).toBe('event-4')
-    expect(one.admit(3, { awaits: 4, gapUntilMs: NOW_MS + 700 })).toBe('late')
-    expect(one.record?.waiting.find(({ id }) => id === 'event-3')).toMatchObject({ late: true, dueMs: NOW_MS })
-    expect(one.admit(2, { final: true })).toBe('late')
-    const final = message()
-    final.admit(5, { final: true })
-    final.lease()
-    expect(final.admit(4, { final: true })).toBe('late')
-    expect(final.admit(3)).toBe('late')
-  })
-
   test('waits for no step seen before, and no step hurries a scheduled retry', () => {
     const one = message()
     one.admit(1, { step: 1 })
@@ -68,13 +53,6 @@ describe('admission', () => {
       ['event-1', NOW_MS + 1],
       ['event-2', NOW_MS + 5_000],
     ])
-  })
-
-  test('an event without a message has no order and no latest state', () => {
-    const one = message()
-    expect(one.admit(1, { order: '' })).toBe('new')
-    expect(one.lease()?.late).toBe(false)
-    expect(one.record?.latest).toBeUndefined()
   })
 
   test('a record is bounded; beyond it an event gets its own record, late if a later one was dispatched', () => {
@@ -237,14 +215,6 @@ describe('delivery', () => {
     one.done('event-2', one.lease()?.token ?? 0)
     expect(one.lease()).toMatchObject({ id: 'event-4', late: false })
     expect(one.admit(0)).toBe('late')
-  })
-
-  test('an event outside the full record of its message stays late when its lease is released', () => {
-    const own = message()
-    own.apply((known) => admitOverflow(known, { of: 'm', late: true }, report(0), NOW_MS, LIMITS))
-    own.lease()
-    expect(own.apply((known) => takeBack(known, () => true))).toBe(true)
-    expect(own.lease()).toMatchObject({ late: true, attempts: 1 })
   })
 
   test('a retry waits for its time, blocks later events, and can be repeated until the event is leased again', () => {

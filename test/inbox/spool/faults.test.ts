@@ -1,5 +1,5 @@
 /** Disks that fail, simulated through the file system interface; full-disk.test.ts uses real full disks. */
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSpools } from '../../../src/inbox/spool/spool.ts'
@@ -72,21 +72,6 @@ test('uses the reserve once when the disk is full, and allocates it again when t
   expect(spool.size).toBe(6)
   expect(await emptiedNames(spool)).toEqual(names)
   expect(reserve()).toBe(1)
-})
-
-test('the end of a write that a crash tore in the reserve is not corruption', async () => {
-  const { spool, faults, folder } = await failing({ reserveBytes: 100_000 })
-  faults.arm('write', 'ENOSPC')
-  await spool.append(events('a', 3))
-  const copy = await crashed(folder)
-  const [path = ''] = segmentFiles(copy)
-  const bytes = readFileSync(path)
-  // The second half of the last record was never written.
-  bytes.fill(0, spool.bytes - 300)
-  writeFileSync(path, bytes)
-  const again = await spooling({ folder: copy })
-  expect(await emptiedNames(again.spool)).toEqual(['a1', 'a2'])
-  expect(again.errors).toEqual([])
 })
 
 test('a record that does not fit does not reject the others of its batch', async () => {
