@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
 import { encodeRecord } from '../../../src/disk-log/record.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
-import { crashed, emptiedNames, events, largeEvent, nameOf, segmentFiles, spooling } from './spooling.ts'
+import { crashed, emptiedNames, event, events, largeEvent, nameOf, segmentFiles, spooling } from './spooling.ts'
 import { faultyFs, systemError } from '../../support/faulty-fs.ts'
 
 /** Ten records in one file, as a crash left them, and where each begins. */
