@@ -25,7 +25,6 @@ export interface LogFile {
   readonly end: number
   /** Whether the file accepts appends: nothing follows its records, and no write has failed. */
   readonly usable: boolean
-  read: OpenedFile['read']
   /** Appends all bytes. If it rejects, none of them count. */
   append(bytes: Buffer): Promise<void>
   /** Overwrites the payload of the record at this position with zeros. */
@@ -114,7 +113,6 @@ function logFile(file: OpenedFile, { path, salt, end: start }: Located, synced: 
     get usable() {
       return usable
     },
-    read: (buffer, offset, length, position) => file.read(buffer, offset, length, position),
     async append(bytes) {
       try {
         await writeAll(file, bytes, end)

@@ -5,45 +5,20 @@
  */
 import { randomBytes } from 'node:crypto'
 import { systemCode, type FileSystem } from '../disk-log/file-system.ts'
-import { createLogFile, findLogFile, openLogFile, type LogKind } from '../disk-log/log-file.ts'
+import { findLogFile } from '../disk-log/log-file.ts'
 import { adoptDead, makeProcessFolder, processesIn, type ProcessFolder } from '../disk-log/process-folder.ts'
-import { encodeRecord } from '../disk-log/record.ts'
-import { nextRecord, windowOver } from '../disk-log/scan.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { KeeperChanges } from './keeper.ts'
+import {
+  eraseRequest,
+  readRequest,
+  REQUEST_LOG,
+  writeRequest,
+  type Remembered,
+  type RequestFile,
+} from './request-file.ts'
 import { QUARANTINE_CLASSES, type KeptRequest } from './request.ts'
-
-/** The written form of a request. It has no id, because the id derives from the bytes. */
-type Remembered = Omit<KeptRequest, 'id'>
-
-type Written = Omit<Remembered, 'callback'> & {
-  readonly callback: Omit<Remembered['callback'], 'captured'> & { readonly decoded: boolean }
-}
-
-export const REQUEST_LOG: LogKind<Remembered> = {
-  extension: 'request',
-  // "mq" between a byte that never occurs in UTF-8 and the version.
-  magic: Buffer.from([0xf5, 0x6d, 0x71, 0x01]),
-  // Files are not preallocated, so an incomplete record ends at the end of the file.
-  end: Buffer.alloc(0),
-  synced: false,
-  write({ callback, class: name, unchecked, code, offsetSeconds, project, sequence }) {
-    const { captured, ...rest } = callback
-    const { bytes, decoded } = captured
-    const standing = { class: name, unchecked, code, offsetSeconds, project, sequence }
-    const fields: Written = { ...standing, callback: { ...rest, decoded } }
-    return { fields, bytes }
-  },
-  read(written, bytes) {
-    // The checksum proves that `write` produced it.
-    const fields = written as Written
-    const { decoded, ...rest } = fields.callback
-    return { ...fields, callback: { ...rest, captured: { kind: 'exact', decoded, bytes } } }
-  },
-}
-
-type RequestFile = Awaited<ReturnType<typeof findLogFile>>
 
 /** A request in memory, and the file with its last written state. */
 interface Entry {
@@ -156,7 +131,8 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   async function writeFile(entry: Entry, into: string): Promise<void> {
     const { file: before } = entry
     try {
-      entry.file = await createFile(into, encodeRecord(REQUEST_LOG, entry.request, salt))
+      lastNumber += 1
+      entry.file = await writeRequest(fs, into, { number: lastNumber, salt }, entry.request)
     } catch (error) {
       if (!entry.isRemoved) waiting.add(entry)
       throw error
@@ -166,21 +142,6 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
         obsolete.add(file)
         await eraseFile(file)
       }
-  }
-
-  async function createFile(into: string, record: Buffer): Promise<RequestFile> {
-    lastNumber += 1
-    const file = await createLogFile(fs, into, { number: lastNumber, salt }, REQUEST_LOG)
-    const { path } = file
-    try {
-      await file.append(record)
-    } catch (error) {
-      await fs.rm(path, { force: true }).catch(() => {})
-      throw error
-    } finally {
-      await file.close()
-    }
-    return { path, salt, end: record.length }
   }
 
   /** Writes every request again, because the folder was removed with all files. */
@@ -193,15 +154,8 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     }
   }
 
-  /** Overwrites the file with zeros before its removal. */
   async function eraseFile(file: RequestFile): Promise<void> {
-    try {
-      const log = await openLogFile(fs, file, REQUEST_LOG)
-      await log.erase(0, file.end).finally(() => log.close())
-      await fs.rm(file.path, { force: true })
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error
-    }
+    await eraseRequest(fs, file)
     obsolete.delete(file)
   }
 
@@ -216,7 +170,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
       for (const name of names)
         try {
           const file = await findLogFile(fs, own.folder, name, REQUEST_LOG)
-          const found = await readFile(file)
+          const found = await readRequest(fs, file)
           if (found.kind === 'damage' && !found.isErased) damages += 1
           const request = found.kind === 'record' ? restore(found.value) : undefined
           if (request === undefined) obsolete.add(file)
@@ -229,15 +183,6 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
       failed(error)
     }
     if (damages > 0) report(new MessagingWebhooksError('quarantine_damaged', `Files: ${damages}.`))
-  }
-
-  async function readFile({ path, salt, end }: RequestFile) {
-    const file = await fs.open(path, 'r')
-    try {
-      return await nextRecord(windowOver(file, end), { from: 0, end, salt }, REQUEST_LOG)
-    } finally {
-      await file.close()
-    }
   }
 
   async function flush(): Promise<void> {
