@@ -1,7 +1,6 @@
 /** One attempt at an event: calls each handler that has not succeeded yet, in the order of registration, under a lease. */
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, DISPATCH_CHANNEL, type AttemptMessage } from '../public/channels.ts'
-import { retryDelayMs } from '../runtime/backoff.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { asRetryLater, HandlerError, MessagingWebhooksError, type NamedEvent } from '../public/errors.ts'
 import type { HandlerErrorCode } from '../public/error-table.ts'
@@ -9,6 +8,7 @@ import type { EventType, WebhookEvent } from '../public/events.ts'
 import { failureLine, failureText } from '../runtime/failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../runtime/values.ts'
+import { delayAfterFailure } from '../messages/retry.ts'
 import type { Registration } from './handlers.ts'
 import type { Parts } from './parts.ts'
 import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work.ts'
@@ -225,12 +225,13 @@ function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): 
   const { retry, clock, report } = parts
   const { id, messageKey, token, attempt } = claim
   const error = failureText(cause, parts.secrets())
-  if (attempt >= retry.attempts) {
+  const delayMs = delayAfterFailure(attempt, retry, Math.random())
+  if (delayMs === undefined) {
     parts.succeeded.delete(id)
     report(failure(parts, 'dead_letter', event, attempt, cause))
     return { id, messageKey, token, outcome: 'dead', error }
   }
-  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(attempt, retry), error }
+  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + delayMs, error }
 }
 
 /** Fails an attempt after its transaction was rolled back, although its handlers succeeded. */
