@@ -1,4 +1,4 @@
-/** Composes a store on a database server from decisions, heartbeats, notifications and handler transactions. */
+/** Composes a store on servers from decisions, heartbeats, notifications and handler transactions. */
 import { systemClock } from '../runtime/clock.ts'
 import type { SharedStore } from '../inbox/record-store.ts'
 import { settlementCommand } from '../inbox/runtime/commands.ts'
@@ -13,16 +13,14 @@ import { createWorkers, type LeasingPart } from './workers.ts'
 
 /** A statement may run this much longer than its time limit after its client has disconnected. */
 const MARGIN_MS = 2_000
-/** How long closing waits for the release of leases. After that, other workers take them over in a few seconds. */
-const LEAVE_MS = 10_000
 
 interface Waking {
   /** Notifies other processes that an event may be due. */
   readonly notify: () => void
-  /** Like `notify`, for a process that claims too. */
-  readonly notifyOfRemaining: () => void
+  /** Like `notify`, for a process that claims too. Default: `notify`. */
+  readonly notifyOfRemaining?: () => void
   /** Called when a claim begins. The caller calls the returned function once nothing more is due. */
-  readonly claiming: () => () => void
+  readonly claiming?: () => () => void
   readonly stop: () => Awaitable<void>
 }
 
@@ -36,35 +34,40 @@ interface TransactionOptions<Session, Context extends object> {
 }
 
 export interface ServerStoreOptions<Session, Context extends object> {
-  readonly store: SharedStore
+  /** `mayLease`: whether this process can lease records of a part now. */
+  readonly createStore: (mayLease: (part: number) => boolean) => SharedStore
   readonly host: StoreHost
   /** Undefined if the clocks of the callers apply. */
-  readonly storeClock: StoreClock | undefined
+  readonly storeClock: Pick<StoreClock, 'nowMs'> | undefined
   readonly retention: Retention
   readonly queryTimeoutMs: number
-  readonly leasing: LeasingPart
+  readonly parts: readonly LeasingPart[]
+  readonly partOf: (recordKey: string) => number
+  /** How long closing waits for the release of leases. After that, other workers take them over in a few seconds. */
+  readonly leaveMs: number
   readonly waking: Waking
   /** Undefined if handlers get no transaction. */
-  readonly transactions: TransactionOptions<Session, Context> | undefined
+  readonly transactions?: TransactionOptions<Session, Context> | undefined
   readonly close: () => Promise<void>
 }
 
 export async function openServerStore<Session, Context extends object>(
   options: ServerStoreOptions<Session, Context>,
 ): Promise<OpenStore<Context>> {
-  const { host, storeClock, waking, leasing } = options
-  const store = { ...options.store, write: announcingRest(options.store.write, host.onWork) }
+  const { host, storeClock, waking } = options
+  const clock = systemClock()
+  const unannounced = options.createStore((part) => workers.mayLease(part))
+  const store = { ...unannounced, write: announcingRest(unannounced.write, host.onWork) }
   const storeNowMs = storeClock?.nowMs
-  const runner = createSharedRunner({ store, storeNowMs, writeLastsMs: options.queryTimeoutMs + MARGIN_MS })
-  const workers = createWorkers({
-    parts: [leasing],
-    partOf: () => 0,
-    runner,
-    clock: systemClock(),
-    host,
-    announce: waking.notify,
-    leaveMs: LEAVE_MS,
+  const runner = createSharedRunner({
+    store,
+    storeNowMs,
+    writeLastsMs: options.queryTimeoutMs + MARGIN_MS,
+    onLost() {
+      clock.soon(host.onWork)
+    },
   })
+  const workers = createWorkers({ ...options, runner, clock, announce: waking.notify })
   await workers.begin()
   const plain = createOpenStore({
     runner,
@@ -77,11 +80,11 @@ export async function openServerStore<Session, Context extends object>(
   const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
 
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
-    const noneLeft = waking.claiming()
+    const noneLeft = waking.claiming?.()
     await workers.sure()
-    await runner.takeBackLost((key) => !request.exclude.has(key))
+    await runner.takeBackLost((key) => !request.exclude.has(key) && workers.nameFor(key) !== undefined)
     const result = await verbs.claim(request)
-    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs) noneLeft()
+    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs) noneLeft?.()
     return result
   }
 
@@ -109,9 +112,10 @@ export async function openServerStore<Session, Context extends object>(
   let closing: Promise<void> | undefined
 
   /** Notifies after the commit, in a separate transaction: a transaction with NOTIFY makes other commits of Postgres wait. */
+  const { notify, notifyOfRemaining = notify } = waking
   const { admitAndClaim, ...announced } = announcing(verbs, {
-    announce: waking.notify,
-    announceAdmitted: () => (host.claims === false ? waking.notify() : waking.notifyOfRemaining()),
+    announce: notify,
+    announceAdmitted: host.claims === false ? notify : notifyOfRemaining,
     onWork: host.onWork,
   })
   const { admitAndClaim: _, ...others } = verbs

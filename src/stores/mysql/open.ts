@@ -88,7 +88,7 @@ async function reach(settings: Settings) {
 function startPolling(everyMs: number, { claims, onWork }: StoreHost) {
   const polling = createPolling(systemClock(), onWork, () => everyMs)
   if (claims !== false) polling.restart()
-  return { notify() {}, notifyOfRemaining() {}, claiming: () => () => {}, stop: polling.stop }
+  return { notify() {}, stop: polling.stop }
 }
 
 async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Promise<Pool> {

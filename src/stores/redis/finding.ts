@@ -26,45 +26,58 @@ const NEWER_MS = 60_000
 /** Keys per step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 
+async function reserveIn(engine: Engine, group: Group, { nowMs, limit, exclude }: DueRequest, withLeases: boolean) {
+  const { redis, partitions, times } = engine
+  const sentMs = monotonicMs()
+  const own = [...exclude].filter((key) => partitions.of(key).group === group[0].group)
+  const most = Math.min(limit, MOST_RESERVED)
+  const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
+  const [now, next, ...found] = list(await redis.run(reserve, keysOf(group), request))
+  times?.note(group[0].group, integer(now), sentMs)
+  const stored = found.map((one): Stored => {
+    const [key, record, send] = list(one)
+    return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }
+  })
+  return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
+}
+
+/** Whether any record is due. */
+export async function isAnyDue(engine: Engine, nowMs: number): Promise<boolean> {
+  const request = { nowMs, limit: 0, exclude: new Set<string>() }
+  const heads = await answered(engine.partitions.groups.map((group) => reserveIn(engine, group, request, true)))
+  return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
+}
+
 export type Finding = ReturnType<typeof createFinding>
 
 /** `mayLease`: whether this process can lease records of the group now. */
 export function createFinding(engine: Engine, records: Records, mayLease: (group: number) => boolean) {
-  const { redis, partitions, retention, times, report } = engine
+  const { partitions, retention, times, report } = engine
   const { groups, all } = partitions
   let leasesSeenMs = -Infinity
   /** Position of the walk through sends, by partition. */
   const sentAfter = new Map<Partition, number>()
-
-  async function reserveIn(group: Group, { nowMs, limit, exclude }: DueRequest, withLeases: boolean) {
-    const sentMs = monotonicMs()
-    const own = [...exclude].filter((key) => partitions.of(key).group === group[0].group)
-    const most = Math.min(limit, MOST_RESERVED)
-    const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
-    const [now, next, ...found] = list(await redis.run(reserve, keysOf(group), request))
-    times?.note(group[0].group, integer(now), sentMs)
-    const stored = found.map((one): Stored => {
-      const [key, record, send] = list(one)
-      return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }
-    })
-    return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
-  }
 
   /** Groups with due records share the limit equally. If the limit is too small for all, the longest waiting ones come first. */
   async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
     const usable = groups.filter(([{ group }]) => mayLease(group))
     const [only] = usable
     if (only === undefined) return { stored: [], nextMs: undefined }
-    if (usable.length === 1) return reserveIn(only, request, withLeases)
+    if (usable.length === 1) return reserveIn(engine, only, request, withLeases)
     const heads = await answered(
-      usable.map(async (group) => ({ group, ...(await reserveIn(group, { ...request, limit: 0 }, withLeases)) })),
+      usable.map(async (group) => ({
+        group,
+        ...(await reserveIn(engine, group, { ...request, limit: 0 }, withLeases)),
+      })),
     )
     const waiting = heads
       .filter(({ nextMs = Infinity }) => nextMs <= request.nowMs)
       .sort((a, b) => (a.nextMs ?? 0) - (b.nextMs ?? 0))
       .slice(0, request.limit)
     const limit = Math.floor(request.limit / waiting.length)
-    const found = await answered(waiting.map(({ group }) => reserveIn(group, { ...request, limit }, withLeases)))
+    const found = await answered(
+      waiting.map(({ group }) => reserveIn(engine, group, { ...request, limit }, withLeases)),
+    )
     const next = [...heads.filter((head) => !waiting.includes(head)), ...found].flatMap(({ nextMs }) => nextMs ?? [])
     return { stored: found.flatMap(({ stored }) => stored), nextMs: next.length === 0 ? undefined : Math.min(...next) }
   }
@@ -133,12 +146,6 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return { keys: [...found.keys()], nextDueMs: nextMs, found }
     },
     payloads: (places) => payloadsAt(engine, places),
-    /** Whether a record is due. */
-    async isDue(nowMs) {
-      const request = { nowMs, limit: 0, exclude: new Set<string>() }
-      const heads = await answered(groups.map((group) => reserveIn(group, request, true)))
-      return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
-    },
     async overdue({ nowMs, limit }) {
       const found = await pageOfSet(engine, 'overdue', { ...OLDEST_FIRST, limit })
       const keys = found.filter(({ score }) => score <= nowMs).slice(0, limit)
@@ -180,5 +187,5 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       ])
       return { unsettled: due + leased + more, deadLetters }
     },
-  } satisfies Partial<SharedStore> & { readonly isDue: (nowMs: number) => Promise<boolean> }
+  } satisfies Partial<SharedStore>
 }

@@ -1,26 +1,20 @@
 /** Opens a Redis store: checks the layout of its keys and the memory policy, starts its wake-ups, and composes its parts. */
 import { systemClock } from '../../runtime/clock.ts'
-import type { SharedStore } from '../../inbox/record-store.ts'
-import { createOpenStore } from '../../inbox/runtime/open-store.ts'
-import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
-import { inStoreTime } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
-import { announcing, announcingRest, SETTLE_LINGER_MS } from '../announcing.ts'
-import { answered, createWorkers } from '../workers.ts'
+import { openServerStore } from '../server-store.ts'
+import { answered } from '../workers.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { createPartitions } from './partitions.ts'
 import { watch, watchEmptied } from './watching.ts'
 import { createServerTimes, readTime, type Engine } from './engine.ts'
 import { enterLayout, evictionProblem } from './server.ts'
-import { createFinding } from './finding.ts'
+import { createFinding, isAnyDue } from './finding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
 import { createScripted, type Replicas } from './scripted.ts'
 import { leasingPart } from './workers.ts'
 
-/** How long a command may still arrive after its caller timed out. */
-const MARGIN_MS = 2_000
 /** Time limit for closing, because a server may be unavailable. */
 const LEAVE_MS = 1_500
 const MOST_WAIT_MS = 1_000
@@ -50,7 +44,7 @@ export interface RedisSettings {
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
   const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs, pollIntervalMs } = settings
   const clock = systemClock()
-  const redis = createScripted(client, clock, commandTimeoutMs, 'waits', replicasOf(settings))
+  const redis = createScripted(client, clock, commandTimeoutMs, replicasOf(settings))
   const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {
@@ -70,76 +64,43 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const times = settings.clock === 'caller' ? undefined : createServerTimes()
     const engine: Engine = { redis, partitions, retention, times, report }
     const records = createRecords(engine)
-    const finding = createFinding(engine, records, (group) => workers.mayLease(group))
-    const store: SharedStore = {
-      ...finding,
-      ...records,
-      ...createScans(engine, records, finding),
-      write: announcingRest(records.write, host.onWork),
-      close: closeAll,
-    }
-    const runner = createSharedRunner({
-      store,
-      storeNowMs: times?.nowMs,
-      writeLastsMs: commandTimeoutMs + MARGIN_MS,
-      onLost() {
-        clock.soon(host.onWork)
-      },
-    })
     const channel = `${prefix}:work`
-    function announce(): void {
-      // Processes that do not receive the message find the events by polling.
-      redis.send(undefined, ['PUBLISH', channel, '']).catch(() => {})
-    }
-    const workers = createWorkers({
-      parts: partitions.groups.map((group) => leasingPart(engine, records, group)),
-      partOf: (recordKey) => partitions.of(recordKey).group,
-      runner,
-      clock,
-      host,
-      announce,
-      leaveMs: LEAVE_MS,
-    })
-    closers.push(() => workers.leave())
     // A process that claims nothing needs no notifications.
     if (host.claims !== false) {
       if (subscriber !== undefined)
         closers.push(await createScripted(subscriber, clock, commandTimeoutMs).subscribe(channel, host.onWork))
-      const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
+      const isDue = (): Promise<boolean> => isAnyDue(engine, times?.nowMs() ?? clock.now())
       closers.push(watch(clock, pollIntervalMs, isDue, (found) => found && host.onWork()))
     }
     await answered(partitions.groups.map((group) => readTime(engine, group)))
-    const [endWatch] = await Promise.all([watchEmptied(engine, clock, layout), workers.begin()])
-    closers.push(endWatch)
-
-    const { indexes } = runner
-    const plain = createOpenStore({
-      runner,
-      indexes,
+    closers.push(await watchEmptied(engine, clock, layout))
+    const opened = await openServerStore({
+      createStore(mayLease) {
+        const finding = createFinding(engine, records, mayLease)
+        return { ...finding, ...records, ...createScans(engine, records, finding), async close() {} }
+      },
+      host,
+      storeClock: times,
       retention,
-      worker: workers.nameFor,
-      report,
-      awaitsAnswers: host.awaitsAnswers,
+      queryTimeoutMs: commandTimeoutMs,
+      parts: partitions.groups.map((group) => leasingPart(engine, records, group)),
+      partOf: (recordKey) => partitions.of(recordKey).group,
+      leaveMs: LEAVE_MS,
+      waking: {
+        notify() {
+          // Processes that do not receive the message find the events by polling.
+          redis.send(undefined, ['PUBLISH', channel, '']).catch(() => {})
+        },
+        stop() {},
+      },
+      close: closeAll,
     })
-    const verbs = times === undefined ? plain : inStoreTime(plain, times)
-
-    const announced = announcing(verbs, { announce, announceAdmitted: announce, onWork: host.onWork })
     return {
-      ...verbs,
-      notifiesRemaining: true,
-      settleLingerMs: SETTLE_LINGER_MS,
-      isHeld: workers.isHeld,
-      workers: workers.listed,
-      ...announced,
+      ...opened,
       async admit(events, nowMs) {
         // After an outage the inbox uses this to check whether the server is available.
         if (events.length === 0) await redis.send(undefined, ['PING'])
-        return announced.admit(events, nowMs)
-      },
-      async claim(request) {
-        await workers.sure()
-        await runner.takeBackLost((key) => !request.exclude.has(key) && workers.nameFor(key) !== undefined)
-        return verbs.claim(request)
+        return opened.admit(events, nowMs)
       },
     }
   }

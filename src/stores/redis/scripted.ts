@@ -23,17 +23,8 @@ export interface Replicas {
 /** How often to check whether the connection is back. */
 const LOOK_EVERY_MS = 20
 
-/**
- * Calls reject with `store_slow`, `store_failed`, or the refusal of Redis. `'gives up'`: do not wait for a server that refuses
- * connections.
- */
-export function createScripted(
-  adapter: Adapter,
-  clock: Clock,
-  timeoutMs: number,
-  whenRefused: 'waits' | 'gives up' = 'waits',
-  replicas?: Replicas,
-) {
+/** Calls reject with `store_slow`, `store_failed`, or the refusal of Redis. */
+export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number, replicas?: Replicas) {
   let ended = false
 
   /**
@@ -52,7 +43,6 @@ export function createScripted(
             if (over || ended || !isPassing(error)) throw error
           }
         } else if (over || ended) throw new MessagingWebhooksError('store_slow')
-        else if (whenRefused === 'gives up' && adapter.lastError() !== undefined) throw unreachable()
         await pause(clock, LOOK_EVERY_MS)
       }
     }
@@ -63,7 +53,7 @@ export function createScripted(
         over = true
         // The client may settle it later, or never.
         answer.catch(() => {})
-        if (!adapter.isReady()) throw unreachable(` within ${timeoutMs} ms`)
+        if (!adapter.isReady()) throw unreachable()
         throw new MessagingWebhooksError('store_slow', `Redis did not answer within ${timeoutMs} ms.`)
       })
     } catch (error) {
@@ -71,10 +61,10 @@ export function createScripted(
     }
   }
 
-  function unreachable(when = ''): MessagingWebhooksError {
+  function unreachable(): MessagingWebhooksError {
     const lastError = adapter.lastError()
     const cause = lastError === undefined ? undefined : new RedisError(lastError)
-    return new MessagingWebhooksError('store_slow', `Redis could not be reached${when}.`, { cause })
+    return new MessagingWebhooksError('store_slow', `Redis could not be reached within ${timeoutMs} ms.`, { cause })
   }
 
   async function known<T>(

@@ -2,9 +2,9 @@
 import { systemClock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
-import { connectIdle, type Reply } from './clients/connection.ts'
+import { connectIdle } from './clients/connection.ts'
 import { valuesAt } from './engine.ts'
-import { list, text } from './replies.ts'
+import { text } from './replies.ts'
 import { createScripted, type Scripted } from './scripted.ts'
 
 const LAYOUT_VERSION = 1
@@ -44,34 +44,20 @@ async function layoutAt(redis: Scripted, key: string) {
 
 /** The error to report if the server may evict events, or its policy is unknown. Undefined if it never evicts. */
 export async function evictionProblem(redis: Scripted): Promise<MessagingWebhooksError | undefined> {
-  // Many hosted servers forbid CONFIG, some INFO.
-  const policies =
-    (await policiesOf(redis, ['CONFIG', 'GET', 'maxmemory-policy'], (reply) => list(reply)[1])) ??
-    (await policiesOf(redis, ['INFO', 'memory'], (reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1]))
-  if (policies === undefined || policies.length === 0)
-    return new MessagingWebhooksError('store_evicts', 'It allows neither CONFIG GET nor INFO.')
+  // Some hosted servers forbid INFO.
+  const answers = await redis.sendToAll(['INFO', 'memory']).catch(() => [])
+  const policies = answers.map((reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1])
+  if (policies.length === 0 || policies.includes(undefined))
+    return new MessagingWebhooksError('store_evicts', 'Its INFO does not tell the maxmemory-policy.')
   const bad = policies.find((policy) => policy !== 'noeviction')
   return bad === undefined ? undefined : new MessagingWebhooksError('store_evicts', `Its maxmemory-policy is ${bad}.`)
 }
 
-/** Undefined if one of the servers refuses the command. */
-async function policiesOf(
-  redis: Scripted,
-  command: readonly string[],
-  policyIn: (reply: Reply) => Reply,
-): Promise<readonly string[] | undefined> {
-  try {
-    return (await redis.sendToAll(command)).map((reply) => text(policyIn(reply)))
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether the server belongs to a cluster, which requires a cluster client. Rejects at once if the connection is refused. */
+/** Whether the server belongs to a cluster, which requires a cluster client. */
 export function isOfCluster(client: RedisClient): Promise<boolean> {
-  const isEnabled = async (redis: Scripted): Promise<boolean> =>
-    text(await redis.send(undefined, ['INFO', 'cluster'])).includes('cluster_enabled:1')
-  return connected(client, isEnabled, 'gives up')
+  return connected(client, async (redis) =>
+    text(await redis.send(undefined, ['INFO', 'cluster'])).includes('cluster_enabled:1'),
+  )
 }
 
 /** The number of partitions of the store with this prefix. Undefined if there is none. */
@@ -80,15 +66,11 @@ export function findPartitions(client: RedisClient, prefix: string): Promise<num
 }
 
 /** Connects a client that is not connected yet, and closes it again. */
-async function connected<T>(
-  client: RedisClient,
-  work: (redis: Scripted) => Promise<T>,
-  whenRefused: 'waits' | 'gives up' = 'waits',
-): Promise<T> {
+async function connected<T>(client: RedisClient, work: (redis: Scripted) => Promise<T>): Promise<T> {
   const adapter = adapterOf(client, 'client')
   const close = connectIdle(adapter)
   try {
-    return await work(createScripted(adapter, systemClock(), TOOL_TIMEOUT_MS, whenRefused))
+    return await work(createScripted(adapter, systemClock(), TOOL_TIMEOUT_MS))
   } finally {
     await close()
   }

@@ -11,9 +11,12 @@ import { createTableScans } from './scans.ts'
 import type { NoteTime } from './server-time.ts'
 import { createLeasing, type WriteList } from './workers.ts'
 
+/** How long closing waits for the release of leases. */
+const LEAVE_MS = 10_000
+
 interface SqlStoreOptions<Session, Context extends object> extends Omit<
   ServerStoreOptions<Session, Context>,
-  'store' | 'retention' | 'leasing'
+  'createStore' | 'retention' | 'parts' | 'partOf' | 'leaveMs'
 > {
   readonly dialect: Dialect
   readonly records: TableRecords & Pick<SharedStore, 'write' | 'payloads'>
@@ -30,14 +33,16 @@ export async function openSqlStore<Session, Context extends object>(
   const retention = retentionOf(options.retention)
   return openServerStore({
     ...options,
-    store: {
+    createStore: () => ({
       ...records,
       ...createTableScans(createScanQueries(dialect), records.readRecords),
       due,
       aged: createAging(dialect, retention),
       async close() {},
-    },
+    }),
     retention,
-    leasing: createLeasing({ dialect, noteTime, isServerTime: storeClock !== undefined, writeList }),
+    parts: [createLeasing({ dialect, noteTime, isServerTime: storeClock !== undefined, writeList })],
+    partOf: () => 0,
+    leaveMs: LEAVE_MS,
   })
 }
