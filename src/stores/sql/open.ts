@@ -6,8 +6,8 @@ import { openServerStore, type ServerStoreOptions } from '../server-store.ts'
 import { createAging } from './aging.ts'
 import type { Dialect } from './dialect.ts'
 import type { TableRecords } from './records.ts'
-import { createScanQueries } from './scan-queries.ts'
-import { createTableScans } from './scans.ts'
+
+import { createScans } from './scans.ts'
 import type { NoteTime } from './server-time.ts'
 import { createLeasing, type WriteList } from './workers.ts'
 
@@ -35,7 +35,7 @@ export async function openSqlStore<Session, Context extends object>(
     ...options,
     createStore: () => ({
       ...records,
-      ...createTableScans(createScanQueries(dialect), records.readRecords),
+      ...createScans(dialect, records.readRecords),
       due,
       aged: createAging(dialect, retention),
       async close() {},

@@ -1,138 +1,178 @@
 /** Scans of tables for people: newest first, filtered by the server if possible, over a limited number of events. */
-import { isFiltered, MOST_LOOKED_AT } from '../../inbox/filters.ts'
+import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
 import type { EventScan, Scanned, ScannedEvent, ScannedRecord, SharedStore } from '../../inbox/record-store.ts'
 import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf, type StoredPayload } from '../stored.ts'
-import { LARGEST } from './values.ts'
+import type { Dialect } from './dialect.ts'
 import type { ReadRecords } from './records.ts'
-import type { RecordRow } from './rows.ts'
+import type { Row } from './rows.ts'
+import { LARGEST, LEAST, timeValue } from './values.ts'
 
 type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
-/** An event with the row of its record. */
-export interface EventRow {
-  readonly row: RecordRow
-  readonly payload: StoredPayload
-  readonly place: string
-}
-
 /** The position of an event in the list of all events: its time of admission, the number of its record, and its id. */
-export type EventPoint = readonly [atMs: string, record: string, id: string]
-
-/** Rows of records, and their payloads by number. */
-interface RecordRows {
-  readonly rows: readonly RecordRow[]
-  readonly payloads: ReadonlyMap<string, readonly StoredPayload[]>
-}
-
-/** The next events before a place that may match the scan. */
-interface EventPiece {
-  /** `looked`: how many events were examined up to this one. */
-  readonly found: readonly (EventRow & { readonly looked: number })[]
-  /** The last event examined, and the number of examined events. Undefined if there are no more. */
-  readonly end: { readonly place: string; readonly atMs: number; readonly count: number } | undefined
-}
-
-export interface ScanQueries {
-  /** The record of this key, and its overflow records. */
-  ofMessage(key: string): Promise<RecordRows>
-  /** Examines up to `most` events before a place, and returns up to `piece` that may match. */
-  piece(
-    scan: EventScan,
-    before: EventPoint,
-    limits: { readonly most: number; readonly piece: number },
-  ): Promise<EventPiece>
-  /** Dead letters after a place, oldest first. A dead letter without a payload is listed with a corrupt one. */
-  deadLetters(after: readonly [diedAt: string, seq: string] | undefined, limit: number): Promise<readonly EventRow[]>
-  sends(
-    request: Parameters<SharedStore['scanSends']>[0] & { readonly place: readonly [string, string] | undefined },
-    limit: number,
-  ): Promise<readonly RecordRow[]>
-  /** Records after this number. */
-  records(after: string | undefined, limit: number): Promise<RecordRows>
-}
+type EventPoint = readonly [atMs: string, record: string, id: string]
 
 /** Rows of a filtered list per query. */
 const PIECE = 200
 
-export function createTableScans(queries: ScanQueries, readRecords: ReadRecords): Scans {
+export function createScans(dialect: Dialect, readRecords: ReadRecords): Scans {
+  const { keyColumn, ofColumn, recordColumns, payloadColumns } = dialect
+  const { digestIn, digestValue, bigintValue, comparePair, rows, rowsOf } = dialect
+  const { records, payloads, dead_letters: deadLetters } = dialect.tables
+
   /** The returned function reads a row. It returns undefined for a record of a later version. */
-  async function recordReader(rows: readonly RecordRow[]) {
-    const records = await readRecords(rows, false)
-    return ({ key }: RecordRow, place: string): ScannedRecord | undefined => {
-      const record = records.get(key)?.record
+  async function recordReader(found: readonly Row[]) {
+    const read = await readRecords(found.map(rows.recordIn), false)
+    return (row: Row, place: string): ScannedRecord | undefined => {
+      const key = rows.keyIn(row)
+      const record = read.get(key)?.record
       return record && { key, place, record, payloads: [] }
     }
   }
 
-  async function eventReader(found: readonly EventRow[]) {
-    const recordOf = await recordReader(found.map(({ row }) => row))
-    return ({ row, payload, place }: EventRow): ScannedEvent | undefined => {
+  /** Like `recordReader`, for rows with a payload. */
+  async function eventReader(found: readonly Row[]) {
+    const recordOf = await recordReader(found)
+    return (row: Row, place: string): ScannedEvent | undefined => {
       const one = recordOf(row, place)
+      const payload = rows.payloadIn(row)
       return one && { key: one.key, id: payload.id, atMs: payload.admittedAtMs, place, record: one.record, payload }
     }
   }
 
-  /** All events of one message, including settled ones of which only the identity is left. */
-  async function eventsOfMessage(key: string, scan: EventScan): Promise<Scanned<ScannedEvent>> {
-    const { rows, payloads } = await queries.ofMessage(key)
-    const recordOf = await recordReader(rows)
-    const records = rows.flatMap((row) => recordOf(row, row.number) ?? [])
-    return eventsOf(
-      records.map((one) => ({ ...one, payloads: payloads.get(one.place) ?? [] })),
-      scan,
-    )
+  const numberOf = (row: Row): string => rows.digits(row, 'number')
+
+  /** A page of the records that the query `which` finds, with their payloads. */
+  async function recordsPage(which: string, limit: number) {
+    const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM (${which}) r ORDER BY r.number`)
+    const page = scannedRows(found, limit, numberOf, await recordReader(found))
+    if (found.length === 0) return { ...page, items: [] }
+    // By their numbers: another process may have added records since.
+    const numbers = found.map(numberOf).join(', ')
+    const [stored = []] = await rowsOf(`SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record IN (${numbers})`)
+    const byNumber = Map.groupBy(stored, (row) => rows.digits(row, 'record'))
+    const payloadsOf = (number: string): readonly StoredPayload[] => (byNumber.get(number) ?? []).map(rows.payloadIn)
+    return { ...page, items: page.items.map((one) => ({ ...one, payloads: payloadsOf(one.place) })) }
+  }
+
+  function placeOf(row: Row): string {
+    return `${rows.integer(row, 'admitted_at')}.${rows.digits(row, 'record')}.${rows.digest(row, 'id')}`
+  }
+
+  /** Examines up to `most` events before a place, and returns up to `piece` that may match. */
+  async function nextPiece(scan: EventScan, before: EventPoint, most: number, piece: number) {
+    const looked = lookedOf(scan, before, most, dialect)
+    const [found = []] = await rowsOf(`
+SELECT ${recordColumns}, ${payloadColumns}, p.looked FROM (${looked}) p JOIN ${records} r ON r.number = p.record
+${conditionsOf(scan, dialect)} ORDER BY p.looked LIMIT ${piece}`)
+    const last = found.at(-1)
+    if (last !== undefined && found.length >= piece) return { found, last, isEnd: false }
+    const [[end] = []] = await rowsOf(`
+SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${looked}) p ORDER BY p.looked DESC LIMIT 1`)
+    return { found, last: end, isEnd: end === undefined || rows.integer(end, 'looked') < most }
   }
 
   async function walk(scan: EventScan): Promise<Scanned<ScannedEvent>> {
     const { after, limit, id, filter, isMeant } = scan
     const isBounded = id !== undefined || isFiltered(filter)
+    const piece = isBounded ? PIECE : limit + 1
     const meant: ScannedEvent[] = []
-    let place: EventPoint = pointIn(after) ?? [LARGEST, LARGEST, '']
+    let point: EventPoint = pointIn(after) ?? [LARGEST, LARGEST, '']
     let looked = 0
     for (;;) {
       const most = isBounded ? MOST_LOOKED_AT - looked : limit + 1
-      const piece = isBounded ? PIECE : limit + 1
-      const { found, end } = await queries.piece(scan, place, { most, piece })
+      const { found, last, isEnd } = await nextPiece(scan, point, most, piece)
       const eventOf = await eventReader(found)
       for (const row of found) {
-        const event = eventOf(row)
+        const event = eventOf(row, placeOf(row))
         if (event !== undefined && isMeant(event)) meant.push(event)
         if (meant.length > limit) return scanned(meant, limit)
       }
-      const last = found.at(-1)
-      if (last !== undefined && found.length >= piece) {
-        place = pointIn(last.place) ?? place
-        looked += last.looked
-        continue
-      }
-      if (end === undefined || end.count < most) return scanned(meant, limit)
-      if (isBounded) return { items: meant, next: end.place, lookedBackToMs: end.atMs }
-      place = pointIn(end.place) ?? place
+      if (last === undefined || isEnd) return scanned(meant, limit)
+      looked += rows.integer(last, 'looked')
+      if (isBounded && looked >= MOST_LOOKED_AT)
+        return { items: meant, next: placeOf(last), lookedBackToMs: rows.integer(last, 'admitted_at') }
+      point = pointIn(placeOf(last)) ?? point
     }
   }
 
   return {
-    scanEvents: (scan) => (scan.key === undefined ? walk(scan) : eventsOfMessage(scan.key, scan)),
+    async scanEvents(scan) {
+      if (scan.key === undefined) return walk(scan)
+      // Includes settled events of which only the identity is left.
+      const key = digestValue(scan.key)
+      const which = `
+SELECT * FROM ${records} WHERE ${keyColumn} = ${key} UNION ALL SELECT * FROM ${records} WHERE ${ofColumn} = ${key}`
+      return eventsOf((await recordsPage(which, Infinity)).items, scan)
+    },
     async scanDeadLetters({ after, limit }) {
-      const found = await queries.deadLetters(pairIn(after), limit + 1)
-      return scannedRows(found, limit, ({ place }) => place, await eventReader(found))
+      // Include dead letters without a payload, so that they can be discarded.
+      const [found = []] = await rowsOf(`
+SELECT ${recordColumns}, ${payloadColumns}, ${digestIn('d.id')} AS id, coalesce(p.admitted_at, d.died_at) AS admitted_at,
+  d.died_at, d.seq
+FROM ${deadLetters} d JOIN ${records} r ON r.number = d.record
+  LEFT JOIN ${payloads} p ON p.record = d.record AND p.id = d.id
+WHERE ${comparePair(['d.died_at', 'd.seq'], '>', pairIn(after) ?? [LEAST, '0'])}
+ORDER BY d.died_at, d.seq LIMIT ${limit + 1}`)
+      const letterPlace = (row: Row): string => `${rows.digits(row, 'died_at')}.${rows.digits(row, 'seq')}`
+      return scannedRows(found, limit, letterPlace, await eventReader(found))
     },
-    async scanSends(request) {
-      const { after, limit } = request
-      const rows = await queries.sends({ ...request, place: pairIn(after) }, limit + 1)
-      return scannedRows(rows, limit, ({ sentAtMs, number }) => `${sentAtMs}.${number}`, await recordReader(rows))
+    async scanSends({ after, limit, fromMs, toMs, newestFirst }) {
+      const [sign, direction, start] = newestFirst ? (['<', 'DESC', LARGEST] as const) : (['>', 'ASC', LEAST] as const)
+      const [found = []] = await rowsOf(`
+SELECT ${recordColumns} FROM ${records} r
+WHERE r.sent_at >= ${timeValue(fromMs)} AND r.sent_at < ${timeValue(toMs)}
+  AND ${comparePair(['r.sent_at', 'r.number'], sign, pairIn(after) ?? [start, start])}
+ORDER BY r.sent_at ${direction}, r.number ${direction} LIMIT ${limit + 1}`)
+      const sendPlace = (row: Row): string => `${rows.integer(row, 'sent_at')}.${numberOf(row)}`
+      return scannedRows(found, limit, sendPlace, await recordReader(found))
     },
-    async scanRecords({ after = '', limit }) {
-      const { rows, payloads } = await queries.records(/^\d{1,19}$/.test(after) ? after : undefined, limit + 1)
-      const page = scannedRows(rows, limit, ({ number }) => number, await recordReader(rows))
-      return { ...page, items: page.items.map((one) => ({ ...one, payloads: payloads.get(one.place) ?? [] })) }
+    scanRecords({ after = '', limit }) {
+      const number = bigintValue(/^\d{1,19}$/.test(after) ? after : LEAST)
+      return recordsPage(`SELECT * FROM ${records} WHERE number > ${number} ORDER BY number LIMIT ${limit + 1}`, limit)
     },
   }
 }
 
-export function eventPlace(atMs: number, record: string, id: string): string {
-  return `${atMs}.${record}.${id}`
+/** The next events before a place, with their position in the list. */
+function lookedOf(
+  { filter }: EventScan,
+  [atMs, record, lastId]: EventPoint,
+  most: number,
+  { tables, bigintValue, digestValue }: Dialect,
+): string {
+  const { fromMs = -Infinity, toMs = Infinity } = filter
+  const [at, number] = [bigintValue(atMs), bigintValue(record)]
+  const newest = 'ORDER BY admitted_at DESC, record DESC, id DESC'
+  return `
+  SELECT n.*, row_number() OVER (${newest}) AS looked FROM (
+    SELECT * FROM ${tables.payloads}
+    WHERE admitted_at <= ${at} AND admitted_at >= ${timeValue(fromMs)} AND admitted_at < ${timeValue(toMs)}
+      AND (admitted_at, record, id) < (${at}, ${number}, ${digestValue(lastId)})
+    ${newest} LIMIT ${most}
+  ) AS n`
+}
+
+/** Excludes events that certainly do not match. */
+function conditionsOf({ id, filter }: EventScan, dialect: Dialect): string {
+  const conditions = needlesOf(filter).map((any) =>
+    anyOf(any.map((needle) => `position(${dialect.textValue(needle)} IN p.event) > 0`)),
+  )
+  if (id !== undefined) conditions.push(`p.id = ${dialect.digestValue(id)}`)
+  if (filter.states !== undefined) conditions.push(anyOf(filter.states.map((state) => mayBe(state, dialect))))
+  return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+}
+
+function anyOf(conditions: readonly string[]): string {
+  return `(${conditions.join(' OR ') || 'false'})`
+}
+
+function mayBe(state: string, { tables, due }: Dialect): string {
+  const isDead = `EXISTS (SELECT 1 FROM ${tables.dead_letters} d WHERE d.id = p.id)`
+  if (state === 'dead') return isDead
+  if (state === 'settled') return `NOT ${isDead}`
+  return `EXISTS (SELECT 1 FROM ${due.table} d WHERE d.${due.record} = p.record AND d.${due.at} IS NOT NULL)`
 }
 
 function pointIn(place: string | undefined): EventPoint | undefined {
