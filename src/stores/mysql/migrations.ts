@@ -6,7 +6,7 @@
  * Digests of messages are in one unique index, the only one with entries at random positions.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { EXACT, refuseNewer } from '../sql/migrated.ts'
+import { EXACT, refuseNewer } from '../sql/tables.ts'
 import type { Connections } from './connections.ts'
 import { integer, rowReader } from './encoding.ts'
 
@@ -133,19 +133,15 @@ export async function migrate(connections: Connections, prefix: string): Promise
   }
 }
 
-/** Rejects with `store_forbidden` if the account lacks a privilege that the operations need. Changes nothing. */
-export async function checkPrivileges({ run }: Connections, prefix: string): Promise<void> {
+/** The columns of each table without a default. */
+export function requiredColumns(prefix: string) {
   const { records, payloads, dead_letters: deadLetters, workers } = tablesOf(prefix)
-  for (const [table, column] of [
-    [records, 'version'],
-    [payloads, 'error'],
-    [deadLetters, 'record'],
-    [workers, 'version'],
-  ]) {
-    await run(`INSERT INTO ${table} SELECT * FROM ${table} WHERE FALSE`)
-    await run(`UPDATE ${table} SET ${column} = ${column} WHERE FALSE`)
-    await run(`DELETE FROM ${table} WHERE FALSE`)
-  }
+  return [
+    [records, 'number', 'digest', 'version', 'state'],
+    [payloads, 'record', 'id', 'admitted_at'],
+    [deadLetters, 'id', 'record', 'died_at'],
+    [workers, 'id', 'version', 'list'],
+  ] as const
 }
 
 /** The number of migrations of this package. */

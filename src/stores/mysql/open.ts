@@ -1,19 +1,18 @@
 /** Opens the store: pool, tables and clock, and composes its parts. MySQL notifies no process, so the store is polled. */
 import type { Pool } from 'mysql2/promise'
 import { systemClock } from '../../runtime/clock.ts'
-import { MessagingWebhooksError } from '../../public/errors.ts'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { secretsIn } from '../secrets.ts'
 import { loadPeer } from '../sql/connecting.ts'
-import type { Migrated } from '../sql/migrated.ts'
 import { openSqlStore } from '../sql/open.ts'
 import { createPolling } from '../sql/polling.ts'
+import { checkPrivileges, type Migrated } from '../sql/tables.ts'
 import { createConnections, type Session } from './connections.ts'
 import { createDue } from './due.ts'
-import { createEngine } from './engine.ts'
+import { createEngine, rowsBy } from './engine.ts'
 import { createMysqlFailures } from './failures.ts'
-import { checkPrivileges, findVersion, LATEST, migrate } from './migrations.ts'
+import { requiredColumns, findVersion, LATEST, migrate } from './migrations.ts'
 import { createRecords } from './records.ts'
 import type { Settings } from './settings.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
@@ -26,11 +25,7 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   try {
     await migrate(connections, prefix)
-    await checkPrivileges(connections, prefix).catch((error: unknown) => {
-      // A store that does not dispatch may be used to read.
-      if (host.claims !== false || !(error instanceof MessagingWebhooksError)) throw error
-      report(error)
-    })
+    await checkPrivileges(rowsBy(connections.run), requiredColumns(prefix), host)
     const engine = await createEngine({ connections, prefix, clock: storeClock })
     const records = createRecords(engine, report)
     return await openSqlStore({

@@ -8,10 +8,6 @@ import { createRowReader, isNull, unusable, type Row } from '../sql/rows.ts'
 import { hexIn, isPlain, orNull, quoted } from '../sql/values.ts'
 import { parameter } from './plans.ts'
 
-export function hexOf(text: string): string {
-  return Buffer.from(text).toString('hex')
-}
-
 export function digestValue(digest: string): string {
   return `E'\\\\x${hexIn(digest)}'`
 }

@@ -5,29 +5,25 @@
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Failures } from '../sql/failures.ts'
-import { refuseNewer, type Migrated } from '../sql/migrated.ts'
+import { refuseNewer, type Migrated } from '../sql/tables.ts'
 import type { Row } from '../sql/rows.ts'
 import type { Connections, Session } from './connections.ts'
-import { hexOf, integer, text, truth } from './encoding.ts'
+import { integer, text, textValue, truth } from './encoding.ts'
 import { hasState, INSUFFICIENT_PRIVILEGE } from './failures.ts'
 import { MIGRATIONS, TABLES } from './migrations.ts'
-import { readPrivileges } from './privileges.ts'
-import { fill, inSchema, quoteName } from './sql-text.ts'
+import { inSchema, quoteName } from './sql-text.ts'
 
-/**
- * Whether the schema and its ledger exist, and which tables with the names of this package it contains. :schema is its name in UTF-8, in
- * hexadecimal.
- */
-const FIND_LEDGER = /* sql */ `
-SELECT EXISTS (
-    SELECT FROM pg_catalog.pg_namespace WHERE nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
-  ) AS has_schema,
+/** Whether the schema and its ledger exist, and which tables with the names of this package it contains. */
+function findLedger(schema: string): string {
+  const name = `convert_from(${textValue(schema)}, 'UTF8')`
+  return `
+SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = ${name}) AS has_schema,
   count(*) FILTER (WHERE c.relname = 'messaging_webhooks_migrations') > 0 AS ledger,
   string_agg(c.relname, ', ' ORDER BY c.relname) FILTER (WHERE c.relname <> 'messaging_webhooks_migrations') AS tables
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
-  AND c.relname IN ('messaging_webhooks_migrations', ${TABLES.map((table) => `'${table}'`).join(', ')})
-`
+WHERE n.nspname = ${name}
+  AND c.relname IN ('messaging_webhooks_migrations', ${TABLES.map((table) => `'${table}'`).join(', ')})`
+}
 
 const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM {schema}.messaging_webhooks_migrations'
 
@@ -64,11 +60,21 @@ function ddl(schema: string, from: number, hasSchema = false): string {
   return inSchema([from === 0 ? made + LEDGER : '', ...steps].join(''), schema)
 }
 
+/** The columns of each table without a default. */
+export function requiredColumns(schema: string) {
+  const place = quoteName(schema)
+  return [
+    [`${place}.records`, 'number', 'key', 'version', 'state', 'reports'],
+    [`${place}.due`, 'record', 'at', 'held_until', 'waiting'],
+    [`${place}.payloads`, 'record', 'id', 'admitted_at'],
+    [`${place}.dead_letters`, 'id', 'record', 'died_at'],
+    [`${place}.workers`, 'id', 'version', 'list'],
+  ] as const
+}
+
 /** Updates the schema. Refuses a foreign or newer one and leaves it unchanged. */
 export async function migrate(connections: Connections, schema: string, failures: Failures): Promise<Migrated> {
   // Most starts find the schema up to date and need no privilege to create tables.
-  const { unreadable, toMigrate } = await readPrivileges(connections.query, schema)
-  if (unreadable !== undefined) throw unreadable
   const { version: before } = await find(connections.query, schema)
   if (before === MIGRATIONS.length) return { from: before, to: before }
   const session = await connections.checkOut()
@@ -81,8 +87,7 @@ export async function migrate(connections: Connections, schema: string, failures
     session.release(failures.cleaned(error))
     if (hasState(error, INSUFFICIENT_PRIVILEGE)) {
       const cause = failures.cleaned(error)
-      const detail = `The schema is ${quoteName(schema)}.${toMigrate === '' ? '' : ` ${toMigrate}`}`
-      throw new MessagingWebhooksError('store_unmigrated', detail, { cause })
+      throw new MessagingWebhooksError('store_unmigrated', `The schema is ${quoteName(schema)}.`, { cause })
     }
     throw failures.asThrown(error)
   }
@@ -90,8 +95,6 @@ export async function migrate(connections: Connections, schema: string, failures
 
 /** Reports what `migrate` would do. Changes nothing, and refuses the same schemas. */
 export async function pending(connections: Connections, schema: string): Promise<Migrated> {
-  const { unreadable } = await readPrivileges(connections.query, schema)
-  if (unreadable !== undefined) throw unreadable
   const { version: from } = await find(connections.query, schema)
   return { from, to: MIGRATIONS.length }
 }
@@ -126,7 +129,7 @@ type Query = (sql: string) => Promise<readonly Row[]>
 
 /** Throws for a foreign or newer schema. */
 async function find(query: Query, schema: string): Promise<Found> {
-  const [found] = await query(fill(FIND_LEDGER, { schema: hexOf(schema) }))
+  const [found] = await query(findLedger(schema))
   if (found === undefined || !truth(found, 'ledger')) {
     if (found?.['tables'] != null)
       throw new MessagingWebhooksError(

@@ -1,5 +1,5 @@
 /** The tables, by version. {schema} is the name of the schema. */
-import { EXACT } from '../sql/migrated.ts'
+import { EXACT } from '../sql/tables.ts'
 
 /**
  * The number of a record grows with time, so the keys of the other tables are appended in order, and retention needs no index

@@ -3,13 +3,13 @@ import type { Pool } from 'pg'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
+import { checkPrivileges } from '../sql/tables.ts'
 import { loadPg, reach, type Session } from './connections.ts'
 import { createDue } from './due.ts'
-import { createEngine } from './engine.ts'
+import { createEngine, rowsBy } from './engine.ts'
 import { createHosts } from './hosts.ts'
 import { startListening, type ListenClient } from './listen.ts'
-import { migrate } from './migrate.ts'
-import { readPrivileges } from './privileges.ts'
+import { requiredColumns, migrate } from './migrate.ts'
 import { createRecords } from './records.ts'
 import type { Settings } from './settings.ts'
 import { checkTransactions, transactionEngine, type PostgresContext } from './transactions.ts'
@@ -38,10 +38,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   try {
     await migrate(connections, schema, failures)
-    const { forbidden } = await readPrivileges(connections.query, schema)
-    // A process that claims nothing needs only to read.
-    if (forbidden !== undefined && host.claims !== false) throw forbidden
-    if (forbidden !== undefined) report(forbidden)
+    await checkPrivileges(rowsBy(connections.batch), requiredColumns(schema), host)
     if (transactional) await checkTransactions(connections, failures)
     const engine = await createEngine({ connections, schema, clock: storeClock })
     const connect = host.claims === false ? undefined : await listenClient(settings, pool)

@@ -5,7 +5,7 @@
  */
 import type { Pool } from 'pg'
 import type { Store } from '../../inbox/store.ts'
-import type { Migrated } from '../sql/migrated.ts'
+import type { Migrated } from '../sql/tables.ts'
 import { reachOnce } from './connections.ts'
 import { migrate, migrationsText, pending } from './migrate.ts'
 import { openPostgres } from './open.ts'
@@ -13,7 +13,7 @@ import { checkMigrations, checkSettings } from './settings.ts'
 import type { PostgresContext } from './transactions.ts'
 
 export type { PostgresContext } from './transactions.ts'
-export type { Migrated } from '../sql/migrated.ts'
+export type { Migrated } from '../sql/tables.ts'
 
 /** The database: either `pool` or `connectionString`. */
 export interface PostgresPlace {

@@ -51,9 +51,9 @@ export function wordsOfSources(): Map<string, string> {
   return words
 }
 
-/** Texts and templates, without messages for people: errors, and the grants in them. */
+/** Texts and templates, without those of errors. */
 function textsIn(node: ts.Node): readonly string[] {
-  if (isMessage(node)) return []
+  if (ts.isNewExpression(node) && node.expression.getText().endsWith('Error')) return []
   if (ts.isStringLiteralLike(node)) return [node.text]
   const own = ts.isTemplateExpression(node)
     ? [[node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join(' 0 ')]
@@ -61,10 +61,4 @@ function textsIn(node: ts.Node): readonly string[] {
   const inner: string[] = []
   ts.forEachChild(node, (child) => void inner.push(...textsIn(child)))
   return [...own, ...inner]
-}
-
-function isMessage(node: ts.Node): boolean {
-  if (ts.isNewExpression(node)) return node.expression.getText().endsWith('Error')
-  const isNamed = ts.isPropertyAssignment(node) || ts.isVariableDeclaration(node)
-  return isNamed && ['what', 'grant'].includes(node.name.getText())
 }

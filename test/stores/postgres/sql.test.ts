@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { verbsOf, wordsOf, wordsOfPage, wordsOfSources } from './sql-words.ts'
 
 /** Words of messages and of the server's answers. */
-const NOT_SENT = ['ERROR', 'USAGE']
+const NOT_SENT = ['ERROR']
 /** Features that distributed engines and poolers lack. */
 const NEVER = [
   ...['FUNCTION', 'PROCEDURE', 'TRIGGER', 'LANGUAGE', 'EXTENSION', 'CALL', 'LOCK', 'SESSION', 'SAVEPOINT', 'TRUNCATE'],
