@@ -13,9 +13,6 @@ import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/rec
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { createSends, type Sends } from './sends.ts'
 
-/** `recent` is shortened to this length when it has twice as many. */
-export const RECENT = 1_024
-
 /** A record with a waiting or dead event. */
 export interface Active {
   record: MessageRecord
@@ -33,10 +30,8 @@ interface DueEntry extends Due {
 
 export interface MemoryTables {
   readonly active: ChurningMap<string, Active>
-  /** Settled records as text. The size of a record is its number of events. */
+  /** Settled records as text, in the order in which they settled. The size of a record is its number of events. */
   readonly settled: LRUCache<string, string>
-  /** The records that settled last, oldest first. No event of any other settled record ended after the first `latestMs`. */
-  readonly recent: { readonly key: string; readonly latestMs: number }[]
   readonly sends: Sends
   /** Keys by the id of a dead letter, oldest first. */
   readonly dead: Map<string, { readonly key: string; readonly number: number }>
@@ -52,7 +47,7 @@ export interface MemoryTables {
   readonly onWork: () => void
 }
 
-/** `mostSettled`: maximum number of settled events. The least recently used record is evicted first. */
+/** `mostSettled`: maximum number of settled events. The record that settled first is evicted first. */
 export function createTables(mostSettled: number, onWork: () => void): MemoryTables {
   const overflow: MemoryTables['overflow'] = new Map()
   const settled = new LRUCache<string, string>({
@@ -64,7 +59,6 @@ export function createTables(mostSettled: number, onWork: () => void): MemoryTab
   return {
     active: churningMap(),
     settled,
-    recent: [],
     sends: createSends(),
     dead: new Map(),
     overflow,
@@ -77,7 +71,6 @@ export function createTables(mostSettled: number, onWork: () => void): MemoryTab
   }
 }
 
-/** Reads a record without counting it as a use, which would postpone its eviction. */
 export function peekRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
   const active = tables.active.members.get(key)
   return active === undefined ? withSend(tables, key, tables.settled.peek(key)) : active.record
@@ -109,12 +102,13 @@ export function createRecords(
   tables: MemoryTables,
   { maxEvents, maxBytes, maxDeadLetters, dedupeMs }: RecordsOptions,
 ): Pick<LocalStore, 'read' | 'hasCapacity' | 'write' | 'counts'> {
-  const { sends, settled, recent, dead } = tables
+  const { sends, settled, dead } = tables
 
   function read(key: string, nowMs = -Infinity): MessageRecord | undefined {
     const active = tables.active.members.get(key)
     if (active !== undefined) return active.record
-    const encoded = settled.get(key)
+    // Reading is no use that postpones the eviction.
+    const encoded = settled.peek(key)
     if (encoded === undefined) return sends.byKey.size === 0 ? undefined : withSend(tables, key, undefined)
     if (endedAtMsIn(encoded) + dedupeMs >= nowMs) return withSend(tables, key, encoded)
     settled.delete(key)
@@ -138,7 +132,7 @@ export function createRecords(
         if (isKnown) settled.delete(key)
         if (after.of !== undefined) addOverflow(tables, after.of, key)
       }
-      if (dead.size > maxDeadLetters) discardOldest()
+      if (dead.size > maxDeadLetters) discardOldest(Math.max(...after.dead.map(({ diedAtMs }) => diedAtMs)))
       return
     }
     if (active !== undefined) {
@@ -149,22 +143,15 @@ export function createRecords(
     if (after.settled.length > 0) {
       const json = encodeRecord(after)
       settled.set(key, WIDE.test(json) ? narrow(json) : json, { size: after.settled.length })
-      if (after.settled !== before?.settled) {
-        // A discarded dead letter ended when it died, which may be long ago.
-        const latestMs = Math.max(recent.at(-1)?.latestMs ?? -Infinity, after.settled.at(-1)?.endedAtMs ?? 0)
-        if (recent.push({ key, latestMs }) >= 2 * RECENT) recent.splice(0, RECENT)
-      }
     } else if (isKnown) settled.delete(key)
   }
 
-  /** Turns the oldest dead letter into a settled event that ended when it died. */
-  function discardOldest(): void {
+  function discardOldest(nowMs: number): void {
     const [oldest] = dead
     if (oldest === undefined) return
     const [id, { key }] = oldest
     const before = read(key)
-    const { diedAtMs = 0 } = before?.dead.find((letter) => letter.id === id) ?? {}
-    const { record: after, payloads = [] } = resolve(before, id, 'discard', diedAtMs)
+    const { record: after, payloads = [] } = resolve(before, id, 'discard', nowMs)
     if (after !== undefined) write({ key, before, after, payloads, admitted: undefined })
   }
 

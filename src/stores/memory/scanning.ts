@@ -4,7 +4,7 @@ import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { payloadOf, peekRecord, RECENT, type Active, type MemoryTables } from './records.ts'
+import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
 import { bySend } from './sends.ts'
 
 /** A record, and a time that none of its events is later than. */
@@ -14,28 +14,13 @@ interface Candidate {
 }
 
 /** Events, newest first: unsettled ones by arrival, settled ones by when the last event of their message ended. */
-export function scanEvents(tables: MemoryTables, scan: EventScan): Scanned<ScannedEvent> {
-  const { key } = scan
-  if (key !== undefined) return pageOf(tables, scan, [key, ...(tables.overflow.get(key) ?? [])].map(unknownTime))
-  const { settled, recent } = tables
-  const page = pageOf(tables, scan, newestFirst(tables, new Set(recent.map((one) => one.key))))
-  const endMs = page.lookedBackToMs ?? page.items.at(-1)?.atMs
-  const fromMs = recent.length < RECENT ? -Infinity : (recent[0]?.latestMs ?? -Infinity)
-  const isWhole = page.next !== undefined && endMs !== undefined && endMs > fromMs
-  return isWhole ? page : pageOf(tables, scan, newestFirst(tables, settled.keys()))
-}
-
-function pageOf(
-  tables: MemoryTables,
-  { after, limit, key, isMeant }: EventScan,
-  candidates: readonly Candidate[],
-): Scanned<ScannedEvent> {
+export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Scanned<ScannedEvent> {
   const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const fromMs = time === undefined ? Infinity : Number(time)
   const isAfter = (one: ScannedEvent): boolean => one.atMs < fromMs || (one.atMs === fromMs && one.id < afterId)
   const found: ScannedEvent[] = []
   let looked = 0
-  for (const candidate of candidates) {
+  for (const candidate of key === undefined ? newestFirst(tables) : ofMessage(tables, key)) {
     const last = found[limit]
     // The remaining candidates have no newer events.
     if (last !== undefined && candidate.atMs < last.atMs) break
@@ -61,17 +46,22 @@ function byTime(a: ScannedEvent, b: ScannedEvent): number {
   return b.atMs - a.atMs || (a.id > b.id ? -1 : 1)
 }
 
-const unknownTime = (key: string): Candidate => ({ key, atMs: Infinity })
+function ofMessage({ overflow }: MemoryTables, key: string): readonly Candidate[] {
+  return [key, ...(overflow.get(key) ?? [])].map((each) => ({ key: each, atMs: Infinity }))
+}
 
-/** Unsettled records, and these settled ones. */
-function newestFirst(tables: MemoryTables, settledKeys: Iterable<string>): readonly Candidate[] {
-  const candidates: Candidate[] = []
-  for (const [key, active] of tables.active.members) candidates.push({ key, atMs: newestIn(active) })
-  for (const key of settledKeys) {
-    const text = tables.settled.peek(key)
-    if (text !== undefined) candidates.push({ key, atMs: endedAtMsIn(text) })
+function* newestFirst({ active, settled }: MemoryTables): Generator<Candidate> {
+  const unsettled = [...active.members].map(([key, one]): Candidate => ({ key, atMs: newestIn(one) }))
+  unsettled.sort((a, b) => a.atMs - b.atMs)
+  for (const key of settled.keys()) {
+    const atMs = endedAtMsIn(settled.peek(key) ?? '')
+    for (let next = unsettled.at(-1); next !== undefined && next.atMs >= atMs; next = unsettled.at(-1)) {
+      unsettled.pop()
+      yield next
+    }
+    yield { key, atMs }
   }
-  return candidates.sort((a, b) => b.atMs - a.atMs)
+  yield* unsettled.reverse()
 }
 
 function newestIn({ record, payloads }: Active): number {

@@ -98,7 +98,7 @@ function indexesOf(tables: MemoryTables, { dedupeMs }: Retention): Omit<Indexes,
   }
 }
 
-/** Keys of old records, least recently used first. */
+/** Keys of old records, oldest first. */
 function agedKeys({ settled, sends }: MemoryTables, beforeMs: number, limit: number): readonly string[] {
   const keys: string[] = []
   for (const key of settled.rkeys()) {

@@ -67,24 +67,6 @@ describe('bounds', () => {
     expect(await store.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
   })
 
-  test('a duplicate, a further event or a lookup of the latest state delays erasure', async () => {
-    const store = await openStore({ maxEvents: 4 })
-    const settle = async (id: string, messageKey = id) => {
-      await store.admit([event(id, { messageKey, order: id })], 0)
-      await store.settle((await store.claimAt(0)).claims.map(done), 0)
-    }
-    for (const id of ['a', 'b', 'c', 'd']) await settle(id)
-    await store.admit([event('a')], 0)
-    await store.latest('b')
-    await settle('e')
-    await settle('b2', 'b')
-    const admitted = ['a', 'b', 'e'].map((id) => event(id, { order: id }))
-    expect(await store.admit(admitted, 0)).toEqual(['duplicate', 'duplicate', 'duplicate'])
-    const remembered: string[] = []
-    for (const id of ['a', 'b', 'c', 'd', 'e']) if ((await store.latest(id)) !== undefined) remembered.push(id)
-    expect(remembered).toEqual(['a', 'b', 'e'])
-  })
-
   test('a settled event is known for dedupeDays and then erased; prune counts it', async () => {
     const store = await openStore({ dedupeDays: 2 })
     const start = 1_700_000_000_000
