@@ -8,16 +8,15 @@ import { checkOptions, functionLike, textOf, wholeNumberFrom } from '../runtime/
 import type { StoreCapabilities } from '../inbox/store.ts'
 import { ADMISSION } from './admission.ts'
 import { BYTES } from './bytes.ts'
-import { checkDamage, MOMENTS } from './damage.ts'
 import { DELIVERY } from './delivery.ts'
 import { ERASING } from './erasing.ts'
 import { WORKERS } from './workers.ts'
 import { checkInterleavings } from './interleavings.ts'
 import { LISTING } from './listing.ts'
 import { SENDS } from './sends.ts'
-import { MAY_LEAVE_OUT, runOnFreshStore, type ConformanceCase, type ConformanceOptions, type Damage } from './suite.ts'
+import { MAY_LEAVE_OUT, runOnFreshStore, type ConformanceCase, type ConformanceOptions } from './suite.ts'
 
-export type { ConformanceOptions, Damage, DamageMoment, DamageTarget, StoreUnderTest } from './suite.ts'
+export type { ConformanceOptions, StoreUnderTest } from './suite.ts'
 
 const CONCERNS: Readonly<Record<string, readonly ConformanceCase[]>> = {
   admission: ADMISSION,
@@ -42,17 +41,6 @@ const optionsSchema = z.strictObject({
     shared: z.boolean(),
     spoolFolder: z.string().optional(),
   } satisfies Record<keyof StoreCapabilities, z.ZodType>),
-  damages: z
-    .array(
-      // Loose, because a damage may have further fields.
-      z.looseObject({
-        name: textOf('the name of a damage'),
-        leaves: z.enum(['whole', 'part', 'less', 'nothing', 'either']),
-        at: z.array(z.enum(MOMENTS)).optional(),
-        scatters: z.literal(true).optional(),
-      } satisfies Record<keyof Damage, z.ZodType>),
-    )
-    .optional(),
   leavesOut: z.array(z.enum(MAY_LEAVE_OUT)).optional(),
   interleavings: wholeNumberFrom(1, MOST_INTERLEAVINGS).optional(),
 } satisfies Record<keyof ConformanceOptions, z.ZodType>)
@@ -65,7 +53,7 @@ const optionsSchema = z.strictObject({
  */
 export function storeConformance(options: ConformanceOptions): void {
   checkOptions(optionsSchema, options, 'storeConformance')
-  const { test, makeStore, capabilities, damages, leavesOut = [], interleavings = INTERLEAVINGS } = options
+  const { test, makeStore, capabilities, leavesOut = [], interleavings = INTERLEAVINGS } = options
   const lacking = capabilities.shared ? leavesOut : [...leavesOut, 'workers']
   const { skip = (name, reason) => console.log(`skipped: ${name} (${reason})`) } = options
   for (const [concern, cases] of Object.entries(CONCERNS)) {
@@ -75,11 +63,6 @@ export function storeConformance(options: ConformanceOptions): void {
       else skip(title, `the ${capabilities.name} store has no ${needs}`)
     }
   }
-  if (damages === undefined) skip('damage', `no other program can reach the data of the ${capabilities.name} store`)
-  for (const damage of damages ?? [])
-    for (const moment of damage.at ?? MOMENTS)
-      test(`damage: ${damage.name}, ${moment}`, () =>
-        runOnFreshStore(makeStore, (fixture) => checkDamage(fixture, damage, moment)))
   test('interleavings: every random sequence of steps agrees with the model', () =>
     checkInterleavings((run) => runOnFreshStore(makeStore, run), interleavings))
 }

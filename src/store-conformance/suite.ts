@@ -2,37 +2,11 @@
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable, OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 
-/** When the suite corrupts the event. */
-export type DamageMoment = 'while it waits' | 'before a restart' | 'while leased' | 'once settled' | 'once dead'
-
-/** The corrupted event, and its message. */
-export interface DamageTarget {
-  readonly id: string
-  readonly messageKey: string
-}
-
-/** A stored field and its corruption by another tool, a failing disk or a newer version. */
-export interface Damage {
-  /** For example `events.record: not JSON`. */
-  readonly name: string
-  /**
-   * What remains of a waiting event. `whole`: it is dispatched unchanged. `part`: it becomes a dead letter that keeps its
-   * bytes. `less`: a dead letter without them. `nothing`: it is gone. `either`: it is dispatched or becomes a dead letter.
-   */
-  readonly leaves: 'whole' | 'part' | 'less' | 'nothing' | 'either'
-  /** When the field exists. Default: at each moment. */
-  readonly at?: readonly DamageMoment[] | undefined
-  /** Later events of the message lose their order, so they may be dispatched out of order. */
-  readonly scatters?: true
-}
-
 /** A fresh, empty store for one test. */
 export interface StoreUnderTest {
   readonly store: Store<object>
   /** Called after the test. The suite closes the stores that it opened. */
   readonly dispose?: () => Awaitable<void>
-  /** Corrupts this event or its message as named, bypassing the open store. */
-  readonly damage?: (name: string, target: DamageTarget) => Awaitable<void>
 }
 
 /** Options of `storeConformance`. */
@@ -45,8 +19,6 @@ export interface ConformanceOptions {
   readonly makeStore: () => Awaitable<StoreUnderTest>
   /** The capabilities that the store declares. */
   readonly capabilities: StoreCapabilities
-  /** Possible corruptions: each field in each way. Undefined if no other program can reach the store's data. */
-  readonly damages?: readonly Damage[] | undefined
   /**
    * Optional parts that the store does not implement: `sends`, `workers`. Default none. A store that is not shared needs no
    * workers.
@@ -81,8 +53,6 @@ export interface Fixture {
   readonly onWorkCalls: () => number
   /** Errors that the store reported. */
   readonly reports: readonly MessagingWebhooksError[]
-  /** See `StoreUnderTest`. */
-  readonly damage: (name: string, target: DamageTarget) => Promise<void>
 }
 
 /** Runs one test on a fresh store, and closes it in any case. */
@@ -90,8 +60,7 @@ export async function runOnFreshStore(
   makeStore: ConformanceOptions['makeStore'],
   run: ConformanceCase['run'],
 ): Promise<void> {
-  const under = await makeStore()
-  const { store, dispose } = under
+  const { store, dispose } = await makeStore()
   const reports: MessagingWebhooksError[] = []
   let onWorkCalls = 0
   const host = {
@@ -120,11 +89,6 @@ export async function runOnFreshStore(
     },
     onWorkCalls: () => onWorkCalls,
     reports,
-    async damage(name, target) {
-      if (under.damage === undefined)
-        throw new TypeError('`damages` is set, but the result of `makeStore` has no `damage`.')
-      await under.damage(name, target)
-    },
   }
   try {
     await run(fixture)

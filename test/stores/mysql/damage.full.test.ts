@@ -11,11 +11,10 @@ describeMysql('damage', () =>
       const prefix = newPrefix()
       return {
         store: mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller', maxConnections: 3 }),
-        damage: (name, target) => damageTables(prefix, name, target),
+        damage: (damage, target) => damageTables(prefix, damage, target),
         dispose: () => dropTables(prefix),
       }
     },
     damages: MYSQL_DAMAGES,
-    capabilities: mysqlStore({ uri: 'mysql://127.0.0.1/test' }).capabilities,
   }),
 )

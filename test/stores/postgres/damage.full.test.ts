@@ -11,11 +11,10 @@ describePostgres('damage', () =>
       const schema = newSchema()
       return {
         store: postgresStore({ connectionString: POSTGRES_URL, schema, clock: 'caller', maxConnections: 3 }),
-        damage: (name, target) => damageTables(schema, name, target),
+        damage: (damage, target) => damageTables(schema, damage, target),
         dispose: () => dropSchema(schema),
       }
     },
     damages: POSTGRES_DAMAGES,
-    capabilities: postgresStore({ connectionString: POSTGRES_URL }).capabilities,
   }),
 )

@@ -1,29 +1,16 @@
 /** Corrupts each key and field at each moment, on a server for this file. */
 import { Redis } from 'ioredis'
-import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { afterAll, test } from 'vitest'
+import { afterAll } from 'vitest'
+import { testDamages } from '../damage.ts'
 import { damageRedis, REDIS_DAMAGES } from './damages.ts'
-import { CLIENTS, clientFor, freshPrefix, describeRedis, REDIS_CAPABILITIES, toldStore, useRedis } from './own-redis.ts'
-
-/** Each damage at one of the five moments in turn, so that each moment is covered; at every moment with DAMAGES=all. */
-const AT_ALL = process.env['DAMAGES'] === 'all'
-const MOMENTS = 5
-/** The next damage starts at the next moment. */
-const STRIDE = MOMENTS + 1
+import { CLIENTS, clientFor, freshPrefix, describeRedis, toldStore, useRedis } from './own-redis.ts'
 
 describeRedis('corrupted behind its back', () => {
   const server = useRedis({ appendonly: 'no' })
   let admin: Redis | undefined
   afterAll(() => admin?.disconnect())
   let made = 0
-  let registered = 0
-  storeConformance({
-    test(title, run) {
-      if (!title.startsWith('damage')) return
-      if (AT_ALL || registered % STRIDE === 0) test(title, { timeout: 120_000 }, run)
-      registered += 1
-    },
-    skip() {},
+  testDamages({
     makeStore() {
       const redis = (admin ??= new Redis(server().url()))
       const prefix = freshPrefix()
@@ -31,7 +18,7 @@ describeRedis('corrupted behind its back', () => {
       const { client, end } = clientFor(CLIENTS[(made += 1) % 2] ?? 'redis', server().url())
       return {
         store: toldStore(client, { prefix }),
-        damage: (name, target) => damageRedis(redis, prefix, name, target),
+        damage: (damage, target) => damageRedis(redis, prefix, damage, target),
         async dispose() {
           await end()
           // A walk through all keys must not meet those of earlier tests.
@@ -40,7 +27,5 @@ describeRedis('corrupted behind its back', () => {
       }
     },
     damages: REDIS_DAMAGES,
-    interleavings: 1,
-    capabilities: REDIS_CAPABILITIES,
   })
 })

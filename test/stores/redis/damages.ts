@@ -1,5 +1,5 @@
 /** Corrupts each key that the store keeps, as a user of `redis-cli` could. The list matches `scripts.ts`. */
-import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
+import type { Damage, DamageTarget } from '../damage.ts'
 import type { Redis } from 'ioredis'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 
@@ -31,7 +31,7 @@ const asList = (key: string): string => `redis.call('DEL', ${key}) redis.call('R
 const UNSETTLED: Pick<Damage, 'at'> = { at: ['while it waits', 'before a restart', 'while leased'] }
 const WAITS: Pick<Damage, 'at'> = { at: ['while it waits', 'before a restart'] }
 
-const DAMAGES: readonly RedisDamage[] = [
+export const REDIS_DAMAGES: readonly RedisDamage[] = [
   record('a text', set('KEYS[1]', `'another value'`)),
   record('truncated', changed('KEYS[1]', `string.sub(old, 1, 40)`)),
   record('no version', changed('KEYS[1]', `string.sub(old, 13)`)),
@@ -60,26 +60,22 @@ const DAMAGES: readonly RedisDamage[] = [
   { name: 'mark: a list', leaves: 'whole', lua: asList(`base .. 'mark'`) },
 ]
 
-export const REDIS_DAMAGES: readonly Damage[] = DAMAGES
-
 const PARTITIONS = 16
 
 /** Applies one to this event or its message. */
 export async function damageRedis(
   redis: Redis,
   prefix: string,
-  name: string,
+  damage: RedisDamage,
   { id, messageKey }: DamageTarget,
 ): Promise<void> {
-  const found = DAMAGES.find((damage) => damage.name === name)
-  if (found === undefined) throw new TypeError(`There is no such damage: ${name}.`)
   const partitions = createPartitions(prefix, PARTITIONS, false)
   const { base } = partitions.of(messageKey)
   const names = Array.from({ length: 1_000 }, (_, index) => `nothing ${index}`)
   const nothing = names.find((each) => partitions.of(each).base === base) ?? ''
   const script = `
     local key, id, base = ARGV[1], ARGV[2], string.sub(KEYS[3], 1, -4)
-    ${found.lua}`
+    ${damage.lua}`
   const keys = [`${base}r:${messageKey}`, `${base}p:${messageKey}:${id}`, `${base}due`]
   await redis.eval(script, keys.length, ...keys, messageKey, id, nothing)
 }

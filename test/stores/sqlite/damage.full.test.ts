@@ -12,10 +12,9 @@ testDamages({
     const path = join(folder, 'inbox.db')
     return {
       store: engineStore(path),
-      damage: (name, target) => damageFile(path, name, target),
+      damage: (damage, target) => damageFile(path, damage, target),
       dispose: () => rmSync(folder, { recursive: true }),
     }
   },
   damages: SQLITE_DAMAGES,
-  capabilities: engineStore('unused.db').capabilities,
 })

@@ -1,7 +1,6 @@
 /** Corrupts each column of each table, as a user of the `sqlite3` shell could. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Damage, DamageTarget } from 'messaging-webhooks/store-conformance'
-import { HUGE, NEWER_RECORD, type SqlDamage } from '../damage.ts'
+import { HUGE, NEWER_RECORD, type Damage, type DamageTarget, type SqlDamage } from '../damage.ts'
 
 const payload = (column: string, how: string, value: string, leaves: Damage['leaves']): SqlDamage => ({
   name: `payloads.${column}: ${how}`,
@@ -17,7 +16,7 @@ const message = (column: string, how: string, value: string, leaves: Damage['lea
 
 const blob = (text: string): string => `CAST('${text}' AS BLOB)`
 
-const DAMAGES: readonly SqlDamage[] = [
+export const SQLITE_DAMAGES: readonly SqlDamage[] = [
   payload('record', 'not JSON', blob('not JSON at all'), 'part'),
   payload('record', 'truncated', 'substr(record, 1, length(record) - 9)', 'part'),
   payload('record', 'empty', `x''`, 'part'),
@@ -54,22 +53,17 @@ const DAMAGES: readonly SqlDamage[] = [
   { name: 'workers: the rows are gone', leaves: 'whole', sql: 'DELETE FROM workers' },
 ]
 
-/** The description for the suite. */
-export const SQLITE_DAMAGES: readonly Damage[] = DAMAGES
-
 /** Applies it to the file, on its own connection. */
-export function damageFile(path: string, name: string, { id }: DamageTarget): void {
-  const found = DAMAGES.find((each) => each.name === name)
-  if (found === undefined) throw new Error(`There is no damage ${name}.`)
+export function damageFile(path: string, damage: SqlDamage, { id }: DamageTarget): void {
   const db = new DatabaseSync(path)
   try {
     db.exec('PRAGMA busy_timeout = 10000')
     const find = db.prepare('SELECT seq, message FROM payloads WHERE id = ?')
     const row = find.get(Buffer.from(id, 'hex'))
     if (row === undefined) throw new Error('The event to corrupt does not exist.')
-    const sql = found.sql.replaceAll(':seq', String(row['seq'])).replaceAll(':message', String(row['message']))
+    const sql = damage.sql.replaceAll(':seq', String(row['seq'])).replaceAll(':message', String(row['message']))
     const { changes } = db.prepare(sql).run()
-    if (changes === 0) throw new Error(`No rows were corrupted by ${name}.`)
+    if (changes === 0) throw new Error(`No rows were corrupted by ${damage.name}.`)
   } finally {
     db.close()
   }
