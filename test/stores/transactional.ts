@@ -1,0 +1,95 @@
+/** `context.transaction`: what handlers write commits together with the event's settlement. What the SQL stores share. */
+import { createReceiver, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
+import { expect, onTestFinished, test } from 'vitest'
+import { eventOf } from './postgres/events.ts'
+
+export const POLL = { timeout: 30_000 }
+export const TIMEOUT = { timeout: 60_000 }
+
+/** A fresh database with an empty table `table` for texts in the column `what`. */
+export interface TransactionalDatabase<X extends object> {
+  readonly table: string
+  readonly store: Store<X>
+  /** A store on the same tables without transactions. */
+  readonly plain: Store<object>
+  /** Writes in the transaction of a handler. */
+  readonly insert: (context: X, what: string) => Promise<unknown>
+  readonly written: () => Promise<readonly unknown[]>
+  /** Ends the connection of a handler. */
+  readonly cut: (context: X) => Promise<unknown>
+}
+
+/** A receiver on the transactional store of this database. */
+export async function writing<X extends object>(database: TransactionalDatabase<X>, { attempts = 5 } = {}) {
+  const errors: MessagingWebhooksError[] = []
+  const receiver = createReceiver<{}, X>({
+    credentials: { authKey: 'unused', signingSecret: 'unused' },
+    store: database.store,
+    retry: { attempts, initialDelayMs: 1, maxDelayMs: 5 },
+    logger: false,
+  })
+  receiver.onError((error) => void errors.push(error))
+  onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))
+  await receiver.start()
+  const admitting = await database.plain.open({ onWork() {}, claims: false })
+  onTestFinished(() => admitting.close())
+  return {
+    ...database,
+    receiver,
+    errors,
+    admit: () => admitting.admit([eventOf('m')], Date.now()),
+    counts: () => admitting.counts(),
+  }
+}
+
+export function testTransactions<X extends object>(fresh: () => Promise<TransactionalDatabase<X>>): void {
+  test('rolls back what a failed attempt wrote, and runs all handlers again', TIMEOUT, async () => {
+    const { receiver, insert, written, admit, counts } = await writing(await fresh())
+    const attempts: number[] = []
+    receiver.on('message.*', (event, context) => insert(context, `first of ${context.attempt}`))
+    receiver.on('message.*', async (event, context) => {
+      const { attempt } = context
+      attempts.push(attempt)
+      await insert(context, `second of ${attempt}`)
+      if (attempt < 3) throw new Error('not yet')
+    })
+    await admit()
+    await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
+    expect(attempts).toEqual([1, 2, 3])
+    expect(await written()).toEqual(['first of 3', 'second of 3'])
+  })
+
+  test('rolls back and retries when the connection is cut while a handler writes', TIMEOUT, async () => {
+    const { receiver, insert, written, cut, admit, counts } = await writing(await fresh())
+    receiver.on('message.*', async (event, context) => {
+      await insert(context, `attempt ${context.attempt}`)
+      if (context.attempt === 1) await cut(context)
+    })
+    await admit()
+    await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
+    expect(await written()).toEqual(['attempt 2'])
+  })
+
+  test('commits nothing when the lease is lost while a handler writes', TIMEOUT, async () => {
+    const { store, insert, written } = await fresh()
+    const [slow, other] = [await store.open({ onWork() {} }), await store.open({ onWork() {} })]
+    onTestFinished(async () => {
+      await slow.close()
+      await other.close()
+    })
+    await slow.admit([eventOf('m')], Date.now())
+    const take = async (open: typeof slow) => {
+      const nowMs = Date.now()
+      const { claims } = await open.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 100, exclude: new Set() })
+      return claims[0]
+    }
+    const first = await take(slow)
+    const context = first && slow.contextFor?.(first)
+    if (first === undefined || context === undefined) throw new Error('Nothing was claimed.')
+    await insert(context, 'slow')
+    await expect.poll(async () => (await take(other))?.attempt, POLL).toBe(2)
+    const { id, messageKey, token } = first
+    expect(await slow.settle([{ id, messageKey, token, outcome: 'done' }], Date.now())).toEqual([false])
+    expect(await written()).toEqual([])
+  })
+}
