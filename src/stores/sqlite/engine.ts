@@ -46,10 +46,7 @@ export function createEngine({ database, retention: days, awaitsAnswers, report 
     ...verbs,
     admit: (events, nowMs) => transaction(true, nowMs, () => verbs.admit(events, nowMs)),
     admitAndClaim: (events, request) => transaction(true, request.nowMs, () => verbs.admitAndClaim(events, request)),
-    claim(request) {
-      workers.takeBackLost(request.exclude)
-      return nothingDue(request) ?? transaction(false, request.nowMs, () => verbs.claim(request))
-    },
+    claim: (request) => nothingDue(request) ?? transaction(false, request.nowMs, () => verbs.claim(request)),
     settle: (settlements, nowMs) => transaction(false, nowMs, () => verbs.settle(settlements, nowMs)),
     resolve: (id, resolution, nowMs) => transaction(true, nowMs, () => verbs.resolve(id, resolution, nowMs)),
     expect: (messages, nowMs) => transaction(true, nowMs, () => verbs.expect(messages, nowMs)),

@@ -60,7 +60,9 @@ CREATE INDEX dead_letters_by_time ON dead_letters (died_at, seq);
 
 -- The workers, so that leases of a dead process need not expire. AUTOINCREMENT, because a reused number would give the leases of
 -- one worker to another.
-CREATE TABLE workers (worker INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, process TEXT, since INTEGER) STRICT;
+CREATE TABLE workers (
+  worker INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, process TEXT NOT NULL, since INTEGER NOT NULL
+) STRICT;
 
 -- One row: the latest time known to the store, because the machine's clock may be set back.
 CREATE TABLE latest_time (at INTEGER NOT NULL) STRICT;

@@ -98,7 +98,7 @@ export async function livingWorkers(
   own: string | undefined,
 ): Promise<readonly WorkerState[]> {
   const living: WorkerState[] = []
-  for (const { name, process = '', sinceMs, held } of listed) {
+  for (const { name, process, sinceMs, held } of listed) {
     const isSelf = name === own
     if (isSelf || (isProcessFolder(name) && (await nodeFs.isHeld(join(folder, name)).catch(() => true))))
       living.push({ id: name, name: process, isSelf, sinceMs, silentMs: 0, held })

@@ -27,7 +27,7 @@ try {
   const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
   const { retention, awaitsAnswers } = settings
   const engine = createEngine({ database, retention, awaitsAnswers, report })
-  if (settings.worker !== undefined) engine.workers.enter(settings.worker, true)
+  if (settings.worker !== undefined) engine.workers.enter(settings.worker)
   send({ number: OPENED, value: database.latestNowMs })
   void watchOthers({
     database,

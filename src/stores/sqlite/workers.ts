@@ -1,8 +1,7 @@
 /** The workers of the file, so that leases of a dead process need not expire. */
-import { releaseCommand, type Command, type Runner } from '../../inbox/runtime/commands.ts'
-import { takeBack } from '../../messages/events.ts'
+import { releaseCommand, type Runner } from '../../inbox/runtime/commands.ts'
 import { UNTIMED, type Database } from './database.ts'
-import { integer, text, textOrNone } from './statements.ts'
+import { cut, integer, text } from './statements.ts'
 
 /** A process that leases events. */
 export interface Worker {
@@ -14,10 +13,8 @@ export interface Worker {
   readonly sinceMs: number
 }
 
-/** A worker as stored in the file, alive or not. Workers of earlier versions lack some fields. */
-export interface ListedWorker extends Pick<Worker, 'name'> {
-  readonly process: string | undefined
-  readonly sinceMs: number | undefined
+/** A worker as stored in the file, alive or not. */
+export interface ListedWorker extends Worker {
   /** Events under its leases. */
   readonly held: number
 }
@@ -35,10 +32,9 @@ export function createWorkers({ db, transaction }: Database, runner: Runner) {
   const heldBy = prepare(/* sql */ `
 SELECT lower(hex(key)) AS key, CAST(workers.worker AS TEXT) AS worker
 FROM records INDEXED BY records_due JOIN workers ON workers.worker = records.worker WHERE due IS NOT NULL AND name = ?`)
-  /** Walks through unsettled records like `heldBy`. Ignores corrupt times. */
+  /** Walks through unsettled records like `heldBy`. */
   const list = prepare(/* sql */ `
-SELECT name, min(process) AS process, sum(coalesce(held, 0)) AS held,
-  CASE WHEN min(since) BETWEEN 0 AND 4102444800000 THEN min(since) END AS since
+SELECT name, min(process) AS process, sum(coalesce(held, 0)) AS held, ${cut('min(since)')} AS since
 FROM workers LEFT JOIN (
   SELECT worker AS of_worker, count(*) AS held
   FROM records INDEXED BY records_due WHERE due IS NOT NULL AND worker IS NOT NULL GROUP BY records.worker
@@ -46,7 +42,6 @@ FROM workers LEFT JOIN (
 GROUP BY name ORDER BY min(since), min(worker)`)
   let own = ''
   let ownName: string | undefined
-  let hasLost = false
 
   function releaseNow(name: string): number {
     const held = heldBy.all(name)
@@ -65,35 +60,23 @@ GROUP BY name ORDER BY min(since), min(worker)`)
     get ownName() {
       return ownName
     },
-    /** Registers this worker, again after a restart of its thread. */
-    enter({ name, process, sinceMs }: Worker, isRestart = false): void {
+    /**
+     * Registers this worker, again after a restart of its thread. Leases whose answers were lost with the old thread expire by
+     * time.
+     */
+    enter({ name, process, sinceMs }: Worker): void {
       own = transaction(false, UNTIMED, () => String(insert.run(name, process, sinceMs).lastInsertRowid))
       ownName = name
-      hasLost = isRestart
     },
     /** All registered workers, oldest first. */
     listed: () =>
       list.all().map((row): ListedWorker => ({
         name: text(row, 'name'),
-        process: textOrNone(row, 'process'),
-        sinceMs: row['since'] === null ? undefined : integer(row, 'since'),
+        process: text(row, 'process'),
+        sinceMs: integer(row, 'since'),
         held: integer(row, 'held'),
       })),
     /** Releases the leases of a worker that is dead or closes, and removes it. Returns the number of leases. */
     release: (name: string) => transaction(false, UNTIMED, () => releaseNow(name)),
-    /** After a restart of the thread, takes back leases with answers lost in the old thread, except those `inFlight`. */
-    takeBackLost(inFlight: ReadonlySet<string>): void {
-      if (!hasLost || ownName === undefined) return
-      const held = heldBy.all(ownName)
-      const lost = held.filter((row) => text(row, 'worker') !== own && !inFlight.has(text(row, 'key')))
-      transaction(false, UNTIMED, () => {
-        void runner.run(lost.map((row) => takeBackCommand(text(row, 'key'))))
-      })
-      hasLost = false
-    },
   }
-}
-
-function takeBackCommand(key: string): Command<boolean> {
-  return { key, decide: (record) => takeBack(record, () => true), ifNewer: { answer: false } }
 }
