@@ -1,14 +1,9 @@
 import { memoryStore } from 'messaging-webhooks'
-import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { test } from 'vitest'
+import { conformance } from '../conformance.ts'
 
 const { capabilities } = memoryStore()
 
-storeConformance({
-  test,
-  skip(name, reason) {
-    test.skip(`${name} (${reason})`)
-  },
+conformance({
   makeStore: () => ({ store: memoryStore() }),
   capabilities,
   interleavings: 300,

@@ -1,17 +1,10 @@
 /** The whole conformance suite, on the tests' own clock. */
 import { mysqlStore } from 'messaging-webhooks/mysql'
-import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { test } from 'vitest'
+import { conformance } from '../conformance.ts'
 import { describeMysql, dropTables, MYSQL_URL, newPrefix } from './database.ts'
 
 describeMysql('conformance', () => {
-  storeConformance({
-    test(name, run) {
-      test(name, { timeout: 120_000 }, run)
-    },
-    skip(name, reason) {
-      test.skip(`${name} (${reason})`)
-    },
+  conformance({
     makeStore() {
       const prefix = newPrefix()
       return {

@@ -1,8 +1,8 @@
 /** The whole conformance suite, on the tests' own clock, and every statement that it makes the store send. */
 import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
-import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startRecordingProxy } from '../../support/servers/recording-proxy.ts'
+import { conformance } from '../conformance.ts'
 import { describePostgres, dropSchema, newSchema, POSTGRES_URL } from './schema.ts'
 import { verbsOf, wordsOf, wordsOfPage } from './sql-words.ts'
 
@@ -16,14 +16,8 @@ function note(statements: string): void {
   for (const verb of verbsOf(statements)) sent.verbs.add(verb)
 }
 
-function conformance(interleavings: number, options: Partial<PostgresStoreOptions>): void {
-  storeConformance({
-    test(name, run) {
-      test(name, { timeout: 120_000 }, run)
-    },
-    skip(name, reason) {
-      test.skip(`${name} (${reason})`)
-    },
+function postgresConformance(interleavings: number, options: Partial<PostgresStoreOptions>): void {
+  conformance({
     makeStore() {
       const schema = newSchema()
       return {
@@ -42,7 +36,7 @@ describePostgres('conformance', () => {
   })
   afterAll(() => proxy.close())
 
-  conformance(20, { maxConnections: 3 })
+  postgresConformance(20, { maxConnections: 3 })
 
   test('every statement is listed in the reference, and none begins a transaction', () => {
     const { words, verbs } = wordsOfPage()

@@ -1,9 +1,9 @@
 /** The store through PgBouncer, which may use another connection for each transaction or each statement. */
 import { postgresStore } from 'messaging-webhooks/postgres'
-import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { pgbouncerProgram, POOL_MODES, startPgBouncer } from '../../support/servers/pgbouncer.ts'
 import { titleWith } from '../../support/skipping.ts'
+import { conformance } from '../conformance.ts'
 import { claim, done, eventOf } from './events.ts'
 import { describePostgres, dropSchema, freshSchema, newSchema, POSTGRES_URL } from './schema.ts'
 
@@ -19,12 +19,9 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
       })
       afterAll(() => pooler.remove())
 
-      storeConformance({
+      conformance({
         // The groups that a transaction on another connection could affect.
-        test(name, run) {
-          if (/^(admission|delivery|workers|interleavings)/.test(name)) test(name, { timeout: 120_000 }, run)
-        },
-        skip: (name, reason) => test.skip(`${name} (${reason})`),
+        only: /^(admission|delivery|workers|interleavings)/,
         makeStore() {
           const schema = newSchema()
           const store = postgresStore({

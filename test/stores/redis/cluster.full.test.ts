@@ -9,10 +9,11 @@ import {
   freshPrefix,
   opened,
   describeRedis,
-  redisConformance,
+  REDIS_CAPABILITIES,
   toldStore,
   WHERE_CLIENTS_DIFFER,
 } from './own-redis.ts'
+import { conformance } from '../conformance.ts'
 
 const MANY = 300
 
@@ -20,7 +21,8 @@ describeRedis('on a cluster', () => {
   const nodes = useCluster()
 
   describe.each(CLIENTS)('with the client %s', (name) => {
-    redisConformance({
+    conformance({
+      capabilities: REDIS_CAPABILITIES,
       makeStore() {
         const { client, end } = clusterClientFor(name, nodes())
         return { store: toldStore(client), dispose: end }

@@ -3,15 +3,17 @@ import {
   clientFor,
   freshPrefix,
   describeClients,
-  redisConformance,
+  REDIS_CAPABILITIES,
   toldStore,
   useRedis,
   WHERE_CLIENTS_DIFFER,
 } from './own-redis.ts'
+import { conformance } from '../conformance.ts'
 
 describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
-  redisConformance({
+  conformance({
+    capabilities: REDIS_CAPABILITIES,
     makeStore() {
       const client = clientFor(name, server().url())
       return { store: toldStore(client.client, { prefix: freshPrefix() }), dispose: () => client.end() }

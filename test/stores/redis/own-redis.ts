@@ -1,9 +1,8 @@
 /** A Redis server for one test file, clients for it, and stores whose time the test sets. */
 import { randomBytes } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
-import { storeConformance, type ConformanceOptions } from 'messaging-webhooks/store-conformance'
 import { createClient, createCluster } from 'redis'
-import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
 import type { OpenStore, Store, StoreCapabilities, StoreHost } from '../../../src/inbox/store.ts'
 import { adapterOf, type RedisClient } from '../../../src/stores/redis/clients/adapter-of.ts'
 import { openRedis, type RedisSettings } from '../../../src/stores/redis/open.ts'
@@ -125,25 +124,6 @@ export const REDIS_CAPABILITIES: StoreCapabilities = {
 
 /** The clients differ in how they send a command, and a command to every master; a second client runs the tests that cover those. */
 export const WHERE_CLIENTS_DIFFER = /^(admission|bytes|delivery|workers|interleavings)/
-
-interface RedisConformance extends Pick<ConformanceOptions, 'makeStore' | 'interleavings'> {
-  /** The tests to register. Default: all. */
-  readonly only?: RegExp | undefined
-}
-
-/** The tests of the contract, for a Redis store. */
-export function redisConformance({ only = /^/, ...options }: RedisConformance): void {
-  storeConformance({
-    ...options,
-    test(title, run) {
-      if (only.test(title)) test(title, { timeout: 120_000 }, run)
-    },
-    skip(title, reason) {
-      test.skip(`${title} (${reason})`)
-    },
-    capabilities: REDIS_CAPABILITIES,
-  })
-}
 
 /** Opened for this test alone, and closed after it. */
 export async function opened(

@@ -2,7 +2,8 @@
 import type { Adapter } from '../../../src/stores/redis/clients/connection.ts'
 import { adapterOf } from '../../../src/stores/redis/clients/adapter-of.ts'
 import { reserve } from '../../../src/stores/redis/scripts.ts'
-import { clientFor, describeRedis, redisConformance, toldStore, useRedis } from './own-redis.ts'
+import { clientFor, describeRedis, REDIS_CAPABILITIES, toldStore, useRedis } from './own-redis.ts'
+import { conformance } from '../conformance.ts'
 
 function sendingTwice(adapter: Adapter): Adapter {
   return {
@@ -18,7 +19,8 @@ function sendingTwice(adapter: Adapter): Adapter {
 
 describeRedis('every script may run twice', () => {
   const server = useRedis({ appendfsync: 'no' })
-  redisConformance({
+  conformance({
+    capabilities: REDIS_CAPABILITIES,
     makeStore() {
       const { client, end } = clientFor('ioredis', server().url())
       return { store: toldStore(client, { client: sendingTwice(adapterOf(client, 'client')) }), dispose: end }

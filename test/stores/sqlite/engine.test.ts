@@ -2,14 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { test } from 'vitest'
+import { conformance } from '../conformance.ts'
 import { engineStore } from './engine-store.ts'
 
-storeConformance({
-  test,
-  // Excludes what only the thread adds, and what damage.full.test.ts corrupts.
-  skip() {},
+conformance({
   makeStore() {
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-engine-'))
     return { store: engineStore(join(folder, 'inbox.db')), dispose: () => rmSync(folder, { recursive: true }) }
