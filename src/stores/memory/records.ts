@@ -107,7 +107,7 @@ export function createRecords(
   function read(key: string, nowMs = -Infinity): MessageRecord | undefined {
     const active = tables.active.members.get(key)
     if (active !== undefined) return active.record
-    // Reading is no use that postpones the eviction.
+    // `get` would count as a use, and postpone the eviction.
     const encoded = settled.peek(key)
     if (encoded === undefined) return sends.byKey.size === 0 ? undefined : withSend(tables, key, undefined)
     if (endedAtMsIn(encoded) + dedupeMs >= nowMs) return withSend(tables, key, encoded)
