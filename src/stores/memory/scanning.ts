@@ -123,8 +123,8 @@ export function scanSends(
   return scanned(found, limit)
 }
 
-/** Maximum number of steps, because each step visits all keys. */
-const MOST_STEPS = 100
+/** Each step visits all keys, so this is also the most visits that a record costs. */
+const MOST_STEPS = 50
 
 function* keysOf({ active, settled, sends }: MemoryTables): Generator<string> {
   yield* active.members.keys()
