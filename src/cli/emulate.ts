@@ -139,7 +139,7 @@ export function printListening(
     )
     if (urls.length === 0) print('  no callback URLs; set them with --callbacks <url>')
   }
-  print(`Channels: ${Object.values(channels()).flat().map(shown).join(', ')}`)
+  print(`Channels: ${Object.values(channels()).map(shown).join(', ')}`)
   print(dim('Press Ctrl+C to stop.'))
 }
 

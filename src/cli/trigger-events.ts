@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../runtime/clock.ts'
 import { nearest } from '../runtime/did-you-mean.ts'
+import { resolveChannelNames } from '../emulator/channels.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/payloads.ts'
 import type { CallbackKind } from '../public/events.ts'
@@ -52,7 +53,7 @@ function ofTests(name: keyof typeof REPORTS): Triggered {
 function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
   const build = (fields: Fields): Fields => {
     const timestamp = Math.floor(clock.now() / 1_000)
-    const about = { project: PROJECT_DEFAULTS, nameOf: String, id: randomUUID(), timestamp }
+    const about = { project: PROJECT_DEFAULTS, channels: resolveChannelNames().names, id: randomUUID(), timestamp }
     return triggerPayload(name, about, fields)
   }
   const { kind, what } = TRIGGERS[name]

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
+import { expected } from '../runtime/check-options.ts'
 import type { StatusCode } from '../public/events.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
@@ -13,8 +14,8 @@ import { CHANNELS, REFUSAL_WORDS, type Channel } from './not-shown.ts'
 /** Channels that can be renamed. The contract fixes the name `sms`. */
 type RenamedChannel = Exclude<Channel, 'sms'>
 
-/** Names that replace the emulator's own. A list names several channels of a kind, such as two chat-apps. */
-export type ChannelNames = Readonly<Partial<Record<RenamedChannel, string | readonly string[] | undefined>>>
+/** Names that replace the emulator's own. */
+export type ChannelNames = Readonly<Partial<Record<RenamedChannel, string | undefined>>>
 
 export interface NamedChannel {
   readonly channel: Channel
@@ -30,22 +31,16 @@ const LONGEST_SHOWN = 80
 /** Words separated by single spaces, without control characters. */
 const NAME = /^[^\s\p{C}]+( [^\s\p{C}]+)*$/u
 
-function names(what: string, isRight: (name: string) => boolean = () => true) {
-  const isName = (value: unknown): boolean => typeof value === 'string' && NAME.test(value) && isRight(value)
-  return z
-    .custom<string | readonly string[]>(
-      (value) => (Array.isArray(value) ? value.length > 0 && value.every(isName) : isName(value)),
-      `expected ${what}, or a list of such names`,
-    )
-    .optional()
-}
-
-const anyName = names('a name without spaces around it')
+const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value)
+const anyName = expected<string>('a name without spaces around it', isName).optional()
 
 /** Schema of the option. */
 export const channelNamesSchema = z.strictObject({
   sms: z.undefined('expected to be left out: `sms` is the service’s own name for it').optional(),
-  'chat-app': names('the chat-app’s name in lowercase', (name) => name === name.toLowerCase()),
+  'chat-app': expected<string>(
+    'the chat-app’s name in lowercase',
+    (name) => isName(name) && name === name.toLowerCase(),
+  ).optional(),
   premium: anyName,
   'premium-subscription': anyName,
   airtime: anyName,
@@ -53,32 +48,26 @@ export const channelNamesSchema = z.strictObject({
 
 /** Throws an `OptionsError` if two channels share a name. */
 export function resolveChannelNames(given: ChannelNames = {}) {
-  const own: Readonly<Record<Channel, readonly string[]>> = recordOf(CHANNELS, (channel) => {
-    const names = channel === 'sms' ? channel : (given[channel] ?? channel)
-    return typeof names === 'string' ? [names] : names
-  })
+  const names: Readonly<Record<Channel, string>> = recordOf(CHANNELS, (channel) =>
+    channel === 'sms' ? channel : (given[channel] ?? channel),
+  )
   const byName = new Map<string, NamedChannel>()
-  for (const channel of CHANNELS)
-    for (const name of own[channel]) {
-      const other = byName.get(name)?.channel
-      if (other !== undefined) throw new OptionsError(twice(name, other, channel))
-      byName.set(name, { channel, name })
-    }
+  for (const channel of CHANNELS) {
+    const name = names[channel]
+    const other = byName.get(name)?.channel
+    const shown = JSON.stringify(name.slice(0, LONGEST_SHOWN))
+    if (other !== undefined)
+      throw new OptionsError(
+        `channels: ${shown} is the name of ${other} and of ${channel}; expected a name of its own for each.`,
+      )
+    byName.set(name, { channel, name })
+  }
   return {
+    names,
     /** The channel that a request names. SMS if it names none, undefined if the name is unknown. */
     find: (name: unknown): NamedChannel | undefined =>
       name === undefined || name === '' ? SMS : typeof name === 'string' ? byName.get(name) : undefined,
-    /** The first name of a channel, for callbacks that do not result from a send. */
-    nameOf: (channel: Channel): string => own[channel][0] ?? channel,
-    all: () => own,
   }
-}
-
-function twice(name: string, one: Channel, other: Channel): string {
-  const shown = JSON.stringify(name.slice(0, LONGEST_SHOWN))
-  return one === other
-    ? `channels.${one} has ${shown} twice; expected each name once.`
-    : `channels: ${shown} is the name of ${one} and of ${other}; expected a name of its own for each.`
 }
 
 /** The reason of a refusal. Each channel formats it as its own envelope. */

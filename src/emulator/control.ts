@@ -12,7 +12,7 @@ import { TRIGGER_NAMES, TRIGGERS } from './payloads.ts'
 import type { Emulator, OfProject } from './surface.ts'
 
 /** The part of the emulator that routes may use. */
-export type Controlled = Omit<Emulator, 'app' | 'controlApp' | 'listen' | 'close' | 'onActivity'>
+export type Controlled = Omit<Emulator, 'app' | 'listen' | 'close' | 'onActivity'>
 
 interface RouteInput {
   /** The project in the path, if there is one. */
@@ -116,7 +116,7 @@ function pageOf<T>(list: readonly T[], query: URLSearchParams): { items: readonl
 /** Uses the configured channel names. JSON has no Infinity. */
 function shown(outcome: Outcome, names: ReturnType<Controlled['channels']>): object {
   const { transientFailures } = outcome
-  const channels = outcome.channels.flatMap((channel) => names[channel])
+  const channels = outcome.channels.map((channel) => names[channel])
   return { ...outcome, channels, ...(transientFailures === Infinity ? { transientFailures: 'always' } : undefined) }
 }
 
@@ -198,8 +198,8 @@ export function createControlApp(emulator: Controlled, token: string | undefined
   }
 
   return (request, response, next) => {
-    if (next !== undefined && !/^\/control(?:[/?]|$)/.test(request.url ?? '')) {
-      next()
+    if (!/^\/control(?:[/?]|$)/.test(request.url ?? '')) {
+      next?.()
       return
     }
     answer(request, response).catch((error: unknown) => {

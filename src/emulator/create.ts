@@ -145,7 +145,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     sends: journal.sends,
     deliveries: journal.deliveries,
     otpLog: journal.otpLog,
-    channels: channels.all,
+    channels: () => channels.names,
     projects: () => projects.all().map((project) => project.state()),
     keys: (of) => projectOf(of, 'keys').keys(),
     configure: (patch, of) => projectOf(of, 'configure').configure(checkOptions(patchSchema, patch, 'configure')),
@@ -159,7 +159,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const key = nextKey()
       const about = {
         project: project.state(),
-        nameOf: channels.nameOf,
+        channels: channels.names,
         id: drawUuid(seed, 'trigger', key),
         timestamp: Math.floor(nowMs() / 1_000),
       }
@@ -181,7 +181,6 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   return {
     ...controlled,
     app,
-    controlApp,
     async listen(port = 0, host = '127.0.0.1') {
       checkOpen()
       if (listening !== undefined) throw new MessagingWebhooksError('emulator_listening')

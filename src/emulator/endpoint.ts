@@ -67,7 +67,7 @@ export function createEndpoint(
     }
     const { name } = project.state()
     if (named === undefined) {
-      const names = Object.values(channels.all()).flat().join(', ')
+      const names = Object.values(channels.names).join(', ')
       return invalid(SMS, name, { channel: [`The channel field must be one of ${names}.`] })
     }
     const send = readSend(named, fields)
@@ -107,8 +107,10 @@ export function createEndpoint(
     // Drains the request: a client that is cut off while sending does not read its answer.
     if (fields === 'too large') request.resume()
     await reported
-    if (fault === undefined || fault === 'lateAnswer') reply(response, status, body)
-    else FAULTY_REPLIES[fault](response, JSON.stringify(body))
+    if (fault === 'noAnswer') request.socket.resetAndDestroy()
+    else if (fault === 'badGateway')
+      response.writeHead(httpStatus, { 'content-type': 'text/html' }).end(BAD_GATEWAY_PAGE)
+    else reply(response, status, body)
   }
 
   return (request, response, next) => {
@@ -155,19 +157,3 @@ function refused({ channel, name }: NamedChannel, status: number, refusal: Refus
 const BAD_GATEWAY_STATUS = 502
 /** The page of a gateway that lost its upstream. */
 const BAD_GATEWAY_PAGE = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'
-
-/** Faults of an answer that would be 200. A silent one leaves the connection open. */
-const FAULTY_REPLIES: Readonly<
-  Record<Exclude<SendFaultName, 'lostRequest' | 'lateAnswer'>, (response: ServerResponse, body: string) => void>
-> = {
-  silence() {},
-  noAnswer: ({ socket }) => socket?.resetAndDestroy(),
-  halfAnswer(response, body) {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
-    response.write(body.slice(0, body.length / 2), () => response.socket?.destroy())
-  },
-  badGateway: (response) =>
-    response
-      .writeHead(BAD_GATEWAY_STATUS, { 'content-type': 'text/html', 'content-length': BAD_GATEWAY_PAGE.length })
-      .end(BAD_GATEWAY_PAGE),
-}

@@ -37,30 +37,19 @@ export const FAULTS = {
     slot: 'moment',
   },
   delay: { what: 'Posted up to 1.5 s later.', accepted: 'yes', slot: 'moment' },
-  burst: { what: 'Held until 10 have gathered, or for 250 ms; then posted together.', accepted: 'yes', slot: 'moment' },
   drop: { what: 'Not posted.', accepted: 'does not arrive', slot: 'way' },
   connectionReset: { what: 'The connection is reset within the body.', accepted: 'does not arrive', slot: 'way' },
-  halfClose: { what: 'The sender closes its half of the connection after the body.', accepted: 'yes', slot: 'way' },
   chunkedBody: { what: 'The body is sent in chunks, without a length.', accepted: 'yes' },
   slowBody: { what: 'The body is sent in pieces over up to 1 s.', accepted: 'yes' },
   clockSkew: { what: 'The signing clock is off by up to 240 s.', accepted: 'yes', slot: 'proof', needs: 'signature' },
-  behind300: { what: 'Signed 300 s ago.', accepted: 'yes', slot: 'proof', needs: 'signature' },
-  ahead300: { what: 'Signed 300 s in the future.', accepted: 'yes', slot: 'proof', needs: 'signature' },
-  behind301: { what: 'Signed 301 s ago.', accepted: 'no', slot: 'proof', needs: 'signature' },
-  ahead301: { what: 'Signed 301 s in the future.', accepted: 'no', slot: 'proof', needs: 'signature' },
   staleSignature: { what: 'Signed ten minutes to a day ago.', accepted: 'no', slot: 'proof', needs: 'signature' },
   tamperedByte: {
-    what: 'One byte is changed after signing: in the authKey, or anywhere in a body without one.',
+    what: 'One byte is changed after signing, in a body without an authKey.',
     accepted: 'no',
-    slot: 'proof',
-  },
-  oldKey: { what: 'Uses the pair before the last rotation, or else a random pair.', accepted: 'no', slot: 'proof' },
-  headerTwice: {
-    what: 'The signature header is sent twice.',
-    accepted: 'by its authKey',
     slot: 'proof',
     needs: 'signature',
   },
+  oldKey: { what: 'Uses the pair before the last rotation, or else a random pair.', accepted: 'no', slot: 'proof' },
   noSignature: { what: 'No signature header.', accepted: 'by its authKey', slot: 'proof', needs: 'both' },
   noAuthKey: { what: 'No authKey in the body.', accepted: 'by its signature', slot: 'proof', needs: 'both' },
   nulText: { what: 'A free text contains a NUL character.', accepted: 'yes' },
@@ -82,17 +71,6 @@ export function faultRow(name: FaultName): FaultRow {
 export type FaultRates = Readonly<Partial<Record<FaultName, number | undefined>>>
 export const faultRates = z.strictObject(recordOf(FAULT_NAMES, () => numberFrom(0, 1).optional()))
 
-/** Whether the receiver's policy decides: it may accept the request by one proof, or require the other and refuse it. */
-function isForPolicy(faults: readonly string[]): boolean {
-  return FAULT_NAMES.some((name) => faults.includes(name) && faultRow(name).accepted.startsWith('by its '))
-}
-
-/** Whether the fault applies to a callback with these proofs. */
-function canMeet(name: FaultName, proof: EventProof): boolean {
-  const { needs } = faultRow(name)
-  return needs === undefined || proof === 'both' || proof === needs
-}
-
 /** One planned request. */
 export interface PlannedRequest {
   /** Faults that take effect, without those that another fault makes void. */
@@ -101,87 +79,61 @@ export interface PlannedRequest {
   readonly draw: Draw
 }
 
-/** All requests of one callback. */
-export interface PlannedCallback {
-  /** Faults of the body, shared by all requests: a different text would be a different event. */
-  readonly text: ReadonlySet<'nulText' | 'badUtf8'>
-  /** Decides what all requests share. */
-  readonly draw: Draw
-  readonly requests: readonly PlannedRequest[]
-}
-
-/** Drawn once for all requests: a different body would be a different event. */
-const OF_THE_CALLBACK = ['duplicate', 'noAuthKey', 'nulText', 'badUtf8'] as const
-const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.some((other) => other === name))
+/** Drawn once for all requests of a callback: a different body would be a different event. */
+const OF_THE_CALLBACK: readonly FaultName[] = ['duplicate', 'noAuthKey', 'nulText', 'badUtf8']
+const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.includes(name))
 
 /**
- * Plans the faults of a callback. Depends only on the seed and the callback's `key`, not on earlier callbacks. `proof`: the
- * proofs that it carries.
+ * Plans the requests of a callback and their faults. Depends only on the seed and the callback's `key`, not on earlier callbacks.
+ * `proof`: the proofs that it carries.
  */
-export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: EventProof): PlannedCallback {
+export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: EventProof): readonly PlannedRequest[] {
   const isDrawn = (name: FaultName, draw: Draw): boolean => {
-    const rate = rates[name] ?? 0
-    return rate > 0 && canMeet(name, proof) && draw(name) < rate
+    const { needs } = faultRow(name)
+    const canApply = needs === undefined || proof === 'both' || proof === needs
+    return canApply && draw(name) < (rates[name] ?? 0)
   }
-  const draw = drawsOf(seed, 'callback', key)
-  const shared = OF_THE_CALLBACK.filter((name) => isDrawn(name, draw))
-  const copies = Array.from({ length: shared.includes('duplicate') ? 2 : 1 }, (_, copy) => {
-    const own = drawsOf(seed, 'request', key, copy)
-    return { draw: own, drawn: OF_A_REQUEST.filter((name) => isDrawn(name, own)) }
-  })
-  // Resolve conflicts as for the first request, so that all requests agree.
-  const isKeyless =
-    shared.includes('noAuthKey') && onePerSlot([...(copies[0]?.drawn ?? []), 'noAuthKey'], draw).includes('noAuthKey')
-  const requests = copies.map(({ draw: own, drawn }, copy): PlannedRequest => {
+  const ofAll = drawsOf(seed, 'callback', key)
+  const shared = OF_THE_CALLBACK.filter((name) => isDrawn(name, ofAll))
+  const copies = shared.includes('duplicate') ? 2 : 1
+  return Array.from({ length: copies }, (_, copy) => {
+    const draw = drawsOf(seed, 'request', key, copy)
     // Only the second request has `duplicate`, so that its count is the number of repeated callbacks.
-    const ofThis = shared.filter((name) => (name === 'duplicate' ? copy > 0 : name !== 'noAuthKey' || isKeyless))
-    const rest = isKeyless ? drawn.filter((name) => faultRow(name).slot !== faultRow('noAuthKey').slot) : drawn
-    return { faults: effective([...ofThis, ...onePerSlot(rest, own)]), draw: own }
+    const ofThis = shared.filter((name) => name !== 'duplicate' || copy > 0)
+    const own = OF_A_REQUEST.filter((name) => isDrawn(name, draw))
+    return { faults: effective(onePerSlot(ofThis, own, draw)), draw }
   })
-  return { text: new Set(shared.filter((name) => name === 'nulText' || name === 'badUtf8')), draw, requests }
 }
 
-/** Keeps one of the drawn faults of each slot, all with the same probability. */
-function onePerSlot(drawn: readonly FaultName[], draw: Draw): readonly FaultName[] {
-  return drawn.filter((name) => {
+/** Keeps one fault of each slot: a shared one, so that all requests agree, else any with the same probability. */
+function onePerSlot(shared: readonly FaultName[], own: readonly FaultName[], draw: Draw): readonly FaultName[] {
+  const isIn = (slot: Slot | undefined) => (name: FaultName) => faultRow(name).slot === slot
+  const left = own.filter((name) => {
     const { slot } = faultRow(name)
     if (slot === undefined) return true
-    const rivals = drawn.filter((other) => faultRow(other).slot === slot)
-    return rivals[Math.floor(draw(`slot ${slot}`) * rivals.length)] === name
+    const rivals = own.filter(isIn(slot))
+    return !shared.some(isIn(slot)) && rivals[Math.floor(draw(`slot ${slot}`) * rivals.length)] === name
   })
+  return [...shared, ...left]
 }
 
 /** Removes faults that another makes void, and sorts the rest in the table's order. */
 function effective(faults: readonly FaultName[]): ReadonlySet<FaultName> {
-  const left = new Set(FAULT_NAMES.filter((name) => faults.includes(name)))
+  const left = FAULT_NAMES.filter((name) => faults.includes(name))
   // A dropped request has no other faults.
-  if (left.has('drop')) return new Set([...left].filter((name) => name === 'drop' || name === 'duplicate'))
+  if (left.includes('drop')) return new Set(left.filter((name) => name === 'drop' || name === 'duplicate'))
   // A request with an incomplete body proves nothing, whatever its proof.
-  if (left.has('connectionReset')) for (const name of left) if (faultRow(name).slot === 'proof') left.delete(name)
-  // The correct result of these depends on the answer, which a half-closed connection may not get.
-  if (isJudgedByTheSecond(left)) left.delete('halfClose')
-  return left
-}
-
-/** Whether the correct result changes if the second changes during the request. */
-export function isJudgedByTheSecond(faults: ReadonlySet<FaultName>): boolean {
-  return faults.has('behind300') || faults.has('ahead301')
+  if (left.includes('connectionReset')) return new Set(left.filter((name) => faultRow(name).slot !== 'proof'))
+  return new Set(left)
 }
 
 /** Whether a correct receiver accepts a request with these faults if either proof suffices, as in the contract. */
-export function isToBeAccepted(faults: ReadonlySet<FaultName>, proof: EventProof): boolean {
-  return [...faults].every((name) => {
-    const { accepted } = faultRow(name)
-    if (accepted === 'by its authKey') return proof !== 'signature'
-    return accepted === 'yes' || (accepted === 'by its signature' && proof !== 'authKey')
-  })
+export function isToBeAccepted(faults: ReadonlySet<FaultName>): boolean {
+  return [...faults].map(faultRow).every(({ accepted }) => accepted !== 'no' && accepted !== 'does not arrive')
 }
 
 /** The problem with an answer: a lost callback, an accepted forgery, or a missing answer. */
 export type Verdict = 'lost' | 'wronglyAccepted' | 'unanswered'
-
-/** Faults after which a missing or unreadable answer is correct. */
-const NO_ANSWER: ReadonlySet<string> = new Set(['drop', 'connectionReset', 'halfClose'] satisfies FaultName[])
 
 /** Undefined if the answer is correct, or correct under some policy of the receiver. */
 export function verdictOf({
@@ -189,10 +141,12 @@ export function verdictOf({
   intact,
   status,
 }: Pick<Delivery, 'faults' | 'intact' | 'status'>): Verdict | undefined {
-  if (status === undefined) return faults.some((fault) => NO_ANSWER.has(fault)) ? undefined : 'unanswered'
+  const rows = FAULT_NAMES.filter((name) => faults.includes(name)).map(faultRow)
+  if (status === undefined) return rows.some(({ slot }) => slot === 'way') ? undefined : 'unanswered'
   const isAccepted = status >= 200 && status < 300
   if (!intact) return isAccepted ? 'wronglyAccepted' : undefined
-  return isAccepted || isForPolicy(faults) ? undefined : 'lost'
+  // The receiver may require the proof that a fault left out.
+  return isAccepted || rows.some(({ accepted }) => accepted.startsWith('by its ')) ? undefined : 'lost'
 }
 
 interface SendFaultRow {
@@ -205,8 +159,6 @@ interface SendFaultRow {
 export const SEND_FAULTS = {
   lostRequest: { what: 'The connection is reset before the send is processed.', made: 'no' },
   noAnswer: { what: 'The connection is reset without an answer.', made: 'yes' },
-  silence: { what: 'The connection stays open without an answer.', made: 'yes' },
-  halfAnswer: { what: 'The connection is closed within the answer.', made: 'yes' },
   badGateway: { what: 'The answer is a 502 with an HTML page.', made: 'yes' },
   lateAnswer: { what: 'The answer follows the first answered callback, or comes after 2 s.', made: 'yes' },
 } as const satisfies Readonly<Record<string, SendFaultRow>>

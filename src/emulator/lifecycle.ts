@@ -1,5 +1,7 @@
 /** The life of a message from acceptance to its last report. Contract, service.md#states-and-transitions. */
+import { setMaxListeners } from 'node:events'
 import type { CallbackKind } from '../public/events.ts'
+import { pause } from '../runtime/clock.ts'
 import type { Journal } from './journal.ts'
 import type { EmulatorSettings } from './options.ts'
 import type { Message, Outcome } from './outcomes.ts'
@@ -21,22 +23,11 @@ export function createLifecycle(
   post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void,
 ) {
   const pending = createPending()
-  const sleeping = new Set<() => void>()
-  let isClosed = false
-
-  /** Resolves after the delay, or when the emulator closes. */
-  function sleep(delayMs: number): Promise<void> {
-    if (isClosed) return Promise.resolve()
-    return new Promise((resolve) => {
-      function wake(): void {
-        cancel()
-        sleeping.delete(wake)
-        resolve()
-      }
-      const cancel = clock.setTimer(wake, delayMs, true)
-      sleeping.add(wake)
-    })
-  }
+  const closing = new AbortController()
+  // Each message adds a listener; above ten, Node warns of a leak.
+  setMaxListeners(0, closing.signal)
+  const sleep = (delayMs: number): Promise<void> => pause(clock, delayMs, closing.signal)
+  const isClosed = (): boolean => closing.signal.aborted
 
   function report(message: Message, outcome: Outcome, word: string, step: string): void {
     journal.updateOtp(message.id, word)
@@ -56,12 +47,12 @@ export function createLifecycle(
   async function live(message: Message, outcome: Outcome): Promise<void> {
     const { type, scheduledForMs = 0 } = message
     for (let leftMs = scheduledForMs - clock.now(); leftMs > 0; leftMs = scheduledForMs - clock.now()) {
-      if (isClosed) return
+      if (isClosed()) return
       await sleep(Math.min(leftMs, FURTHEST_MS))
     }
     // Contract, service.md#what-the-service-does: transactional messages are routed on a priority queue.
     await sleep(type === 'transactional' ? network.delayMs[0] : delayOf(message, 'first'))
-    for (let failures = 0; failures < (outcome.transientFailures ?? 0) && !isClosed; failures += 1) {
+    for (let failures = 0; failures < (outcome.transientFailures ?? 0) && !isClosed(); failures += 1) {
       // Contract, service.md#what-the-service-does: transient failures of transactional sends are retried.
       if (type !== 'transactional' || failures >= network.retries) {
         report(message, outcome, 'network_failure', 'gave up')
@@ -72,7 +63,7 @@ export function createLifecycle(
     }
     for (const [index, word] of outcome.reports.entries()) {
       if (index > 0) await sleep(delayOf(message, `${index - 1}`))
-      if (isClosed) return
+      if (isClosed()) return
       report(message, outcome, word, `${index} ${word}`)
     }
   }
@@ -82,9 +73,6 @@ export function createLifecycle(
     /** Resolves when every message has ended. */
     idle: pending.idle,
     /** Ends every message at once, and those that begin later. */
-    close(): void {
-      isClosed = true
-      for (const wake of sleeping) wake()
-    },
+    close: () => closing.abort(),
   }
 }

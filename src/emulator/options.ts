@@ -155,8 +155,7 @@ const emulatorOptions = {
     .default([{ name: PROJECT_DEFAULTS.name }]),
   /**
    * Your service's names for its channels, for example `{ 'chat-app': 'telegraph' }`. They replace the emulator's own names in
-   * sends, callbacks, triggers and records. A list names several channels of a kind, such as two chat-apps; triggers use the
-   * first. `sms` cannot be renamed. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
+   * sends, callbacks, triggers and records. `sms` cannot be renamed. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
    */
   channels: channelNamesSchema.optional(),
   /** Outcomes of messages to numbers not in `OUTCOMES`. Each field has a default. */

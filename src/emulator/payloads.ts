@@ -15,8 +15,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** The data that fills a payload. */
 interface About {
   readonly project: Pick<ProjectState, 'name' | 'phoneNumber' | 'shortcode'>
-  /** The name of a channel. */
-  readonly nameOf: (channel: Channel) => string
+  readonly channels: Readonly<Record<Channel, string>>
   /** Unique to this callback. */
   readonly id: string
   /** Unix seconds. */
@@ -34,9 +33,9 @@ const CUSTOMER = '999100000000'
 const CURRENCY = 'KES'
 
 function received(channel: 'sms' | 'chat-app', what: string): TriggerRow {
-  const payload = ({ project, nameOf, id, timestamp }: About): Fields => {
+  const payload = ({ project, channels, id, timestamp }: About): Fields => {
     const to = channel === 'sms' ? project.shortcode : project.phoneNumber
-    return { project: project.name, id, channel: nameOf(channel), from: CUSTOMER, to, text: 'Hello', timestamp }
+    return { project: project.name, id, channel: channels[channel], from: CUSTOMER, to, text: 'Hello', timestamp }
   }
   return { kind: 'received', what, payload }
 }

@@ -25,13 +25,10 @@ export interface Posted {
   readonly error?: string
 }
 
-/** Maximum bytes read of an answer. Only its status matters. */
-const LONGEST_ANSWER_BYTES = 1024 * 1024
-
 /** Posts the request with its planned faults. Rejects only if Node cannot post to the URL, before anything is sent. */
 export function post(
   target: URL,
-  { body, signatures }: BuiltRequest,
+  { body, signature }: BuiltRequest,
   planned: PlannedRequest,
   { clock, timeoutMs, signal, ca }: PostOptions,
 ): Promise<Posted> {
@@ -40,6 +37,7 @@ export function post(
     let connected = false
     let whole = false
     let isCut = false
+    let status: number | undefined
     let cancelTimer = (): void => {}
     const ended = new AbortController()
     const secure = target.protocol === 'https:'
@@ -49,46 +47,33 @@ export function post(
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',
-        ...(signatures.length === 0 ? {} : { 'x-service-signature': [...signatures] }),
+        ...(signature === undefined ? {} : { 'x-service-signature': signature }),
         ...(faults.has('chunkedBody') ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(body.length) }),
       },
       ...(secure && ca !== undefined ? { ca } : {}),
     })
 
-    /** Later calls have no effect. */
-    function finish(result: { readonly status: number } | { readonly error: string }): void {
+    /** The status is known even if the answer breaks off or never ends. Later calls have no effect. */
+    function finish(error: string): void {
       cancelTimer()
       ended.abort()
       signal.removeEventListener('abort', onAbort)
-      resolve({ connected, whole, ...result })
+      resolve({ connected, whole, ...(status === undefined ? { error } : { status }) })
       request.destroy()
     }
     function onAbort(): void {
-      finish({ error: 'the sender was closed' })
+      finish('the sender was closed')
     }
 
     request.once('socket', (socket) => void socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true)))
-    request.once('finish', () => {
-      whole = true
-      if (faults.has('halfClose')) request.socket?.end()
-    })
+    request.once('finish', () => (whole = true))
     request.once('response', (response) => {
-      const status = response.statusCode ?? 0
-      let read = 0
-      response.on('data', (chunk: Buffer) => {
-        read += chunk.length
-        if (read > LONGEST_ANSWER_BYTES) finish({ status })
-      })
-      // The status is known even if the answer breaks off.
-      response.once('close', () => finish({ status }))
+      status = response.statusCode
+      response.resume().once('close', () => finish(''))
     })
-    request.on('error', (error) => finish({ error: isCut ? 'reset, as planned' : wordsFor(error) }))
-    request.once('close', () => finish({ error: 'closed without an answer' }))
-    cancelTimer = clock.setTimer(
-      () => finish({ error: `no answer within ${timeoutMs} ms` }),
-      timeoutMs + slowMsOf(planned),
-      true,
-    )
+    request.on('error', (error) => finish(isCut ? 'reset, as planned' : codeOf(error)))
+    request.once('close', () => finish('closed without an answer'))
+    cancelTimer = clock.setTimer(() => finish(`no answer within ${timeoutMs} ms`), timeoutMs + slowMsOf(planned), true)
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort)
 
@@ -96,21 +81,9 @@ export function post(
   })
 }
 
-/** Texts by error code. Node's own messages contain hosts and ports. */
-const WORDS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection reset',
-  EPIPE: 'connection closed by the other side',
-  ETIMEDOUT: 'connecting took too long',
-  ENOTFOUND: 'no such host',
-  EAI_AGAIN: 'the host name could not be looked up',
-  EHOSTUNREACH: 'host unreachable',
-}
-
-function wordsFor(error: Error): string {
-  const code: unknown = 'code' in error ? error.code : undefined
-  if (typeof code !== 'string') return 'failed'
-  return Object.hasOwn(WORDS, code) ? (WORDS[code] ?? code) : code
+/** Node's messages contain hosts and ports. */
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : 'failed'
 }
 
 const SHORTEST_SLOW_MS = 100

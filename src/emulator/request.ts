@@ -1,7 +1,7 @@
 /** Builds the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
 import { createHmac } from 'node:crypto'
 import { signCallback } from '../testing/sign.ts'
-import type { FaultName, PlannedCallback, PlannedRequest } from './faults.ts'
+import type { FaultName, PlannedRequest } from './faults.ts'
 import { isRecord } from '../runtime/values.ts'
 import { wholeNumber, type Draw, type Seed } from './random.ts'
 import type { KeyPair, Outgoing } from './outgoing.ts'
@@ -10,8 +10,8 @@ type Fields = Outgoing['payload']
 
 export interface BuiltRequest {
   readonly body: Buffer
-  /** Signature header values: one, two by a fault, or none. */
-  readonly signatures: readonly string[]
+  /** The signature header. Undefined without one. */
+  readonly signature: string | undefined
 }
 
 const DAY_SECONDS = 86_400
@@ -25,49 +25,40 @@ const MOST_SKEW_SECONDS = 240
 const FREE_TEXTS = ['text', 'description', 'reason'] as const
 const ADDED = 'description'
 
+/** Stands for bytes that a string cannot hold: a character of the private use area. */
+const MARKER = '\uF8F0'
 /** An invalid byte, a truncated sequence, and a surrogate. */
 const NOT_UTF8 = Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80])
 
 /** Builds and signs the request with the current time. Undefined if the payload cannot be written as JSON. */
 export function buildRequest(
   outgoing: Outgoing,
-  { text, draw: shared }: Pick<PlannedCallback, 'text' | 'draw'>,
   { faults, draw }: PlannedRequest,
   { nowMs, seed }: { readonly nowMs: number; readonly seed: Seed },
 ): BuiltRequest | undefined {
   const { authKey, signingSecret } = faults.has('oldKey') ? pairBefore(outgoing, seed) : outgoing
-  const hasKey = outgoing.proof !== 'signature' && !faults.has('noAuthKey')
+  const isTampered = faults.has('tamperedByte')
+  // The signature is the only proof of a tampered body.
+  const hasKey = outgoing.proof !== 'signature' && !faults.has('noAuthKey') && !isTampered
   const isSigned = outgoing.proof !== 'authKey' && !faults.has('noSignature')
-  const offset = [...faults].reduce((sum, name) => sum + (OFFSET_SECONDS[name]?.(draw) ?? 0), 0)
-  const timestamp = Math.floor(nowMs / 1_000) - offset
-  const write = (key: string | undefined): Buffer => writeFields(outgoing.payload, key, text, shared)
-  const sign = (signed: Buffer): readonly string[] =>
-    isSigned ? [signCallback(signed, signingSecret, { timestamp })] : []
   try {
-    const body = write(hasKey ? authKey : undefined)
-    if (faults.has('tamperedByte')) {
-      const isOfTheKey = hasKey && (!isSigned || draw('tamper the key') < 0.5)
-      const tampered = isOfTheKey ? withOtherKey(body, authKey, draw) : undefined
-      if (tampered !== undefined) return { body: tampered, signatures: sign(body) }
-      const keyless = write(undefined)
-      return { body: withOtherByte(keyless, draw), signatures: sign(keyless) }
-    }
-    const signatures = sign(body)
-    return { body, signatures: faults.has('headerTwice') ? [...signatures, ...signatures] : signatures }
+    const body = writeFields(outgoing.payload, hasKey ? authKey : undefined, faults)
+    const timestamp = Math.floor(nowMs / 1_000) - ageSeconds(faults, draw)
+    const signature = isSigned ? signCallback(body, signingSecret, { timestamp }) : undefined
+    return { body: isTampered ? withOtherByte(body, draw) : body, signature }
   } catch {
     return undefined
   }
 }
 
 /** The body with the planned text faults. The project's authKey replaces one in the payload. */
-function writeFields(payload: Fields, authKey: string | undefined, text: PlannedCallback['text'], draw: Draw): Buffer {
-  // A placeholder for bytes that a string cannot hold.
-  const marker = `not-utf8-${draw('marker').toString(36).slice(2)}`
-  const added = (text.has('nulText') ? '\u0000' : '') + (text.has('badUtf8') ? marker : '')
+function writeFields(payload: Fields, authKey: string | undefined, faults: ReadonlySet<FaultName>): Buffer {
+  const added = (faults.has('nulText') ? '\u0000' : '') + (faults.has('badUtf8') ? MARKER : '')
   const fields = added === '' ? payload : withText(payload, added)
   const body = Buffer.from(JSON.stringify({ ...fields, authKey }), 'utf8')
-  const at = text.has('badUtf8') ? body.lastIndexOf(marker) : -1
-  return at === -1 ? body : Buffer.concat([body.subarray(0, at), NOT_UTF8, body.subarray(at + marker.length)])
+  const at = faults.has('badUtf8') ? body.lastIndexOf(MARKER) : -1
+  if (at === -1) return body
+  return Buffer.concat([body.subarray(0, at), NOT_UTF8, body.subarray(at + Buffer.byteLength(MARKER))])
 }
 
 /** Appends to a text field, or adds one. Ids, statuses and times stay unchanged, so it is the same event. */
@@ -81,14 +72,11 @@ function withText(payload: Fields, text: string): Fields {
   return { ...payload, [name]: (typeof own === 'string' ? own : 'Free text ') + text }
 }
 
-/** Age of the signature in seconds, by fault; negative for the future. A request has at most one of these faults. */
-const OFFSET_SECONDS: Readonly<Partial<Record<FaultName, (draw: Draw) => number>>> = {
-  behind300: () => 300,
-  ahead300: () => -300,
-  behind301: () => 301,
-  ahead301: () => -301,
-  staleSignature: (draw) => wholeNumber(draw('age'), TEN_MINUTES_SECONDS, DAY_SECONDS),
-  clockSkew: (draw) => wholeNumber(draw('skew'), 1, MOST_SKEW_SECONDS) * (draw('direction') < 0.5 ? 1 : -1),
+/** Age of the signature; negative for the future. A request has at most one of these faults. */
+function ageSeconds(faults: ReadonlySet<FaultName>, draw: Draw): number {
+  if (faults.has('staleSignature')) return wholeNumber(draw('age'), TEN_MINUTES_SECONDS, DAY_SECONDS)
+  if (!faults.has('clockSkew')) return 0
+  return wholeNumber(draw('skew'), 1, MOST_SKEW_SECONDS) * (draw('direction') < 0.5 ? 1 : -1)
 }
 
 /** The pair before the last rotation. A key that was never rotated, or is live again, is random. */
@@ -100,20 +88,6 @@ function pairBefore({ previous, project, ...live }: Outgoing, seed: Seed): KeyPa
   return { authKey: before('authKey'), signingSecret: before('signingSecret') }
 }
 
-/** Changes a letter or digit of the authKey, so that the body stays JSON. Undefined if that is impossible. */
-function withOtherKey(body: Buffer, authKey: string, draw: Draw): Buffer | undefined {
-  const places = [...authKey.matchAll(/[A-Za-z0-9]/g)].map(({ index }) => index)
-  const at = body.lastIndexOf(`"${authKey}"`)
-  const place = places[Math.floor(draw('place') * places.length)]
-  // If JSON escapes a character, a changed escape could mean the same character.
-  if (at === -1 || place === undefined || !/^[\x20-\x7e]+$/.test(authKey)) return undefined
-  const tampered = Buffer.from(body)
-  const index = at + 1 + place
-  tampered[index] = tampered[index] === 0x78 ? 0x79 : 0x78
-  return tampered
-}
-
-/** Changes any byte. The signature is the only proof of this body. */
 function withOtherByte(body: Buffer, draw: Draw): Buffer {
   const tampered = Buffer.from(body)
   const index = Math.floor(draw('place') * body.length)

@@ -1,21 +1,13 @@
 /** Posts callbacks like the service, with faults drawn from the seed. Contract, service.md#delivery-rules. */
 import { setMaxListeners } from 'node:events'
-import type { EventProof } from '../public/events.ts'
-import { systemClock } from '../runtime/clock.ts'
-import {
-  isJudgedByTheSecond,
-  isToBeAccepted,
-  planFaults,
-  type FaultRates,
-  type PlannedCallback,
-  type PlannedRequest,
-} from './faults.ts'
-import { createHolds, type Place } from './holds.ts'
+import { pause, systemClock } from '../runtime/clock.ts'
+import { createLimiter } from '../runtime/limiter.ts'
+import { isToBeAccepted, planFaults, type FaultRates, type PlannedRequest } from './faults.ts'
 import { webUrl, withoutCredentials } from './http.ts'
 import { messageOf, type Delivery, type Outgoing } from './outgoing.ts'
 import { createPending } from './pending.ts'
-import { post, type Posted } from './post.ts'
-import type { Seed } from './random.ts'
+import { post } from './post.ts'
+import { wholeNumber, type Seed } from './random.ts'
 import { buildRequest } from './request.ts'
 
 export interface SenderOptions {
@@ -35,6 +27,18 @@ export interface SenderOptions {
 
 /** Maximum number of open connections. Others wait. */
 const MOST_CONNECTIONS = 128
+const SHORTEST_DELAY_MS = 10
+const LONGEST_DELAY_MS = 1_500
+const LONGEST_REORDER_MS = 1_000
+
+/** A request that waits to be overtaken by a later callback of its message. */
+interface Held {
+  /** Undefined for a callback without a message. */
+  readonly message: string | undefined
+  /** The number of callbacks before it. */
+  readonly nth: number
+  readonly overtaken: AbortController
+}
 
 /** Posts callbacks without retries. Opens no connection before the first. Contract, service.md#delivery-rules. */
 export function createSender({
@@ -46,54 +50,50 @@ export function createSender({
   onDelivery,
 }: SenderOptions) {
   const clock = systemClock(nowMs)
-  const holds = createHolds(clock)
-  const enter = createSlots(MOST_CONNECTIONS)
+  const held = new Set<Held>()
+  const connected = createLimiter({ atOnce: MOST_CONNECTIONS, mostWaiting: Infinity, full: () => new Error('full') })
   const closing = new AbortController()
-  // Each connection adds a listener; above ten, Node warns of a leak.
-  setMaxListeners(MOST_CONNECTIONS, closing.signal)
+  const { signal } = closing
+  // Each request adds listeners; above ten, Node warns of a leak.
+  setMaxListeners(0, signal)
   const pending = createPending()
   let made = 0
 
-  async function deliver(
-    target: URL,
-    outgoing: Outgoing,
-    planned: PlannedCallback,
-    request: PlannedRequest,
-    place: Place,
-  ): Promise<Delivery> {
+  /** Resolves when the request may be posted. */
+  async function holdBack({ faults, draw }: PlannedRequest, message: string | undefined, nth: number): Promise<void> {
+    if (faults.has('delay')) await pause(clock, wholeNumber(draw('delay'), SHORTEST_DELAY_MS, LONGEST_DELAY_MS), signal)
+    if (!faults.has('reorder')) return
+    const one = { message, nth, overtaken: new AbortController() }
+    held.add(one)
+    await pause(clock, LONGEST_REORDER_MS, AbortSignal.any([one.overtaken.signal, signal]))
+    held.delete(one)
+  }
+
+  async function deliver(target: URL, outgoing: Outgoing, request: PlannedRequest, nth: number): Promise<Delivery> {
     const faults = [...request.faults]
     const leftOut = (error?: string): Delivery => unsent(outgoing, nowMs(), faults, error)
     if (request.faults.has('drop')) return leftOut()
-    await holds.wait(request, place)
-    const leave = await enter()
-    const sentAtMs = nowMs()
-    try {
-      if (closing.signal.aborted) return leftOut('the sender was closed')
-      const built = buildRequest(outgoing, planned, request, { nowMs: sentAtMs, seed })
+    const message = messageOf(outgoing.payload)
+    await holdBack(request, message, nth)
+    return connected(async () => {
+      const sentAtMs = nowMs()
+      if (signal.aborted) return leftOut('the sender was closed')
+      const built = buildRequest(outgoing, request, { nowMs: sentAtMs, seed })
       if (built === undefined) return leftOut('the payload cannot be written as JSON')
-      const posted = await post(target, built, request, { clock, timeoutMs, ca, signal: closing.signal })
-      const endedAtMs = nowMs()
-      const secondTurned = Math.floor(endedAtMs / 1_000) !== Math.floor(sentAtMs / 1_000)
-      const { connected, whole: _, ...answer } = posted
-      return {
-        ...unsent(outgoing, sentAtMs, faults),
-        tookMs: Math.max(0, endedAtMs - sentAtMs),
-        intact: isIntact(request, outgoing.proof, posted, secondTurned),
-        sent: connected,
-        ...answer,
-      }
-    } catch {
+      const posted = await post(target, built, request, { clock, timeoutMs, ca, signal }).catch(() => undefined)
       // Node rejects the URL. Its error may quote the credentials.
-      return leftOut('the callback URL cannot be posted to')
-    } finally {
-      leave()
-    }
+      if (posted === undefined) return leftOut('the callback URL cannot be posted to')
+      const { connected: sent, whole, ...answer } = posted
+      if (sent) for (const other of held) if (other.message === message && other.nth < nth) other.overtaken.abort()
+      const tookMs = Math.max(0, nowMs() - sentAtMs)
+      const intact = whole && isToBeAccepted(request.faults)
+      return { ...unsent(outgoing, sentAtMs, faults), tookMs, intact, sent, ...answer }
+    })
   }
 
   async function deliverAll(outgoing: Outgoing): Promise<readonly Delivery[]> {
     const target = webUrl(outgoing.url)
-    const planned = planFaults(rates, seed, outgoing.key, outgoing.proof)
-    const place: Place = { message: messageOf(outgoing.payload), nth: made }
+    const nth = made
     made += 1
     const problem =
       target === undefined
@@ -107,9 +107,8 @@ export function createSender({
       return [refused]
     }
     return Promise.all(
-      planned.requests.map(async (request) => {
-        const delivery = await deliver(target, outgoing, planned, request, place)
-        if (delivery.sent) holds.passed(place)
+      planFaults(rates, seed, outgoing.key, outgoing.proof).map(async (request) => {
+        const delivery = await deliver(target, outgoing, request, nth)
         onDelivery(delivery)
         return delivery
       }),
@@ -124,7 +123,6 @@ export function createSender({
     /** Aborts pending requests, drops held ones, and closes connections. */
     close(): Promise<void> {
       closing.abort()
-      holds.release()
       return pending.idle()
     },
   }
@@ -138,34 +136,4 @@ function unsent(
 ): Delivery {
   const about = { kind, project, payload, url: withoutCredentials(url), sentAtMs, faults }
   return { ...about, tookMs: 0, intact: false, sent: false, ...(error !== undefined && { error }) }
-}
-
-/** If the second changed during the request, either answer is correct, so the answer decides. */
-function isIntact(
-  { faults }: PlannedRequest,
-  proof: EventProof,
-  { whole, status }: Posted,
-  secondTurned: boolean,
-): boolean {
-  if (!whole) return false
-  if (secondTurned && isJudgedByTheSecond(faults)) return status !== undefined && status >= 200 && status < 300
-  return isToBeAccepted(faults, proof)
-}
-
-/** Limits concurrency; others wait in order. Resolves with a function that releases the slot. */
-function createSlots(most: number): () => Promise<() => void> {
-  const waiting: (() => void)[] = []
-  let active = 0
-
-  function leave(): void {
-    const next = waiting.shift()
-    if (next === undefined) active -= 1
-    else next()
-  }
-
-  return async () => {
-    if (active < most) active += 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-    return leave
-  }
 }

@@ -22,10 +22,8 @@ export interface OfProject {
 export interface Emulator {
   /** Middleware with the send endpoint. Passes other paths to `next`, or answers 404 without one. */
   readonly app: EmulatorApp
-  /** Middleware with the control API; see `CONTROL_ROUTES`. `listen` serves both. */
-  readonly controlApp: EmulatorApp
   /**
-   * Serves `app` and `controlApp`, by default on 127.0.0.1; port 0 picks a free port. Throws a `MessagingWebhooksError`:
+   * Serves `app` and the control API (`CONTROL_ROUTES`), by default on 127.0.0.1; port 0 picks a free port. Throws a `MessagingWebhooksError`:
    * `emulator_listening` if it already listens, `emulator_closed`, or `emulator_port` if the port is unavailable.
    */
   listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>
@@ -44,8 +42,8 @@ export interface Emulator {
   deliveries(): readonly Delivery[]
   /** Every `transactional` send and its state, oldest first. Contract, service.md#what-the-service-does. */
   otpLog(): readonly OtpEntry[]
-  /** All names of each channel. */
-  channels(): Readonly<Record<Channel, readonly string[]>>
+  /** The name of each channel. */
+  channels(): Readonly<Record<Channel, string>>
   /** The current state of the projects, without their keys. */
   projects(): readonly ProjectState[]
   /** The live keys of a project. Throws `emulator_project_unknown`, as every call with a project does. */

@@ -61,8 +61,8 @@ describe('--fault and --send-fault', () => {
   test('names, with a rate or always', () => {
     const rates = { duplicate: 1, drop: 0.25, delay: 0 }
     expect(readRates(faultRates, ['duplicate', 'drop=0.25', 'delay=0'], '--fault')).toEqual(rates)
-    const sendRates = { noAnswer: 1, silence: 0.25 }
-    expect(readRates(sendFaultRates, ['noAnswer', 'silence=0.25'], '--send-fault')).toEqual(sendRates)
+    const sendRates = { noAnswer: 1, lateAnswer: 0.25 }
+    expect(readRates(sendFaultRates, ['noAnswer', 'lateAnswer=0.25'], '--send-fault')).toEqual(sendRates)
   })
 
   test.each([

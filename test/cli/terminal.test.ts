@@ -77,7 +77,7 @@ describe('widths', () => {
     const project = { name: 'My Shop', balance: 1, callbackUrls: { status }, senderId: 'S', phoneNumber: '1' }
     const keys = { apiKey: 'a', authKey: 'b', signingSecret: 'c' }
     const shop = { ...project, shortcode: '1', volumeLimit: null, sentToday: 0, enforceHttps: false, keys }
-    const channels = { sms: ['sms'], 'chat-app': [], premium: [], 'premium-subscription': [], airtime: [] }
+    const channels = { sms: 'sms', 'chat-app': 'a', premium: 'b', 'premium-subscription': 'c', airtime: 'd' }
     printListening('http://127.0.0.1:4000', [shop], { channels: () => channels }, terminal)
     const printed = stripVTControlCharacters(written())
     expect(printed).toContain(' http://127.0.0.1:4000/api/v1/messaging,')

@@ -98,7 +98,7 @@ describe('trigger', { timeout: 120_000 }, () => {
         '--fault',
         'duplicate=0.2',
         '--fault',
-        'behind301=0.1',
+        'staleSignature=0.1',
         '--fault',
         'drop=0.1',
         '--fault',
@@ -117,7 +117,7 @@ describe('trigger', { timeout: 120_000 }, () => {
       const { accepted, duplicates } = await receiver.stats()
       expect(counted['204']).toBe(accepted)
       expect(events).toHaveLength(accepted - duplicates)
-      expect(Object.keys(applied as object).sort()).toEqual(['behind301', 'drop', 'duplicate', 'tamperedByte'])
+      expect(Object.keys(applied as object).sort()).toEqual(['drop', 'duplicate', 'staleSignature', 'tamperedByte'])
       runs.push({ answers, applied })
     }
     expect(runs[1]).toEqual(runs[0])
@@ -171,7 +171,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     const url = await serve((request, response) => {
       request.resume().on('end', () => response.writeHead(200).end())
     })
-    const { code, stdout } = await runCli(['trigger', 'payment', '--to', url, '--fault', 'behind301'], KEYS)
+    const { code, stdout } = await runCli(['trigger', 'payment', '--to', url, '--fault', 'staleSignature'], KEYS)
     expect(code).toBe(EXIT_CODES.refused.code)
     expect(stdout).toContain('it should have been refused')
   })
@@ -219,7 +219,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(code).toBe(EXIT_CODES.unanswered.code)
     expect(stdout).toMatch(/^no answer {2}/)
     expect(stderr).toBe(
-      'unexpected: connection refused. Expected: an answer.\n' +
+      'unexpected: ECONNREFUSED. Expected: an answer.\n' +
         'Next: start the app, and compare the host and port of --to with those that it listens on.\n',
     )
     const silent = await serve(() => {})

@@ -54,9 +54,7 @@ test('a receiver that requires the other proof refuses every callback', async ()
 })
 
 describe('a fault', () => {
-  const ofSignatures = ['clockSkew', 'behind301', 'ahead301', 'staleSignature', 'headerTwice'] as const
-
-  test.each([...ofSignatures, 'noSignature', 'noAuthKey'] as const)(
+  test.each(['staleSignature', 'tamperedByte', 'noSignature', 'noAuthKey'] as const)(
     '%s does not happen to what has no signature anyway',
     async (name) => {
       const { play, emulator } = await playing({ proof: 'authKey', faults: { [name]: 1 } }, 'authKey')
@@ -72,11 +70,8 @@ describe('a fault', () => {
   })
 
   test.each([
-    ['signature', 'headerTwice'],
     ['signature', 'tamperedByte'],
     ['signature', 'oldKey'],
-    ['signature', 'behind301'],
-    ['authKey', 'tamperedByte'],
     ['authKey', 'oldKey'],
   ] as const)('with %s as the only proof, %s invalidates the callback', async (proof, name) => {
     const { play, emulator } = await playing({ proof, faults: { [name]: 1 } })
@@ -87,13 +82,8 @@ describe('a fault', () => {
 
 test.each([
   ['an unknown proof', 'bth', 'proof: unknown proof. Got "bth". Did you mean "both"?'],
-  ['no text', 5, 'proof: unknown proof. Got 5. Valid: both, authKey, signature.'],
   ['an unknown callback', { chatapp: 'both' }, 'Invalid option for proof: chatapp. Did you mean chat-app?'],
-  [
-    'an unknown proof for one callback',
-    { sms: 'none' },
-    'proof: sms is a string; expected one of both, authKey, signature',
-  ],
+  ['an unknown proof for one callback', { sms: 'none' }, 'sms is a string; expected one of both, authKey, signature'],
 ] as const)('%s is refused at once', (_, proof, says) => {
   const options = { proof } as unknown as EmulatorOptions
   expect(() => createEmulator(options)).toThrow(

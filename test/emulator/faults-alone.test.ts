@@ -2,7 +2,7 @@
 import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test, vi } from 'vitest'
-import { FAULT_NAMES, FAULTS, faultRow, type FaultName } from '../../src/emulator/faults.ts'
+import { FAULT_NAMES, FAULTS, type FaultName } from '../../src/emulator/faults.ts'
 import { NOW_MS, outgoing, DEADLINE_MS, playing } from './playing.ts'
 import { AUTH_KEY } from '../support/receiving.ts'
 
@@ -42,14 +42,12 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
   },
   reorder() {},
   delay() {},
-  burst() {},
   drop: ({ seen }) => expect(seen).toHaveLength(0),
   connectionReset({ seen, sent }) {
     for (const { chunks, headers } of seen)
       expect(Buffer.concat(chunks).length).toBeLessThan(Number(headers['content-length']))
     for (const { error, status } of sent) expect({ error, status }).toEqual({ error: 'reset, as planned' })
   },
-  halfClose: ({ seen }) => expect(seen).toHaveLength(CALLBACKS),
   chunkedBody({ seen }) {
     for (const { headers, chunks } of seen) {
       expect(headers).toMatchObject({ 'transfer-encoding': 'chunked' })
@@ -71,32 +69,20 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
     expect(offsets.some((offset) => offset > 0)).toBe(true)
     expect(offsets.some((offset) => offset < 0)).toBe(true)
   },
-  behind300: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([300])),
-  ahead300: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([-300])),
-  behind301: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([301])),
-  ahead301: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([-301])),
   staleSignature({ seen }) {
     for (const request of seen) {
       expect(behindSeconds(request)).toBeGreaterThanOrEqual(600)
       expect(Buffer.concat(request.chunks).toString()).toContain(AUTH_KEY)
     }
   },
-  tamperedByte({ seen, payloads }) {
-    const whole = new Set(payloads.map((payload) => JSON.stringify({ ...payload, authKey: AUTH_KEY }).length))
-    const bodies = seen.map(({ chunks }) => Buffer.concat(chunks))
-    for (const body of bodies) expect(body.includes(AUTH_KEY)).toBe(false)
-    // Some carry a wrong key, and some no key.
-    expect(bodies.some((body) => whole.has(body.length))).toBe(true)
-    expect(bodies.some((body) => !whole.has(body.length))).toBe(true)
+  tamperedByte({ seen }) {
+    for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(AUTH_KEY)).toBe(false)
   },
   oldKey({ seen }) {
     for (const { chunks } of seen) {
       const { authKey } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly authKey: unknown }
       expect(authKey).toMatch(/^[0-9a-f]{64}$/)
     }
-  },
-  headerTwice({ seen }) {
-    for (const { signatures } of seen) expect(signatures).toHaveLength(2)
   },
   noSignature({ seen, dispatched }) {
     for (const { headers } of seen) expect(headers).not.toHaveProperty('x-service-signature')
@@ -122,8 +108,6 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
 }
 
 const REFUSED_BECAUSE: Readonly<Partial<Record<FaultName, readonly ErrorCode[]>>> = {
-  behind301: ['signature_stale'],
-  ahead301: ['signature_stale'],
   staleSignature: ['signature_stale'],
   tamperedByte: ['signature_mismatch'],
   oldKey: ['signature_mismatch'],
@@ -148,7 +132,7 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     for (const delivery of sent) {
       expect(delivery.faults).toEqual(delivery.faults.length === 0 && name === 'duplicate' ? [] : [name])
       expect(delivery).toMatchObject({ intact: isAccepted, sent: name !== 'drop' })
-      if (name !== 'halfClose' && accepted !== 'does not arrive') expect(delivery.status).toBe(isAccepted ? 204 : 401)
+      if (accepted !== 'does not arrive') expect(delivery.status).toBe(isAccepted ? 204 : 401)
     }
     if (isAccepted) {
       await expectDispatchedOnce(played)
@@ -163,20 +147,20 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     }
     ARRIVES[name](played)
   })
-
-  // A fault that only delays a request keeps its proof.
-  if (accepted === 'no' || (accepted === 'yes' && faultRow(name).slot === 'proof'))
-    test('with any required proof', async () => {
-      for (const { sent, dispatched, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
-        expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (accepted === 'yes' ? 204 : 401)))
-        await expect.poll(() => dispatched.length, POLL).toBe(accepted === 'yes' ? payloads.length : 0)
-      }
-    })
 })
 
+test.each(['clockSkew', 'staleSignature', 'tamperedByte', 'oldKey'] as const)(
+  '%s with any required proof',
+  async (name) => {
+    const isAccepted = name === 'clockSkew'
+    for (const { sent, dispatched, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
+      expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (isAccepted ? 204 : 401)))
+      await expect.poll(() => dispatched.length, POLL).toBe(isAccepted ? payloads.length : 0)
+    }
+  },
+)
+
 test.each([
-  ['headerTwice', 'signature'],
-  ['headerTwice', 'both'],
   ['noSignature', 'signature'],
   ['noSignature', 'both'],
   ['noAuthKey', 'authKey'],

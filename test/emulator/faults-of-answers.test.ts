@@ -1,10 +1,10 @@
 /** Faults of the answers to sends; test/client covers how the client treats each. */
-import { createEmulator, SEND_FAULT_NAMES, SEND_FAULTS, type SendFaultRates } from 'messaging-webhooks/emulator'
-import { describe, expect, test } from 'vitest'
+import { SEND_FAULT_NAMES, SEND_FAULTS, type SendFaultRates } from 'messaging-webhooks/emulator'
+import { expect, test } from 'vitest'
 import { collecting, emulating, sendFrom } from './emulating.ts'
 
 const TO = Array.from({ length: 60 }, (_, index) => `99910000${String(index).padStart(4, '0')}`)
-const SOME: SendFaultRates = { lostRequest: 0.2, noAnswer: 0.2, halfAnswer: 0.2, badGateway: 0.2 }
+const SOME: SendFaultRates = { lostRequest: 0.2, noAnswer: 0.3, badGateway: 0.3 }
 
 /** The fault of each number, sent one after the other or all at once. */
 async function run(seed: string, atOnce: boolean) {
@@ -32,26 +32,16 @@ test('a refused send has no fault other than a lost request', async () => {
   expect(emulator.sends().map(({ fault }) => fault)).toEqual([undefined, undefined])
 })
 
-describe.each(SEND_FAULT_NAMES.filter((name) => name !== 'silence'))('%s', (fault) => {
-  test('makes the send or not, as the table says', async () => {
-    const { collected, callbackUrls } = await collecting()
-    const { endpoint, emulator, idle } = await emulating({ callbackUrls }, { sendFaults: { [fault]: 1 } })
-    await sendFrom(endpoint, { to: TO[0] }).catch(() => undefined)
-    await idle()
-    expect(collected).toHaveLength(SEND_FAULTS[fault].made === 'yes' ? 1 : 0)
-    expect(emulator.report().sends).toMatchObject({ requests: collected.length, faults: { [fault]: 1 } })
-  })
+test.each(SEND_FAULT_NAMES)('%s makes the send or not, as the table says', async (fault) => {
+  const { collected, callbackUrls } = await collecting()
+  const { endpoint, emulator, idle } = await emulating({ callbackUrls }, { sendFaults: { [fault]: 1 } })
+  await sendFrom(endpoint, { to: TO[0] }).catch(() => undefined)
+  await idle()
+  expect(collected).toHaveLength(SEND_FAULTS[fault].made === 'yes' ? 1 : 0)
+  expect(emulator.report().sends).toMatchObject({ requests: collected.length, faults: { [fault]: 1 } })
 })
 
 test('a late answer arrives even without a callback URL', async () => {
   const { endpoint } = await emulating({}, { sendFaults: { lateAnswer: 1 } })
   expect(await sendFrom(endpoint, { to: '999400000011' })).toMatchObject({ status: 200 })
-})
-
-test.each([
-  [{ noAnwser: 1 }, 'Invalid option: sendFaults.noAnwser. Did you mean sendFaults.noAnswer?'],
-  [{ noAnswer: 2 }, 'sendFaults.noAnswer is 2; expected a number from 0 to 1.'],
-  [[], 'sendFaults is a list; expected an object'],
-])('%j is refused', (sendFaults, says) => {
-  expect(() => createEmulator({ sendFaults: sendFaults as SendFaultRates })).toThrow(says)
 })

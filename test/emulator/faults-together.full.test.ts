@@ -42,7 +42,7 @@ test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %
     const { faults, status, intact } = delivery
     expect(intact).toBe(delivery.sent && acceptedBy('either', delivery))
     const has = (name: FaultName): boolean => faults.includes(name)
-    if (!has('drop') && !has('connectionReset') && !has('halfClose'))
+    if (!has('drop') && !has('connectionReset'))
       expect(status, faults.join()).toBe(acceptedBy(proof, delivery) ? 204 : 401)
   }
 })

@@ -52,11 +52,8 @@ test.skipIf(isSkipped)(titleWith(missing, 'are not sent when it is not'), async 
 })
 
 test.skipIf(isSkipped).each<[FaultName, number]>([
-  ['chunkedBody', 1],
   ['slowBody', 1],
-  ['halfClose', 1],
   ['connectionReset', 0],
-  ['tamperedByte', 0],
 ])('with %s', async (name, accepted) => {
   const { receiver, url } = await receivingSecurely()
   const { sender } = sending({ ca: certificate?.cert, faults: { [name]: 1 } })

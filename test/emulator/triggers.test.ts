@@ -1,6 +1,6 @@
 /** Callbacks without a send, against a real receiver with the default options. */
-import { createReceiver, CALLBACK_KINDS, type WebhookEvent } from 'messaging-webhooks'
-import { NOT_SHOWN, TRIGGER_NAMES, TRIGGERS, type EmulatorOptions, type TriggerName } from 'messaging-webhooks/emulator'
+import { createReceiver, CALLBACK_KINDS, EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
+import { NOT_SHOWN, TRIGGER_NAMES, TRIGGERS, type EmulatorOptions } from 'messaging-webhooks/emulator'
 import express from 'express'
 import { expect, onTestFinished, test } from 'vitest'
 import { serve } from '../support/receiving.ts'
@@ -19,57 +19,30 @@ async function received(options: Omit<EmulatorOptions, 'projects'> = {}) {
   return { emulator, events, receiver }
 }
 
-/** By hand: the event type that a receiver makes of it. */
-const EVENTS: Readonly<Record<TriggerName, string>> = {
-  received: 'received',
-  'received.sms': 'received',
-  'received.chat-app': 'received',
-  payment: 'payment',
-  'payment.push.completed': 'payment',
-  'payment.push.failed': 'payment',
-  'payment.c2b.completed': 'payment',
-  'payment.c2b.failed': 'payment',
-  'payment.paybill.completed': 'payment',
-  'payment.paybill.failed': 'payment',
-  'subscription.activate': 'subscription.activate',
-  'subscription.deactivate': 'subscription.deactivate',
-  'subscription.consent': 'subscription.consent',
-  'subscription.delivery': 'subscription.delivery',
-  'subscription.billing': 'subscription.billing',
-  'subscription.other': 'subscription.other',
-}
-
 test('a receiver turns each trigger into the event that its name begins with', async () => {
   const { emulator, events, receiver } = await received()
   for (const name of TRIGGER_NAMES)
     expect(await emulator.trigger(name)).toMatchObject([{ kind: TRIGGERS[name].kind, status: 204, intact: true }])
   expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
-  expect(events.map(({ type }) => type).toSorted()).toEqual(Object.values(EVENTS).toSorted())
+  const typeOf = (name: string): string => (name.startsWith('subscription.') ? name : name.split('.')[0]) ?? ''
+  expect(events.map(({ type }) => type).toSorted()).toEqual(TRIGGER_NAMES.map(typeOf).toSorted())
   expect(events.map(({ proof }) => proof)).toEqual(events.map(() => 'both'))
-})
-
-test('every event of the contract has a trigger', () => {
-  expect(TRIGGER_NAMES).toEqual(Object.keys(EVENTS))
-  for (const name of TRIGGER_NAMES) expect(TRIGGERS[name].what).toMatch(/^[A-Z].*\.$/)
+  for (const type of EVENT_TYPES.filter((each) => /^(received|payment|subscription)/.test(each)))
+    expect(TRIGGER_NAMES).toContain(type)
 })
 
 test('a payment has its transaction and its outcome', async () => {
   const { collected, callbackUrls } = await collecting()
   const { emulator } = await emulating({ callbackUrls })
-  for (const type of ['push', 'c2b', 'paybill'] as const)
-    for (const status of ['completed', 'failed'] as const) await emulator.trigger(`payment.${type}.${status}`)
-  expect(collected.map(({ path, body: { type, status } }) => [path, type, status])).toEqual([
-    ['/payment', 'push', 'completed'],
-    ['/payment', 'push', 'failed'],
-    ['/payment', 'c2b', 'completed'],
-    ['/payment', 'c2b', 'failed'],
-    ['/payment', 'paybill', 'completed'],
-    ['/payment', 'paybill', 'failed'],
-  ])
+  const names = TRIGGER_NAMES.filter((name) => name.startsWith('payment.'))
+  for (const name of names) await emulator.trigger(name)
+  expect(collected.map(({ path, body }) => [path, ['payment', body['type'], body['status']].join('.')])).toEqual(
+    names.map((name) => ['/payment', name]),
+  )
 })
 
 test('a customer’s message comes over the chat-app, by its name, or by SMS', async () => {
-  const { emulator, events, receiver } = await received({ channels: { 'chat-app': ['telegraph', 'chat-app'] } })
+  const { emulator, events, receiver } = await received({ channels: { 'chat-app': 'telegraph' } })
   emulator.configure({ phoneNumber: '999300001234' })
   await emulator.trigger('received.chat-app')
   await emulator.trigger('received.sms')
