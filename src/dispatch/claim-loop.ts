@@ -29,32 +29,7 @@ export interface Progress {
   readonly oldestDueMs: number
 }
 
-export interface ClaimLoop {
-  /** Undefined until the store is open. Nothing is leased before. */
-  readonly opened: Opened | undefined
-  readonly isClaiming: boolean
-  /** The last claims were full. Events in the store are claimed before new ones are leased at admission. */
-  readonly hasBacklog: boolean
-  begin(opened: Opened): void
-  /** Claims soon, because something may be due. */
-  wake(): void
-  /** Claims again after a release of capacity if the last claim was full. */
-  wakeIfFull(): void
-  /** Claims at this time, because something may be due then. */
-  scheduleClaim(dueMs: number): void
-  /** The last claim found nothing. A field, because every settlement reads it. */
-  readonly foundNothing: boolean
-  /** Until when an event admitted here may be in a reorder wait. */
-  readonly gapUntilMs: number
-  sawGap(untilMs: number): void
-  /** Claims after a delay, because probably nothing is due. Many attempts share the claim. */
-  deferClaim(): void
-  readonly isClaimDeferred: boolean
-  /** Called when something else claims or counts now. */
-  cancelDeferredClaim(): void
-  progress(): Progress
-  stop(): void
-}
+export type ClaimLoop = Readonly<ReturnType<typeof createClaimLoop>>
 
 interface ClaimLoopOptions extends Pick<DispatchOptions, 'clock' | 'availability' | 'concurrency' | 'storeTimeoutMs'> {
   readonly slots: Slots
@@ -63,7 +38,7 @@ interface ClaimLoopOptions extends Pick<DispatchOptions, 'clock' | 'availability
   readonly phase: Phase
 }
 
-export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
+export function createClaimLoop(options: ClaimLoopOptions) {
   const { clock, availability, concurrency, storeTimeoutMs, slots, waiting, observers, phase } = options
   let isWoken = false
   /** When the timer fires. */
@@ -196,33 +171,42 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   }
 
   const loop = {
+    /** Undefined until the store is open. Nothing is leased before. */
     opened: undefined as Opened | undefined,
     isClaiming: false,
+    /** The last claims were full. Events in the store are claimed before new ones are leased at admission. */
     hasBacklog: true,
-    begin(opened: Opened) {
+    begin(opened: Opened): void {
       loop.opened = opened
       wake()
     },
+    /** Claims soon, because something may be due. */
     wake,
-    wakeIfFull() {
+    /** Claims again after a release of capacity if the last claim was full. */
+    wakeIfFull(): void {
       if (fullClaims > 0) wake()
     },
-    scheduleClaim(dueMs: number) {
+    /** Claims at this time, because something may be due then. */
+    scheduleClaim(dueMs: number): void {
       announcedDueMs = Math.min(announcedDueMs, dueMs)
       if (dueMs < timerMs) setTimer(dueMs)
     },
+    /** The last claim found nothing. A field, because every settlement reads it. */
     foundNothing: false,
+    /** Until when an event admitted here may be in a reorder wait. */
     gapUntilMs: -Infinity,
-    sawGap(untilMs: number) {
+    sawGap(untilMs: number): void {
       loop.gapUntilMs = Math.max(loop.gapUntilMs, untilMs)
     },
+    /** Claims after a delay, because probably nothing is due. Many attempts share the claim. */
     deferClaim,
     isClaimDeferred: false,
-    cancelDeferredClaim() {
+    /** Called when something else claims or counts now. */
+    cancelDeferredClaim(): void {
       if (loop.isClaimDeferred) cancelDeferred()
       loop.isClaimDeferred = false
     },
-    progress() {
+    progress(): Progress {
       const nowMs = clock.now()
       return {
         hasBegun: loop.opened !== undefined,
@@ -232,7 +216,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
         oldestDueMs: Math.max(0, nowMs - waitingSinceMs),
       }
     },
-    stop() {
+    stop(): void {
       cancelTimer()
       loop.cancelDeferredClaim()
     },

@@ -13,7 +13,6 @@ import {
   type NewEvent,
   type OpenStore,
 } from '../inbox/store.ts'
-import type { Progress } from './claim-loop.ts'
 import { createParts, type Parts } from './parts.ts'
 import { begin } from './run.ts'
 import { stop } from './stop.ts'
@@ -22,42 +21,9 @@ import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
 
 const NONE: readonly Claim[] = []
 
-export interface Dispatcher {
-  start(store: OpenStore<object>): void
-  readonly admit: AdmitBatch
-  /** Claims soon, because something may be due. */
-  wake(): void
-  /** Notifies that leases of these messages may belong to another process now. */
-  lose(isAmong: (messageKey: string) => boolean): void
-  /** Starts no further handlers for these events. Handlers that are running continue. */
-  forget(isMeant: (claim: Claim) => boolean): void
-  /** Claims a replayed dead letter soon, or after the event of its message that is in flight. */
-  wakeAfterReplay(): void
-  /**
-   * Waits for the next attempt of an event. Call it before the admission, because the attempt may end before the admission has
-   * answered. `answer: 'handled'` uses it.
-   */
-  watchAttempt(id: string, timeoutMs: number): WatchedAttempt
-  /**
-   * Resolves to true once everything is settled (except handlers that timed out, unless `waitForHung`), or to false
-   * at the deadline. `unsettled` counts the unsettled events in the store and on the way there.
-   */
-  drain(
-    unsettled: () => Awaitable<number>,
-    deadlineMs: number,
-    options?: { readonly waitForHung?: boolean },
-  ): Promise<boolean>
-  /** Dispatches nothing more, waits for running handlers until the deadline, then aborts them. */
-  stop(deadlineMs: number): Promise<void>
-  readonly running: number
-  progress(): Progress
-  /** Reports durations to this meter from now on. */
-  measure(meter: Meter): void
-  /** Reports each attempt to this watch from now on. Undefined ends it. */
-  observe(watch: AttemptWatch | undefined): void
-}
+export type Dispatcher = ReturnType<typeof createDispatcher>
 
-export function createDispatcher(options: DispatchOptions): Dispatcher {
+export function createDispatcher(options: DispatchOptions) {
   const phase = { isStopped: false, isOver: false }
   const observers: { meter: Meter | undefined; watch: AttemptWatch | undefined } = {
     meter: undefined,
@@ -67,11 +33,14 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
   const { waiting, slots, loop, leases, settlements } = parts
 
   return {
-    start: (store) => loop.begin(settlements.into(store)),
+    start: (store: OpenStore<object>): void => loop.begin(settlements.into(store)),
     admit: createAdmit(parts),
+    /** Claims soon, because something may be due. */
     wake: loop.wake,
+    /** Notifies that leases of these messages may belong to another process now. */
     lose: leases.lose,
-    forget(isMeant) {
+    /** Starts no further handlers for these events. Handlers that are running continue. */
+    forget(isMeant: (claim: Claim) => boolean): void {
       for (const work of slots.all()) {
         if (!isMeant(work.claim)) continue
         work.isForgotten = true
@@ -79,26 +48,30 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       }
       loop.wake()
     },
-    wakeAfterReplay() {
+    /** Claims a replayed dead letter soon, or after the event of its message that is in flight. */
+    wakeAfterReplay(): void {
       for (const work of slots.all()) work.hasSuccessor = true
       loop.wake()
     },
-    watchAttempt(id, timeoutMs) {
+    /**
+     * Waits for the next attempt of an event. Call it before the admission, because the attempt may end before the admission has
+     * answered. `answer: 'handled'` uses it.
+     */
+    watchAttempt(id: string, timeoutMs: number): WatchedAttempt {
       if (phase.isStopped && !slots.has(id)) return { over: Promise.resolve(), forget() {} }
       return waiting.watchAttempt(id, timeoutMs)
     },
     drain: createDrain(parts),
-    stop: (deadlineMs) => stop(parts, phase, deadlineMs),
-    get running() {
+    /** Dispatches nothing more, waits for running handlers until the deadline, then aborts them. */
+    stop: (deadlineMs: number): Promise<void> => stop(parts, phase, deadlineMs),
+    get running(): number {
       return slots.running
     },
     progress: loop.progress,
-    measure(meter) {
-      observers.meter = meter
-    },
-    observe(watch) {
-      observers.watch = watch
-    },
+    /** Reports durations to this meter from now on. */
+    measure: (meter: Meter): void => void (observers.meter = meter),
+    /** Reports each attempt to this watch from now on. Undefined ends it. */
+    observe: (watch: AttemptWatch | undefined): void => void (observers.watch = watch),
   }
 }
 
@@ -199,8 +172,16 @@ function leaveToClaim({ slots, loop }: Parts, { messageKey, awaits, gapUntilMs }
 /** Settlements of other processes are not announced, so poll at this interval. */
 const LOOK_MS = 50
 
-function createDrain({ clock, slots, loop, waiting, settlements }: Parts): Dispatcher['drain'] {
-  return async (unsettled, deadlineMs, { waitForHung = true } = {}) => {
+/**
+ * Resolves to true once everything is settled (except handlers that timed out, unless `waitForHung`), or to false at the
+ * deadline. `unsettled` counts the unsettled events in the store and on the way there.
+ */
+function createDrain({ clock, slots, loop, waiting, settlements }: Parts) {
+  return async (
+    unsettled: () => Awaitable<number>,
+    deadlineMs: number,
+    { waitForHung = true }: { readonly waitForHung?: boolean } = {},
+  ): Promise<boolean> => {
     const untilMs = clock.now() + deadlineMs
     let endHurry: (() => void) | undefined
     try {

@@ -23,18 +23,17 @@ export interface Registration {
   readonly handler: AnyHandler
 }
 
-export interface HandlerRegistry {
-  /** Registers a handler for these patterns, or for every type if undefined. Returns a function that removes it. */
-  add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void
-  /** In the order of registration. */
-  readonly byType: ReadonlyMap<EventType, readonly Registration[]>
-  /** The longest possible attempt: the time limit of the schema plus that of each handler of one event. */
-  readonly longestMs: number
-}
+export type HandlerRegistry = Readonly<ReturnType<typeof createHandlerRegistry>>
 
-export function createHandlerRegistry(handlerTimeoutMs: number): HandlerRegistry {
+export function createHandlerRegistry(handlerTimeoutMs: number) {
   let registrations: readonly Registration[] = []
-  const registry = { add, byType: new Map<EventType, readonly Registration[]>(), longestMs: handlerTimeoutMs }
+  const registry = {
+    add,
+    /** In the order of registration. */
+    byType: new Map<EventType, readonly Registration[]>(),
+    /** The longest possible attempt: the time limit of the schema plus that of each handler of one event. */
+    longestMs: handlerTimeoutMs,
+  }
 
   function replace(next: readonly Registration[]): void {
     registrations = next
@@ -45,6 +44,7 @@ export function createHandlerRegistry(handlerTimeoutMs: number): HandlerRegistry
     registry.longestMs = (1 + most) * handlerTimeoutMs
   }
 
+  /** Registers a handler for these patterns, or for every type if undefined. Returns a function that removes it. */
   function add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void {
     if (typeof handler !== 'function')
       throw new MessagingWebhooksError('pattern_unknown', 'The handler is not a function.')

@@ -5,20 +5,7 @@ import type { ClaimLoop } from './claim-loop.ts'
 import type { Slots } from './slots.ts'
 import { nameOf, type Phase, type Work } from './work.ts'
 
-export interface Leases {
-  /**
-   * Whether the lease expired or was lost while the handlers ran, for example because the process was suspended or its event
-   * loop blocked. Another process may run the event by then, so this one aborts its handlers, once.
-   */
-  isLost(work: Work): boolean
-  /**
-   * The store reports that leases of these messages may belong to another process. The store itself still decides on each
-   * settlement.
-   */
-  lose(isAmong: (messageKey: string) => boolean): void
-  /** Starts checking, because a handler is pending. Timers do not fire while a synchronous function runs. */
-  watch(): void
-}
+export type Leases = ReturnType<typeof createLeases>
 
 interface LeasesOptions {
   readonly clock: Clock
@@ -33,9 +20,13 @@ interface LeasesOptions {
 /** Short, so that after a suspension this timer fires before most timers of handlers. */
 const BEAT_MS = 250
 
-export function createLeases({ clock, shared, report, slots, loop, phase }: LeasesOptions): Leases {
+export function createLeases({ clock, shared, report, slots, loop, phase }: LeasesOptions) {
   let isWatching = false
 
+  /**
+   * Whether the lease expired or was lost while the handlers ran, for example because the process was suspended or its event
+   * loop blocked. Another process may run the event by then, so this one aborts its handlers, once.
+   */
   function isLost(work: Work): boolean {
     if (work.isLost || !work.isRunning) return work.isLost
     if (!shared || phase.isOver) return false
@@ -53,6 +44,7 @@ export function createLeases({ clock, shared, report, slots, loop, phase }: Leas
     loop.wake()
   }
 
+  /** Starts checking, because a handler is pending. Timers do not fire while a synchronous function runs. */
   function watch(): void {
     if (!shared || isWatching) return
     isWatching = true
@@ -66,7 +58,11 @@ export function createLeases({ clock, shared, report, slots, loop, phase }: Leas
 
   return {
     isLost,
-    lose(isAmong) {
+    /**
+     * The store reports that leases of these messages may belong to another process. The store itself still decides on each
+     * settlement.
+     */
+    lose(isAmong: (messageKey: string) => boolean): void {
       for (const work of slots.all()) {
         if (work.isLost || !isAmong(work.claim.messageKey)) continue
         if (work.isRunning) stop(work)

@@ -7,20 +7,7 @@ import { inBatches, waitFor, type BatchWindow } from '../inbox/in-store-time.ts'
 import type { OpenStore, Settlement } from '../inbox/store.ts'
 import type { DispatchOptions, Observers, Opened, Phase, Work } from './work.ts'
 
-export interface Settlements {
-  /** A drain waits for all settlements, so none is held back. */
-  readonly isHurried: boolean
-  /** Opens the store with batches of its own. Urgent settlements do not wait for deferred ones. */
-  into(store: OpenStore<object>): Opened
-  writeHeld(): void
-  /** Writes held settlements and holds none back until the returned function is called. */
-  hurry(): () => void
-  /**
-   * Retries a failed settlement as long as the lease is valid, so that completed work is not repeated because of an outage.
-   * Resolves to false, because the settlement was not confirmed in time.
-   */
-  settleLater(work: Work, settlement: Settlement, error: unknown): Promise<false>
-}
+export type Settlements = Readonly<ReturnType<typeof createSettlements>>
 
 type SettlementsOptions = Pick<DispatchOptions, 'clock' | 'concurrency' | 'storeTimeoutMs' | 'availability'> & {
   readonly observers: Observers
@@ -30,13 +17,15 @@ type SettlementsOptions = Pick<DispatchOptions, 'clock' | 'concurrency' | 'store
 /** Delay between retries of a settlement. */
 const AGAIN_MS = 1_000
 
-export function createSettlements(options: SettlementsOptions): Settlements {
+export function createSettlements(options: SettlementsOptions) {
   const { clock, concurrency, storeTimeoutMs, availability, observers, phase } = options
   const windows: BatchWindow[] = []
   let hurried = 0
 
   const settlements = {
+    /** A drain waits for all settlements, so none is held back. */
     isHurried: false,
+    /** Opens the store with batches of its own. Urgent settlements do not wait for deferred ones. */
     into(store: OpenStore<object>): Opened {
       const { settleLingerMs = 0 } = store
       const settling = (deferrable: boolean, window?: BatchWindow): Opened['settle'] =>
@@ -54,10 +43,11 @@ export function createSettlements(options: SettlementsOptions): Settlements {
       if (window !== undefined) windows.push(window)
       return { store, window, settle: settling(false), settleDeferrable: settling(true, window) }
     },
-    writeHeld() {
+    writeHeld(): void {
       for (const window of windows) window.writeNow()
     },
-    hurry() {
+    /** Writes held settlements and holds none back until the returned function is called. */
+    hurry(): () => void {
       hurried += 1
       settlements.isHurried = true
       settlements.writeHeld()
@@ -66,7 +56,11 @@ export function createSettlements(options: SettlementsOptions): Settlements {
         settlements.isHurried = hurried > 0
       }
     },
-    async settleLater({ from, leaseUntilMs }: Work, settlement: Settlement, error: unknown): Promise<false> {
+    /**
+     * Retries a failed settlement as long as the lease is valid, so that completed work is not repeated because of an outage.
+     * The settlement was not confirmed in time either way.
+     */
+    async settleLater({ from, leaseUntilMs }: Work, settlement: Settlement, error: unknown): Promise<void> {
       if (!phase.isStopped) availability.begin('dispatch', asOurs(error, 'store_failed'))
       while (!phase.isStopped && clock.now() + AGAIN_MS < leaseUntilMs) {
         await new Promise<void>((resolve) => void clock.setTimer(resolve, AGAIN_MS))
@@ -79,7 +73,6 @@ export function createSettlements(options: SettlementsOptions): Settlements {
           // The outage continues.
         }
       }
-      return false
     },
   }
   return settlements

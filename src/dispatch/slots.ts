@@ -20,44 +20,7 @@ interface SlotsOptions {
   readonly begin: (work: Work) => void
 }
 
-export interface Slots {
-  /** Events in flight, except those with handlers that timed out. */
-  readonly running: number
-  /** Whether pending requests to the store hold capacity for the events that they may return. */
-  readonly isAnyHeld: boolean
-  track(claim: Claim, from: Opened, leaseUntilMs: number, payload?: Work['payload']): Work
-  /** Releases the slot and the message of an event that needs nothing more here. */
-  untrack(work: Work): void
-  /** Stops waiting for the event. Its handlers may still run, and its message stays blocked. */
-  abandon(work: Work): void
-  /** The event of this message that is in flight. */
-  ofMessage(messageKey: string): Work | undefined
-  all(): readonly Work[]
-  has(id: string): boolean
-  /** Gives the event a slot at once if one is free, otherwise queues it. */
-  enter(work: Work): void
-  /** Like `enter`, but after pending I/O. */
-  enterSoon(work: Work): void
-  leave(work: Work): void
-  /** Drops the queue. */
-  empty(): void
-  /** Records how long the handlers of an event took: it predicts the wait for a slot. */
-  learnPace(tookMs: number): void
-  /**
-   * Returns a request for as many events as there is capacity for: one per free slot, plus some leased ahead if handlers are
-   * fast. Undefined without capacity. Excludes messages in flight: those of `among` if given, otherwise all.
-   */
-  reserveCapacity(
-    store: OpenStore<object>,
-    most: number,
-    nowMs: number,
-    among?: readonly { readonly messageKey: string }[],
-  ): ClaimRequest | undefined
-  /** Holds the capacity of a pending request. */
-  holdCapacity(request: ClaimRequest): void
-  /** Releases it when the store has responded or timed out. False if it was released before. */
-  releaseCapacity(request: ClaimRequest): boolean
-}
+export type Slots = Readonly<ReturnType<typeof createSlots>>
 
 /** Weight of a faster attempt in the moving average. A slower attempt replaces the average. */
 const SHARE = 1 / 8
@@ -79,7 +42,7 @@ const MOST_A_SLOT = 16
 
 const NO_MESSAGES: ReadonlySet<string> = new Set()
 
-export function createSlots({ clock, concurrency, waiting, handlers, begin }: SlotsOptions): Slots {
+export function createSlots({ clock, concurrency, waiting, handlers, begin }: SlotsOptions) {
   /** Events that run, hang or wait for a slot, by message. */
   const inFlight = churningMap<string, Work>()
   let queue: Work[] = []
@@ -126,10 +89,10 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
   }
 
   const slots = {
+    /** Events in flight, except those with handlers that timed out. */
     running: 0,
-    get isAnyHeld() {
-      return held.length > 0
-    },
+    /** Whether pending requests to the store hold capacity for the events that they may return. */
+    isAnyHeld: (): boolean => held.length > 0,
     track(claim: Claim, from: Opened, leaseUntilMs: number, payload?: Work['payload']): Work {
       const work: Work = {
         claim,
@@ -152,7 +115,8 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
       inFlight.members.set(claim.messageKey, work)
       return work
     },
-    untrack(work: Work) {
+    /** Releases the slot and the message of an event that needs nothing more here. */
+    untrack(work: Work): void {
       if (work.hasSlot) leave(work)
       const { claim } = work
       if (!work.isOver) {
@@ -162,36 +126,43 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
       }
       if (waiting.isAnyone) waiting.attempted(claim.id)
     },
-    abandon(work: Work) {
+    /** Stops waiting for the event. Its handlers may still run, and its message stays blocked. */
+    abandon(work: Work): void {
       if (work.hasSlot) leave(work)
       if (!work.isHung) slots.running -= 1
       work.isHung = true
       waiting.attempted(work.claim.id)
     },
-    ofMessage: (messageKey: string) => inFlight.members.get(messageKey),
-    all: () => [...inFlight.members.values()],
-    has: (id: string) => slots.all().some(({ claim }) => claim.id === id),
-    enter(work: Work) {
+    /** The event of this message that is in flight. */
+    ofMessage: (messageKey: string): Work | undefined => inFlight.members.get(messageKey),
+    all: (): readonly Work[] => [...inFlight.members.values()],
+    has: (id: string): boolean => slots.all().some(({ claim }) => claim.id === id),
+    /** Gives the event a slot at once if one is free, otherwise queues it. */
+    enter(work: Work): void {
       const isNext = queue.push(work) === 1
       if (isNext && used < concurrency) startNext()
       else enterSoon()
     },
+    /** Like `enter`, but after pending I/O. */
     enterSoon,
     leave,
-    empty() {
-      queue = []
-    },
-    learnPace(tookMs: number) {
+    dropQueue: (): void => void (queue = []),
+    /** Records how long the handlers of an event took: it predicts the wait for a slot. */
+    learnPace(tookMs: number): void {
       // The clock may have been set back. A negative duration would leave no capacity.
       const ms = Math.max(tookMs, 0)
       attemptMs = ms >= attemptMs || attemptMs === Infinity ? ms : attemptMs + (ms - attemptMs) * SHARE
     },
+    /**
+     * Returns a request for as many events as there is capacity for: one per free slot, plus some leased ahead if handlers are
+     * fast. Undefined without capacity. Excludes messages in flight: those of `among` if given, otherwise all.
+     */
     reserveCapacity(
       { contextFor }: OpenStore<object>,
       most: number,
       nowMs: number,
       among?: readonly { readonly messageKey: string }[],
-    ) {
+    ): ClaimRequest | undefined {
       // Lease nothing ahead if handlers use resources of the store, which may be in use from the claim on.
       const ahead = contextFor === undefined ? Math.min(MOST_AHEAD, Math.floor(AHEAD_MS / attemptMs)) : 0
       const free = concurrency - used - queue.length + ahead * concurrency
@@ -202,10 +173,10 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
       const exclude = inFlight.members.size === 0 ? NO_MESSAGES : messagesInFlight(among)
       return { limit, nowMs, leaseUntilMs: nowMs + handlers.longestMs + MARGIN_MS, exclude }
     },
-    holdCapacity(request: ClaimRequest) {
-      held.push(request)
-    },
-    releaseCapacity(request: ClaimRequest) {
+    /** Holds the capacity of a pending request. */
+    holdCapacity: (request: ClaimRequest): void => void held.push(request),
+    /** Releases it when the store has responded or timed out. False if it was released before. */
+    releaseCapacity(request: ClaimRequest): boolean {
       const place = held.indexOf(request)
       if (place !== -1) held.splice(place, 1)
       return place !== -1

@@ -21,10 +21,10 @@ export async function stop(
   for (const id of waiting.watchedIds()) if (!slots.has(id)) waiting.attempted(id)
   const untilMs = clock.now() + deadlineMs
   // Events that a pending claim or admission returns are leased, so run them.
-  while ((slots.running > 0 || loop.isClaiming || slots.isAnyHeld) && clock.now() < untilMs)
+  while ((slots.running > 0 || loop.isClaiming || slots.isAnyHeld()) && clock.now() < untilMs)
     await waiting.nextChange(untilMs - clock.now())
   phase.isOver = true
-  slots.empty()
+  slots.dropQueue()
   const works = slots.all()
   for (const work of works) {
     work.controller.abort(new MessagingWebhooksError('receiver_closed'))

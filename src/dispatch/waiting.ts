@@ -10,20 +10,9 @@ export interface WatchedAttempt {
   forget(): void
 }
 
-export interface Waiting {
-  /** Whether anything waits. A field, because it is read often and is usually false. */
-  readonly isAnyone: boolean
-  /** Resolves with the next change or after `ms`. Keeps the process alive. */
-  nextChange(ms: number): Promise<void>
-  changed(): void
-  watchAttempt(id: string, timeoutMs: number): WatchedAttempt
-  /** Notifies that the attempt has ended or will not be made. */
-  attempted(id: string): void
-  /** The ids of the events with an awaited attempt. */
-  watchedIds(): readonly string[]
-}
+export type Waiting = Readonly<ReturnType<typeof createWaiting>>
 
-export function createWaiting(clock: Clock): Waiting {
+export function createWaiting(clock: Clock) {
   const forChange = new Set<() => void>()
   const forAttempt = new Map<string, Set<() => void>>()
 
@@ -34,7 +23,9 @@ export function createWaiting(clock: Clock): Waiting {
   }
 
   const waiting = {
+    /** Whether anything waits. A field, because it is read often and is usually false. */
     isAnyone: false,
+    /** Resolves with the next change or after `ms`. Keeps the process alive. */
     nextChange: (ms: number) =>
       new Promise<void>((resolve) => {
         const cancel = clock.setTimer(resolve, ms, true)
@@ -64,12 +55,14 @@ export function createWaiting(clock: Clock): Waiting {
       // The deadline covers an attempt by another process, which does not notify this one.
       return { over: withDeadline(clock, timeoutMs, next, forget), forget }
     },
-    attempted(id: string) {
+    /** Notifies that the attempt has ended or will not be made. */
+    attempted(id: string): void {
       for (const resolve of forAttempt.get(id) ?? []) resolve()
       forAttempt.delete(id)
       changed()
     },
-    watchedIds: () => [...forAttempt.keys()],
+    /** The ids of the events with an awaited attempt. */
+    watchedIds: (): readonly string[] => [...forAttempt.keys()],
   }
   return waiting
 }
