@@ -14,8 +14,6 @@ import {
   unknownName,
 } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
-import type { DeadLetters } from '../dispatch/dead-letters.ts'
-import type { Events } from '../dispatch/listed-events.ts'
 import { OptionsError } from '../public/errors.ts'
 import { CARRIERS, EVENT_TYPES, type CallbackSchemas } from '../public/events.ts'
 import { checkKind, checkMount } from '../http/mount-options.ts'
@@ -29,13 +27,10 @@ const flag = z.boolean().optional()
 
 const messageStateOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
 const replayOptions = z.strictObject({ force: flag })
-const pageOptions = z.strictObject({
-  after: textOf('the `next` of a page').optional(),
-  limit: pageLimit.optional(),
-})
+const page = { after: textOf('the `next` of a page').optional(), limit: pageLimit.optional() }
+const pageOptions = z.strictObject(page)
 const listEventsOptions = z.strictObject({
-  after: textOf('the `next` of a page').optional(),
-  limit: pageLimit.optional(),
+  ...page,
   types: z.array(z.enum(EVENT_TYPES)).nonempty('expected a non-empty list of types').optional(),
   project: textOf('the display name of a project').optional(),
   channel: textOf('the name of a channel').optional(),
@@ -57,6 +52,7 @@ const closeOnSignalOptions = z.strictObject({
  * check their own.
  */
 export function checkedCalls<S extends CallbackSchemas, X extends object>(receiver: Receiver<S, X>): Receiver<S, X> {
+  const { events, deadLetters } = receiver
   return {
     ...receiver,
     middleware(kind, options) {
@@ -72,8 +68,28 @@ export function checkedCalls<S extends CallbackSchemas, X extends object>(receiv
       checkOptions(messageStateOptions, options, 'messageState')
       return receiver.messageState(messageId, options)
     },
-    events: checkedEvents(receiver.events),
-    deadLetters: checkedDeadLetters(receiver.deadLetters),
+    events: {
+      ...events,
+      async list(options) {
+        checkOptions(listEventsOptions, options, 'events.list')
+        return events.list(options)
+      },
+      async ofMessage(messageId, options) {
+        checkOptions(messageStateOptions, options, 'events.ofMessage')
+        return events.ofMessage(messageId, options)
+      },
+    },
+    deadLetters: {
+      ...deadLetters,
+      async list(page) {
+        checkOptions(pageOptions, page, 'deadLetters.list')
+        return deadLetters.list(page)
+      },
+      async replay(id, options) {
+        checkOptions(replayOptions, options, 'deadLetters.replay')
+        return deadLetters.replay(id, options)
+      },
+    },
     closeOnSignal(signals, servers, options) {
       checkSignals([signals].flat())
       checkServers([servers ?? []].flat())
@@ -83,40 +99,11 @@ export function checkedCalls<S extends CallbackSchemas, X extends object>(receiv
   }
 }
 
-function checkedEvents<S extends CallbackSchemas>(events: Events<S>): Events<S> {
-  return {
-    ...events,
-    async list(options) {
-      checkOptions(listEventsOptions, options, 'events.list')
-      return events.list(options)
-    },
-    async ofMessage(messageId, options) {
-      checkOptions(messageStateOptions, options, 'events.ofMessage')
-      return events.ofMessage(messageId, options)
-    },
-  }
-}
-
-function checkedDeadLetters<S extends CallbackSchemas>(deadLetters: DeadLetters<S>): DeadLetters<S> {
-  return {
-    ...deadLetters,
-    async list(page) {
-      checkOptions(pageOptions, page, 'deadLetters.list')
-      return deadLetters.list(page)
-    },
-    async replay(id, options) {
-      checkOptions(replayOptions, options, 'deadLetters.replay')
-      return deadLetters.replay(id, options)
-    },
-  }
-}
-
 /** Detects that `receiver.middleware` was mounted in place of its result: it then receives a request. */
 function checkNoRequest(kind: unknown): void {
-  if (typeof kind === 'object' && kind !== null && 'method' in kind && 'headers' in kind)
+  if (isRecord(kind) && 'method' in kind && 'headers' in kind)
     throw new OptionsError(
-      'receiver.middleware itself was mounted and received a request. Mount its result: ' +
-        "app.use(path, receiver.middleware('status')).",
+      "receiver.middleware itself was mounted. Mount its result: app.use(path, receiver.middleware('status')).",
     )
 }
 
@@ -152,21 +139,17 @@ function isBody(body: unknown): boolean {
   return isRecord(body) && (Symbol.asyncIterator in body || 'parsed' in body)
 }
 
-/** Valid names, even on a system that never sends the signal. */
-const SIGNALS_ELSEWHERE = ['SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2']
-/** No process can handle these. */
-const UNCATCHABLE = ['SIGKILL', 'SIGSTOP']
+/** Valid names, even on a system that never sends the signal, except those that no process can handle. */
+const SIGNALS = [
+  ...new Set([...Object.keys(constants.signals), 'SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2']),
+].filter((signal) => signal !== 'SIGKILL' && signal !== 'SIGSTOP')
 
 function checkSignals(signals: readonly unknown[]): void {
   if (signals.length === 0)
     throw new OptionsError("closeOnSignal: no signal is given; expected at least one, such as 'SIGTERM'.")
-  const known = [...new Set([...Object.keys(constants.signals), ...SIGNALS_ELSEWHERE])]
-  for (const signal of signals) {
-    if (typeof signal !== 'string' || !known.includes(signal))
-      throw new OptionsError(`closeOnSignal: unknown signal. ${unknownName(signal, known)}`)
-    if (UNCATCHABLE.includes(signal))
-      throw new OptionsError(`closeOnSignal: a process cannot handle ${signal}; expected a signal such as 'SIGTERM'.`)
-  }
+  for (const signal of signals)
+    if (!SIGNALS.some((known) => known === signal))
+      throw new OptionsError(`closeOnSignal: unknown signal. ${unknownName(signal, SIGNALS)}`)
 }
 
 function checkServers(servers: readonly (Server | undefined)[]): void {

@@ -6,12 +6,12 @@ import type { Logger } from '../runtime/logger.ts'
 import { OptionsError, type MessagingWebhooksError } from '../public/errors.ts'
 import { traceContextOf } from '../public/trace-context.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
-import { createInbox, type Inbox } from '../inbox/inbox.ts'
+import { createInbox } from '../inbox/inbox.ts'
 import { openSpools } from '../inbox/spool/spool.ts'
-import type { Store, StoreCapabilities } from '../inbox/store.ts'
+import type { Store } from '../inbox/store.ts'
 import { dispatchChannel } from '../dispatch/attempt.ts'
-import { createDispatcher, type Dispatcher } from '../dispatch/dispatcher.ts'
-import { createHandlerRegistry, type HandlerRegistry } from '../dispatch/handlers.ts'
+import { createDispatcher } from '../dispatch/dispatcher.ts'
+import { createHandlerRegistry } from '../dispatch/handlers.ts'
 import type { ReviveOptions } from '../dispatch/revive.ts'
 import { createUnhandled } from '../dispatch/unhandled.ts'
 import { createOrphanWatch } from '../sends/orphans.ts'
@@ -33,30 +33,11 @@ interface DeliveryOptions {
   readonly onWork: () => void
 }
 
-export interface Delivery {
-  readonly capabilities: StoreCapabilities
-  readonly handlers: HandlerRegistry
-  readonly dispatcher: Dispatcher
-  readonly inbox: Inbox<object>
-  readonly reviving: ReviveOptions
-  readonly unhandled: { readonly count: number }
-  readonly sends: Pick<ReturnType<typeof createOrphanWatch>, 'orphans' | 'awaitAnswer'>
-  /** The longest time that an event may wait for another event or record of its message. */
-  readonly longestWaitMs: number
-  /** The store is durable, and no spool replaces it while it is unavailable. */
-  readonly lacksSpool: boolean
-  readonly hasSpool: boolean
-  /** Opens the store and starts dispatching. */
-  open(): Promise<void>
-  /** Called after a send was recorded: its reports may be due, and it becomes overdue at `overdueAtMs`. */
-  expected(overdueAtMs: number): void
-  /** Stops creating events for overdue sends. */
-  stopSweep(): void
-}
+export type Delivery = ReturnType<typeof createDelivery>
 
-export function createDelivery(options: DeliveryOptions): Delivery {
+export function createDelivery(options: DeliveryOptions) {
   const { resolved, store, clock, logger, availability, report, secrets, self } = options
-  const { handlerTimeoutMs, storeTimeoutMs, retry, concurrency } = resolved
+  const { handlerTimeoutMs, storeTimeoutMs } = resolved
   const { capabilities } = store
   if (!resolved.dispatch && !capabilities.shared)
     throw new OptionsError(
@@ -76,12 +57,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const handlers = createHandlerRegistry(handlerTimeoutMs)
   const unhandled = createUnhandled(logger)
   const dispatcher = createDispatcher({
+    ...resolved,
     clock,
     handlers,
-    retry,
-    concurrency,
-    handlerTimeoutMs,
-    storeTimeoutMs,
     reviving,
     report,
     availability,
@@ -99,7 +77,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     looksForOthers: capabilities.shared || capabilities.durable,
     onWork: () => dispatcher.wake(),
   })
-  const inbox: Inbox<object> = createInbox(store, {
+  const inbox = createInbox(store, {
     clock,
     storeTimeoutMs,
     gapTimeoutMs: Math.max(resolved.ordering.gapTimeoutMs, orphans.holdMs),
@@ -124,10 +102,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     reviving,
     unhandled,
     sends: { orphans, awaitAnswer },
+    /** The longest time that an event may wait for another event or record of its message. */
     longestWaitMs: Math.max(resolved.ordering.gapTimeoutMs, resolved.orphanHoldMs ?? 0),
+    /** The store is durable, and no spool replaces it while it is unavailable. */
     lacksSpool,
     hasSpool: spoolFolder !== undefined,
-    async open() {
+    /** Opens the store and starts dispatching. */
+    async open(): Promise<void> {
       if (lacksSpool && !isSpoolMissed) warnOfNoSpool(logger, capabilities)
       isSpoolMissed = true
       // A receiver that only accepts callbacks needs its store too.
@@ -136,10 +117,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       dispatcher.start(opened)
       sweep.begin(opened)
     },
-    expected(overdueAtMs) {
+    /** Called after a send was recorded: its reports may be due, and it becomes overdue at `overdueAtMs`. */
+    expected(overdueAtMs: number): void {
       dispatcher.wake()
       sweep.at(overdueAtMs)
     },
-    stopSweep: () => sweep.stop(),
+    stopSweep: sweep.stop,
   }
 }

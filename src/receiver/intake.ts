@@ -13,10 +13,10 @@ import { createInflight } from '../http/inflight.ts'
 import { createNodeIntake } from '../http/node.ts'
 import { createBodies } from '../http/reading.ts'
 import { receiveRequest } from '../http/request.ts'
-import { createServers, type Servers } from '../http/servers.ts'
+import { createServers } from '../http/servers.ts'
 import type { NewEvent } from '../inbox/store.ts'
 import { guardReading } from '../inbox/users-reading.ts'
-import { createQuarantine, type GuardedQuarantine } from '../quarantine/quarantine.ts'
+import { createQuarantine } from '../quarantine/quarantine.ts'
 import type { Delivery } from './delivery.ts'
 import { createReceive } from './receive.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
@@ -37,18 +37,9 @@ interface IntakeOptions {
   readonly startUnasked: () => void
 }
 
-export interface Intake extends Pick<Receiver, 'middleware' | 'receive' | 'doctor'> {
-  readonly servers: Servers
-  /** Called when the receiver starts to close: servers now wait until no more requests arrive. */
-  watchServers(): void
-  readonly quarantine: GuardedQuarantine
-  readonly counter: ReturnType<typeof createCounter>
-  /** Whether a callback is between its last byte and its response. */
-  isReceiving(): boolean
-  clockOffsetSeconds(): number | undefined
-}
+export type Intake = ReturnType<typeof createIntake>
 
-export function createIntake(options: IntakeOptions): Intake {
+export function createIntake(options: IntakeOptions) {
   const { resolved, clock, steady, logger, report, credentials, delivery, self, startUnasked } = options
   const { proof, toleranceSeconds, networks, maxBodyBytes, bodyTimeoutMs, storeTimeoutMs } = resolved
   const { dedupeKey, readReport, traceContext } = resolved
@@ -67,7 +58,7 @@ export function createIntake(options: IntakeOptions): Intake {
     })
   }
 
-  const quarantine: GuardedQuarantine = createQuarantine<NewEvent>({
+  const quarantine = createQuarantine<NewEvent>({
     clock,
     report,
     secrets: credentials.secrets,
@@ -122,13 +113,7 @@ export function createIntake(options: IntakeOptions): Intake {
 
   const node = createNodeIntake({ ...intake, clock: steady, servers, onRequest: startUnasked })
 
-  return {
-    servers,
-    watchServers: () => servers.watch(node.quietMs),
-    quarantine,
-    counter,
-    isReceiving: () => underWay > 0,
-    clockOffsetSeconds,
+  const calls: Pick<Receiver, 'middleware' | 'receive' | 'doctor'> = {
     middleware(kind, mount = {}) {
       counter.mounted(kind)
       return node.middleware(kind, mount.proof ?? proof)
@@ -138,5 +123,17 @@ export function createIntake(options: IntakeOptions): Intake {
       return counted(receiveRequest(request, intake))
     },
     doctor: createOwnDoctor({ credentials, probes, examineApp, keepAliveMs: () => servers.keepAliveMs }),
+  }
+
+  return {
+    calls,
+    servers,
+    /** Called when the receiver starts to close: servers now wait until no more requests arrive. */
+    watchServers: (): void => servers.watch(node.quietMs),
+    quarantine,
+    counter,
+    /** Whether a callback is between its last byte and its response. */
+    isReceiving: (): boolean => underWay > 0,
+    clockOffsetSeconds,
   }
 }

@@ -13,19 +13,7 @@ interface Deadline {
   readonly deadlineMs?: number | undefined
 }
 
-export interface Lifecycle {
-  readonly state: 'open' | 'closing' | 'closed'
-  /** Opens the store and starts the dispatch. Keeps the process alive while a durable store may have events to dispatch. */
-  start(): Promise<void>
-  /** Starts with the first request if `start` was not called. The admission of the request reports a failure. */
-  startUnasked(): void
-  drain(options?: Deadline): Promise<boolean>
-  close(options?: Deadline): Promise<Closed>
-  /** Returns a function that removes the listener. */
-  onClosing(listener: () => void): () => void
-  /** Notifies listeners before waiting for servers: an endless response would keep its server open. */
-  notifyOfClosing(): void
-}
+export type Lifecycle = ReturnType<typeof createLifecycle>
 
 interface LifecycleOptions {
   readonly clock: Clock
@@ -49,7 +37,7 @@ const deadlineOptions = z.strictObject({
   deadlineMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
 })
 
-export function createLifecycle(options: LifecycleOptions): Lifecycle {
+export function createLifecycle(options: LifecycleOptions) {
   const { clock, availability, storeTimeoutMs, hasSpool, staysOpen } = options
   let starting: Promise<void> | undefined
   let hasStarted = false
@@ -83,17 +71,19 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     letEnd = systemClock().setTimer(stay, LONGEST_TIMER_MS, true)
   }
 
+  /** Notifies listeners before waiting for servers: an endless response would keep its server open. */
   function notifyOfClosing(): void {
     for (const listener of closingListeners) listener()
     closingListeners.clear()
   }
 
   return {
-    get state() {
+    get state(): 'open' | 'closing' | 'closed' {
       if (isClosed) return 'closed'
       return closing === undefined ? 'open' : 'closing'
     },
-    start() {
+    /** Opens the store and starts the dispatch. Keeps the process alive while a durable store may have events to dispatch. */
+    start(): Promise<void> {
       const started = startOnce()
       if (staysOpen) {
         stay()
@@ -101,17 +91,18 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       }
       return started
     },
-    startUnasked() {
+    /** Starts with the first request if `start` was not called. The admission of the request reports a failure. */
+    startUnasked(): void {
       if (starting === undefined && closing === undefined) startOnce().catch(() => {})
     },
-    async drain(given) {
+    async drain(given?: Deadline): Promise<boolean> {
       const { deadlineMs = DEADLINE_MS } = given === undefined ? {} : checkOptions(deadlineOptions, given, 'drain')
       if (isClosed) throw new MessagingWebhooksError('receiver_closed')
       // An unavailable store delays this no longer than the deadline. During `close()`, a handler may still call `drain()`.
       if (!hasStarted && closing === undefined) await withDeadline(clock, deadlineMs, startOnce(), () => {})
       return options.dispatcher.drain(options.inbox.unsettled, deadlineMs)
     },
-    async close(given) {
+    async close(given?: Deadline): Promise<Closed> {
       const { deadlineMs = DEADLINE_MS } = checkOptions(deadlineOptions, given, 'close')
       notifyOfClosing()
       closing ??= options.shutDown(deadlineMs).finally(async () => {
@@ -121,9 +112,10 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       })
       return closing
     },
-    onClosing(listener) {
+    /** Returns a function that removes the listener. */
+    onClosing(listener: () => void): () => void {
       closingListeners.add(listener)
-      return () => closingListeners.delete(listener)
+      return () => void closingListeners.delete(listener)
     },
     notifyOfClosing,
   }

@@ -34,13 +34,7 @@ interface OperationsOptions {
 type Looking = 'events' | 'deadLetters' | 'messageState' | 'stats' | 'health' | 'healthMiddleware' | 'metrics'
 type Sending = 'expect' | 'intend' | 'intendEach' | 'outstanding' | 'account' | 'forget'
 
-interface Operations {
-  readonly calls: Pick<Receiver, Looking | Sending>
-  /** Some errors change the health of the receiver. */
-  reported(code: ErrorCode): void
-}
-
-export function createOperations(options: OperationsOptions): Operations {
+export function createOperations(options: OperationsOptions) {
   const { resolved, clock, availability, keys, delivery, intake, lifecycle } = options
   const { storeTimeoutMs } = resolved
   const { dispatcher, inbox, reviving, unhandled } = delivery
@@ -74,7 +68,7 @@ export function createOperations(options: OperationsOptions): Operations {
   })
   const isClosed = (): boolean => lifecycle.state === 'closed'
 
-  const calls: Operations['calls'] = {
+  const calls: Pick<Receiver, Looking | Sending> = {
     async messageState(messageId, { project } = {}) {
       const key = keyOf(messageId, project)
       const opened = await inbox.open()
@@ -120,7 +114,8 @@ export function createOperations(options: OperationsOptions): Operations {
 
   return {
     calls,
-    reported(code) {
+    /** Some errors change the health of the receiver. */
+    reported(code: ErrorCode): void {
       if (code === 'store_full') watch.sawFull()
       if (code === 'store_emptied' || code === 'store_replaced') watch.sawLost(code)
     },

@@ -3,25 +3,17 @@ import { messageKey, sendKey } from '../messages/order.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
 
-export interface ProjectKeys {
-  /** Throws `project_required` if `project` is omitted and there are several. */
-  keyOf(messageId: string, project: string | undefined): string
-  /** A send to a list has a key for each number. */
-  sendKeyOf(reference: string, project: string | undefined, number?: string): string
-  /** The project, which may be omitted if there is a single named one. */
-  named(project: string | undefined): string | undefined
-  /** Names seen so far, at most 1,000: a lookup without a project tries each of them. */
-  all(): readonly string[]
-}
+export type ProjectKeys = ReturnType<typeof createProjectKeys>
 
 const MOST_NAMED = 1_000
 
 export function createProjectKeys(
   { byProject, onlyProject }: Pick<CredentialsSource, 'byProject' | 'onlyProject'>,
   configured: readonly string[],
-): ProjectKeys {
+) {
   const seen = new Set(configured)
 
+  /** Throws `project_required` if `project` is omitted and there are several. */
   function scopeOf(project: string | undefined): string | undefined {
     if (!byProject) return undefined
     const named = project ?? onlyProject
@@ -31,9 +23,13 @@ export function createProjectKeys(
   }
 
   return {
-    keyOf: (messageId, project) => messageKey(scopeOf(project), messageId),
-    sendKeyOf: (reference, project, number) => sendKey(scopeOf(project), reference, number),
-    named: (project) => project ?? onlyProject,
-    all: () => [...seen],
+    keyOf: (messageId: string, project: string | undefined): string => messageKey(scopeOf(project), messageId),
+    /** A send to a list has a key for each number. */
+    sendKeyOf: (reference: string, project: string | undefined, number?: string): string =>
+      sendKey(scopeOf(project), reference, number),
+    /** The project, which may be omitted if there is a single named one. */
+    named: (project: string | undefined): string | undefined => project ?? onlyProject,
+    /** Names seen so far, at most 1,000: a lookup without a project tries each of them. */
+    all: (): readonly string[] => [...seen],
   }
 }

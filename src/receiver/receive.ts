@@ -15,26 +15,8 @@ import { REPLIES, type Answer, type AnswerName } from '../http/replies.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from '../inbox/store.ts'
+import type { WatchedAttempt } from '../dispatch/waiting.ts'
 import type { TraceContext } from '../public/trace-context.ts'
-
-interface Receive {
-  /** How far this clock was ahead of the last signature with a correct digest. Undefined before the first. */
-  clockOffsetSeconds(): number | undefined
-  /** Synchronous if no stage has to wait. */
-  receive(callback: ArrivedCallback): Awaitable<Answer>
-  /** Runs the same stages up to the event for a callback from the quarantine. Rejects if a credentials lookup fails. */
-  proveAgain(
-    callback: ExactCallback,
-    again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
-  ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }>
-}
-
-/** The first attempt at an event, which the response waits for. */
-interface WatchedAttempt {
-  readonly over: Promise<void>
-  /** Ends the watch of an event that was not admitted. */
-  forget(): void
-}
 
 interface ReceiveOptions extends NewEventOptions {
   readonly credentials: CredentialsSource
@@ -55,7 +37,7 @@ interface ReceiveOptions extends NewEventOptions {
   readonly underWay: <T>(answer: Promise<T>) => Promise<T>
 }
 
-export function createReceive(options: ReceiveOptions): Receive {
+export function createReceive(options: ReceiveOptions) {
   const { credentials, inbox, quarantine, report, toleranceSeconds, answersWhenHandled, underWay } = options
   const clockWatch = createClockWatch(report)
   /** The time of the last signature with a correct digest, and its arrival. */
@@ -75,7 +57,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answer
   }
 
-  /** Creates no promise between stages that need not wait, as with a store in memory. */
+  /** Synchronous if no stage has to wait: creates no promise between stages, as with a store in memory. */
   function receive(callback: ArrivedCallback): Awaitable<Answer> {
     const { kind, captured, contentEncoding } = callback
     try {
@@ -223,15 +205,20 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   return {
-    clockOffsetSeconds() {
+    /** How far this clock was ahead of the last signature with a correct digest. Undefined before the first. */
+    clockOffsetSeconds(): number | undefined {
       const offset = signed.arrivedAtMs / 1_000 - signed.seconds
       return Number.isNaN(offset) ? undefined : offset
     },
     receive,
-    async proveAgain(callback, { pairsFor: pairsNow, clockOffsetSeconds }) {
+    /** Runs the same stages up to the event for a callback from the quarantine. Rejects if a credentials lookup fails. */
+    async proveAgain(
+      callback: ExactCallback,
+      again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
+    ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }> {
       const body = readSentBody(callback)
-      const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - clockOffsetSeconds * 1_000 }
-      const proof = prove(judged, body, await pairsNow(body.project), toleranceSeconds)
+      const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - again.clockOffsetSeconds * 1_000 }
+      const proof = prove(judged, body, await again.pairsFor(body.project), toleranceSeconds)
       if (!proof.proved) return proof
       // A probe is never an event, even if the clock or the credential that caused its refusal has been corrected since.
       const { probeId } = body

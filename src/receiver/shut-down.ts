@@ -1,7 +1,8 @@
 /** The steps of closing a receiver, in order: dispatch stops first, receiving last. */
 import { pause, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { Awaitable, StoreCounts } from '../inbox/store.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
+import type { Inbox } from '../inbox/inbox.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 interface Parts {
@@ -11,19 +12,8 @@ interface Parts {
   readonly servers: { readonly areListening: boolean; closed(timeoutMs: number): Promise<boolean> }
   readonly watchServers: () => void
   readonly quarantine: { stop(): void }
-  readonly dispatcher: {
-    drain(
-      unsettled: () => Awaitable<number>,
-      deadlineMs: number,
-      options: { readonly waitForHung: boolean },
-    ): Promise<boolean>
-    stop(deadlineMs: number): Promise<void>
-  }
-  readonly inbox: {
-    unsettled(): Awaitable<number>
-    known(): Promise<StoreCounts | undefined>
-    close(): Promise<void>
-  }
+  readonly dispatcher: Pick<Dispatcher, 'drain' | 'stop'>
+  readonly inbox: Pick<Inbox<object>, 'unsettled' | 'known' | 'close'>
   /** Whether the store survives the process. */
   readonly isDurable: boolean
   /** Whether a callback is between its last byte and its response. */

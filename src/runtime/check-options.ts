@@ -53,16 +53,14 @@ function explain(schema: z.ZodType, issue: z.core.$ZodIssue, where: string | und
   }
   const invalid = where === undefined ? 'Invalid option' : `Invalid option for ${where}`
   const siblings = keysOf(issue.path.reduce<unknown>(step, schema))
-  const everywhere = pathsIn(schema)
-  return issue.keys.map((key) => `${invalid}: ${unknownKey(key, name === '' ? '' : `${name}.`, siblings, everywhere)}`)
+  const within = name === '' ? '' : `${name}.`
+  return issue.keys.map((key) => `${invalid}: ${unknownKey(key, within, siblings)}`)
 }
 
-function unknownKey(key: string, within: string, siblings: readonly string[], everywhere: readonly string[]): string {
+function unknownKey(key: string, within: string, siblings: readonly string[]): string {
   const sibling = nearest(key, siblings)
-  const elsewhere = nearest(key, everywhere.map(lastOf))
-  const meant = sibling === undefined ? everywhere.find((path) => lastOf(path) === elsewhere) : `${within}${sibling}`
   const what = `${within}${key.slice(0, MOST_SHOWN)}.`
-  if (meant !== undefined) return `${what} Did you mean ${meant}?`
+  if (sibling !== undefined) return `${what} Did you mean ${within}${sibling}?`
   return siblings.length > MOST_LISTED ? what : `${what} Valid: ${siblings.join(', ')}.`
 }
 
@@ -129,15 +127,6 @@ function unwrapped(schema: unknown): unknown {
 function keysOf(schema: unknown): readonly string[] {
   const inner = unwrapped(schema)
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : []
-}
-
-/** The paths of all options, such as `retry.attempts`. */
-function pathsIn(schema: unknown, within = ''): readonly string[] {
-  return keysOf(schema).flatMap((key) => [`${within}${key}`, ...pathsIn(step(schema, key), `${within}${key}.`)])
-}
-
-function lastOf(path: string): string {
-  return path.slice(path.lastIndexOf('.') + 1)
 }
 
 /** A schema for the values that `is` accepts. Errors and the reference's table show `words`. */
