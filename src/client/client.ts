@@ -87,7 +87,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
       premium: [channels.premium, channels.premiumSubscription],
     })
 
-  async function sendOnce(outgoing: Outgoing, { via = settings.via, signal }: SendOptions): Promise<Sent> {
+  async function sendOnce(outgoing: Outgoing, { signal }: SendOptions): Promise<Sent> {
     const recipients = recipientsOf(outgoing).length
     function goOnUnlessAborted(attempts: number): void {
       if (signal?.aborted === true) throw new SendError('aborted', { mayBeSent: false, attempts, recipients })
@@ -97,9 +97,9 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
       const apiKey = await liveKey(settings.apiKey, { ...settings, clock, signal, attempts, recipients })
       // The signal may have fired before anything listened to it.
       goOnUnlessAborted(attempts - 1)
-      const { url, init } = buildRequest(outgoing, { ...settings, apiKey, via })
+      const init = buildRequest(outgoing, { ...settings, apiKey })
       const sentAtMs = clock.now()
-      const exchanged = await exchange(url, init, { ...settings, clock, signal })
+      const exchanged = await exchange(settings.baseUrl, init, { ...settings, clock, signal })
       if (exchanged.kind === 'unreached' && attempts < retry.attempts) {
         const delayMs = retryDelayMs(attempts, retry)
         logger.warn(
@@ -157,8 +157,8 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     return recording === undefined ? make() : recording.one(outgoing, make)
   }
 
-  async function sendBatch(outgoing: Outgoing, to: readonly string[], via: SendOptions['via']): Promise<BatchEnd> {
-    const make = (numbers: readonly string[]): Promise<Sent> => sendOnce({ ...outgoing, to: numbers }, { via })
+  async function sendBatch(outgoing: Outgoing, to: readonly string[]): Promise<BatchEnd> {
+    const make = (numbers: readonly string[]): Promise<Sent> => sendOnce({ ...outgoing, to: numbers }, {})
     try {
       return recording === undefined ? { to, answer: await make(to) } : await recording.each(to, outgoing, make)
     } catch (error) {
@@ -174,13 +174,13 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     airtime: (airtime, given) => one('airtime', airtime, given),
     sendAll(message, given) {
       const outgoing = checked('sendAll', message)
-      const { via = settings.via, ...batches } = checkOptions(sendAllSchema, given, 'sendAll')
-      // Throws before anything is sent if the form cannot express a value.
-      if (typeof settings.apiKey === 'string') buildRequest(outgoing, { ...settings, apiKey: settings.apiKey, via })
+      const batches = checkOptions(sendAllSchema, given, 'sendAll')
+      // Throws before anything is sent if JSON cannot express a value.
+      if (typeof settings.apiKey === 'string') buildRequest(outgoing, { ...settings, apiKey: settings.apiKey })
       // One reference for the whole list, so that it sends to no number twice.
       const { reference = crypto.randomUUID(), ...others } = outgoing.recorded
       const list = { ...outgoing, recorded: { ...others, reference } }
-      return sendingAll(recipientsOf(outgoing), batches, (to) => sendBatch(list, to, via))
+      return sendingAll(recipientsOf(outgoing), batches, (to) => sendBatch(list, to))
     },
     resend: createResend({ recording, clock, airtime: channels.airtime, send: sendOnce }),
   }

@@ -15,7 +15,6 @@ export type {
   SendAllOptions,
   SendOptions,
 } from './options.ts'
-export type { Form, KeyPlace } from './request.ts'
 export type { ResendHandler, ResendOptions, ResentMessage } from './resend.ts'
 export { SendError, type Envelope } from './send-error.ts'
 export type { NumberOutcome, SendingAll, SendTotals, SentAll } from './send-all.ts'

@@ -15,7 +15,7 @@ const date = expected<Date>('a Date that is valid', (value) => value instanceof 
 const messageFields = {
   /**
    * One or more numbers in international format: digits, with an optional plus. The contract does not show how to send several
-   * numbers; the client sends a JSON list, or repeats the field in a form or query.
+   * numbers; the client sends a list.
    */
   to: expected<string | readonly string[]>(
     'digits, with or without a plus before them, or a list of at least one such string',
@@ -26,8 +26,7 @@ const messageFields = {
   /** A free label. Returned in `sent.campaign`. */
   campaign: name,
   /**
-   * Fields that the contract does not show, such as those of some channels. Sent unchanged. In a form or query, each value is a
-   * string, a number, `true` or `false`, or a list of these.
+   * Fields that the contract does not show, such as those of some channels. Sent unchanged.
    */
   extra: z.record(z.string(), z.unknown()).optional(),
   /**

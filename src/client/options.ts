@@ -15,7 +15,6 @@ import { LONGEST_TIMER_MS, systemClock, type Clock } from '../runtime/clock.ts'
 import { consoleLogger, guardLogger, silentLogger, type Logger } from '../runtime/logger.ts'
 import type { SendRecorder } from '../public/intention.ts'
 import type { FetchFunction } from './exchange.ts'
-import { FORMS, KEY_PLACES } from './request.ts'
 
 /** The key, or a function that returns the current one. The client calls the function before each request. */
 export type ApiKey = string | (() => string | Promise<string>)
@@ -76,10 +75,6 @@ const clientOptions = {
    * attempts. Default: 120,000.
    */
   answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(120_000),
-  /** The form of requests: `json`, `form`, or `query` for a GET. Default: `json`. */
-  via: z.enum(FORMS).default('json'),
-  /** Position of the key: in the `header`, as the service recommends, or in a `field`. Default: `header`. */
-  keyIn: z.enum(KEY_PLACES).default('header'),
   /** The function that makes requests. Default: the runtime's `fetch`. */
   fetch: functionOf<FetchFunction>('(url, init) => Promise<Response>').optional(),
   /** Timeout of a whole answer, in milliseconds. Each retry has its own. Default: 10,000. */
@@ -164,8 +159,6 @@ const abortSignal = expected<AbortSignal>('an AbortSignal', (value) => value ins
 const sendOptions = {
   /** Aborts the send: it rejects with `aborted` at once, and `mayBeSent` is true if its request had started. */
   signal: abortSignal.optional(),
-  /** The form of this request. Default: the client's. */
-  via: z.enum(FORMS).optional(),
 }
 
 const sendAllOptions = {
@@ -173,8 +166,6 @@ const sendAllOptions = {
   batch: wholeNumberFrom(1, 10_000).default(100),
   /** Maximum number of concurrent requests, from 1 to 100. Default: 4. */
   concurrency: wholeNumberFrom(1, 100).default(4),
-  /** The form of the requests. Default: the client's. */
-  via: z.enum(FORMS).optional(),
   /** Stops after the pending requests, so that no outcome stays unknown. */
   signal: abortSignal.optional(),
 }

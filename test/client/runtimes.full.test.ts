@@ -11,13 +11,10 @@ import { titleWith } from '../support/skipping.ts'
 import { onTheWire } from './answering.ts'
 
 const EXPECTED = {
-  json: ['partial', 1],
-  form: ['partial', 1],
-  query: ['partial', 1],
+  send: ['partial', 1],
   otp: 'transactional',
   wrong: 'unknown_project 1',
-  'json reset': 'unknown_outcome 1',
-  'form reset': 'unknown_outcome 1',
+  reset: 'unknown_outcome 1',
   closed: 'not_sent 2',
   timeout: 'unknown_outcome 1',
   all: ['accepted', 'repeated', 'refused'],
@@ -34,11 +31,11 @@ async function places() {
   return { URLS: JSON.stringify({ service: endpoint, resetting, closed, apiKey: API_KEY }), seen, emulator }
 }
 
-/** The two requests that are reset, and the one without an answer. */
-const ONCE_EACH = 3
+/** The request that is reset, and the one without an answer. */
+const ONCE_EACH = 2
 
-/** Of the three forms, the password, the wrong key, the list of three and the recorded one. */
-const TO_THE_SERVICE = 8
+/** Of the send, the password, the wrong key, the list of three and the recorded one. */
+const TO_THE_SERVICE = 6
 
 const PROGRAMS: readonly (readonly [name: string, program: string | undefined, args: readonly string[]])[] = [
   ['Node', process.execPath, []],

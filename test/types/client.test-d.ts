@@ -79,9 +79,9 @@ test('an invalid send does not compile', () => {
     client.airtime({ to: '999100000000', channel: 'sms' }),
     // @ts-expect-error A client is not a receiver.
     createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: 'key', receiver: client }),
-    // @ts-expect-error An unknown form.
+    // @ts-expect-error An unknown option.
     client.send({ to: '999100000000', message: 'Hello' }, { via: 'xml' }),
-    client.send({ to: ['999100000000'], message: 'Hello', extra: { anything: [1] } }, { via: 'form' }),
+    client.send({ to: ['999100000000'], message: 'Hello', extra: { anything: [1] } }),
   ]
   expectTypeOf(calls).toBeFunction()
 })

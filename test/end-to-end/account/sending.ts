@@ -44,7 +44,7 @@ const KINDS: readonly KindOfSend[] = [
     channel: 'airtime',
     send: (sends, to, recorded) => one(sends.airtime({ to, extra: { amount: 1 }, ...recorded })),
   },
-  { ...SMS, send: (sends, to, recorded) => one(sends.send({ to, message: TWO_PARTS, ...recorded }, { via: 'form' })) },
+  { ...SMS, send: (sends, to, recorded) => one(sends.send({ to, message: TWO_PARTS, ...recorded })) },
   { ...SMS, send: (sends, to, recorded) => one(sends.otp({ to, message: '1234 is your code.', ...recorded })) },
   { ...SMS, channel: 'premium', send: (sends, to, recorded) => one(sends.premium({ to, message: TEXT, ...recorded })) },
   { ...SMS, send: (sends, to, recorded) => one(sends.send({ to: withRefused(to), message: TEXT, ...recorded })) },
