@@ -19,16 +19,7 @@ interface RecordingOptions {
   readonly premium: readonly string[]
 }
 
-export interface Recording {
-  readonly receiver: SendRecorder
-  /**
-   * Makes the send only after it has been recorded. Rejects like `intend` if nothing was sent, with the error of `make`, or with
-   * `unrecorded`.
-   */
-  one(outgoing: Outgoing, make: () => Promise<Sent>, resending?: Resending): Promise<Sent>
-  /** Like `one`, for the numbers that were not sent to before. Rejects only like `intendEach`. */
-  each(to: readonly string[], outgoing: Outgoing, make: (to: readonly string[]) => Promise<Sent>): Promise<BatchEnd>
-}
+export type Recording = ReturnType<typeof createRecording>
 
 /** The message to send again. */
 type Resending = Pick<IntendOptions, 'resendOf' | 'project'>
@@ -36,7 +27,7 @@ type Resending = Pick<IntendOptions, 'resendOf' | 'project'>
 /** Backoff while the store is unavailable. */
 const AGAIN = { attempts: Infinity, initialDelayMs: 100, maxDelayMs: 2_000 }
 
-export function createRecording(options: RecordingOptions): Recording {
+export function createRecording(options: RecordingOptions) {
   const { receiver, clock, project, recordWithinMs, answerWithinMs } = options
 
   function about({ type, channel, campaign, scheduledFor, recorded }: Outgoing): IntendEachOptions {
@@ -101,10 +92,19 @@ export function createRecording(options: RecordingOptions): Recording {
 
   return {
     receiver,
-    async one(outgoing, make, resending) {
+    /**
+     * Makes the send only after it has been recorded. Rejects like `intend` if nothing was sent, with the error of `make`, or
+     * with `unrecorded`.
+     */
+    async one(outgoing: Outgoing, make: () => Promise<Sent>, resending?: Resending): Promise<Sent> {
       return witnessed(await receiver.intend({ ...about(outgoing), to: outgoing.to, ...resending }), make)
     },
-    async each(to, outgoing, make) {
+    /** Like `one`, for the numbers that were not sent to before. Rejects only like `intendEach`. */
+    async each(
+      to: readonly string[],
+      outgoing: Outgoing,
+      make: (to: readonly string[]) => Promise<Sent>,
+    ): Promise<BatchEnd> {
       const intention = await receiver.intendEach(to, about(outgoing))
       const left = intention.to
       if (left.length === 0) return { to: left }

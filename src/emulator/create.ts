@@ -90,7 +90,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     const { name, callbackUrls, enforceHttps } = project.state()
     const url = callbackUrls[kind]
     const previous = project.previousPair()
-    const about = { kind, project: name, proof: settings.proofOf(kind, payload), previous, enforceHttps, payload, key }
+    const about = { kind, project: name, proof: settings.proof, previous, enforceHttps, payload, key }
     if (url !== undefined) return sender.send({ ...about, ...project.keys(), url })
     journal.addWithoutUrl()
     return []

@@ -6,13 +6,7 @@
 export { createEmulator } from './create.ts'
 export type { EmulatorApp } from './http.ts'
 export type { Activity, Emulator, OfProject } from './surface.ts'
-export {
-  DEFAULT_NETWORK,
-  type CallbackProof,
-  type CallbackUrls,
-  type EmulatorOptions,
-  type NetworkProfile,
-} from './options.ts'
+export { DEFAULT_NETWORK, type CallbackUrls, type EmulatorOptions, type NetworkProfile } from './options.ts'
 export type { ProjectOptions, ProjectPatch } from './options.ts'
 export type { Delivery, KeyPair } from './outgoing.ts'
 export type { ChannelNames } from './channels.ts'

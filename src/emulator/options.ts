@@ -17,7 +17,6 @@ import {
 } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock, type Clock } from '../runtime/clock.ts'
 import { recordOf } from '../runtime/record-of.ts'
-import { isRecord } from '../runtime/values.ts'
 import { channelNamesSchema, resolveChannelNames, type ChannelNames } from './channels.ts'
 import { faultRates, sendFaultRates, type FaultRates, type SendFaultRates } from './faults.ts'
 import { webUrl } from './http.ts'
@@ -133,16 +132,6 @@ function kebabCase(name: string): string {
 }
 
 const PROOFS = ['both', 'authKey', 'signature'] as const satisfies readonly EventProof[]
-const PROOF_SUBJECTS = ['sms', 'chat-app', 'received', 'payment', 'subscription'] as const
-
-/** The kinds of callback in the contract. A Message Status callback is `sms` or `chat-app`, by its fields. */
-type ProofSubject = (typeof PROOF_SUBJECTS)[number]
-
-/** One proof for all callbacks, or one for each kind named. Others carry both. */
-export type CallbackProof = EventProof | Readonly<Partial<Record<ProofSubject, EventProof | undefined>>>
-
-const proofSchema = z.strictObject(recordOf(PROOF_SUBJECTS, () => z.enum(PROOFS).default('both')))
-
 const emulatorOptions = {
   /** At least one. Default: one project, `My Shop`, with keys derived from the seed. */
   projects: z
@@ -165,11 +154,10 @@ const emulatorOptions = {
   /** Rate of each of `SEND_FAULTS` per answer to an acceptable send, from 0 to 1. Default: 0. */
   sendFaults: sendFaultRates.default({}),
   /**
-   * Proofs in callbacks: `both`, `authKey` or `signature`, for all, or by kind: `sms`, `chat-app` (the two forms of the Message
-   * Status callback), `received`, `payment` and `subscription`, for example `{ 'chat-app': 'signature' }`. Default: `both`, as
-   * the service documents. Contract, service.md#callback-authenticity.
+   * Proofs in callbacks: `both`, `authKey` or `signature`. Default: `both`, as the service documents, although some of its lists
+   * of fields omit the authKey. Contract, service.md#webhook-security-pair, #callback-authenticity.
    */
-  proof: z.unknown().optional(),
+  proof: z.enum(PROOFS).default('both'),
   /** A function that returns milliseconds, or a clock with timers. Default: the machine's. */
   clock: expected<Clock | (() => number)>(
     'a function that returns milliseconds, or a clock with now and setTimer',
@@ -193,7 +181,6 @@ interface NamedTypes {
   readonly network: Partial<NetworkProfile> | undefined
   readonly faults: FaultRates | undefined
   readonly sendFaults: SendFaultRates | undefined
-  readonly proof: CallbackProof | undefined
   readonly seed: Seed | undefined
 }
 
@@ -205,29 +192,15 @@ export type EmulatorSettings = ReturnType<typeof resolveEmulatorOptions>
 
 /** Throws an `OptionsError` for an invalid option. */
 export function resolveEmulatorOptions(options: EmulatorOptions) {
-  const { clock, channels, proof, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)
+  const { clock, channels, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)
   const { permanentShare, transientShare, unreachableShare } = checked.network
   if (permanentShare + transientShare + unreachableShare > 1)
     throw new OptionsError('network: permanentShare, transientShare and unreachableShare add up to more than 1.')
   return {
     ...checked,
     channels: resolveChannelNames(channels),
-    proofOf: readCallbackProof(proof),
     clock: clock === undefined || typeof clock === 'function' ? systemClock(clock) : clock,
   }
-}
-
-/**
- * The proofs that a callback carries. Contract, service.md#webhook-security-pair, #callback-authenticity: the authKey is in the
- * body of every callback, and each is signed. Some lists of fields omit `authKey`, such as the chat-app callback's, but do not
- * exclude it, so the default is both.
- */
-function readCallbackProof(given: unknown = 'both') {
-  if (typeof given !== 'object' || given === null) checkName('proof', 'proof', given, PROOFS)
-  const all = PROOFS.find((one) => one === given)
-  const proofs = checkOptions(proofSchema, all === undefined ? given : recordOf(PROOF_SUBJECTS, () => all), 'proof')
-  return (kind: CallbackKind, { statuses }: Readonly<Record<string, unknown>>): EventProof =>
-    proofs[kind !== 'status' ? kind : isRecord(statuses) ? 'chat-app' : 'sms']
 }
 
 /** Throws an `OptionsError` if the name is unknown. `where` is the call, `what` the kind of name. */

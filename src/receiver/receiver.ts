@@ -2,7 +2,7 @@
 import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
 import { guardClock, steadyClock, systemClock } from '../runtime/clock.ts'
-import { consoleLogger, flushLogger, guardLogger, silentLogger } from '../runtime/logger.ts'
+import { consoleLogger, guardLogger, silentLogger } from '../runtime/logger.ts'
 import { createReporter } from '../runtime/reporter.ts'
 import type { AnyHandler } from '../dispatch/handlers.ts'
 import { storedType } from '../dispatch/listed-events.ts'
@@ -78,7 +78,6 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     },
     async closed() {
       await intake.quarantine.close()
-      flushLogger(givenLogger)
     },
   })
   const intake = createIntake({

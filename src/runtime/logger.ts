@@ -28,14 +28,6 @@ export function consoleLogger(clock: Clock): Logger {
   return limitedLogger(clock, (level, line) => console[level](line))
 }
 
-/** Functions that log the pending counts of limited loggers. */
-const flushes = new WeakMap<object, () => void>()
-
-/** Logs the pending counts if the logger is limited. Used when a receiver closes. */
-export function flushLogger(logger: object): void {
-  flushes.get(logger)?.()
-}
-
 interface Window {
   readonly level: Level
   lines: number
@@ -77,16 +69,11 @@ export function limitedLogger(clock: Clock, writeLine: (level: Level, line: stri
     writeLine(level, printable(`messaging-webhooks${label(fields)}: ${message}${note}`))
   }
 
-  const logger: Logger = {
-    debug() {},
-    info() {},
+  return {
+    ...silentLogger,
     warn: (fields, message) => write('warn', fields, message),
     error: (fields, message) => write('error', fields, message),
   }
-  flushes.set(logger, () => {
-    for (const code of windows.keys()) end(code)
-  })
-  return logger
 }
 
 /** The code to look up, and the status of a refused request. */

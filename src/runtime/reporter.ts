@@ -7,13 +7,6 @@ import { silentLogger, type Logger } from './logger.ts'
 /** A handler of `onError`. Its result is ignored; its errors are logged and dropped. */
 export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 
-interface Reporter {
-  /** `fields`: further searchable fields of the log line. */
-  report(error: MessagingWebhooksError, fields?: object): void
-  /** Returns a function that removes the handler. */
-  add(handler: ErrorHandler): () => void
-}
-
 /** Errors reported once: a wrong mount would repeat them with every request. */
 const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed', 'trace_context_failed'])
 
@@ -21,7 +14,7 @@ const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_fail
 const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_letter', 'transaction_failed', 'internal'])
 
 /** `secrets`: masked in every log line, because thrown errors may quote them. */
-export function createReporter(logger: Logger, secrets: () => readonly string[]): Reporter {
+export function createReporter(logger: Logger, secrets: () => readonly string[]) {
   /** Copied on change: a handler may add or remove handlers while they are called. */
   let handlers: readonly { readonly handler: ErrorHandler }[] = []
   const reported = new Set<ErrorCode>()
@@ -57,7 +50,8 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
   }
 
   return {
-    report(error, fields = {}) {
+    /** `fields`: further searchable fields of the log line. */
+    report(error: MessagingWebhooksError, fields: object = {}): void {
       if (!(error instanceof RefusedError) && ONCE.has(error.code)) {
         if (reported.has(error.code)) return
         reported.add(error.code)
@@ -71,7 +65,8 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
         }
       }
     },
-    add(handler) {
+    /** Returns a function that removes the handler. */
+    add(handler: ErrorHandler): () => void {
       const entry = { handler }
       handlers = [...handlers, entry]
       return () => {
