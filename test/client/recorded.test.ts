@@ -267,28 +267,6 @@ describe('a list', () => {
     expect(none).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 10, unsent: 90 } })
     expect(emulator.sends()).toHaveLength(3)
   })
-
-  test('accepts no other option', async () => {
-    const { sendAll } = await sending()
-    expect(() => sendAll({ to, message: 'x' }, { batch: 0 })).toThrow(/batch is 0/)
-    const misspelt = { to, message: 'x', referense: 'a' }
-    expect(() => sendAll(misspelt)).toThrow(/Did you mean reference/)
-    expect(() => sendAll({ to, message: 'x', withinMs: -1 })).toThrow(/withinMs is -1/)
-    const large = await sendAll({ to, message: 'x', meta: 'x'.repeat(5_000) })
-    expect(large.stoppedBy?.message).toContain('meta has 5002 bytes')
-  })
-})
-
-test('several projects, each with its client', async () => {
-  const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-  const { receiver } = await receiving({ projects: { 'My Shop': pair, Other: { authKey: 'b', signingSecret: 't' } } })
-  const { endpoint } = await emulating()
-  await clientOf(endpoint, { receiver }).send({ ...HELLO, reference })
-  await expect(clientOf(endpoint, { receiver }).send({ ...HELLO, reference })).rejects.toMatchObject({
-    code: 'send_repeated',
-  })
-  await receiver.intend({ reference, project: 'Other' })
-  expect((await receiver.outstanding()).items.map(({ project }) => project)).toEqual(['My Shop'])
 })
 
 test('refuses invalid options', async () => {

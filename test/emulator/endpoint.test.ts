@@ -4,7 +4,7 @@ import { createEmulator, OUTCOMES } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serve } from '../support/receiving.ts'
 import { connect } from '../support/wire.ts'
-import { API_KEY, AT_ONCE, call, emulating, postJson, sendFrom, SHOP } from './emulating.ts'
+import { API_KEY, AT_ONCE, call, emulating, sendFrom, SHOP } from './emulating.ts'
 
 const DELIVERED = '999100000000'
 const NO_CHANNEL = 'The channel field must be one of sms, chat-app, premium, premium-subscription, airtime.'
@@ -222,16 +222,6 @@ test.each(Object.entries(CODES))('by %s the codes of answers are %j and no other
   expect([...codes].toSorted()).toEqual(listed)
 })
 
-test.each(Object.keys(CODES).filter((channel) => channel !== 'sms'))('by %s nothing is scheduled', async (channel) => {
-  const { endpoint, emulator } = await emulating()
-  expect((await sendFrom(endpoint, { to: DELIVERED, channel, amount: 1, scheduledFor: 4_000_000_000 })).status).toBe(
-    400,
-  )
-  expect(emulator.sends()).toMatchObject([
-    { refusal: expect.stringContaining('scheduledFor field applies only to SMS') as string },
-  ])
-})
-
 describe('a request with a bad field', () => {
   test.each([
     [{ message: undefined }, 'The message field is required.'],
@@ -323,13 +313,5 @@ describe('mounted', () => {
     const url = await serve(emulator.app)
     await emulator.close()
     expect((await sendFrom(`${url}v1/messaging`, { to: DELIVERED })).status).toBe(503)
-  })
-
-  test('answers 404 to other paths in node:http', async () => {
-    const emulator = createEmulator({ projects: [shop], network: AT_ONCE })
-    onTestFinished(() => emulator.close())
-    const url = await serve(emulator.app)
-    expect((await postJson(`${url}api/v1/messaging/`, { project: SHOP, apiKey: API_KEY })).status).toBe(400)
-    expect((await call(`${url}control`)).status).toBe(404)
   })
 })

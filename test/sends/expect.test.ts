@@ -241,26 +241,6 @@ test('expects a scheduled send from its time on, and gives a chat-app more time'
   ])
 })
 
-test('every channel that the contract names has the same time', async () => {
-  const { receiver } = await expecting()
-  const channels = [undefined, 'sms', 'premium', 'premium-subscription', 'airtime', 'chatty']
-  for (const channel of channels)
-    await receiver.expect({
-      ...(channel !== undefined && { channel }),
-      messages: [{ messageId: channel ?? 'none' }],
-    })
-  const { items } = await receiver.outstanding()
-  const hours = items.map(({ messageId, sentAt, overdueAt }) => [messageId, (+overdueAt - +sentAt) / HOUR_MS] as const)
-  expect(Object.fromEntries(hours)).toEqual({
-    none: 24,
-    sms: 24,
-    premium: 24,
-    'premium-subscription': 24,
-    airtime: 24,
-    chatty: 72,
-  })
-})
-
 test('refuses invalid values', async () => {
   const { receiver } = await expecting()
   const messages = [{ messageId: 'm' }]

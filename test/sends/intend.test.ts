@@ -334,12 +334,6 @@ test('one process reports a send that another one started and did not end', asyn
   expect(second.events).toMatchObject([{ type: 'send.unknown', reference: 'order 1' }])
 })
 
-test('starts no send while the store is unavailable', async () => {
-  const { receiver } = await expecting({ store: failing(memoryStore(), 'expect', 1, 1) })
-  await expect(receiver.intend({ reference: 'order 1' })).rejects.toThrow('unavailable')
-  expect((await receiver.intend({ reference: 'order 1' })).reference).toBe('order 1')
-})
-
 test('refuses invalid values', async () => {
   const { receiver } = await expecting()
   await expect(receiver.intend({ reference: '' })).rejects.toThrow(/reference is an empty string/)
