@@ -3,7 +3,7 @@
  */
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { isListed } from './channels.ts'
-import type { Journal, RecipientEntry } from './journal.ts'
+import type { RecipientEntry } from './journal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { CREDITS_A_PART, NUMBER_FORM } from './not-shown.ts'
 import type { EmulatorSettings } from './options.ts'
@@ -29,7 +29,6 @@ export interface Accepted {
 export function createAccept(
   { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
   lifecycle: Pick<Lifecycle, 'begin'>,
-  journal: Pick<Journal, 'addOtp'>,
 ) {
   const countSend = createCounter()
 
@@ -52,21 +51,15 @@ export function createAccept(
   ): readonly RecipientEntry[] {
     const { channel, channelName, type, scheduledForMs } = send
     const to = given.replace(/^\+/, '')
-    const { name, senderId } = project.state()
+    const { name } = project.state()
     const id = drawUuid(seed, 'message', name, to, countSend(`${name} ${to}`))
     const outcome = outcomeOf(network, seed, { number: to, channel, messageId: id })
     const isScheduled = scheduledForMs !== undefined && scheduledForMs > clock.now()
     const code = refusal ?? (isScheduled ? 14 : outcome.answer)
     const status = ROW_BY_CODE.get(code)?.word ?? ''
     const entry = { messageId: id, to: given, status, statusCode: String(code), type }
-    const from = send.from ?? senderId
-    // Contract, service.md#what-the-service-does: every OTP send is logged, including refused ones.
-    if (type === 'transactional') {
-      const timestamp = Math.floor(clock.now() / 1_000)
-      journal.addOtp({ timestamp, sender: from, recipient: to, messageId: id, deliveryState: status })
-    }
     if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
-    const message = { id, project: name, channel, channelName, from, to, type }
+    const message = { id, project: name, channel, channelName, to, type }
     return Array.from({ length: parts }, (_, index) => {
       const part = index + 1
       lifecycle.begin({ ...message, part, scheduledForMs: isScheduled ? scheduledForMs : undefined }, outcome)
@@ -79,10 +72,7 @@ export function createAccept(
     // Contract, service.md#states-and-transitions: a channel without codes for refused recipients refuses the whole send.
     const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
     const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
-    if (whole !== undefined) {
-      for (const given of send.to) acceptOne(project, send, given, parts, whole)
-      return { recipients: [], messages: 0, refusedWith: whole }
-    }
+    if (whole !== undefined) return { recipients: [], messages: 0, refusedWith: whole }
     const recipients = send.to.flatMap((given) => {
       const refusal = isByRecipient ? refusalOf(project, send, [given], parts) : undefined
       return acceptOne(project, send, given, parts, refusal)

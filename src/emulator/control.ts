@@ -48,7 +48,6 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
       (it, { query }) => pageOf(it.sends(), query),
     ],
     '/control/deliveries': ['The callbacks, by page.', (it, { query }) => pageOf(it.deliveries(), query)],
-    '/control/otp-log': ['The `transactional` sends, by page.', (it, { query }) => pageOf(it.otpLog(), query)],
     '/control/channels': ['The names of the channels.', (it) => it.channels()],
     '/control/outcomes': ['The documented numbers.', (it) => OUTCOMES.map((one) => shown(one, it.channels()))],
     '/control/triggers': [

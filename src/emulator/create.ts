@@ -99,12 +99,11 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const lifecycle = createLifecycle(
     settings,
     projects,
-    journal,
     (project, kind, payload, key) => void post(projects.get(project), kind, payload, key),
   )
   const app = createEndpoint(settings, {
     projects,
-    accept: createAccept(settings, lifecycle, journal),
+    accept: createAccept(settings, lifecycle),
     record(send) {
       journal.addSend(send)
       notify({ type: 'send', send })
@@ -144,7 +143,6 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     report: journal.report,
     sends: journal.sends,
     deliveries: journal.deliveries,
-    otpLog: journal.otpLog,
     channels: () => channels.names,
     projects: () => projects.all().map((project) => project.state()),
     keys: (of) => projectOf(of, 'keys').keys(),

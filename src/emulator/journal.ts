@@ -1,4 +1,4 @@
-/** Records the newest sends, callbacks and OTP messages, and counts all of them. */
+/** Records the newest sends and callbacks, and counts all of them. */
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import type { Delivery } from './outgoing.ts'
@@ -93,17 +93,6 @@ export interface EmulatorReport {
   readonly failures: readonly Delivery[]
 }
 
-/** One `transactional` message to one recipient, and its latest state. Contract, service.md#what-the-service-does. */
-export interface OtpEntry {
-  /** Time of acceptance, in Unix seconds. */
-  readonly timestamp: number
-  readonly sender: string
-  readonly recipient: string
-  readonly messageId: string
-  /** The latest state: `accepted`, `scheduled`, `retrying`, or the last report. */
-  readonly deliveryState: string
-}
-
 export type Journal = ReturnType<typeof createJournal>
 
 const FAILURES_KEPT = 100
@@ -112,7 +101,6 @@ export function createJournal(seed: Seed, keep: number) {
   const sends: SendRecord[] = []
   const deliveries: Delivery[] = []
   const failures: Delivery[] = []
-  const otpEntries = new Map<string, OtpEntry>()
   const sendCounts = { requests: 0, answers: tally(), refusals: tally(), recipients: tally(), faults: tally() }
   const counts = {
     sent: 0,
@@ -166,19 +154,8 @@ export function createJournal(seed: Seed, keep: number) {
     },
     /** Counts a callback that was due although the project has no URL for it. */
     addWithoutUrl: () => void (counts.withoutUrl += 1),
-    addOtp(entry: OtpEntry): void {
-      otpEntries.set(entry.messageId, entry)
-      const oldest = otpEntries.keys().next()
-      if (otpEntries.size > keep && oldest.done !== true) otpEntries.delete(oldest.value)
-    },
-    /** Ignores messages that are not in the log. */
-    updateOtp(messageId: string, deliveryState: string): void {
-      const entry = otpEntries.get(messageId)
-      if (entry !== undefined) otpEntries.set(messageId, { ...entry, deliveryState })
-    },
     sends: (): readonly SendRecord[] => [...sends],
     deliveries: (): readonly Delivery[] => [...deliveries],
-    otpLog: (): readonly OtpEntry[] => [...otpEntries.values()],
     report(): EmulatorReport {
       const met = FAULT_NAMES.flatMap((name) => (faults.has(name) ? [[name, faults.get(name)] as const] : []))
       const all = structuredClone({ sends: sendCounts, callbacks: counts, faults: Object.fromEntries(met) })

@@ -2,7 +2,6 @@
 import { setMaxListeners } from 'node:events'
 import type { CallbackKind } from '../public/events.ts'
 import { pause } from '../runtime/clock.ts'
-import type { Journal } from './journal.ts'
 import type { EmulatorSettings } from './options.ts'
 import type { Message, Outcome } from './outcomes.ts'
 import { statusPayload } from './payloads.ts'
@@ -19,7 +18,6 @@ const FURTHEST_MS = 86_400_000
 export function createLifecycle(
   { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
   projects: Projects,
-  journal: Pick<Journal, 'updateOtp'>,
   post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void,
 ) {
   const pending = createPending()
@@ -30,7 +28,6 @@ export function createLifecycle(
   const isClosed = (): boolean => closing.signal.aborted
 
   function report(message: Message, outcome: Outcome, word: string, step: string): void {
-    journal.updateOtp(message.id, word)
     const project = projects.get(message.project).state()
     const timestamp = Math.floor(clock.now() / 1_000)
     const kind = message.channel.startsWith('premium') ? 'subscription' : 'status'
@@ -58,7 +55,6 @@ export function createLifecycle(
         report(message, outcome, 'network_failure', 'gave up')
         return
       }
-      journal.updateOtp(message.id, 'retrying')
       await sleep(network.retryDelayMs * 2 ** failures)
     }
     for (const [index, word] of outcome.reports.entries()) {

@@ -6,8 +6,7 @@
 const CHOICES = {
   'Names of the channels other than `sms`':
     '`chat-app`, `premium` (on demand), `premium-subscription` and `airtime`, or those of the option `channels`. A send without `channel` is an SMS.',
-  'Required fields of a send':
-    '`to` and `message`; for airtime `to` and `amount`. `from` defaults to the project’s sender ID.',
+  'Required fields of a send': '`to` and `message`; for airtime `to` and `amount`.',
   'Several recipients':
     '`to` is a list in JSON, repeated in a form or query, or separated by commas. At most 1,000 per request.',
   'Scheduled sends': '`scheduledFor`, in Unix seconds. A past time sends immediately.',
@@ -27,8 +26,6 @@ const CHOICES = {
   'Message parts':
     'Each part has an entry in `recipients` with its number as `messagePart` and the `messageId` of the message, and its own report. A part holds 160 GSM characters or 70 others.',
   '`messages` of an answer': 'The number of accepted parts, not of recipients.',
-  'OTP log of a refused send':
-    'One entry per recipient, with its own id and the word of the code, even if the whole send was refused.',
   'Other places of `apiKey`':
     'None: credentials in the query of a POST are ignored. If a header and a field differ, the header counts.',
   'A request with several errors': 'A missing key (401) precedes the project (404, 400), which precedes the fields.',
@@ -98,7 +95,6 @@ export const PROJECT_DEFAULTS = {
   name: 'My Shop',
   balance: 1_000_000,
   volumeLimit: null,
-  senderId: 'EMULATOR',
   phoneNumber: '999300009999',
   shortcode: '22384',
   enforceHttps: false,

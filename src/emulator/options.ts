@@ -43,8 +43,6 @@ const projectPatch = {
   balance: numberFrom(0, Infinity, 'credits').optional(),
   /** Message parts per UTC day; null for no limit. Default: no limit. */
   volumeLimit: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).nullable().optional(),
-  /** Sender of messages without a `from`. Default `EMULATOR`. */
-  senderId: key.optional(),
   /** The project's chat-app number. Default 999300009999. */
   phoneNumber: key.optional(),
   /** The number that customers write to. Default 22384. */

@@ -120,7 +120,6 @@ export interface Message {
   readonly channel: Channel
   /** As named in the send. */
   readonly channelName: string
-  readonly from: string
   readonly to: string
   /** `bulk`, `transactional`, or any other type in the send. */
   readonly type: string

@@ -16,7 +16,7 @@ interface PostOptions {
   readonly ca?: string | Buffer | undefined
 }
 
-export interface Posted {
+interface Posted {
   /** The receiver was reached. */
   readonly connected: boolean
   /** The whole body was passed to the network. */

@@ -57,7 +57,6 @@ export interface Send {
   readonly channel: Channel
   /** As named in the send. */
   readonly channelName: string
-  readonly from: string | undefined
   readonly to: readonly string[]
   readonly message: string
   /** For airtime; otherwise 0. */
@@ -109,15 +108,14 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields): Send 
   check(required, given(required) !== undefined, 'is required.')
   const isShort = (message?.length ?? 0) <= MAX_MESSAGE_CHARACTERS
   check('message', isShort, `may have at most ${MAX_MESSAGE_CHARACTERS} characters.`)
-  const from = text('from')
   const type = text('type') ?? DEFAULT_TYPE
-  // A free label without any effect, only checked.
+  // Without any effect here, only checked.
+  text('from')
   text('campaign')
   if (Object.keys(errors).length > 0) return { errors }
   return {
     channel,
     channelName: name,
-    from,
     to: to ?? [],
     message: message ?? '',
     amount: channel === 'airtime' ? (amount ?? 0) : 0,

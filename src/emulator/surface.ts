@@ -2,7 +2,7 @@
 import type { EmulatorApp } from './http.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { Delivery, KeyPair } from './outgoing.ts'
-import type { EmulatorReport, OtpEntry, SendRecord } from './journal.ts'
+import type { EmulatorReport, SendRecord } from './journal.ts'
 import type { Channel } from './not-shown.ts'
 import type { ProjectPatch } from './options.ts'
 import type { TriggerName } from './payloads.ts'
@@ -40,8 +40,6 @@ export interface Emulator {
   sends(): readonly SendRecord[]
   /** The callbacks, posted or dropped, in order of completion. */
   deliveries(): readonly Delivery[]
-  /** Every `transactional` send and its state, oldest first. Contract, service.md#what-the-service-does. */
-  otpLog(): readonly OtpEntry[]
   /** The name of each channel. */
   channels(): Readonly<Record<Channel, string>>
   /** The current state of the projects, without their keys. */

@@ -44,7 +44,7 @@ export interface DetailedCounts {
 }
 
 /** Called for each admitted or duplicate event. Must be quick and must not throw. */
-interface Follower {
+export interface Follower {
   accepted(event: NewEvent, admission: Admission): void
 }
 

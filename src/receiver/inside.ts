@@ -1,14 +1,12 @@
 /** The parts of a receiver that only its inspector sees. `receiver.ts` registers them under the object that it returns. */
 import type { Clock } from '../runtime/clock.ts'
-import type { DetailedCounts } from '../operations/counts.ts'
+import type { DetailedCounts, Follower } from '../operations/counts.ts'
 import type { Typed } from '../dispatch/listed-events.ts'
 import type { AttemptWatch } from '../dispatch/work.ts'
 import type { EventType } from '../public/events.ts'
 import type {
-  Admission,
   EventsAnswer,
   EventsPage,
-  NewEvent,
   StorePage,
   SentToAnswer,
   SentToPage,
@@ -20,10 +18,7 @@ import type {
 import type { Logger } from '../runtime/logger.ts'
 
 /** Observes the events of a receiver. Called for each event, so it must be fast and never throw. */
-export interface Watch extends AttemptWatch {
-  /** An event was admitted, or was a duplicate. */
-  accepted(event: NewEvent, admission: Admission): void
-}
+export interface Watch extends AttemptWatch, Follower {}
 
 export interface Inside {
   readonly clock: Clock

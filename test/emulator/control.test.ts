@@ -44,7 +44,6 @@ describe('routes', () => {
     expect(await post('/control/idle', { deadlineMs: 60_000 })).toEqual({ status: 200, body: { idle: true } })
     expect((await get('/control/report')).body).toEqual(emulator.report())
     expect((await get('/control/sends')).body).toMatchObject({ items: [{ httpStatus: 200 }], next: null })
-    expect((await get('/control/otp-log')).body).toEqual({ items: emulator.otpLog(), next: null })
     const first = (await get('/control/deliveries?limit=1')).body as { items: object[]; next: number }
     const second = (await get(`/control/deliveries?after=${first.next}&limit=1`)).body as typeof first
     expect([...first.items, ...second.items]).toEqual(emulator.deliveries())
@@ -72,7 +71,7 @@ describe('routes', () => {
     const { get } = await controlled()
     const keys = { apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
     expect((await get('/control/projects/My%20Shop/keys')).body).toEqual(keys)
-    for (const path of ['', '/projects', '/report', '/sends', '/deliveries', '/otp-log'])
+    for (const path of ['', '/projects', '/report', '/sends', '/deliveries'])
       for (const key of Object.values(keys))
         expect(JSON.stringify((await get(`/control${path}`)).body)).not.toContain(key)
   })

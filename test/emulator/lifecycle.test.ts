@@ -1,4 +1,4 @@
-/** Contract, service.md#what-the-service-does: transient failures of transactional sends are retried; OTP sends are logged. */
+/** Contract, service.md#what-the-service-does: transient failures of transactional sends are retried. */
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { AT_ONCE, collecting, emulating, POLL, sendFrom } from './emulating.ts'
@@ -15,19 +15,11 @@ async function timed(network: object = {}) {
 
 describe('a transient failure', () => {
   test('of a transactional send is retried, and its final outcome is reported', async () => {
-    const { endpoint, clock, statuses, emulator, collected } = await timed()
+    const { endpoint, clock, statuses, collected } = await timed()
     await sendFrom(endpoint, { to: '999110000002', type: 'transactional' })
-    const state = () => emulator.otpLog().map(({ deliveryState }) => deliveryState)
-    expect(state()).toEqual(['accepted'])
-    await clock.advance(99)
-    expect(state()).toEqual(['accepted'])
-    await clock.advance(1)
-    expect(state()).toEqual(['retrying'])
-    await clock.advance(1_000 + 1_999)
-    expect(state()).toEqual(['retrying'])
+    await clock.advance(100 + 1_000 + 1_999)
     expect(statuses()).toEqual([])
     await clock.advance(1)
-    expect(state()).toEqual(['success'])
     await expect.poll(statuses, POLL).toEqual(['success'])
     expect(collected[0]?.body).toMatchObject({
       type: 'transactionalDelivery',
@@ -36,13 +28,12 @@ describe('a transient failure', () => {
   })
 
   test('that persists is reported once the retries are used up', async () => {
-    const { endpoint, clock, statuses, emulator } = await timed()
+    const { endpoint, clock, statuses } = await timed()
     await sendFrom(endpoint, { to: '999100001001', type: 'transactional' })
     await clock.advance(100 + 1_000 + 2_000 + 3_999)
     expect(statuses()).toEqual([])
     await clock.advance(1)
     await expect.poll(statuses, POLL).toEqual(['network_failure'])
-    expect(emulator.otpLog()).toMatchObject([{ deliveryState: 'network_failure' }])
   })
 
   test('of any other send is reported at once', async () => {
@@ -51,7 +42,6 @@ describe('a transient failure', () => {
     await clock.advance(100)
     await expect.poll(statuses, POLL).toEqual(['network_failure'])
     expect(await emulator.idle({ deadlineMs: 60_000 })).toBe(true)
-    expect(emulator.otpLog()).toEqual([])
   })
 })
 
@@ -73,42 +63,6 @@ test('transactional sends go first', async () => {
   await expect.poll(() => collected.map(({ body }) => body['type']), POLL).toEqual(['transactionalDelivery'])
   await clock.advance(59_900)
   await expect.poll(() => collected.length, POLL).toBe(21)
-})
-
-test('every transactional send is logged: when, who, to whom, its id and its state', async () => {
-  const { endpoint, clock, emulator } = await timed()
-  const { body } = await sendFrom(endpoint, { to: ['+999100000000', '12'], type: 'transactional', from: 'BANK' })
-  await sendFrom(endpoint, { to: '999100000000', type: 'bulk' })
-  const { recipients } = body as { recipients: { messageId: string }[] }
-  const log = (deliveryState: string) => [
-    {
-      timestamp: START_MS / 1_000,
-      sender: 'BANK',
-      recipient: '999100000000',
-      messageId: recipients[0]?.messageId,
-      deliveryState,
-    },
-    {
-      timestamp: START_MS / 1_000,
-      sender: 'BANK',
-      recipient: '12',
-      messageId: recipients[1]?.messageId,
-      deliveryState: 'unsupported_number',
-    },
-  ]
-  expect(emulator.otpLog()).toEqual(log('accepted'))
-  await clock.advance(100)
-  expect(emulator.otpLog()).toEqual(log('success'))
-})
-
-test('a transactional send that is refused is logged, on every channel', async () => {
-  const { endpoint, emulator } = await timed()
-  emulator.configure({ balance: 0 })
-  const otp = { to: '+999100000000', type: 'transactional' }
-  await sendFrom(endpoint, otp)
-  await sendFrom(endpoint, { ...otp, channel: 'chat-app' })
-  const entry = { recipient: '999100000000', sender: 'EMULATOR', deliveryState: 'insufficient_balance' }
-  expect(emulator.otpLog()).toMatchObject([entry, entry])
 })
 
 test('a scheduled message begins at its time, and not before', async () => {
