@@ -156,8 +156,6 @@ describe('unknown, and never retried', () => {
   })
 })
 
-describe('a redirect', () => {})
-
 describe('aborted', () => {
   test('before it starts: nothing is sent', async () => {
     const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
