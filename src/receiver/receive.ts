@@ -15,8 +15,14 @@ import { REPLIES, type Answer, type AnswerName } from '../http/replies.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from '../inbox/store.ts'
-import type { WatchedAttempt } from '../dispatch/waiting.ts'
 import type { TraceContext } from '../public/trace-context.ts'
+
+/** The first attempt at an event, which the response waits for. */
+interface WatchedAttempt {
+  readonly over: Promise<void>
+  /** Ends the watch of an event that was not admitted. */
+  forget(): void
+}
 
 interface ReceiveOptions extends NewEventOptions {
   readonly credentials: CredentialsSource
