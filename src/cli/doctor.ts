@@ -1,23 +1,21 @@
-/** `doctor`: sends signed probes to a callback URL and reports the problems that they reveal. */
+/** `doctor`: sends a signed probe to a callback URL and reports the problems that it reveals. */
 import { z } from 'zod'
 import { examine } from '../operations/doctor/doctor.ts'
 import type { DoctorReport } from '../operations/doctor/findings.ts'
 import { ANSWER_TIMEOUT_MS } from '../operations/doctor/own-receiver.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { preparePair, type CredentialPair, type LivePair } from '../verify/pair.ts'
+import { preparePair } from '../verify/pair.ts'
 import { allowRemote, checkTarget } from './addresses.ts'
 import { command, flag, oneOf, timeoutMs, toggle, usage } from './command.ts'
 import { EXIT_CODES } from './exit-codes.ts'
-import { PAIR_FLAGS, pairOf, secretFile } from './secrets.ts'
+import { PAIR_FLAGS, pairOf } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
 
 export const { define } = command({
   argument: ['<url>', 'the callback URL as registered at the service'],
   flags: {
     ...PAIR_FLAGS,
-    oldSecret: secretFile('OLD_SIGNING_SECRET'),
-    oldKey: secretFile('OLD_AUTH_KEY'),
     kind: flag(
       '--kind <kind>',
       `the registered kind of callback: ${CALLBACK_KINDS.join(', ')}`,
@@ -25,15 +23,10 @@ export const { define } = command({
     ),
     project: flag(
       '--project <name>',
-      'the project that the probes name; required if the app distinguishes projects',
+      'the project that the probe names; required if the app distinguishes projects',
       z.string().optional(),
     ),
-    timeoutMs: flag('--timeout <ms>', 'timeout of an answer', timeoutMs.default(ANSWER_TIMEOUT_MS)),
-    keepAliveMs: flag(
-      '--keep-alive <ms>',
-      'idle timeout of the proxy in front; one probe waits that long',
-      timeoutMs.optional(),
-    ),
+    timeoutMs: flag('--timeout <ms>', 'timeout of the answer', timeoutMs.default(ANSWER_TIMEOUT_MS)),
     allowRemote,
     json: toggle('--json', 'print the findings as one line of JSON'),
   },
@@ -43,18 +36,15 @@ export const { define } = command({
     const pair = pairOf(flags.signingSecret, flags.authKey)
     if (pair === undefined)
       throw usage(
-        'No pair was given to sign probes with.',
+        'No pair was given to sign the probe with.',
         'Set SIGNING_SECRET and AUTH_KEY, as the app has them, or pass files with --signing-secret-file and --auth-key-file.',
       )
-    const old = pairOf(flags.oldSecret, flags.oldKey)
     const diagnosis = await examine({
       url: new URL(url),
       kind: flags.kind,
       project: flags.project,
-      pair: prepared(pair),
-      oldPairs: old === undefined ? [] : [prepared(old)],
+      pair: preparePair(pair, undefined, 'the pair'),
       timeoutMs: flags.timeoutMs,
-      keepAliveMs: flags.keepAliveMs,
       clock: systemClock(),
       own: undefined,
     })
@@ -64,15 +54,11 @@ export const { define } = command({
   },
 })
 
-function prepared(pair: CredentialPair): LivePair {
-  return preparePair(pair, undefined, 'the pair')
-}
-
-const SIGNS = { problem: '✗', warning: '!', ok: '✓', unknown: '?' } as const
+const SIGNS = { problem: '✗', warning: '!', ok: '✓' } as const
 
 function printDiagnosis({ ok, url, findings }: DoctorReport, { print, colours }: Terminal): void {
   const { bold, green, red, yellow, dim } = colours
-  const colour = { problem: red, warning: yellow, ok: green, unknown: dim }
+  const colour = { problem: red, warning: yellow, ok: green }
   print(bold(shown(url)))
   for (const found of findings) {
     print(`${colour[found.level](SIGNS[found.level])} ${shown(found.what)} ${dim(`(${found.code})`)}`)

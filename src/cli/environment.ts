@@ -2,8 +2,6 @@
 export const ENVIRONMENT = {
   SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor` and `verify`.',
   AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
-  OLD_SIGNING_SECRET: 'The previous signing secret, for `doctor`.',
-  OLD_AUTH_KEY: 'The previous Auth Key, for `doctor`.',
   STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `workers`, `dead-letters` and `forget`.',
   CONTROL_TOKEN: 'The token of the control API, for `emulate`.',
   DEBUG: 'If not empty, unexpected errors print their stack.',

@@ -11,8 +11,6 @@ import { CliError } from './exit-codes.ts'
 const SECRETS = {
   SIGNING_SECRET: ['signing-secret', 'the signing secret'],
   AUTH_KEY: ['auth-key', 'the Auth Key'],
-  OLD_SIGNING_SECRET: ['old-secret', 'the old signing secret'],
-  OLD_AUTH_KEY: ['old-key', 'the old Auth Key'],
   CONTROL_TOKEN: ['control-token', 'the token of the control API'],
 } as const
 

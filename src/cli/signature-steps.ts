@@ -1,7 +1,6 @@
 /** Checks a signature step by step. Contract, service.md#callback-authenticity. Never reveals a valid digest. */
-import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
-import { findChange } from '../operations/doctor/changes.ts'
 
 interface Step {
   readonly step: 'header' | 'age' | 'body' | 'digest'
@@ -30,23 +29,24 @@ const MALFORMED = {
 } as const
 
 /** Checks form, age and digest independently, so that all problems are reported at once. */
-export function checkSignature(input: SignatureInput): Verdict {
-  const { body, secret, nowMs, toleranceSeconds } = input
-  const header = withoutName(input.header)
-  const parsed = readSignatureHeader([header])
+export function checkSignature({ header, body, secret, nowMs, toleranceSeconds }: SignatureInput): Verdict {
+  // Users may copy the whole header line.
+  const parsed = readSignatureHeader([header.trim().replace(/^x-service-signature:\s*/i, '')])
   if (typeof parsed !== 'object') {
     const text = parsed === undefined ? 'The header is empty.' : MALFORMED[parsed]
-    return { holds: false, steps: [{ step: 'header', holds: false, text }], causes: causesOfForm(header) }
+    const causes = ['Copy the whole value of X-Service-Signature, in quotation marks.']
+    return { holds: false, steps: [{ step: 'header', holds: false, text }], causes }
   }
-  const digest = signatureHolds(parsed, keyOf(secret), body)
+  const digest = holdsWith(parsed, secret, body)
+  const digests = count(parsed.digests.length, 'v1 digest')
   const steps: readonly Step[] = [
-    {
-      step: 'header',
-      holds: true,
-      text: `t is ${parsed.timestampText}, with ${count(parsed.digests.length, 'v1 digest')}.`,
-    },
+    { step: 'header', holds: true, text: `t is ${parsed.timestampText}, with ${digests}.` },
     ageStep(parsed, nowMs, toleranceSeconds),
-    { step: 'body', holds: true, text: describeBody(body) },
+    {
+      step: 'body',
+      holds: true,
+      text: `${count(body.length, 'byte')}${isJson(body) ? ' of JSON' : '; it is not JSON'}.`,
+    },
     {
       step: 'digest',
       holds: digest,
@@ -56,35 +56,18 @@ export function checkSignature(input: SignatureInput): Verdict {
   return { holds: steps.every(({ holds }) => holds), steps, causes: digest ? [] : findCauses(parsed, body, secret) }
 }
 
-function keyOf(secret: string | Buffer) {
-  return createSecretKey(typeof secret === 'string' ? Buffer.from(secret, 'utf8') : secret)
+function holdsWith(signature: ParsedSignature, secret: string, body: Buffer): boolean {
+  return signatureHolds(signature, createSecretKey(Buffer.from(secret, 'utf8')), body)
 }
 
-/** Users may copy the whole header line. */
-function withoutName(header: string): string {
-  return header.trim().replace(/^x-service-signature:\s*/i, '')
-}
-
-function ageStep(parsed: ParsedSignature, nowMs: number, toleranceSeconds: number): Step {
-  const offset = Math.floor(nowMs / 1_000) - parsed.timestamp
+function ageStep({ timestamp }: ParsedSignature, nowMs: number, toleranceSeconds: number): Step {
+  const offset = Math.floor(nowMs / 1_000) - timestamp
   const where =
     offset === 0 ? 'from this second' : `${count(Math.abs(offset), 'second')} ${offset > 0 ? 'old' : 'in the future'}`
   const holds = Math.abs(offset) <= toleranceSeconds
-  const text = holds
-    ? `The signature is ${where}; ${toleranceSeconds} are allowed.`
-    : `The signature is ${where}; ${toleranceSeconds} are allowed. Likely an old request, a replay, or a wrong clock. Pass \`--at\` to check it at another time.`
-  return { step: 'age', holds, text }
-}
-
-function describeBody(body: Buffer): string {
-  const oddities = [
-    ...(body.length === 0 ? ['it is empty'] : []),
-    ...(body.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? ['it begins with a byte order mark'] : []),
-    ...(body.at(-1) === 0x0a ? ['it ends with a newline'] : []),
-    ...(body.includes('\r\n') ? ['it has CRLF line ends'] : []),
-    ...(isJson(body) ? [] : ['it is not JSON']),
-  ]
-  return `${count(body.length, 'byte')}${oddities.length === 0 ? ' of JSON' : `; ${oddities.join(', ')}`}.`
+  const text = `The signature is ${where}; ${toleranceSeconds} are allowed.`
+  const next = ' Likely an old request, a replay, or a wrong clock. Pass `--at` to check it at another time.'
+  return { step: 'age', holds, text: holds ? text : text + next }
 }
 
 function isJson(body: Buffer): boolean {
@@ -96,52 +79,47 @@ function isJson(body: Buffer): boolean {
   }
 }
 
-function causesOfForm(header: string): readonly string[] {
-  if (/^[0-9a-f]{64}$/i.test(header)) return ['This is only the digest. Copy the whole value, which begins with t=.']
-  if (/v1=[0-9a-f]*[A-F]/.test(header)) return ['The digest has upper-case letters; the service writes lower case.']
-  if (/v1=[0-9a-f]{1,63}(,|$)/.test(header)) return ['The digest is too short. Copy the whole value.']
-  return ['Copy the whole value of X-Service-Signature, in quotation marks.']
-}
-
 function count(number: number, unit: string): string {
   return `${number} ${unit}${number === 1 ? '' : 's'}`
 }
 
-/** Common mistakes in copying a secret. */
-const OTHER_SECRETS: readonly (readonly [cause: string, change: (secret: string) => string | Buffer | undefined])[] = [
+type Change<T> = readonly [cause: string, change: (value: T) => T]
+
+const RAW_BODY =
+  'the body was parsed and serialised again. Check the signature over the raw body, before any parser (mount the receiver before express.json()).'
+
+/** Common changes of a body, undone. Newlines come first, because serialising again also removes them. */
+const BODIES: readonly Change<string>[] = [
   [
-    'the secret has white space at its start or end, such as a line end from a file. Trim it.',
-    (secret) => changed(secret, secret.trim()),
+    'a trailing newline was added to the body, for example by `echo`, an editor or a log. Send the original bytes, with `printf` or curl’s --data-binary.',
+    (body) => body.replace(/\r?\n$/, ''),
   ],
-  ['the request was signed with a line end after the secret.', (secret) => `${secret}\n`],
+  ['the body lost its trailing newline: something trimmed it, as curl’s --data does.', (body) => `${body}\n`],
   [
-    'the secret is in quotation marks. Remove them.',
-    (secret) => changed(secret, secret.replace(/^(["'])(.*)\1$/, '$2')),
+    'line ends were changed from LF to CRLF, by an editor or a copy in text mode.',
+    (body) => body.replaceAll('\r\n', '\n'),
   ],
-  [
-    'the request was signed with the secret decoded from hex.',
-    (secret) => (/^([0-9a-f]{2})+$/i.test(secret) ? Buffer.from(secret, 'hex') : undefined),
-  ],
-  [
-    'the request was signed with the secret decoded from base64.',
-    (secret) => (/^[\w+/-]{8,}={0,2}$/.test(secret) ? Buffer.from(secret, 'base64') : undefined),
-  ],
+  // The byte order mark, in Latin-1.
+  ['a byte order mark was prepended to the body.', (body) => body.replace(/^\u00ef\u00bb\u00bf/, '')],
+  [RAW_BODY, (body) => rewritten(body)],
+  [RAW_BODY, (body) => rewritten(body, 2)],
 ]
 
-/** Changes that would make the digest valid, each tried alone; otherwise the remaining causes. */
-function findCauses(signature: ParsedSignature, body: Buffer, secret: string): readonly string[] {
-  const holds = (key: string | Buffer, bytes: Buffer): boolean => signatureHolds(signature, keyOf(key), bytes)
-  const found: string[] = []
-  // The first match wins: re-serialising also removes a trailing newline.
-  const change = findChange('cause', body, (other) => !other.equals(body) && holds(secret, other))
-  if (change !== undefined) found.push(`Found: ${change}`)
-  for (const [cause, change] of OTHER_SECRETS) {
-    const other = change(secret)
-    if (other !== undefined && other.length > 0 && holds(other, body)) found.push(`Found: ${cause}`)
+const SECRETS: readonly Change<string>[] = [
+  [
+    'the secret has white space at its start or end, such as a line end from a file. Trim it.',
+    (secret) => secret.trim(),
+  ],
+  ['the secret is in quotation marks. Remove them.', (secret) => secret.replace(/^(["'])(.*)\1$/, '$2')],
+]
+
+function rewritten(body: string, indent?: number): string {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body, 'latin1').toString())
+    return Buffer.from(JSON.stringify(value, undefined, indent)).toString('latin1')
+  } catch {
+    return body
   }
-  if (isOverBodyAlone(signature, body, secret))
-    found.push('Found: the digest covers only the body. It must cover t, a period and the body.')
-  return found.length > 0 ? found : LEFT
 }
 
 const LEFT = [
@@ -149,11 +127,12 @@ const LEFT = [
   'Otherwise the body differs from the signed one. Check the original bytes, unparsed and uncompressed.',
 ] as const
 
-function isOverBodyAlone({ digests }: ParsedSignature, body: Buffer, secret: string): boolean {
-  const digest = createHmac('sha256', secret).update(body).digest()
-  return digests.some((other) => timingSafeEqual(other, digest))
-}
-
-function changed(before: string, after: string): string | undefined {
-  return before === after ? undefined : after
+/** The changes that make the digest valid, each tried alone; otherwise the remaining causes. */
+function findCauses(signature: ParsedSignature, body: Buffer, secret: string): readonly string[] {
+  // Every byte is a character of Latin-1.
+  const text = body.toString('latin1')
+  const change = BODIES.find(([, undo]) => holdsWith(signature, secret, Buffer.from(undo(text), 'latin1')))
+  const other = SECRETS.find(([, undo]) => undo(secret) !== '' && holdsWith(signature, undo(secret), body))
+  const found = [change, other].flatMap((row) => (row === undefined ? [] : [`Found: ${row[0]}`]))
+  return found.length > 0 ? found : LEFT
 }

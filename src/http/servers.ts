@@ -89,11 +89,6 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
       quietFor = quietMs
       if (watchedMs === Infinity) watchedMs = clock.now()
     },
-    /** The shortest `keepAliveTimeout` of the servers. Undefined if none is known. */
-    get keepAliveMs(): number | undefined {
-      const timesMs = [...open.values()].flatMap((server) => (isServer(server) ? server.keepAliveTimeout : []))
-      return timesMs.length === 0 ? undefined : Math.min(...timesMs.map((ms) => (ms > 0 ? ms : Infinity)))
-    },
     /** Whether any server still listens that `stop` has not stopped. */
     get areListening(): boolean {
       return [...open.values()].some(isLeftAlone)

@@ -52,17 +52,11 @@ interface CounterOptions {
   readonly reviving: ReviveOptions
   /** The receiver that `createReceiver` returned. */
   readonly self: () => object
-  /** The option `networks`. */
-  readonly networks: ReadonlyMap<string, unknown>
 }
 
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
-/** Limits the networks remembered for the doctor, and the length of a name. */
-const MOST_NETWORKS = 8
-const LONGEST_NETWORK = 40
-
-export function createCounter({ reviving, self, networks }: CounterOptions) {
+export function createCounter({ reviving, self }: CounterOptions) {
   /** Undefined while no inspector observes. */
   let follower: Follower | undefined
   const kinds = recordOf(COUNTED_KINDS, () => ({
@@ -74,14 +68,6 @@ export function createCounter({ reviving, self, networks }: CounterOptions) {
   }))
   const events = recordOf(EVENT_TYPES, () => zeros(COUNTED_CARRIERS))
   const details: DetailedCounts = { kinds, events }
-  const unnamedNetworks = new Set<string>()
-
-  function seeNetwork({ oddities, report }: NewEvent['record']): void {
-    const network = report?.network
-    if (network === undefined || oddities?.includes('unknown_word') !== true) return
-    if (unnamedNetworks.size < MOST_NETWORKS && !networks.has(network))
-      unnamedNetworks.add(network.slice(0, LONGEST_NETWORK))
-  }
 
   function say(message: Omit<CallbackMessage, 'receiver'>): void {
     callbackChannel.publish({ receiver: self(), ...message })
@@ -89,8 +75,6 @@ export function createCounter({ reviving, self, networks }: CounterOptions) {
 
   return {
     details,
-    /** Networks that sent unknown words and that `networks` does not name. */
-    unnamedNetworks: (): readonly string[] => [...unnamedNetworks],
     /** Marks the kind as used, so that its metrics start at zero. */
     mounted(kind: CallbackKind | undefined): void {
       kinds[kind ?? 'any'].isUsed = true
@@ -106,7 +90,6 @@ export function createCounter({ reviving, self, networks }: CounterOptions) {
         events[typeOf({ id, late: isLate, record, raw }, reviving)][record.report?.carrier ?? 'none'] += 1
       }
       follower?.accepted(event, admission)
-      if (record.oddities !== undefined) seeNetwork(record)
       if (!callbackChannel.hasSubscribers || admission === 'full' || admission === 'newer') return
       const { kind, report } = record
       say({ kind, outcome: admission, eventId: id, ...(report && { messageId: report.messageId }) })

@@ -88,10 +88,6 @@ export const REFUSED = {
     'The project name in the body contains a NUL or half of a surrogate pair.',
     'Check who posts to this URL. The credentials function is not called with such a name.',
   ],
-  probe_refused: [
-    'A probe of the doctor arrived twice, or more than a day late.',
-    'No callback was lost: a probe is never an event. If you did not run the doctor, someone records and resends its requests.',
-  ],
   body_already_parsed: [
     'A body parser ran before the receiver, so the signature cannot be checked against the exact bytes.',
     'Mount the receiver before the parser (in Express, before express.json()), or keep the bytes in `req.rawBody`.',

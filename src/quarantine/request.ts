@@ -74,8 +74,8 @@ export function standingOf(callback: ExactCallback, body: ReadBody, refused: Ref
 }
 
 function classOf(callback: ExactCallback, body: ReadBody, refused: Refused): QuarantineClass {
-  // The service never sends the message id of a probe, and no key proves a request that was refused by its project name.
-  if (body.probeId !== undefined || isNameRefused(refused)) return 'rest'
+  // No key proves a request that was refused by its project name.
+  if (isNameRefused(refused)) return 'rest'
   if (refused.offsetSeconds !== undefined) return 'provedButStale'
   if (!hasKnownFields(body, callback.kind)) return 'rest'
   if (refused.isHalfProved !== true && !isProvable(callback, body)) return 'rest'

@@ -43,11 +43,11 @@ export function createIntake(options: IntakeOptions) {
   const { resolved, clock, steady, logger, report, credentials, delivery, self, startUnasked } = options
   const { proof, toleranceSeconds, networks, maxBodyBytes, bodyTimeoutMs, storeTimeoutMs } = resolved
   const { dedupeKey, readReport, traceContext } = resolved
-  const { capabilities, dispatcher, handlers, inbox, lacksSpool, reviving } = delivery
+  const { capabilities, dispatcher, handlers, inbox, reviving } = delivery
   const servers = createServers({ clock: steady, logger })
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
   const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
-  const counter = createCounter({ reviving, self, networks })
+  const counter = createCounter({ reviving, self })
   let underWay = 0
 
   /** `close()` waits for counted work. */
@@ -77,13 +77,11 @@ export function createIntake(options: IntakeOptions) {
     clock: steady,
     storeTimeoutMs,
     capabilities,
-    lacksSpool,
     dispatch: resolved.dispatch,
     isHandled: (type) => (handlers.byType.get(type)?.length ?? 0) > 0,
-    networks: counter.unnamedNetworks,
     askStore: async () => (await inbox.open()).counts(),
   })
-  const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes })
+  const probes = createProbes()
   const { traceContext: traceOfRequest, ...reading } = guardReading({ dedupeKey, readReport, traceContext, report })
   const { receive, proveAgain, clockOffsetSeconds } = createReceive({
     credentials,
@@ -122,7 +120,7 @@ export function createIntake(options: IntakeOptions) {
       startUnasked()
       return counted(receiveRequest(request, intake))
     },
-    doctor: createOwnDoctor({ credentials, probes, examineApp, keepAliveMs: () => servers.keepAliveMs }),
+    doctor: createOwnDoctor({ credentials, probes, examineApp }),
   }
 
   return {

@@ -5,8 +5,8 @@ import { createClockWatch } from '../verify/clock-watch.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
 import { isNameRefused, type NotProved } from '../verify/explain.ts'
 import type { QuarantineIntake } from '../quarantine/quarantine.ts'
-import type { ExactCallback } from '../quarantine/request.ts'
-import type { MarkedProbe, Probes } from '../operations/doctor/answering.ts'
+import type { ExactCallback, Refused } from '../quarantine/request.ts'
+import type { Probes } from '../operations/doctor/answering.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from '../public/errors.ts'
 import type { RefusalCode } from '../public/error-table.ts'
 import type { ArrivedCallback } from '../public/callback.ts'
@@ -31,7 +31,7 @@ interface ReceiveOptions extends NewEventOptions {
   readonly quarantine: QuarantineIntake
   readonly report: (error: MessagingWebhooksError) => void
   /** Answers the doctor's probes, which are not callbacks. */
-  readonly probes: Pick<Probes, 'markOf' | 'answer' | 'notProved'>
+  readonly probes: Pick<Probes, 'answer' | 'refused'>
   /** Counts refused callbacks. */
   readonly refused: (kind: CallbackKind | undefined, code: RefusalCode) => void
   /** Counts admitted events. */
@@ -54,12 +54,10 @@ export function createReceive(options: ReceiveOptions) {
     name: AnswerName,
     refused: Pick<NotProved, 'code' | 'detail'>,
     cause?: unknown,
-    isReported = true,
   ): Answer {
     const answer = REPLIES[name]
     options.refused(kind, refused.code)
-    if (isReported)
-      report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
+    report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
     return answer
   }
 
@@ -89,7 +87,7 @@ export function createReceive(options: ReceiveOptions) {
   function authenticate(callback: ArrivedCallback, body: ReadBody): Awaitable<Proved | NotProved> {
     /** The service does not send the callback again, so keep it when a credentials lookup fails. */
     function keepUnchecked(error: unknown): never {
-      quarantine.keep(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
+      keepRefused(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
       throw error
     }
     try {
@@ -105,26 +103,24 @@ export function createReceive(options: ReceiveOptions) {
     if (credentials.lookUp !== undefined && (proof.proved || !isNameRefused(proof)))
       quarantine.lookedUp(body.project, proof.proved)
     if (!proof.proved) {
-      quarantine.keep(callback, body, proof)
-      const isReported = options.probes.notProved(callback, body, proof)
-      // The doctor tries different times, so a probe says nothing about this clock.
+      keepRefused(callback, body, proof)
+      // Another clock than the service's signs a probe.
       if (proof.offsetSeconds !== undefined && body.probeId === undefined) {
         clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
         signed.seconds = Math.floor(callback.arrivedAtMs / 1_000) - proof.offsetSeconds
         signed.arrivedAtMs = callback.arrivedAtMs
       }
       if (body.problem === 'content_encoding')
-        return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' }, undefined, isReported)
+        return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' })
       const refused = proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof
-      return refuse(callback.kind, 'not_authentic', refused, undefined, isReported)
+      return refuse(callback.kind, 'not_authentic', refused)
     }
-    const marked =
-      body.probeId === undefined ? undefined : options.probes.markOf(body.probeId, proof.pairs, callback.arrivedAtMs)
-    if (marked !== undefined) {
+    const headers = body.probeId === undefined ? undefined : options.probes.answer(callback, body, proof)
+    if (headers !== undefined) {
       // Real callbacks with this header would become unreadable events. The doctor must report that.
       if (body.problem === 'content_encoding')
         return refuse(callback.kind, 'content_encoding', { code: 'content_encoding' })
-      return answerProbe(callback, body, proof, marked)
+      return { ...REPLIES.accepted, headers }
     }
     if (proof.signedAt !== undefined) {
       signed.seconds = proof.signedAt
@@ -150,10 +146,10 @@ export function createReceive(options: ReceiveOptions) {
     }
   }
 
-  function answerProbe(callback: ArrivedCallback, body: ReadBody, { proof }: Proved, marked: MarkedProbe): Answer {
-    const headers = options.probes.answer({ callback, body, proof, marked })
-    if (headers === undefined) return refuse(callback.kind, 'not_authentic', { code: 'probe_refused' })
-    return { ...REPLIES.accepted, headers }
+  /** The service never sends the message id of a probe. */
+  function keepRefused(callback: ArrivedCallback, body: ReadBody, refused: Refused): void {
+    if (body.probeId === undefined) quarantine.keep(callback, body, refused)
+    else options.probes.refused(callback, body, refused)
   }
 
   function eventOf(
@@ -225,12 +221,7 @@ export function createReceive(options: ReceiveOptions) {
       const body = readSentBody(callback)
       const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - again.clockOffsetSeconds * 1_000 }
       const proof = prove(judged, body, await again.pairsFor(body.project), toleranceSeconds)
-      if (!proof.proved) return proof
-      // A probe is never an event, even if the clock or the credential that caused its refusal has been corrected since.
-      const { probeId } = body
-      if (probeId !== undefined && options.probes.markOf(probeId, proof.pairs, judged.arrivedAtMs) !== undefined)
-        return { proved: false, code: 'probe_refused' }
-      return { proved: true, event: eventOf(callback, body, proof) }
+      return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
     },
   }
 }

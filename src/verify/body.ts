@@ -19,11 +19,9 @@ const DIGIT_ONE = 0x31
 
 export const PROBE_PREFIX = 'messaging-webhooks-doctor.'
 /**
- * The message id of a doctor's probe: a time, a nonce, and an HMAC under each half of the pair. The service never creates such
- * an id.
+ * The message id of a doctor's probe: a nonce, and an HMAC under each half of the pair. The service never creates such an id.
  */
-export const PROBE_ID =
-  /^messaging-webhooks-doctor\.(?<time>[0-9a-z]{1,11})\.(?<nonce>[0-9a-f]{32})\.(?<tags>[0-9a-f]{64}(?:\.[0-9a-f]{64})?)$/
+export const PROBE_ID = /^messaging-webhooks-doctor\.(?<nonce>[0-9a-f]{32})\.(?<tags>[0-9a-f]{64}(?:\.[0-9a-f]{64})?)$/
 
 export interface ReadBody {
   readonly bytes: Buffer

@@ -1,5 +1,4 @@
 /** `verify`: names each reason without revealing a secret or a valid digest. */
-import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { signCallback } from 'messaging-webhooks/testing'
@@ -83,16 +82,14 @@ describe('the steps', () => {
     expect(check({ nowMs: (NOW + 288) * 1_000, header: `X-Service-Signature: ${header}\n` }).holds).toBe(true)
   })
 
-  test.each([
-    ['v1=aa', 'too short'],
-    [`t=1,v1=${'A'.repeat(64)}`, 'upper-case letters'],
-    ['a'.repeat(64), 'only the digest'],
-    ['nonsense', 'Copy the whole value'],
-  ])('a header of another form: %s', (given, cause) => {
-    const { holds, steps, causes } = check({ header: given })
-    expect({ holds, steps }).toMatchObject({ holds: false, steps: [{ step: 'header', holds: false }] })
-    expect(causes.join()).toContain(cause)
-  })
+  test.each(['v1=aa', `t=1,v1=${'A'.repeat(64)}`, 'a'.repeat(64), 'nonsense'])(
+    'a header of another form: %s',
+    (given) => {
+      const { holds, steps, causes } = check({ header: given })
+      expect({ holds, steps }).toMatchObject({ holds: false, steps: [{ step: 'header', holds: false }] })
+      expect(causes.join()).toContain('Copy the whole value')
+    },
+  )
 
   test('milliseconds', () => {
     const { steps } = check({ header: `t=1800000000000,v1=${'a'.repeat(64)}` })
@@ -105,10 +102,8 @@ describe('the steps', () => {
     ['a newline less', BODY, `${BODY}\n`, 'lost its trailing newline'],
     ['CRLF for LF', '{\r\n"a":1}', '{\n"a":1}', 'from LF to CRLF'],
     ['a byte order mark more', `\ufeff${BODY}`, BODY, 'byte order mark'],
-    ['re-serialised', '{ "a": 1,\n "b": [1, 2] }', '{"a":1,"b":[1,2]}', 'parsed and re-serialised'],
-    ['re-serialised with spaces', '{"a":1,"b":[1,{"c":null}]}', '{"a": 1, "b": [1, {"c": null}]}', 'json.dumps'],
-    ['formatted', '{"a":1}', '{\n  "a": 1\n}', 'over several lines'],
-    ['with an authKey put in', BODY, '{"project":"My Shop","messageId":"m-1"}', 'authKey was removed'],
+    ['re-serialised', '{ "a": 1,\n "b": [1, 2] }', '{"a":1,"b":[1,2]}', 'serialised again'],
+    ['formatted', '{"a":1}', '{\n  "a": 1\n}', 'serialised again'],
   ])('detects a body %s', (_, given, signed, cause) => {
     const { holds, causes } = check({ body: Buffer.from(given), header: signedOver(signed) })
     expect(holds).toBe(false)
@@ -117,28 +112,10 @@ describe('the steps', () => {
 
   test.each([
     ['with a line end', `${SIGNING_SECRET}\n`, SIGNING_SECRET, 'white space at its start or end'],
-    [
-      'without the line end it was made with',
-      SIGNING_SECRET,
-      `${SIGNING_SECRET}\n`,
-      'with a line end after the secret',
-    ],
     ['in quotation marks', `"${SIGNING_SECRET}"`, SIGNING_SECRET, 'quotation marks'],
   ])('detects a secret %s', (_, given, signedWith, cause) => {
     const { causes } = check({ secret: given, header: signedOver(BODY, signedWith) })
     expect(causes).toEqual([expect.stringContaining(cause)])
-  })
-
-  test.each(['hex', 'base64'] as const)('detects a secret that was decoded from %s', (encoding) => {
-    const bytes = Buffer.from('0123456789abcdef0123', 'latin1')
-    const digest = createHmac('sha256', bytes).update(`${NOW}.${BODY}`).digest('hex')
-    const { causes } = check({ secret: bytes.toString(encoding), header: `t=${NOW},v1=${digest}` })
-    expect(causes).toContainEqual(expect.stringContaining(`decoded from ${encoding}`))
-  })
-
-  test('detects a digest over the body alone', () => {
-    const digest = createHmac('sha256', SIGNING_SECRET).update(BODY).digest('hex')
-    expect(check({ header: `t=${NOW},v1=${digest}` }).causes).toEqual([expect.stringContaining('covers only the body')])
   })
 
   test('suggests another secret when no usual mistake explains the difference', () => {

@@ -1,114 +1,75 @@
-/** The receiver's side: answers proved probes. The code that refuses a forgery also refuses an unproved probe. */
+/** The receiver's side: answers proved probes, and records how those of this process arrived. */
 import type { KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { ReadBody } from '../../verify/body.ts'
-import type { Pairs } from '../../verify/credentials.ts'
+import type { Proved } from '../../verify/authenticate.ts'
 import type { NotProved } from '../../verify/explain.ts'
 import type { LivePair } from '../../verify/pair.ts'
 import type { ArrivedCallback } from '../../public/callback.ts'
-import type { RefusalCode } from '../../public/error-table.ts'
-import type { EventProof } from '../../public/events.ts'
-import { ANSWER_HEADER, arrivalOf, markingKeys, readMark, seal, type Arrival, type Mark } from './protocol.ts'
+import { ANSWER_HEADER, isMarkedWith, markingKeys, writeAnswer, type Observation } from './protocol.ts'
 
-/** Why a probe was refused in this process. */
-export interface RefusedProbe {
-  readonly code: RefusalCode
-  readonly offsetSeconds: number | undefined
-  readonly arrival: Arrival
-}
-
-/** A probe with the pair that marked it, and the key used. */
-export interface MarkedProbe {
-  readonly probeId: string
-  readonly mark: Mark
-  readonly pair: LivePair
-  readonly key: KeyObject
-  /** Whether the key is the first of the pair. Its holder has the whole pair. */
-  readonly isWhole: boolean
-}
-
-interface ProvedProbe {
-  readonly callback: ArrivedCallback
-  readonly body: ReadBody
-  readonly proof: Exclude<EventProof, 'none'>
-  readonly marked: MarkedProbe
+/** How a probe arrived in this process. */
+export interface SeenProbe {
+  /** Undefined if it was proved. */
+  readonly refused: NotProved | undefined
+  readonly isParsed: boolean
+  readonly bytes: Buffer
+  readonly signatures: readonly string[]
 }
 
 export type Probes = ReturnType<typeof createProbes>
 
-interface AnsweringOptions {
-  /** The project name in the body selects the pairs. */
-  readonly byProject: boolean
-  readonly toleranceSeconds: number
-  readonly maxBodyBytes: number
-}
-
-/** A mark is valid this long before and after its time, because clocks may be hours apart. The signature has its own tolerance. */
-const MARK_MS = 86_400_000
-/** Only holders of a pair can create marks, so no one else can evict one. */
-const MARKS_KEPT = 4_096
-/** At most one unproved probe is reported in this time. */
-const REPORT_MS = 60_000
-
-export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: AnsweringOptions) {
-  const used = new LRUCache<string, true>({ max: MARKS_KEPT })
+export function createProbes() {
   /** Probes of the doctors in this process. */
-  const expected = new Map<string, RefusedProbe | undefined>()
-  let reportedAtMs = -Infinity
+  const expected = new Map<string, SeenProbe | undefined>()
+
+  function see(
+    { captured, signatures }: ArrivedCallback,
+    { probeId = '', bytes }: ReadBody,
+    refused?: NotProved,
+  ): void {
+    if (expected.has(probeId))
+      expected.set(probeId, { refused, isParsed: captured.kind === 'parsed', bytes, signatures })
+  }
 
   return {
-    /** Undefined if no live pair has marked the callback: then it is not a probe, whatever its message id looks like. */
-    markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined {
-      if (typeof pairs === 'string') return undefined
-      const live = pairs.filter(({ notAfterMs }) => arrivedAtMs <= notAfterMs)
-      for (const nth of [0, 1]) {
-        for (const pair of live) {
-          const key = markingKeys(pair)[nth]
-          const mark = key && readMark(probeId, key)
-          if (key !== undefined && mark !== undefined) return { probeId, mark, pair, key, isWhole: nth === 0 }
-        }
-      }
-      return undefined
-    },
-    /** The headers of the 204. Undefined if the mark is too old or was used before: the probe is then refused like a forgery. */
-    answer({ callback, body, proof, marked }: ProvedProbe): Readonly<Record<string, string>> | undefined {
-      const { probeId, mark, pair, key, isWhole } = marked
-      const { arrivedAtMs, kind } = callback
-      // Anyone who has read a callback may get this answer repeatedly, so it does not use up the nonce.
-      if (!isWhole) return { [ANSWER_HEADER]: seal({ onlyAuthKey: true }, key, probeId) }
-      if (Math.abs(arrivedAtMs - mark.sentAtMs) > MARK_MS || used.has(mark.nonce)) return undefined
-      used.set(mark.nonce, true)
-      const facts = {
-        ...{ arrival: arrivalOf(callback, body), arrivedAtMs, kind, proof, toleranceSeconds, maxBodyBytes },
-        lacksProject: byProject && body.project === undefined,
-        pair: {
-          hasAuthKey: pair.authKey !== undefined,
-          hasSecret: pair.secretKey !== undefined,
-          endsAtMs: pair.notAfterMs === Infinity ? undefined : pair.notAfterMs,
-        },
-      }
-      return { [ANSWER_HEADER]: seal(facts, key, probeId) }
-    },
-    /**
-     * Remembers why a probe of this process was refused. Returns whether to log the refusal: at most once a minute for probes of
-     * a doctor with another pair.
-     */
-    notProved(callback: ArrivedCallback, body: ReadBody, { code, offsetSeconds }: NotProved): boolean {
+    /** Headers of the 204. Undefined if no live pair marked the callback: then it is no probe, whatever its message id is. */
+    answer(callback: ArrivedCallback, body: ReadBody, { pairs, proof }: Proved): Record<string, string> | undefined {
       const { probeId } = body
-      if (probeId === undefined) return true
-      if (expected.has(probeId)) expected.set(probeId, { code, offsetSeconds, arrival: arrivalOf(callback, body) })
-      if (Math.abs(callback.arrivedAtMs - reportedAtMs) < REPORT_MS) return false
-      reportedAtMs = callback.arrivedAtMs
-      return true
+      const marked = probeId === undefined ? undefined : findMark(probeId, pairs, callback.arrivedAtMs)
+      if (probeId === undefined || marked === undefined) return undefined
+      see(callback, body)
+      const observation = callback.captured.kind === 'parsed' ? 'parsed' : observationOf(proof, marked.pair)
+      return { [ANSWER_HEADER]: writeAnswer(probeId, marked.key, observation, callback.kind) }
     },
-    /** Announces a probe of this process. Call the result once: it returns why this process refused the probe, if it did. */
-    expect(probeId: string): () => RefusedProbe | undefined {
+    refused: see,
+    /** Announces a probe of this process. Call the result once: it returns how the probe arrived, if it did. */
+    expect(probeId: string): () => SeenProbe | undefined {
       expected.set(probeId, undefined)
       return () => {
-        const refused = expected.get(probeId)
+        const seen = expected.get(probeId)
         expected.delete(probeId)
-        return refused
+        return seen
       }
     },
   }
+}
+
+/** The pair that marked a probe, and the key used: the first of its keys, if any pair allows that. */
+function findMark(
+  probeId: string,
+  pairs: readonly LivePair[],
+  nowMs: number,
+): { readonly pair: LivePair; readonly key: KeyObject } | undefined {
+  const live = pairs.filter(({ notAfterMs }) => nowMs <= notAfterMs)
+  for (const nth of [0, 1])
+    for (const pair of live) {
+      const key = markingKeys(pair)[nth]
+      if (key !== undefined && isMarkedWith(probeId, key)) return { pair, key }
+    }
+  return undefined
+}
+
+function observationOf(proof: Proved['proof'], { authKey, secretKey }: LivePair): Observation {
+  if (proof === 'authKey') return secretKey === undefined ? 'unsigned' : 'signature_invalid'
+  return proof === 'signature' && authKey !== undefined ? 'auth_key_invalid' : 'intact'
 }

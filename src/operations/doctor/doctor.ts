@@ -1,95 +1,160 @@
 /**
- * The doctor: sends signed probes through an app's real stack, as the service would, and reports problems on the way. In the
- * app's own process it also reports why a probe was refused and checks the app itself. It posts to one URL and follows no
- * redirect. Findings quote no secret and no body. protocol.ts describes the probes and their answers.
+ * The doctor: sends a signed probe through an app's real stack, as the service would, and reports problems on the way. In the
+ * app's own process it also reports why the probe was refused or changed, and checks the app itself. Findings quote no secret
+ * and no body. protocol.ts describes the probe and its answer.
  */
+import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../../runtime/clock.ts'
 import type { CallbackKind } from '../../public/events.ts'
-import { shownUrl, type ReportReply, type Probe, type ProbePair } from './answers.ts'
-import type { RefusedProbe } from './answering.ts'
-import { createExchange, type Exchange, type Target } from './asking.ts'
-import { finding, isWell, type DoctorReport, type DoctorFinding } from './findings.ts'
-import { describeOffset, judgeArrival, judgeClock, judgeMount, judgePair, OTHER_SECRET } from './judging.ts'
-import { measureBodyLimit, measureIdle, measureTime } from './measuring.ts'
+import type { Probes, SeenProbe } from './answering.ts'
+import { makeProbe, post, type Probe } from './asking.ts'
+import { finding, isWell, type DoctorFinding, type DoctorFindingCode, type DoctorReport } from './findings.ts'
+import { readAnswer, type Answer, type ProbePair } from './protocol.ts'
 
-interface Examination extends Omit<Target, 'expect'> {
+interface Examination {
+  readonly url: URL
   readonly kind: CallbackKind | undefined
-  /** Older pairs that the app may still have. */
-  readonly oldPairs: readonly ProbePair[]
-  /** Idle timeout of the proxy in front. One connection stays idle for this long. */
-  readonly keepAliveMs: number | undefined
+  readonly project: string | undefined
+  readonly pair: ProbePair
+  readonly timeoutMs: number
+  readonly clock: Clock
   /** The receiver of this process, if there is one. */
   readonly own:
     | {
-        readonly expect: NonNullable<Target['expect']>
+        readonly expect: Probes['expect']
         /** Checks of the app itself. */
         readonly app: () => Promise<readonly DoctorFinding[]>
-        readonly keepAliveMs: () => number | undefined
       }
     | undefined
 }
 
+/** The service expects a prompt answer. */
+const PROMPT_MS = 1_000
+/** Smaller differences may be the time in transit, or of an NTP client that is about to correct them. */
+const CLOCK_MS = 30_000
+
 /** Returns findings for failures of the app or the network, and never rejects because of them. */
-export async function examine(examination: Examination): Promise<DoctorReport> {
-  const { url, kind, own, keepAliveMs } = examination
-  const target: Target = { ...examination, expect: own?.expect }
-  const exchange = await createExchange(target)
+export async function examine({ pair, project, own, ...asked }: Examination): Promise<DoctorReport> {
+  const { url, kind, clock } = asked
+  const probe = makeProbe(pair, project, clock.now())
+  const seenHere = own?.expect(probe.messageId)
+  const outcome = await post(url, probe, asked)
+  const seen = seenHere?.()
+  const findings: DoctorFinding[] = []
+  if ('failure' in outcome) findings.push(judgeSilence(url, outcome.failure))
+  else {
+    const { status, code, tookMs, dateMs, location } = outcome
+    const answer = outcome.answer === undefined ? undefined : readAnswer(outcome.answer, probe.messageId, pair)
+    const offMs = dateMs - (probe.sentAtMs + tookMs / 2)
+    const clockOff = Math.abs(offMs) > CLOCK_MS ? judgeOffset(offMs / 1_000) : undefined
+    if (answer !== undefined) {
+      findings.push(finding('receiver_answers'), ...judgeKind(kind, answer.kind), judgeProof(probe, answer, seen))
+      if (clockOff !== undefined) findings.push(clockOff)
+      if (tookMs > PROMPT_MS) findings.push(finding('slow', `This one took ${Math.round(tookMs)} ms.`))
+    } else if (code === 'not_authentic')
+      findings.push((seen && judgeRefusal(probe, seen)) ?? clockOff ?? finding('pair_wrong'))
+    else if (code !== undefined && code !== 'method_not_allowed')
+      findings.push(finding(code === 'unavailable' ? code : 'body_lost', `(${code})`))
+    else findings.push(judgeOther(url, status, location))
+  }
+  findings.push(...((await own?.app()) ?? []))
+  if (url.protocol === 'http:' && !isLoopback(url)) findings.push(finding('https_missing'))
+  return { ok: isWell(findings), url: shownUrl(url), kind, findings }
+}
+
+/** Without a kind, a mount reads delivery reports by their shape. */
+function judgeKind(asked: CallbackKind | undefined, kind: CallbackKind | undefined): readonly DoctorFinding[] {
+  if (asked === undefined || asked === kind || (asked === 'status' && kind === undefined)) return []
+  const mounted = kind === undefined ? 'without a kind, which accepts only delivery reports' : `for \`${kind}\``
+  return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was requested.`)]
+}
+
+function judgeProof(probe: Probe, { observation, isWhole }: Answer, seen: SeenProbe | undefined): DoctorFinding {
+  const { authKey, secretKey } = probe.pair
+  if (observation === 'parsed') return finding('parsed_before')
+  if (observation === 'unsigned' && secretKey !== undefined)
+    return finding('pair_half', 'The app has only the Auth Key and checks no signature.')
+  if (observation === 'signature_invalid' && secretKey !== undefined)
+    return isWhole
+      ? finding('probe_changed', seen && changeOf(probe, seen))
+      : finding('pair_half', 'The Auth Key matches; the signing secret does not.')
+  if (observation === 'auth_key_invalid' && authKey !== undefined)
+    return finding('pair_half', 'The signing secret matches; the Auth Key does not.')
+  return finding('proof_intact')
+}
+
+/** Explains a refusal by the receiver of this process. */
+function judgeRefusal(probe: Probe, seen: SeenProbe): DoctorFinding | undefined {
+  const { refused, isParsed } = seen
+  if (isParsed) return finding('parsed_before')
+  const change = changeOf(probe, seen)
+  if (change !== undefined) return finding('probe_changed', change)
+  if (refused?.offsetSeconds !== undefined) return judgeOffset(refused.offsetSeconds)
+  return refused && finding('pair_wrong', `The receiver’s reason: ${refused.code}.`)
+}
+
+function changeOf({ body, signature }: Probe, { bytes, signatures }: SeenProbe): string | undefined {
+  if (!bytes.equals(body)) {
+    const how = isSameJson(bytes, body) ? 'The JSON of the body was parsed and serialised again: ' : 'Of the body, '
+    return `${how}${body.length} bytes were sent, ${bytes.length} arrived.`
+  }
+  if (signature === undefined || (signatures.length === 1 && signatures[0] === signature)) return undefined
+  if (signatures.length === 1) return 'The header arrived with another value.'
+  return signatures.length === 0 ? 'The header was removed.' : `The header arrived ${signatures.length} times.`
+}
+
+function isSameJson(one: Buffer, other: Buffer): boolean {
   try {
-    const findings: DoctorFinding[] = []
-    const explained = await explain(examination, exchange)
-    if (explained.reply === undefined) findings.push(...explained.findings)
-    else {
-      const { facts, probe } = explained.reply
-      findings.push(finding('receiver_answers'), ...judgeMount(kind, facts), ...explained.findings)
-      findings.push(...(await measureTime(exchange, probe.pair)))
-      findings.push(...(await measureBodyLimit(exchange, probe.pair, facts.maxBodyBytes)))
-      findings.push(await measureIdle(target, probe.pair, { proxyIdleMs: keepAliveMs, knownMs: own?.keepAliveMs() }))
-    }
-    findings.push(...((await own?.app()) ?? []), ...judgeUrl(url))
-    return { ok: isWell(findings), url: shownUrl(url), kind, findings }
-  } finally {
-    exchange.close()
+    return isDeepStrictEqual(JSON.parse(one.toString()), JSON.parse(other.toString()))
+  } catch {
+    return false
   }
 }
 
-interface Explained {
-  readonly findings: readonly DoctorFinding[]
-  /** An answered probe. Later probes use its pair. */
-  readonly reply?: ReportReply
+function judgeOffset(seconds: number): DoctorFinding {
+  const direction = seconds < 0 ? 'behind' : 'ahead of'
+  return finding('clock_off', `The app’s clock is ${Math.abs(Math.round(seconds))} s ${direction} this machine’s.`)
 }
 
-async function explain({ oldPairs, own }: Examination, { ask }: Exchange): Promise<Explained> {
-  const { reply } = await ask()
-  switch (reply.kind) {
-    case 'report': {
-      const way = judgeArrival(reply.probe, reply.facts.arrival)
-      const isIntact = way.every(({ level }) => level === 'ok')
-      return { findings: [...judgePair(reply, isIntact), ...way, ...judgeClock(reply)], reply }
-    }
-    case 'onlyAuthKey':
-      return { findings: [finding('pair_half', `${OTHER_SECRET} The app accepts callbacks by their Auth Key alone.`)] }
-    case 'other':
-      return { findings: [reply.finding] }
+const FAILURES: Readonly<Record<string, DoctorFindingCode>> = {
+  ECONNREFUSED: 'nothing_listens',
+  ENOTFOUND: 'host_unknown',
+  EAI_AGAIN: 'host_unknown',
+}
+const TLS_FAILURE = /^(EPROTO|ERR_SSL|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/
+
+function judgeSilence({ protocol }: URL, failure: string): DoctorFinding {
+  if (TLS_FAILURE.test(failure)) return finding('tls_failed', `(${failure})`)
+  const hint = protocol === 'http:' && failure !== 'timeout' ? ' If the port serves TLS, use an https URL.' : ''
+  const code = FAILURES[failure] ?? 'no_answer'
+  return finding(code, `(${failure})${code === 'no_answer' ? hint : ''}`)
+}
+
+const STATUSES: Readonly<Record<number, DoctorFindingCode>> = {
+  401: 'access_denied',
+  403: 'access_denied',
+  404: 'path_unknown',
+  405: 'path_unknown',
+  407: 'access_denied',
+  410: 'path_unknown',
+  413: 'body_lost',
+}
+
+/** Describes the target of a redirect without its user, password and query. */
+function judgeOther(url: URL, status: number, location: string | undefined): DoctorFinding {
+  const answered = `It answered ${status}.`
+  if (status >= 300 && status < 400) {
+    const target = URL.parse(location ?? '', url.href)
+    return finding('redirect', target === null ? answered : `It answered ${status} and points to ${shownUrl(target)}.`)
   }
-  const { probe, refused } = reply
-  const known = refused === undefined ? [] : explainRefused(probe, refused)
-  if (known.length > 0) return { findings: known }
-  for (const pair of oldPairs) {
-    const { reply: replyToOld } = await ask({ pair })
-    if (replyToOld.kind === 'report') return { findings: [finding('pair_old')], reply: replyToOld }
-  }
-  if (refused !== undefined) return { findings: [finding('pair_wrong', `The receiver’s reason: ${refused.code}.`)] }
-  const elsewhere = 'Another process answered, or the body was unreadable.'
-  return { findings: [finding('pair_wrong', own === undefined ? undefined : elsewhere)] }
+  return finding(STATUSES[status] ?? (status >= 500 ? 'server_failed' : 'other_handler'), answered)
 }
 
-/** Explains a refusal by the receiver of this process, if it has a single cause. */
-function explainRefused(probe: Probe, { arrival, offsetSeconds }: RefusedProbe): readonly DoctorFinding[] {
-  const changed = judgeArrival(probe, arrival).filter(({ level }) => level !== 'ok')
-  if (changed.length > 0) return changed
-  return offsetSeconds === undefined ? [] : [finding('clock_off', `${describeOffset(offsetSeconds)}.`)]
+function isLoopback({ hostname }: URL): boolean {
+  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-function judgeUrl({ protocol, hostname }: URL): readonly DoctorFinding[] {
-  const isLoopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-  return protocol === 'http:' && !isLoopback ? [finding('https_missing')] : []
+/** Omits user, password, query and fragment. */
+function shownUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`.slice(0, 200)
 }

@@ -1,4 +1,4 @@
-/** `receiver.doctor()`: sends probes with the receiver's own pairs, and checks the app around it. */
+/** `receiver.doctor()`: sends a probe with the receiver's own pair, and checks the app around it. */
 import { z } from 'zod'
 import { pairsFor } from '../../verify/authenticate.ts'
 import type { CredentialsSource, Pairs } from '../../verify/credentials.ts'
@@ -18,15 +18,10 @@ const doctorOptions = {
   url: expected<string | URL>('an http or https URL, such as http://localhost:3000/webhooks/status', isWebUrl),
   /** The kind of callback registered for the URL. Default: the mounted kind. */
   kind: z.enum(CALLBACK_KINDS).optional(),
-  /** Display name of the project whose pair signs the probes. Default: the only project, or none. */
+  /** Display name of the project whose pair signs the probe. Default: the only project, or none. */
   project: textOf('the display name of a project').optional(),
-  /** Timeout of an answer. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
+  /** Timeout of the answer. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
   timeoutMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(ANSWER_TIMEOUT_MS),
-  /**
-   * Idle timeout of the proxy in front. One probe waits that long on an open connection. Milliseconds, 0 to 2,147,483,647.
-   * Default: no probe waits.
-   */
-  keepAliveMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
 }
 const optionsSchema = z.strictObject(doctorOptions)
 
@@ -42,19 +37,20 @@ interface OwnReceiver {
   readonly credentials: CredentialsSource
   readonly probes: Pick<Probes, 'expect'>
   readonly examineApp: (kind: CallbackKind | undefined) => Promise<readonly DoctorFinding[]>
-  /** The shortest `keepAliveTimeout` of the servers that received requests; `Infinity` if they close no connection. */
-  readonly keepAliveMs: () => number | undefined
 }
 
-export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions) => Promise<DoctorReport> {
-  const { credentials, probes, examineApp } = receiver
+export function createOwnDoctor({
+  credentials,
+  probes,
+  examineApp,
+}: OwnReceiver): (options: DoctorOptions) => Promise<DoctorReport> {
   // Probes go over a real network and compare this machine's clock with the one that the receiver was given.
   const clock = systemClock()
 
   return async (options) => {
     const asked = checkOptions(optionsSchema, options, 'doctor')
-    const { url, kind, project = credentials.onlyProject, timeoutMs, keepAliveMs } = asked
-    const [pair, ...others] = newestFirst(await pairsFor(credentials, project), clock.now())
+    const { url, kind, project = credentials.onlyProject, timeoutMs } = asked
+    const pair = newestOf(await pairsFor(credentials, project), clock.now())
     if (pair === undefined)
       throw new OptionsError('doctor: this project has no live credentials. Pass another `project`.')
     const { examine } = await import('./doctor.ts')
@@ -63,34 +59,27 @@ export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions)
       kind,
       project,
       pair,
-      oldPairs: others.filter((other) => other.project === pair.project),
       timeoutMs,
-      keepAliveMs,
       clock,
-      own: { expect: probes.expect, app: () => examineApp(kind), keepAliveMs: receiver.keepAliveMs },
+      own: { expect: probes.expect, app: () => examineApp(kind) },
     })
   }
 }
 
-/** Pairs with a `notAfter` sort last. */
-function newestFirst(pairs: Pairs, nowMs: number): readonly LivePair[] {
-  if (typeof pairs === 'string') return []
-  return pairs
-    .filter(({ notAfterMs }) => notAfterMs >= nowMs)
-    .toSorted((a, b) => (a.notAfterMs < b.notAfterMs ? 1 : a.notAfterMs > b.notAfterMs ? -1 : 0))
+/** The live pair that is valid longest: a pair that was rotated out has a `notAfter`. */
+function newestOf(pairs: Pairs, nowMs: number): LivePair | undefined {
+  if (typeof pairs === 'string') return undefined
+  const latestMs = Math.max(...pairs.map(({ notAfterMs }) => notAfterMs))
+  return pairs.find(({ notAfterMs }) => notAfterMs === latestMs && notAfterMs >= nowMs)
 }
 
 interface AppOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
   readonly capabilities: StoreCapabilities
-  /** Whether the store can become unavailable without a spool to replace it. */
-  readonly lacksSpool: boolean
   /** False if the handlers run in another process. */
   readonly dispatch: boolean
   readonly isHandled: (type: EventType) => boolean
-  /** Networks that sent unknown words and that `networks` does not name. */
-  readonly networks: () => readonly string[]
   /** Opens and queries the store. Rejects if it cannot be used. */
   readonly askStore: () => Promise<unknown>
 }
@@ -99,37 +88,26 @@ interface AppOptions {
 export function createExamineApp(
   options: AppOptions,
 ): (kind: CallbackKind | undefined) => Promise<readonly DoctorFinding[]> {
-  const { clock, storeTimeoutMs, capabilities, lacksSpool, dispatch, isHandled, networks } = options
+  const { clock, storeTimeoutMs, capabilities, dispatch, isHandled, askStore } = options
   const itIs = `Store: ${capabilities.name}`
 
   async function findStore(): Promise<DoctorFinding> {
     try {
-      const asked = options.askStore().then(() => finding('store_answers'))
+      const asked = askStore().then(() => finding('store_answers'))
       return await withDeadline(clock, storeTimeoutMs, asked, () => finding('store_away', `${itIs} (store_slow).`))
     } catch (error) {
-      const code = isOurs(error) ? error.code : 'store_failed'
-      return code === 'store_unmigrated' ? finding(code, `${itIs}.`) : finding('store_away', `${itIs} (${code}).`)
+      return finding('store_away', `${itIs} (${isOurs(error) ? error.code : 'store_failed'}).`)
     }
   }
 
   function findHandlers(kind: CallbackKind | undefined): DoctorFinding {
-    const types = typesOf(kind)
-    const unhandled = dispatch ? types.filter((type) => !isHandled(type)) : []
-    if (unhandled.length === 0) return finding('handlers_listen')
-    return unhandled.length === types.length
-      ? finding('no_handler', `Possible types: ${unhandled.join(', ')}.`)
+    const unhandled = dispatch ? typesOf(kind).filter((type) => !isHandled(type)) : []
+    return unhandled.length === 0
+      ? finding('handlers_listen')
       : finding('types_unhandled', `Types: ${unhandled.join(', ')}.`)
   }
 
-  return async (kind) => {
-    const found = [await findStore()]
-    if (!capabilities.durable && process.env['NODE_ENV'] === 'production') found.push(finding('memory_store'))
-    if (lacksSpool) found.push(finding('no_spool', `${itIs}.`))
-    found.push(findHandlers(kind))
-    const names = networks().map((name) => JSON.stringify(name))
-    if (names.length > 0) found.push(finding('networks_missing', `Networks: ${names.join(', ')}.`))
-    return found
-  }
+  return async (kind) => [await findStore(), findHandlers(kind)]
 }
 
 /** The event types that a URL of this kind can produce. Excludes types of malformed callbacks, which the log reports. */

@@ -13,14 +13,12 @@ export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 export function askDoctor(
   url: string,
   pair: CredentialPair = PAIR,
-  options: Omit<DoctorOptions, 'url'> & { readonly oldPair?: CredentialPair } = {},
+  options: Omit<DoctorOptions, 'url'> = {},
 ): Promise<DoctorReport> {
-  const { kind, project, timeoutMs = 10_000, keepAliveMs, oldPair } = options
-  const prepared = (given: CredentialPair) => preparePair(given, undefined, 'the pair')
+  const { kind, project, timeoutMs = 10_000 } = options
   return examine({
-    ...{ url: new URL(url), kind, project, timeoutMs, keepAliveMs },
-    pair: prepared(pair),
-    oldPairs: oldPair === undefined ? [] : [prepared(oldPair)],
+    ...{ url: new URL(url), kind, project, timeoutMs },
+    pair: preparePair(pair, undefined, 'the pair'),
     clock: systemClock(),
     own: undefined,
   })
@@ -53,13 +51,9 @@ interface Passed {
   headers: string[]
 }
 
-/** A proxy in front of `url` that changes requests, and may refuse long ones. */
-export function proxying(url: string, change: (passed: Passed) => void, mostBytes = Infinity): Promise<string> {
+/** A proxy in front of `url` that changes requests. */
+export function proxying(url: string, change: (passed: Passed) => void): Promise<string> {
   return serving((request, response) => {
-    if (Number(request.headers['content-length']) > mostBytes) {
-      response.writeHead(413, { connection: 'close' }).end('too large')
-      return
-    }
     void (async () => {
       const pieces: Buffer[] = []
       for await (const piece of request) pieces.push(piece as Buffer)

@@ -1,6 +1,5 @@
 /** Only a holder of the credentials learns that there is a doctor, or anything from it; a probe is never an event. */
-import { createDecipheriv, createHmac, randomBytes } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import { createHmac, randomBytes } from 'node:crypto'
 import { signCallback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, receiving, SIGNING_SECRET } from '../../support/receiving.ts'
@@ -37,39 +36,25 @@ async function intercepted(options: Parameters<typeof receiving>[0] = {}) {
 
 /** A message id in the format of a probe's, with these tags. */
 function probeIdOf(...tags: readonly string[]): string {
-  return ['messaging-webhooks-doctor', Date.now().toString(36), '0'.repeat(32), ...tags].join('.')
-}
-
-/** The answer as decrypted with `key`. */
-function openAnswer(sealed: string, key: string, messageId: string): unknown {
-  const bytes = Buffer.from(sealed, 'base64url')
-  const answerKey = createHmac('sha256', key).update(`messaging-webhooks doctor, answer\n${messageId}`).digest()
-  const decipher = createDecipheriv('aes-256-gcm', answerKey, bytes.subarray(0, 12))
-  decipher.setAuthTag(bytes.subarray(-16))
-  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString())
+  return ['messaging-webhooks-doctor', '0'.repeat(32), ...tags].join('.')
 }
 
 const FORGERY = { body: Buffer.from('{"messageId":"m-1","status":"success"}'), signature: `t=1,v1=${'0'.repeat(64)}` }
 
-test('a replayed probe gets the answer of a forgery', async () => {
+test('a replayed probe is not an event, and gets the same answer', async () => {
   const { receiver, errors, handled, url, front, recorded } = await intercepted()
-  const forged = await answerTo(url, FORGERY)
-  expect(forged.status).toBe(401)
   expect(faultsOf(await askDoctor(front))).toEqual([])
-  expect(recorded.length).toBeGreaterThan(5)
-  const kept = (await receiver.quarantine.list()).items.length
-  for (const probe of recorded) expect(await answerTo(url, probe)).toEqual(forged)
-  expect(errors.slice(1).map(({ code }) => code)).toEqual(recorded.map(() => 'probe_refused'))
+  expect(recorded).toHaveLength(1)
+  for (const probe of recorded) expect(await answerTo(url, probe)).toEqual(await answerTo(url, probe))
   await receiver.drain()
-  expect(handled).toEqual([])
-  expect((await receiver.quarantine.list()).items).toHaveLength(kept)
+  expect([handled, errors, receiver.quarantine.size]).toEqual([[], [], 0])
 })
 
 test('a caller with the reserved name but no pair gets the answer of a forgery', async () => {
   const { receiver, errors, url } = await intercepted()
   const forged = await answerTo(url, FORGERY)
   const guesses = [
-    `messaging-webhooks-doctor.${Date.now().toString(36)}.${randomBytes(16).toString('hex')}.${randomBytes(32).toString('hex')}`,
+    probeIdOf(randomBytes(32).toString('hex')),
     'messaging-webhooks-doctor.',
     'messaging-webhooks-doctor',
   ]
@@ -77,24 +62,21 @@ test('a caller with the reserved name but no pair gets the answer of a forgery',
     const body = Buffer.from(JSON.stringify({ messageId, status: 'success' }))
     expect(await answerTo(url, { body, signature: signCallback(body, 'a guess') })).toEqual(forged)
   }
-  // The same reasons and the same quarantine as for any other.
   expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['signature_stale', 'signature_mismatch']))
-  expect((await receiver.quarantine.list()).items).toHaveLength(1 + guesses.length)
+  // The service never sends an id in the whole form of a probe's.
+  expect((await receiver.quarantine.list()).items).toHaveLength(guesses.length)
 })
 
-test('a caller with only the Auth Key learns no more from a probe than from a callback', async () => {
+test('a probe that only the Auth Key marked and proved is not an event', async () => {
   const { receiver, handled, url } = await intercepted()
   for (const otherTags of [[], ['0'.repeat(64)]]) {
-    const time = Date.now().toString(36)
     const nonce = randomBytes(16).toString('hex')
-    const tag = createHmac('sha256', AUTH_KEY).update(`messaging-webhooks doctor, probe\n${time}\n${nonce}`)
-    const messageId = ['messaging-webhooks-doctor', time, nonce, ...otherTags, tag.digest('hex')].join('.')
+    const tag = createHmac('sha256', AUTH_KEY).update(`messaging-webhooks doctor\nprobe\n${nonce}`)
+    const messageId = ['messaging-webhooks-doctor', nonce, ...otherTags, tag.digest('hex')].join('.')
     const body = Buffer.from(JSON.stringify({ messageId, status: 'success', authKey: AUTH_KEY }))
     const signature = `t=${Math.floor(Date.now() / 1_000)},v1=${'0'.repeat(64)}`
-    const answer = await answerTo(url, { body, signature })
-    // A callback with that key is answered 204, too. The answer says nothing of the app.
-    expect(answer).toMatchObject({ status: 204, text: '' })
-    expect(openAnswer(answer.headers[ANSWER_HEADER] ?? '', AUTH_KEY, messageId)).toEqual({ onlyAuthKey: true })
+    // A callback with that key is answered 204, too.
+    expect(await answerTo(url, { body, signature })).toMatchObject({ status: 204, text: '' })
   }
   await receiver.drain()
   expect(handled).toEqual([])
@@ -102,7 +84,6 @@ test('a caller with only the Auth Key learns no more from a probe than from a ca
 
 test.each([
   ['with the beginning of a probe’s message id', 'messaging-webhooks-doctor.'],
-  ['with an id in the form of an older probe’s', `messaging-webhooks-doctor.1.${'0'.repeat(32)}.${'0'.repeat(64)}.`],
   ['with a message id in the whole form of a probe’s', probeIdOf('0'.repeat(64), '0'.repeat(64))],
 ])('keeps a callback %s: no half of the pair marked it', async (_, messageId) => {
   const { receiver, handled, url } = await intercepted()
@@ -134,57 +115,24 @@ test('keeps a callback whose text quotes a probe without escapes, and verifies i
   expect(handled).toMatchObject([{ problem: 'not_json' }, { problem: 'not_json' }])
 })
 
-test('keeps an unreadable callback that mentions the doctor, as any other', async () => {
-  const { receiver, handled, url } = await intercepted()
-  const text = JSON.stringify('"messageId":"messaging-webhooks-doctor.1.2.3" is what I got')
-  const body = Buffer.from(`{"messageId":"m-1","text":${text},`)
-  expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
-  await receiver.drain()
-  expect(handled).toHaveLength(1)
-})
-
 test('a refused probe does not become an event when its pair is added', async () => {
   const live = { pair: { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' } }
   const { receiver, handled, url } = await intercepted({ credentials: () => live.pair })
   expect(faultsOf(await askDoctor(url))).toEqual(['pair_wrong'])
-  expect((await receiver.quarantine.list()).items.length).toBeGreaterThan(0)
+  expect(receiver.quarantine.size).toBe(0)
   live.pair = { ...PAIR }
   expect(await receiver.quarantine.reverify()).toMatchObject({ admitted: 0 })
   await receiver.drain()
   expect(handled).toEqual([])
 })
 
-test('the answer is sealed, and reveals nothing of the app', async () => {
-  const answers: string[] = []
-  const { receiver } = await receiving()
-  const middleware = receiver.middleware('status')
-  const url = await serving((request, response) => {
-    response.on('finish', () => void answers.push(String(response.getHeader(ANSWER_HEADER))))
-    middleware(request, response)
-  })
-  await askDoctor(url)
-  expect(answers.length).toBeGreaterThan(5)
-  for (const answer of answers) {
-    expect(Buffer.from(answer, 'base64url').toString('latin1')).not.toContain('maxBodyBytes')
-    // Proxies limit the headers of an answer to four kilobytes.
-    expect(answer.length).toBeLessThan(1_000)
+test('an answer is an HMAC, and the only header that the receiver adds', async () => {
+  const { url, recorded, front } = await intercepted()
+  await askDoctor(front)
+  for (const probe of recorded) {
+    const { status, headers } = await answerTo(url, probe)
+    expect(status).toBe(204)
+    expect(Object.keys(headers).toSorted()).toEqual(['connection', 'keep-alive', ANSWER_HEADER])
+    expect(headers[ANSWER_HEADER]).toMatch(/^[0-9a-f]{64}$/)
   }
-})
-
-test('sends requests only to the URL, with only the fields that the service sends', async () => {
-  const seen: IncomingHttpHeaders[] = []
-  const targets = new Set<string>()
-  const { receiver } = await receiving()
-  receiver.onAny(() => {})
-  const middleware = receiver.middleware('status')
-  const url = await serving((request, response) => {
-    seen.push(request.headers)
-    targets.add(`${request.method ?? ''} ${request.url ?? ''}`)
-    middleware(request, response)
-  })
-  await askDoctor(`${url}webhooks/status?a=1`)
-  expect([...targets]).toEqual(['POST /webhooks/status?a=1'])
-  const names = new Set(seen.flatMap((headers) => Object.keys(headers)))
-  const expected = ['accept', 'connection', 'content-length', 'content-type', 'host', 'x-service-signature']
-  expect([...names].toSorted()).toEqual(expected)
 })
