@@ -82,7 +82,10 @@ function answerOf({ status, faults }: Delivery): string {
 }
 
 const EXPLANATIONS: Readonly<Record<Verdict, (delivery: Delivery) => readonly [expected: string, next: string]>> = {
-  lost: (delivery) => ['204, because the callback is signed and complete.', nextAfter(delivery)],
+  lost: ({ url }) => [
+    '204, because the callback is signed and complete.',
+    `compare SIGNING_SECRET and AUTH_KEY with those of the receiver, read its log, or run: messaging-webhooks doctor ${url}`,
+  ],
   wronglyAccepted: ({ faults }) => [
     `401, because nothing proves the callback after ${faults.join(', ')}.`,
     'mount receiver.middleware() at this URL. The handler there accepts forged callbacks.',
@@ -93,23 +96,6 @@ const EXPLANATIONS: Readonly<Record<Verdict, (delivery: Delivery) => readonly [e
       ? 'look in the app for a handler or middleware that never answers, or raise --timeout.'
       : 'start the app, and compare the host and port of --to with those that it listens on.',
   ],
-}
-
-const NEXT: ReadonlyMap<number, string> = new Map([
-  [404, 'compare the path of --to with the path that the receiver is mounted at.'],
-  [405, 'mount the receiver for POST, with app.post() or app.use().'],
-  [413, 'raise the limit on bodies in front of the receiver, or its maxBodyBytes.'],
-  [503, 'read the log of the app: its store or its credentials are unavailable, or a proxy does not reach it.'],
-])
-
-/** The next action after a valid callback was not accepted. */
-function nextAfter({ status = 0, url }: Delivery): string {
-  const doctor = `messaging-webhooks doctor ${url}`
-  if (status >= 300 && status < 400)
-    return 'pass the URL that this one redirects to as --to. The service follows no redirects.'
-  if (status === 401)
-    return `compare SIGNING_SECRET and AUTH_KEY with those of the receiver. Its log has the reason, or run: ${doctor}`
-  return NEXT.get(status) ?? `read the log of the app for an error before the receiver, or run: ${doctor}`
 }
 
 /** One answer as a line. `about` describes the callback. */

@@ -18,10 +18,6 @@ export const COMMANDS: Readonly<Record<string, CommandRow>> = {
   },
   events: { what: 'list events, show one event, or the history of one message', load: () => import('./events.ts') },
   inspect: { what: 'open the inspector for a store in a browser on this machine', load: () => import('./inspect.ts') },
-  workers: {
-    what: 'list the processes that have a store open, with their leases',
-    load: () => import('./workers.ts'),
-  },
   'dead-letters': { what: 'list, show, replay or discard dead letters', load: () => import('./dead-letters.ts') },
   forget: { what: 'erase a person or a message from a store', load: () => import('./forget.ts') },
 }

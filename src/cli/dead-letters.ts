@@ -12,8 +12,7 @@ const list = command({
   run: (flags, terminal) =>
     onStore(flags, terminal, async (store) => {
       const page = await keptIn(store).deadLetters.list({ after: flags.after, limit: flags.limit })
-      const printRows = (letters: readonly DeadLetter[]): void =>
-        terminal.printRows(rowsOf(letters, terminal.colours), 'cut')
+      const printRows = (letters: readonly DeadLetter[]): void => terminal.printRows(rowsOf(letters, terminal.colours))
       printPage(page, flags.json, printRows, 'dead letters', terminal)
     }),
 })

@@ -134,7 +134,6 @@ export function printListening(
     const urls = Object.entries(callbackUrls).map(([kind, to]) => [`${kind} to`, to] as const)
     printRows(
       [...Object.entries(keys), ...urls].map(([key, value]) => [key, shown(value ?? '(as given)')]),
-      'wrap',
       '  ',
     )
     if (urls.length === 0) print('  no callback URLs; set them with --callbacks <url>')
@@ -195,5 +194,5 @@ function printReport(emulator: Emulator, { print, printRows, colours }: Terminal
     ['unanswered', String(callbacks.unanswered)],
     ['lost', `${callbacks.lost} that a correct receiver accepts`],
   ]
-  printRows(rows, 'wrap', '  ')
+  printRows(rows, '  ')
 }

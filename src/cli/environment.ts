@@ -2,11 +2,11 @@
 export const ENVIRONMENT = {
   SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor` and `verify`.',
   AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
-  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `workers`, `dead-letters` and `forget`.',
+  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `dead-letters` and `forget`.',
   CONTROL_TOKEN: 'The token of the control API, for `emulate`.',
   DEBUG: 'If not empty, unexpected errors print their stack.',
-  NO_COLOR: 'If not empty, disables colours.',
-  FORCE_COLOR: 'If neither empty nor `0`, enables colours, even in a pipe.',
+  NO_COLOR: 'Disables colours.',
+  FORCE_COLOR: 'Unless `0`, enables colours, even in a pipe.',
 } as const
 
 type Variable = keyof typeof ENVIRONMENT

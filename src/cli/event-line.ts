@@ -2,6 +2,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { DeliveryFailure, WebhookEvent } from '../public/events.ts'
 import type { Report } from '../messages/event-record.ts'
+import { isRecord } from '../runtime/values.ts'
 import { shown, type Colours } from './terminal.ts'
 
 /** The time of the line, and the current time. */
@@ -24,12 +25,6 @@ export function describeEvent(event: WebhookEvent, { time, nowMs }: Line, colour
     dim(proofText(event)),
     ...(nowMs - receivedAtMs >= HELD_MS ? [yellow(`arrived at ${timeOfDay(receivedAtMs)}, held until now`)] : []),
   ].join('  ')
-}
-
-/** A duplicate: answered 204, but not dispatched. */
-export function describeDuplicate(event: WebhookEvent, time: string, { dim, yellow }: Colours): string {
-  const about = [event.type, ...aboutOf(event)].map(shown)
-  return [dim(time), yellow('duplicate'.padEnd(17)), ...about, dim(proofText(event))].join('  ')
 }
 
 /** Types that deserve attention but are not failures. */
@@ -79,37 +74,15 @@ function wordsOf(event: WebhookEvent): readonly string[] {
   }
 }
 
-/**
- * The most informative fields, those of a payment first. The service documents none of them, so without any of these names the
- * whole data is shown.
- */
-const TELLING = [
-  'id',
-  'amount',
-  'currency',
-  'status',
-  'event',
-  'phone',
-  'from',
-  'keyword',
-  'text',
-  'reference',
-] as const
+/** Maximum number of fields shown of an event whose fields the service does not document. */
+const MOST_FIELDS = 6
 
 function dataWords(data: unknown): readonly string[] {
-  if (typeof data !== 'object' || data === null) return [JSON.stringify(data)]
-  const words = new Map<string, string>()
-  for (const name of TELLING) {
-    const value: unknown = Object.hasOwn(data, name) ? Reflect.get(data, name) : undefined
-    if (typeof value === 'string' || typeof value === 'number') words.set(name, String(value))
-  }
-  if (words.size === 0) return [JSON.stringify(data)]
-  const [amount, currency] = [words.get('amount'), words.get('currency')]
-  if (amount !== undefined && currency !== undefined) {
-    words.set('amount', `${amount} ${currency}`)
-    words.delete('currency')
-  }
-  return [...words.values()]
+  // The project ends the line.
+  const { project: _, ...fields } = isRecord(data) ? data : { data }
+  const values = Object.values(fields)
+  const plain = values.filter((value) => typeof value === 'string' || typeof value === 'number')
+  return plain.length === 0 ? [JSON.stringify(data)] : plain.slice(0, MOST_FIELDS).map(String)
 }
 
 function proofText({ proof }: WebhookEvent): string {

@@ -131,5 +131,5 @@ async function printState(
     print(`${colours.bold('latest')}  ${shown(words.filter((word) => word !== undefined).join('  '))}`)
   }
   print(colours.bold('reports in order'))
-  printRows(rowsOf(reports, colours), 'wrap', '  ')
+  printRows(rowsOf(reports, colours), '  ')
 }

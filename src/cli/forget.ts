@@ -118,6 +118,6 @@ function printCounts(forgotten: ErasureCounts, { print, printRows, note }: Termi
     [String(spooled), 'events in the spool'],
     [String(quarantined), 'requests in quarantine'],
   ]
-  printRows(rows, 'wrap', '  ')
+  printRows(rows, '  ')
   note(`Read ${examined} records of the store in ${tookMs} ms.`)
 }

@@ -19,7 +19,7 @@ const REVIVING: ReviveOptions = {
   schemaTimeoutMs: 1_000,
 }
 
-export function eventOf(kept: Kept): Awaitable<WebhookEvent> {
+function eventOf(kept: Kept): Awaitable<WebhookEvent> {
   return revive(kept, REVIVING)
 }
 
@@ -95,6 +95,6 @@ export function printDetails(
   for (const [title, text] of Object.entries(parts)) {
     if (text === undefined) continue
     print(bold(title))
-    for (const line of text.split('\n')) print(`  ${shown(line)}`, 'whole')
+    for (const line of text.split('\n')) print(`  ${shown(line)}`)
   }
 }

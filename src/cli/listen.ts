@@ -1,17 +1,16 @@
 /** `listen`: runs a receiver that prints callbacks and explains refusals. */
+import { subscribe } from 'node:diagnostics_channel'
 import { createServer } from 'node:http'
+import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
 import { PROOF_POLICIES } from '../public/callback.ts'
 import { RefusedError, type MessagingWebhooksError } from '../public/errors.ts'
 import { CALLBACK_KINDS, type WebhookEvent } from '../public/events.ts'
 import { withLastResort } from '../http/last-resort.ts'
-import type { Awaitable, NewEvent, Store } from '../inbox/store.ts'
 import { createReceiver } from '../receiver/receiver.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { memoryStore } from '../stores/memory/store.ts'
 import { hostFlag, listen, portFlag } from './addresses.ts'
 import { command, flag, JSON_LINES, oneOf, toggle, usage } from './command.ts'
-import { createLineTime, describeDuplicate, describeEvent } from './event-line.ts'
-import { eventOf } from './kept-events.ts'
+import { createLineTime, describeEvent } from './event-line.ts'
 import { PAIR_FLAGS, pairOf } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
 
@@ -43,10 +42,13 @@ export const { define } = command({
         'Set SIGNING_SECRET, AUTH_KEY or both, or pass files with --signing-secret-file and --auth-key-file.',
       )
     const print = json ? jsonPrinter(terminal) : linePrinter(terminal, payload)
-    const store = reportDuplicates(memoryStore(), async ({ id, record, raw }) =>
-      print.duplicate(await eventOf({ id, late: false, record, raw })),
-    )
-    const receiver = createReceiver({ credentials, store, proof, quarantine: false, logger: false })
+    const receiver = createReceiver({ credentials, proof, quarantine: false, logger: false })
+    // Duplicates are answered 204 and not dispatched.
+    subscribe(CALLBACK_CHANNEL, (message) => {
+      // Only this receiver publishes to the channel.
+      const { outcome, eventId, messageId } = message as CallbackMessage
+      if (outcome === 'duplicate') print.duplicate(messageId ?? eventId ?? '')
+    })
     receiver.onAny((event) => print.event(event))
     receiver.onError((error) => print.error(error))
     const byPath = new Map([
@@ -76,29 +78,11 @@ export const { define } = command({
   },
 })
 
-/** A store that also reports duplicates, which a receiver answers 204 and does not dispatch. */
-function reportDuplicates(store: Store, onDuplicate: (event: NewEvent) => Awaitable<void>): Store {
-  return {
-    capabilities: store.capabilities,
-    async open(host) {
-      // Without `admitAndClaim`, every event passes through `admit`.
-      const { admitAndClaim: _, ...opened } = await store.open(host)
-      return {
-        ...opened,
-        async admit(events, nowMs) {
-          const admissions = await opened.admit(events, nowMs)
-          for (const [index, event] of events.entries()) if (admissions[index] === 'duplicate') await onDuplicate(event)
-          return admissions
-        },
-      }
-    },
-  }
-}
-
 interface Printer {
   listening(url: string): void
   event(event: WebhookEvent): void
-  duplicate(event: WebhookEvent): void
+  /** Of the message or, without one, of the event with this id. */
+  duplicate(id: string): void
   error(error: MessagingWebhooksError): void
   unknownPath(path: string): void
 }
@@ -108,7 +92,7 @@ function jsonPrinter({ printJson }: Terminal): Printer {
     listening: (url) => printJson({ type: 'listening', url }),
     // The bytes are not enumerable, and the payload has no authKey.
     event: printJson,
-    duplicate: (event) => printJson({ type: 'duplicate', event }),
+    duplicate: (id) => printJson({ type: 'duplicate', id }),
     error: (error) =>
       printJson({
         type: error instanceof RefusedError ? 'refused' : 'problem',
@@ -132,9 +116,9 @@ function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printe
     },
     event(event) {
       print(describeEvent(event, { time: lineTime(), nowMs: clock.now() }, colours))
-      if (withPayload) print(`  ${shown(JSON.stringify(event.payload ?? null))}`, 'whole')
+      if (withPayload) print(`  ${shown(JSON.stringify(event.payload ?? null))}`)
     },
-    duplicate: (event) => print(describeDuplicate(event, lineTime(), colours)),
+    duplicate: (id) => problem(colours.yellow, 'duplicate', shown(id)),
     error(error) {
       const text = `${error.code}: ${shown(error.message)}`
       if (error instanceof RefusedError) problem(colours.red, `refused ${error.status}`, text)

@@ -39,13 +39,13 @@ export const { define } = command({
       throw usage('No store was given.', 'Pass --store or set STORE_URL: postgres://… or mysql://…, or pass --print.')
     const { name, migrate, pending, sql } = await tablesAt(url ?? 'postgres:', place)
     if (url === undefined) {
-      terminal.print(sql(0).trimEnd(), 'whole')
+      terminal.print(sql(0).trimEnd())
       return
     }
     const { from, to } = await (print ? pending() : migrate())
     const applied = to === from + 1 ? `migration ${to}` : `migrations ${from + 1} to ${to}`
     if (from === to) terminal.note(`${name} up to date, at version ${to}.`)
-    else if (print) terminal.print(sql(from).trimEnd(), 'whole')
+    else if (print) terminal.print(sql(from).trimEnd())
     else terminal.print(`${name} at version ${to}. Applied ${applied}.`)
   },
 })

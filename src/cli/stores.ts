@@ -92,8 +92,18 @@ export async function storeAt(url: string, { schema, prefix }: Place = {}): Prom
   if (schema !== undefined && engine !== 'postgres') throw usage('--schema applies only to Postgres.')
   if (prefix !== undefined && engine !== 'redis' && engine !== 'mysql')
     throw usage('--prefix applies only to MySQL and Redis.')
-  if (engine === 'postgres') return postgresSchema(url, schema)
-  if (engine === 'mysql') return mysqlPrefix(url, prefix)
+  if (engine === 'postgres') {
+    const { pendingPostgresMigrations, postgresStore } = await import('../stores/postgres/store.ts')
+    const place = { connectionString: url, ...defined({ schema }) }
+    checkMigrated(await pendingPostgresMigrations(place), '--schema')
+    return postgresStore({ ...place, maxConnections: 2 })
+  }
+  if (engine === 'mysql') {
+    const { mysqlStore, pendingMysqlMigrations } = await import('../stores/mysql/store.ts')
+    const place = { uri: url, ...defined({ prefix }) }
+    checkMigrated(await pendingMysqlMigrations(place), '--prefix')
+    return mysqlStore({ ...place, maxConnections: 2 })
+  }
   if (engine === 'redis') return redisPrefix(url, prefix)
   return sqliteFile(scheme === 'file' ? fileURLToPath(url) : url.replace(/^sqlite:(\/\/)?/i, ''))
 }
@@ -125,34 +135,17 @@ async function sqliteFile(path: string): Promise<Store> {
   return sqliteStore(path)
 }
 
-async function postgresSchema(connectionString: string, schema: string | undefined): Promise<Store> {
-  const { pendingPostgresMigrations, postgresStore } = await import('../stores/postgres/store.ts')
-  const place = { connectionString, ...defined({ schema }) }
-  const { from, to } = await pendingPostgresMigrations(place)
-  if (from < to)
+/** `flag` selects the tables. */
+function checkMigrated({ from, to }: { readonly from: number; readonly to: number }, flag: string): void {
+  if (from === to) return
+  if (from === 0)
     throw new CliError(
       'failed',
-      from === 0
-        ? 'The schema has no tables of this package.'
-        : `The tables have version ${from}; this package requires ${to}.`,
-      `${from === 0 ? 'Check --schema, or run' : 'Run'}: messaging-webhooks migrate`,
+      'The database has no tables of this package there.',
+      `Check ${flag}, or run: messaging-webhooks migrate`,
     )
-  return postgresStore({ ...place, maxConnections: 2 })
-}
-
-async function mysqlPrefix(uri: string, prefix: string | undefined): Promise<Store> {
-  const { mysqlStore, pendingMysqlMigrations } = await import('../stores/mysql/store.ts')
-  const place = { uri, ...defined({ prefix }) }
-  const { from, to } = await pendingMysqlMigrations(place)
-  if (from < to)
-    throw new CliError(
-      'failed',
-      from === 0
-        ? 'The database has no tables of this package with this prefix.'
-        : `The tables have version ${from}; this package requires ${to}.`,
-      `${from === 0 ? 'Check --prefix, or run' : 'Run'}: messaging-webhooks migrate`,
-    )
-  return mysqlStore({ ...place, maxConnections: 2 })
+  const what = `The tables have version ${from}; this package requires ${to}.`
+  throw new CliError('failed', what, 'Run: messaging-webhooks migrate')
 }
 
 async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<Store> {

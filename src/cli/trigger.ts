@@ -1,5 +1,4 @@
 /** `trigger`: signs and sends callbacks, and prints the answers. */
-import cliProgress from 'cli-progress'
 import { z } from 'zod'
 import { createEmulator } from '../emulator/create.ts'
 import { FAULT_NAMES, FAULTS, faultRates } from '../emulator/faults.ts'
@@ -82,7 +81,7 @@ async function trigger(given: string | undefined, flags: Flags, terminal: Termin
     stop.abort()
     void emulator.close()
   })
-  await sendAll(flags, stop.signal, terminal, async () => {
+  await sendAll(flags, stop.signal, async () => {
     if (isStopped()) return
     for (const delivery of await emulator.callback(kind, build(fields))) {
       // A request aborted by Ctrl+C says nothing about the receiver.
@@ -106,51 +105,21 @@ const MOST_UNDER_WAY = 512
 
 /** Calls `send` `count` times at the rate. Resolves when all are answered, or earlier if aborted. */
 async function sendAll(
-  { count, rate, json }: Pick<Flags, 'count' | 'rate' | 'json'>,
+  { count, rate }: Pick<Flags, 'count' | 'rate'>,
   signal: AbortSignal,
-  { isInteractive }: Terminal,
   send: () => Promise<void>,
 ): Promise<void> {
   const clock = systemClock()
-  const progress = startProgress(count, process.stderr, isInteractive && count > 1 && !json)
   const underWay = new Set<Promise<unknown>>()
   const startedAtMs = clock.now()
-  let done = 0
   for (let nth = 0; nth < count && !signal.aborted; nth += 1) {
     const waitMs = rate === undefined ? 0 : startedAtMs + (nth * 1_000) / rate - clock.now()
     if (waitMs > 0) await pause(clock, waitMs, signal)
-    const sending = send().then(() => {
-      underWay.delete(sending)
-      done += 1
-      progress.update(done)
-    })
+    const sending = send().finally(() => underWay.delete(sending))
     underWay.add(sending)
     if (underWay.size >= MOST_UNDER_WAY) await Promise.race(underWay)
   }
   await Promise.all(underWay)
-  progress.stop()
-}
-
-/** A progress bar, unless `stream` is not a terminal. */
-export function startProgress(
-  total: number,
-  stream: NodeJS.WriteStream,
-  isInteractive: boolean,
-): Pick<cliProgress.SingleBar, 'update' | 'stop'> {
-  if (!isInteractive) return { update() {}, stop() {} }
-  const bar = new cliProgress.SingleBar({
-    stream,
-    format: '{bar} {percentage} %  {value} of {total}  {duration_formatted}',
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    barsize: Math.max(10, Math.min(40, stream.columns - 40)),
-    hideCursor: true,
-    clearOnComplete: true,
-    // The command handles signals.
-    gracefulExit: false,
-  })
-  bar.start(total, 0)
-  return bar
 }
 
 function printList(json: boolean, { print, printJson, printRows, colours }: Terminal): void {

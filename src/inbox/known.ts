@@ -17,7 +17,7 @@ export interface StoreWorker {
 }
 
 /** Undefined if the store does not record its workers. */
-export async function workersOf(store: OpenStore<object>): Promise<readonly StoreWorker[] | undefined> {
+async function workersOf(store: OpenStore<object>): Promise<readonly StoreWorker[] | undefined> {
   const workers = await store.workers?.()
   return workers?.map(({ sinceMs, ...worker }) => {
     return { ...worker, since: sinceMs === undefined ? undefined : new Date(sinceMs) }

@@ -25,7 +25,7 @@ export function checkApp(app: unknown): void {
  * the process.
  */
 export async function withServer<T>(app: App, work: (server: Server | HttpsServer) => Promise<T>): Promise<T> {
-  if (typeof app !== 'function') return app.listening ? work(app) : withBorrowed(app, () => work(app))
+  if (typeof app !== 'function') return work(app)
   let thrown: { readonly error: unknown } | undefined
   const server = createServer((request, response) => {
     function fail(error: unknown): void {
@@ -47,24 +47,5 @@ export async function withServer<T>(app: App, work: (server: Server | HttpsServe
     return await work(server)
   } catch (error) {
     throw thrown === undefined ? error : thrown.error
-  }
-}
-
-/** The number of deliveries and the original setting of each server of the user that the kit uses. */
-const borrowed = new WeakMap<Server | HttpsServer, { users: number; readonly keepAliveTimeout: number }>()
-
-async function withBorrowed<T>(server: Server | HttpsServer, work: () => Promise<T>): Promise<T> {
-  const loan = borrowed.get(server) ?? { users: 0, keepAliveTimeout: server.keepAliveTimeout }
-  borrowed.set(server, loan)
-  loan.users += 1
-  server.keepAliveTimeout = KEEP_ALIVE_MS
-  try {
-    return await work()
-  } finally {
-    loan.users -= 1
-    if (loan.users === 0) {
-      server.keepAliveTimeout = loan.keepAliveTimeout
-      borrowed.delete(server)
-    }
   }
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 
-export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 export const SIGNING_SECRET = 'signing-secret-of-the-tests'
 export const AUTH_KEY = 'auth-key-of-the-tests'
@@ -32,7 +32,7 @@ export function startCli(args: readonly string[], env?: NodeJS.ProcessEnv): Runn
 }
 
 /** Starts any other program in the same way. */
-export function startProcess(
+function startProcess(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},

@@ -28,7 +28,7 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(await post(`${url}//`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(204)
     const lines = printed.stdout.split('\n')
     expect(lines[0]).toBe(`Listening on ${url} for POSTs to / and /status, /received, /payment, /subscription`)
-    expect(printed.stdout).toMatch(/ payment +p-1 {2}100 KES {2}completed {2}\[My Shop\] {2}proved by signature$/m)
+    expect(printed.stdout).toMatch(/ payment +p-1 {2}100 {2}KES {2}completed {2}\[My Shop\] {2}proved by signature$/m)
     expect(printed.stdout).toMatch(/ message\.delivered {2}m-2 .* proved by signature and authKey$/m)
     expect(printed.stdout).toContain(
       '  refused 401        signature_mismatch: The signature matches none of the live secrets.',
@@ -52,7 +52,7 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(lines.map((line) => line.split(/ {2,}/)[1]).sort()).toEqual(
       ['duplicate', 'message.delivered', 'message.read', 'message.sent', 'refused 401'].sort(),
     )
-    expect(printed.stdout).toMatch(/ duplicate {10}message\.sent {2}c-1 .* proved by signature$/m)
+    expect(printed.stdout).toMatch(/ duplicate {10}c-1$/m)
     expect(printed.stdout).toMatch(/ message\.read .* arrived at \d\d:\d\d:\d\d\.\d{3}, held until now$/m)
     const times = lines.map((line) => line.slice(0, 12))
     expect(times).toEqual([...times].sort())

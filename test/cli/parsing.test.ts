@@ -5,7 +5,7 @@ import { readFields, readRates } from '../../src/cli/fields.ts'
 import { checkTarget } from '../../src/cli/addresses.ts'
 import { faultRates, sendFaultRates } from '../../src/emulator/faults.ts'
 import { withoutCredentials } from '../../src/emulator/http.ts'
-import { aligned, shown } from '../../src/cli/terminal.ts'
+import { shown } from '../../src/cli/terminal.ts'
 
 function mistakeOf(work: () => unknown): {
   readonly exit: string
@@ -111,14 +111,4 @@ describe('--to', () => {
 
 test('shows received text without control sequences', () => {
   expect(shown('a\u001b[2Jb\u0007\n\u009b\u202e\u2028é🎉')).toBe('a\\u001b[2Jb\\u0007\\u000a\\u009b\\u202e\\u2028é🎉')
-})
-
-test('column widths count visible characters', () => {
-  expect(
-    aligned([
-      ['a', '1'],
-      ['\u001b[31mlong\u001b[39m', '2'],
-    ]),
-  ).toEqual(['a     1', '\u001b[31mlong\u001b[39m  2'])
-  expect(aligned([])).toEqual([])
 })

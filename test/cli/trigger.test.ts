@@ -79,16 +79,6 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect((await receiver.stats()).accepted).toBe(1)
   })
 
-  test.each([
-    ['message.failed', 'description=why', 'status_code=503', 'authorised_by=me'],
-    ['message.read', 'messageId=m-1', 'statuses.error=none', 'deep.stauts=1'],
-    ['received', 'text=STOP', 'channel=telegraph', 'attachment.url=http://localhost'],
-  ])('%s --set %s, %s, %s are known fields, or unlike any', async (event, ...fields) => {
-    const { url } = await receivingEvents()
-    const set = fields.flatMap((field) => ['--set', field])
-    expect(await runCli(['trigger', event, '--to', url, ...set], ENV)).toMatchObject({ code: 0, stderr: '' })
-  })
-
   test('sends many, with faults that a seed repeats, and prints a summary', async () => {
     const runs: object[] = []
     for (let run = 0; run < 2; run += 1) {
@@ -177,17 +167,11 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test.each([
-    [401, [], 'compare SIGNING_SECRET and AUTH_KEY with those of the receiver'],
-    [404, [], 'compare the path of --to with the path that the receiver is mounted at'],
-    [302, [], 'pass the URL that this one redirects to as --to'],
-    [405, [], 'mount the receiver for POST'],
-    [413, [], 'raise the limit on bodies'],
-    [503, [], 'its store or its credentials are unavailable'],
-    [500, [], 'read the log of the app'],
+    [500, [], 'messaging-webhooks doctor http://'],
     [204, ['--fault', 'tamperedByte'], 'The handler there accepts forged callbacks'],
   ])('after %i %o names the expected answer, and the next step', async (status, more, next) => {
     const url = await serve((request, response) => {
-      request.resume().on('end', () => response.writeHead(status, { location: '/' }).end())
+      request.resume().on('end', () => response.writeHead(status).end())
     })
     const { code, stdout, stderr } = await runCli(['trigger', 'payment', '--to', url, ...more], KEYS)
     expect(code).toBe(EXIT_CODES.refused.code)
@@ -195,7 +179,6 @@ describe('trigger', { timeout: 120_000 }, () => {
     const expected = status === 204 ? 401 : 204
     expect(stderr).toMatch(new RegExp(`^unexpected: ${status}\\. Expected: ${expected}, because .*\\.\nNext: .*\n$`))
     expect(stderr).toContain(next)
-    if (status === 401 || status === 500) expect(stderr).toContain(`messaging-webhooks doctor ${url}`)
   })
 
   test('explains each kind of unexpected answer once, also with JSON', async () => {
