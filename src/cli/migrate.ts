@@ -1,7 +1,7 @@
 /** `migrate`: creates or updates the tables of a Postgres or MySQL store, or prints the SQL. */
 import { z } from 'zod'
 import { command, flag, toggle, usage } from './command.ts'
-import { schemeOf, storeUrl } from './stores.ts'
+import { schemeOf, STORE_FLAGS, storeUrl } from './stores.ts'
 import { shown } from './terminal.ts'
 
 /** The tables of a store. `from`, `to`: the number of migrations that they have, and that this package has. */
@@ -21,16 +21,8 @@ interface Place {
 export const { define } = command({
   flags: {
     store: flag('--store <url>', 'postgres://… or mysql://…; default: the variable STORE_URL', z.string().optional()),
-    schema: flag(
-      '--schema <name>',
-      'Postgres: the schema of the tables (default: messaging_webhooks)',
-      z.string().optional(),
-    ),
-    prefix: flag(
-      '--prefix <text>',
-      'MySQL: the prefix of the tables (default: messaging_webhooks)',
-      z.string().optional(),
-    ),
+    schema: STORE_FLAGS.schema,
+    prefix: STORE_FLAGS.prefix,
     print: toggle('--print', 'print the missing SQL, and change nothing; without a store, print all SQL of Postgres'),
   },
   async run({ store, print, ...place }, terminal) {

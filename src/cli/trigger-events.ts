@@ -7,7 +7,7 @@ import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/payloads.ts'
 import type { CallbackKind } from '../public/events.ts'
 import { CALLBACKS, type CallbackEvent } from '../testing/callbacks.ts'
-import { KNOWN_FIELDS, type Fields, type KnownFields } from '../testing/fields.ts'
+import type { Fields } from '../testing/fields.ts'
 import { usage } from './command.ts'
 import { shown } from './terminal.ts'
 
@@ -17,7 +17,6 @@ interface Triggered {
   readonly what: string
   /** A payload with the current time and these fields. */
   readonly build: (fields: Fields) => Fields
-  readonly known: KnownFields
 }
 
 /** Reports, which the emulator creates only for sends, so `callbackFor` builds them here. */
@@ -46,8 +45,8 @@ function isReport(type: CallbackEvent): type is keyof typeof REPORTS {
 }
 
 function ofTests(name: keyof typeof REPORTS): Triggered {
-  const { kind, shape, build } = CALLBACKS[name]
-  return { name, kind, what: REPORTS[name], build, known: KNOWN_FIELDS[shape] }
+  const { kind, build } = CALLBACKS[name]
+  return { name, kind, what: REPORTS[name], build }
 }
 
 function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
@@ -57,7 +56,7 @@ function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
     return triggerPayload(name, about, fields)
   }
   const { kind, what } = TRIGGERS[name]
-  return { name, kind, what: what.replaceAll('`', ''), build, known: { '': Object.keys(build({})) } }
+  return { name, kind, what: what.replaceAll('`', ''), build }
 }
 
 /** Throws a `CliError` if no event was named or the name is unknown. */

@@ -3,14 +3,13 @@ import { z } from 'zod'
 import { createEmulator } from '../emulator/create.ts'
 import { FAULT_NAMES, FAULTS, faultRates } from '../emulator/faults.ts'
 import { pause, systemClock } from '../runtime/clock.ts'
-import { misspeltFields } from '../testing/fields.ts'
 import { allowRemote, checkTarget } from './addresses.ts'
 import { createAnswers, deliveryLine, printSummary } from './answers.ts'
 import { command, flag, JSON_LINES, readBy, repeatable, timeoutMs, toggle, usage, wholeNumber } from './command.ts'
 import { EXIT_CODES } from './exit-codes.ts'
 import { readFields, readRates } from './fields.ts'
 import { neededSigningSecret, PAIR_FLAGS } from './secrets.ts'
-import { shown, type Terminal } from './terminal.ts'
+import type { Terminal } from './terminal.ts'
 import { findTriggered, triggeredEvents } from './trigger-events.ts'
 
 const MOST_CALLBACKS = 1_000_000
@@ -48,7 +47,7 @@ export const { define } = command({
 })
 
 async function trigger(given: string | undefined, flags: Flags, terminal: Terminal): Promise<void> {
-  const { name, kind, build, known } = findTriggered(given, triggeredEvents(systemClock()))
+  const { kind, build } = findTriggered(given, triggeredEvents(systemClock()))
   const { to, authKey, count, seed, timeout, json } = flags
   if (to === undefined) throw usage('No receiver was given.', 'Pass its URL with --to.')
   checkTarget(to, flags.allowRemote)
@@ -62,10 +61,6 @@ async function trigger(given: string | undefined, flags: Flags, terminal: Termin
     throw usage(
       'The fault noSignature requires an Auth Key as the only proof, and none was given.',
       'Set AUTH_KEY, or pass a file with --auth-key-file.',
-    )
-  for (const { name: misspelt, meant } of misspeltFields(fields, known))
-    terminal.note(
-      `${terminal.noteColours.yellow('note:')} ${shown(misspelt)} is not a known field of ${name} (did you mean ${meant}?). Sending it anyway.`,
     )
   const emulator = createEmulator({
     projects: [{ name: 'My Shop', authKey, signingSecret, callbackUrls: { [kind]: to } }],

@@ -67,7 +67,7 @@ export type ChatAppStatuses = Given<typeof statuses>
 export type ChatAppFields = Given<typeof chatAppFields, { readonly statuses: ChatAppStatuses | undefined }>
 
 /** Names of the documented fields, by the object that contains them: `''` for the body itself. */
-export type KnownFields = Readonly<Record<string, readonly string[]>>
+type KnownFields = Readonly<Record<string, readonly string[]>>
 
 /** A chat-app callback also accepts `messageId` at the top level and moves it into `statuses`. */
 export const KNOWN_FIELDS: Readonly<Record<ReportShape, KnownFields>> = {
@@ -82,7 +82,7 @@ interface MisspeltField {
 }
 
 /** Undocumented fields that resemble a documented one that was not given. */
-export function misspeltFields(given: Fields, known: KnownFields): readonly MisspeltField[] {
+function misspeltFields(given: Fields, known: KnownFields): readonly MisspeltField[] {
   return Object.entries(known).flatMap(([within, names]) => {
     const inner = within === '' ? given : given[within]
     const fields = isRecord(inner) ? inner : {}

@@ -64,21 +64,6 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(events).toMatchObject([{ type: 'payment', payload }])
   })
 
-  test.each([
-    ['message.failed', 'stauts=x', 'stauts', 'status'],
-    ['message.read', 'statuses.stauts=x', 'statuses.stauts', 'statuses.status'],
-    ['message.read', 'status=read', 'status', 'statuses.status'],
-    ['message.delivered', 'messageID=m-1', 'messageID', 'messageId'],
-    ['payment', 'ammount=5', 'ammount', 'amount'],
-  ])('%s --set %s is sent unchanged, with a note about the probable intention', async (event, set, name, meant) => {
-    const { url, receiver } = await receivingEvents()
-    const { code, stdout, stderr } = await runCli(['trigger', event, '--to', url, '--set', set], ENV)
-    expect(stderr).toBe(`note: ${name} is not a known field of ${event} (did you mean ${meant}?). Sending it anyway.\n`)
-    expect(stdout).toMatch(/^204 /)
-    expect(code).toBe(0)
-    expect((await receiver.stats()).accepted).toBe(1)
-  })
-
   test('sends many, with faults that a seed repeats, and prints a summary', async () => {
     const runs: object[] = []
     for (let run = 0; run < 2; run += 1) {

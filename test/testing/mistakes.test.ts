@@ -1,10 +1,8 @@
 /** Mistakes of a test's author throw at once, instead of letting the test pass or time out. */
-import { createServer as createHttpServer } from 'node:http'
 import express from 'express'
 import { createReceiver } from 'messaging-webhooks'
 import { callback, callbackFor, deliver, fakeClock, signCallback, waitFor } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { listen } from '../support/receiving.ts'
 
 const signingSecret = 'secret-of-the-tests'
 const silent = () => createReceiver({ credentials: { signingSecret }, logger: false })
