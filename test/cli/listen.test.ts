@@ -19,7 +19,7 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(await post(url, callback.smsDelivery({ messageId: 'm-2', authKey: AUTH_KEY }))).toBe(204)
     expect(await post(`${url}/status`, callback.smsDelivery(), 'another secret')).toBe(401)
     const failed =
-      / message\.failed +m-1 {2}carrier-a {2}network_failure {2}transient, send again {2}\[My Shop\] {2}proved by signature(?: {2}came at .*)?$/m
+      / message\.failed +m-1 {2}carrier-a {2}network_failure {2}transient, send again {2}\[My Shop\] {2}proved by signature(?: {2}arrived at .*)?$/m
     await expect.poll(() => printed.stdout, POLL).toMatch(failed)
     await expect.poll(() => printed.stdout, POLL).toContain('  refused 401 ')
     for (const part of [' p-1 ', ' m-2 ']) await expect.poll(() => printed.stdout, POLL).toContain(part)
