@@ -32,7 +32,7 @@ export function createProbes() {
   }
 
   return {
-    /** Headers of the 204. Undefined if no live pair marked the callback: then it is no probe, whatever its message id is. */
+    /** Headers of the 204. Undefined if no live pair marked the callback: then it is a callback, whatever its message id is. */
     answer(callback: ArrivedCallback, body: ReadBody, { pairs, proof }: Proved): Record<string, string> | undefined {
       const { probeId } = body
       const marked = probeId === undefined ? undefined : findMark(probeId, pairs, callback.arrivedAtMs)
