@@ -141,7 +141,7 @@ function checkMigrated({ from, to }: { readonly from: number; readonly to: numbe
   if (from === 0)
     throw new CliError(
       'failed',
-      'The database has no tables of this package there.',
+      'The database has no tables of this package.',
       `Check ${flag}, or run: messaging-webhooks migrate`,
     )
   const what = `The tables have version ${from}; this package requires ${to}.`

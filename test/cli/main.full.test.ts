@@ -43,8 +43,6 @@ describe('help', { timeout: 120_000 }, () => {
       ['--control-token-file <path>'],
       ['--signing-secret-file <path>'],
       ['--auth-key-file <path>'],
-      ['--old-secret-file <path>'],
-      ['--old-key-file <path>'],
     ])
   })
 

@@ -90,7 +90,7 @@ describePostgres('dead-letters on Postgres', () => {
     const none = await runCli(list)
     expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(none.stderr).toBe(
-      'error: The schema has no tables of this package.\nCheck --schema, or run: messaging-webhooks migrate\n',
+      'error: The database has no tables of this package.\nCheck --schema, or run: messaging-webhooks migrate\n',
     )
     expect(await rowsOf(`SELECT 1 FROM pg_namespace WHERE nspname = '${schema}'`)).toEqual([])
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
@@ -117,8 +117,7 @@ describeMysql('dead-letters on MySQL', () => {
     const none = await runCli(list, env)
     expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(none.stderr).toBe(
-      'error: The database has no tables of this package with this prefix.\n' +
-        'Check --prefix, or run: messaging-webhooks migrate\n',
+      'error: The database has no tables of this package.\nCheck --prefix, or run: messaging-webhooks migrate\n',
     )
     await migrateMysql({ uri: MYSQL_URL, prefix })
     expect(await runCli(list, env)).toEqual({ code: 0, stdout: '', stderr: 'There are no dead letters.\n' })
