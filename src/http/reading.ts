@@ -122,7 +122,8 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
         finish(reading, refused)
         return
       }
-      keep(reading, piece)
+      if (reading.reads === 1) reading.bytes = piece
+      else append(reading, piece)
       if (reading.reader === undefined && reading.length === reading.announced) return
       inflight.add(reading.reader ?? enter(reading), piece.length)
     },
@@ -150,11 +151,10 @@ const NONE = Buffer.alloc(0)
 const LEAST_BYTES = 1_024
 
 /** Appends a piece. `length` already includes it. Separate pieces would cost far more memory than their bytes. */
-function keep(reading: Reading, piece: Buffer): void {
+function append(reading: Reading, piece: Buffer): void {
   const { bytes, length } = reading
   const before = length - piece.length
-  if (before === 0) reading.bytes = piece
-  else if (length <= bytes.length) bytes.set(piece, before)
+  if (length <= bytes.length) bytes.set(piece, before)
   else {
     reading.bytes = Buffer.allocUnsafe(Math.max(LEAST_BYTES, 2 * length))
     reading.bytes.set(bytes.subarray(0, before))
