@@ -132,14 +132,24 @@ function* keysOf({ active, settled, sends }: MemoryTables): Generator<string> {
   for (const key of sends.byKey.keys()) if (!active.members.has(key) && !settled.has(key)) yield key
 }
 
+/** The least key of a step, as text: parsing each key would cost more than the visit. */
+function boundOf(step: number, of: number): string {
+  // Greater than every hexadecimal digit.
+  if (step >= of) return 'g'
+  return Math.ceil((step / of) * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0')
+}
+
 /** Keys are digests, so each step takes a range of them. Insertions and removals do not shift the other ranges. */
 export function scanRecords(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedRecord> {
   const size = tables.active.members.size + tables.settled.size + tables.sends.byKey.size
   const steps = Math.max(1, Math.min(MOST_STEPS, Math.ceil(size / limit)))
   const [, step = 0, of = steps] = /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
+  const [from, to] = [boundOf(step, of), boundOf(step + 1, of)]
   const items: ScannedRecord[] = []
   for (const key of keysOf(tables)) {
-    if (Math.floor((parseInt(key.slice(0, 8), 16) / 2 ** 32) * of) !== step) continue
+    if (key < from || key >= to) continue
     const record = peekRecord(tables, key)
     if (record === undefined) continue
     const payloads = [...record.waiting, ...record.dead].flatMap(({ id }) => payloadOf(tables, key, id) ?? [])
