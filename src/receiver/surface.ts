@@ -153,10 +153,10 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
    */
   forget(selector: ForgetSelector, options?: ForgetOptions): Promise<ErasureCounts>
   /**
-   * Sends signed probes to `url` as the service would, through any proxy in front, and returns what is wrong there and in this
-   * app, and how to fix it. Probes reach no handler and are not stored or counted. `project` selects the credential for signing
-   * if there are several. Takes a second or two. Rejects with an `OptionsError` for an invalid URL or a project without
-   * credentials, never for a finding. Contract, service.md#callback-receiver.
+   * Sends a signed probe to `url` as the service would, through any proxy in front, and returns what is wrong there and in this
+   * app, and how to fix it. The probe reaches no handler and is not stored or counted. `project` selects the credential for
+   * signing if there are several. Waits at most `timeoutMs` for the answer. Rejects with an `OptionsError` for an invalid URL or
+   * a project without credentials, never for a finding. Contract, service.md#callback-receiver.
    */
   doctor(options: DoctorOptions): Promise<DoctorReport>
   /** Counts, for metrics. Never rejects, and waits at most `storeTimeoutMs` for the store. */
