@@ -114,7 +114,7 @@ const ENGINES = {
       laterMs: 0,
       serverCpuMs: () => cpu.readMs(),
       async copy(copying) {
-        const partitions = createPartitions(prefix, 16, false)
+        const partitions = createPartitions(prefix, 1)
         await copyInRedis(client, (key) => partitions.of(key).base, copying)
       },
       async close() {

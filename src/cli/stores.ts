@@ -150,7 +150,7 @@ function checkMigrated({ from, to }: { readonly from: number; readonly to: numbe
 
 async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<Store> {
   const { loadRedisPackage } = await import('./redis-client.ts')
-  const { findPartitions, isOfCluster } = await import('../stores/redis/server.ts')
+  const { hasLayout, isOfCluster } = await import('../stores/redis/server.ts')
   const { redisStore } = await import('../stores/redis/store.ts')
   const clients = await loadRedisPackage()
   let first
@@ -162,10 +162,9 @@ async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<
   }
   // One client for each purpose: an ioredis 5 cluster client that reconnects soon after closing may never become ready.
   const connect = (await isOfCluster(first)) ? clients.cluster : clients.single
-  const partitions = await findPartitions(connect(url), prefix)
-  if (partitions === undefined)
+  if (!(await hasLayout(connect(url), prefix)))
     throw new CliError('failed', 'The server has no keys of this package.', 'Check the server and --prefix.')
-  return redisStore({ client: connect(url), prefix, partitions })
+  return redisStore({ client: connect(url), prefix })
 }
 
 function hasPassword(url: string): boolean {

@@ -5,7 +5,7 @@ import { ClockJump, type PendingLook } from '../../inbox/record-store.ts'
 import { createStoreClock, type StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Retention } from '../../messages/expire.ts'
 import type { Reply } from './clients/connection.ts'
-import type { Group, Partition, Partitions } from './partitions.ts'
+import type { Partition, Partitions } from './partitions.ts'
 import { bytes, bytesOrNone, integer, list, text } from './replies.ts'
 import type { Scripted } from './scripted.ts'
 import { compareAndSet, MOST_APART_MS, readWaited } from './scripts.ts'
@@ -25,7 +25,6 @@ export const PENDING = 'pending'
 
 /** Commands to run if a key has this version. */
 export interface Conditional {
-  readonly partition: Partition
   readonly key: string
   /** Empty if the key must not exist. Latin-1, because a corrupt key may contain anything. */
   readonly expected: string
@@ -34,62 +33,66 @@ export interface Conditional {
 
 interface RunOptions {
   readonly asOfMs?: number | undefined
+  /** Allow the write although memory is full. */
   readonly fits: boolean
-  /** Looks up pending sends too, if the first partition is in the same group. */
+  /** Commands to run before the changes, whatever their versions. */
+  readonly first?: readonly Command[]
+  /** Looks up pending sends too. For the first partition only. */
   readonly pending?: PendingLook | undefined
 }
 
-/** The `due` sets of partitions. Scripts derive all other keys from their prefixes. */
-export function keysOf(partitions: readonly Partition[]): readonly string[] {
-  return partitions.map(({ base }) => `${base}due`)
-}
+/** With full memory, Redis refuses the first write of a script, and no later one. It allows this one. */
+const FITS: Command = ['UNLINK', 'none']
+/** `WAIT` knows only the writes of its own connection. */
+const WAITED: Command = ['SET', 'waited', '', 'PX', '1000']
 
 /**
  * Runs the commands of each change with the expected version of its key, all of a change or none. Returns the server's time and
- * the versions found. All changes belong to one group. Rejects with a `ClockJump` if the server's time is not `asOfMs`. `fits`:
- * allow the write although memory is full.
+ * the versions found. Rejects with a `ClockJump` if the server's time is not `asOfMs`.
  */
 export async function runIf(
-  { redis, times, partitions: { all } }: Engine,
+  { redis, times }: Engine,
+  { base, index }: Partition,
   conditionals: readonly Conditional[],
-  { asOfMs, fits, pending }: RunOptions,
+  { asOfMs, fits, first = [], pending }: RunOptions,
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
-  const group = conditionals[0]?.partition.group ?? 0
-  const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(group, asOfMs)
+  const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(index, asOfMs)
   const isWrite = conditionals.some(({ commands }) => commands.length > 0)
   const replicas = isWrite ? redis.replicas : undefined
-  const [home] = all
-  const look = home.group === group ? pending : undefined
   const args: (string | Buffer | number)[] = [
     serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs),
-    fits ? 1 : 0,
-    look === undefined ? '' : Math.floor(look.afterMs),
-    replicas === undefined ? 0 : 1,
+    pending === undefined ? '' : Math.floor(pending.afterMs),
   ]
+  addCommands(args, [...(fits ? [FITS] : []), ...(replicas === undefined ? [] : [WAITED]), ...first])
   for (const { expected, commands } of conditionals) {
-    const count = commands.reduce((sum, command) => sum + command.length + 1, 0)
-    args.push(Buffer.from(expected, 'latin1'), count)
-    for (const command of commands) args.push(command.length, ...command)
+    args.push(Buffer.from(expected, 'latin1'))
+    addCommands(args, commands)
   }
-  const [firstKey = '', ...otherKeys] = conditionals.map(({ partition, key }) => partition.base + key)
+  const [firstKey = '', ...otherKeys] = conditionals.map(({ key }) => base + key)
   const keys: [string, ...string[]] = [firstKey, ...otherKeys]
-  if (look !== undefined) keys.push(home.base + PENDING)
+  if (pending !== undefined) keys.push(base + PENDING)
   const sentMs = monotonicMs()
   const [now, since, ...found] = list(
     await (replicas === undefined
       ? redis.run(compareAndSet, keys, args)
       : redis.runConfirmed(compareAndSet, keys, args, replicas)),
   )
-  look?.onAnswer(text(since) === '' ? undefined : integer(since))
+  pending?.onAnswer(text(since) === '' ? undefined : integer(since))
   const serverMs = integer(now)
-  times?.note(group, serverMs, sentMs)
+  times?.note(index, serverMs, sentMs)
   if (serverAsOfMs !== undefined && Math.abs(serverMs - Math.round(serverAsOfMs)) > MOST_APART_MS) throw new ClockJump()
   return { nowMs: serverMs, found: found.map((version) => bytes(version).toString('latin1')) }
 }
 
-export async function readTime(engine: Engine, [home]: Group): Promise<number> {
-  const nothing = { partition: home, key: 'none', expected: 'none', commands: [] }
-  return (await runIf(engine, [nothing], { fits: true })).nowMs
+/** Adds the number of values of all commands, then each command with the number of its values. */
+function addCommands(args: (string | Buffer | number)[], commands: readonly Command[]): void {
+  args.push(commands.reduce((sum, command) => sum + command.length + 1, 0))
+  for (const command of commands) args.push(command.length, ...command)
+}
+
+export async function readTime(engine: Engine, partition: Partition): Promise<number> {
+  const nothing = { key: 'none', expected: 'none', commands: [] }
+  return (await runIf(engine, partition, [nothing], { fits: true })).nowMs
 }
 
 /** Sends a command to the server of a partition. */
@@ -97,7 +100,7 @@ export function ask({ redis }: Engine, { base }: Partition, [name, key, ...rest]
   return redis.send(`${base}${key}`, [name, `${base}${key}`, ...rest])
 }
 
-/** The values of keys of one group. Undefined if missing or not text. */
+/** The values of keys of one partition. Undefined if missing or not text. */
 export async function valuesAt(redis: Scripted, keys: readonly string[]): Promise<readonly (Buffer | undefined)[]> {
   if (keys.length === 0) return []
   const values = list(await redis.send(keys[0], ['MGET', ...keys]))
@@ -125,22 +128,22 @@ export async function confirmedValuesAt(
  */
 export function createServerTimes() {
   const clocks = new Map<number, StoreClock>()
-  /** The first group that has answered. */
-  let referenceGroup = Infinity
-  const reference = (): StoreClock | undefined => clocks.get(referenceGroup)
+  /** The first partition that has answered. */
+  let referenceIndex = Infinity
+  const reference = (): StoreClock | undefined => clocks.get(referenceIndex)
 
   return {
     nowMs: () => reference()?.nowMs() ?? Number.NEGATIVE_INFINITY,
-    /** Converts a store time to the clock of a group's server. Undefined until that server has answered. */
-    toServer(group: number, storeMs: number): number | undefined {
-      const [own, first] = [clocks.get(group), reference()]
+    /** Converts a store time to the clock of a partition's server. Undefined until that server has answered. */
+    toServer(index: number, storeMs: number): number | undefined {
+      const [own, first] = [clocks.get(index), reference()]
       return own === undefined || first === undefined ? undefined : storeMs + own.nowMs() - first.nowMs()
     },
-    /** Records the time that a group's server reported, in answer to a request sent at `sentMs` (by `monotonicMs`). */
-    note(group: number, serverMs: number, sentMs: number): void {
-      const clock = clocks.get(group) ?? createStoreClock()
-      clocks.set(group, clock)
-      referenceGroup = Math.min(referenceGroup, group)
+    /** Records the time that a partition's server reported, in answer to a request sent at `sentMs` (by `monotonicMs`). */
+    note(index: number, serverMs: number, sentMs: number): void {
+      const clock = clocks.get(index) ?? createStoreClock()
+      clocks.set(index, clock)
+      referenceIndex = Math.min(referenceIndex, index)
       clock.note(serverMs, sentMs)
     },
   }

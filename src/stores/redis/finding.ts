@@ -6,8 +6,8 @@ import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark } from '../../messages/marks.ts'
 import { answered } from '../workers.ts'
 import { versionText } from './encoding.ts'
-import { ask, keysOf, runIf, type Conditional, type Engine } from './engine.ts'
-import type { Group, Partition } from './partitions.ts'
+import { ask, runIf, type Conditional, type Engine } from './engine.ts'
+import type { Partition } from './partitions.ts'
 import { deadLetter, payloadsAt } from './payloads.ts'
 import type { Records, Stored } from './records.ts'
 import { bytesOrNone, integer, list, text, type Scored } from './replies.ts'
@@ -26,14 +26,18 @@ const NEWER_MS = 60_000
 /** Keys per step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 
-async function reserveIn(engine: Engine, group: Group, { nowMs, limit, exclude }: DueRequest, withLeases: boolean) {
-  const { redis, partitions, times } = engine
+async function reserveIn(
+  { redis, partitions, times }: Engine,
+  partition: Partition,
+  { nowMs, limit, exclude }: DueRequest,
+  withLeases: boolean,
+) {
   const sentMs = monotonicMs()
-  const own = [...exclude].filter((key) => partitions.of(key).group === group[0].group)
+  const own = [...exclude].filter((key) => partitions.of(key) === partition)
   const most = Math.min(limit, MOST_RESERVED)
   const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
-  const [now, next, ...found] = list(await redis.run(reserve, keysOf(group), request))
-  times?.note(group[0].group, integer(now), sentMs)
+  const [now, next, ...found] = list(await redis.run(reserve, [`${partition.base}due`], request))
+  times?.note(partition.index, integer(now), sentMs)
   const stored = found.map((one): Stored => {
     const [key, record, send] = list(one)
     return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }
@@ -44,30 +48,30 @@ async function reserveIn(engine: Engine, group: Group, { nowMs, limit, exclude }
 /** Whether any record is due. */
 export async function isAnyDue(engine: Engine, nowMs: number): Promise<boolean> {
   const request = { nowMs, limit: 0, exclude: new Set<string>() }
-  const heads = await answered(engine.partitions.groups.map((group) => reserveIn(engine, group, request, true)))
+  const heads = await answered(engine.partitions.all.map((partition) => reserveIn(engine, partition, request, true)))
   return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
 }
 
 export type Finding = ReturnType<typeof createFinding>
 
-/** `mayLease`: whether this process can lease records of the group now. */
-export function createFinding(engine: Engine, records: Records, mayLease: (group: number) => boolean) {
+/** `mayLease`: whether this process can lease records of the partition with this index now. */
+export function createFinding(engine: Engine, records: Records, mayLease: (index: number) => boolean) {
   const { partitions, retention, times, report } = engine
-  const { groups, all } = partitions
+  const { all } = partitions
   let leasesSeenMs = -Infinity
   /** Position of the walk through sends, by partition. */
   const sentAfter = new Map<Partition, number>()
 
-  /** Groups with due records share the limit equally. If the limit is too small for all, the longest waiting ones come first. */
+  /** Partitions with due records share the limit equally. If the limit is too small for all, the longest waiting ones come first. */
   async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
-    const usable = groups.filter(([{ group }]) => mayLease(group))
+    const usable = all.filter(({ index }) => mayLease(index))
     const [only] = usable
     if (only === undefined) return { stored: [], nextMs: undefined }
     if (usable.length === 1) return reserveIn(engine, only, request, withLeases)
     const heads = await answered(
-      usable.map(async (group) => ({
-        group,
-        ...(await reserveIn(engine, group, { ...request, limit: 0 }, withLeases)),
+      usable.map(async (partition) => ({
+        partition,
+        ...(await reserveIn(engine, partition, { ...request, limit: 0 }, withLeases)),
       })),
     )
     const waiting = heads
@@ -76,7 +80,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       .slice(0, request.limit)
     const limit = Math.floor(request.limit / waiting.length)
     const found = await answered(
-      waiting.map(({ group }) => reserveIn(engine, group, { ...request, limit }, withLeases)),
+      waiting.map(({ partition }) => reserveIn(engine, partition, { ...request, limit }, withLeases)),
     )
     const next = [...heads.filter((head) => !waiting.includes(head)), ...found].flatMap(({ nextMs }) => nextMs ?? [])
     return { stored: found.flatMap(({ stored }) => stored), nextMs: next.length === 0 ? undefined : Math.min(...next) }
@@ -86,7 +90,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   async function removeAstray(key: string, { version }: Versioned): Promise<void> {
     const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
     const expected = versionText(version)
-    await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
+    await runIf(engine, partitions.of(key), [{ key: recordKey(key), expected, commands }], { fits: true })
   }
 
   /** Postpones a record of a later version, so that a process of that version can lease it. */
@@ -119,9 +123,9 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     const some = list(await ask(engine, partition, ['ZRANDMEMBER', 'overflow', String(AGED_A_PARTITION)])).map(text)
     if (some.length === 0) return []
     const removals = some.map((member): Conditional => {
-      return { partition, key: recordKey(eventIn(member)), expected: '', commands: [['ZREM', 'overflow', member]] }
+      return { key: recordKey(eventIn(member)), expected: '', commands: [['ZREM', 'overflow', member]] }
     })
-    const { found } = await runIf(engine, removals, { fits: true })
+    const { found } = await runIf(engine, partition, removals, { fits: true })
     return some.filter((_, at) => found[at] !== '').map(eventIn)
   }
 

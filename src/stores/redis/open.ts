@@ -29,7 +29,8 @@ export interface RedisSettings {
   readonly client: Adapter
   readonly subscriber: Adapter | undefined
   readonly prefix: string
-  readonly partitions: number
+  /** Default: those that the prefix was first used with. */
+  readonly partitions?: number | undefined
   readonly retention: Retention
   /** Default 0. */
   readonly waitReplicas?: number
@@ -42,7 +43,7 @@ export interface RedisSettings {
 }
 
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
-  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs, pollIntervalMs } = settings
+  const { client, subscriber, prefix, partitions: wanted, retention, commandTimeoutMs, pollIntervalMs } = settings
   const clock = systemClock()
   const redis = createScripted(client, clock, commandTimeoutMs, replicasOf(settings))
   const closers: (() => unknown)[] = [() => redis.end()]
@@ -54,13 +55,13 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   async function open(): Promise<OpenStore> {
     for (const adapter of [client, ...(subscriber === undefined ? [] : [subscriber])])
       closers.push(connectIdle(adapter))
-    const layout = (): Promise<void> => enterLayout(redis, prefix, count)
-    await layout()
+    const count = await enterLayout(redis, prefix, wanted, client.isCluster)
+    const layout = () => enterLayout(redis, prefix, count, client.isCluster)
     const report = host.report ?? (() => {})
     const problem = await evictionProblem(redis)
     if (problem !== undefined) report(problem)
 
-    const partitions = createPartitions(prefix, count, client.isCluster)
+    const partitions = createPartitions(prefix, count)
     const times = settings.clock === 'caller' ? undefined : createServerTimes()
     const engine: Engine = { redis, partitions, retention, times, report }
     const records = createRecords(engine)
@@ -72,7 +73,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       const isDue = (): Promise<boolean> => isAnyDue(engine, times?.nowMs() ?? clock.now())
       closers.push(watch(clock, pollIntervalMs, isDue, (found) => found && host.onWork()))
     }
-    await answered(partitions.groups.map((group) => readTime(engine, group)))
+    await answered(partitions.all.map((partition) => readTime(engine, partition)))
     closers.push(await watchEmptied(engine, clock, layout))
     const opened = await openServerStore({
       createStore(mayLease) {
@@ -83,8 +84,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       storeClock: times,
       retention,
       queryTimeoutMs: commandTimeoutMs,
-      parts: partitions.groups.map((group) => leasingPart(engine, records, group)),
-      partOf: (recordKey) => partitions.of(recordKey).group,
+      parts: partitions.all.map((partition) => leasingPart(engine, records, partition)),
+      partOf: (recordKey) => partitions.of(recordKey).index,
       leaveMs: LEAVE_MS,
       waking: {
         notify() {

@@ -1,5 +1,7 @@
 /**
- * A fixed number of partitions, each with its own hash tag. A record and its payloads are in one partition, so a script finds all its keys in one slot of a cluster. In a cluster with more masters than partitions, some masters stay idle.
+ * A fixed number of partitions, each with its own hash tag and therefore on one server of a cluster, with one clock. A record and
+ * its payloads are in one partition, so a script finds all its keys in one slot. In a cluster with more masters than partitions,
+ * some masters stay idle.
  */
 import { createHash } from 'node:crypto'
 
@@ -14,28 +16,25 @@ const MOST_BYTES = 1_048_576
 export interface Partition {
   /** The prefix of the keys in the partition, ending with a colon. */
   readonly base: string
-  readonly group: number
+  readonly index: number
 }
-
-/**
- * Partitions that one script may use: all on a single server, one in a cluster. Each group is on one server, with one clock.
- */
-export type Group = readonly [Partition, ...Partition[]]
 
 export type Partitions = ReturnType<typeof createPartitions>
 
 /** Tags are digests, so neither the prefix nor an id determines the slot. */
-export function createPartitions(prefix: string, count: number, isCluster: boolean) {
+export function createPartitions(prefix: string, count: number) {
   function partition(index: number): Partition {
     const tag = createHash('sha256').update(`${prefix}:${index}`).digest('hex').slice(0, TAG_DIGITS)
-    return { base: `${prefix}:{${tag}}:`, group: isCluster ? index : 0 }
+    return { base: `${prefix}:{${tag}}:`, index }
   }
-  const all: Group = [partition(0), ...Array.from({ length: count - 1 }, (_, at) => partition(at + 1))]
+  const home = partition(0)
+  const all = [home, ...Array.from({ length: count - 1 }, (_, at) => partition(at + 1))]
   return {
+    /** The first partition holds what concerns all. */
+    home,
     all,
-    groups: isCluster ? all.map((one): Group => [one]) : [all],
     /** The partition of a record. */
-    of: (recordKey: string): Partition => all[scattered(recordKey) % all.length] ?? all[0],
+    of: (recordKey: string): Partition => all[scattered(recordKey) % count] ?? home,
   }
 }
 
@@ -46,43 +45,45 @@ function scattered(text: string): number {
   return hash >>> 0
 }
 
-/** An item with its index among all items and its partition. */
-export interface Placed<T> {
-  readonly item: T
-  readonly index: number
-  readonly partition: Partition
-}
-
 /**
- * Runs calls for all items and returns the answers in order. Items of one group share a call, because a call costs the server
+ * Runs calls for all items and returns the answers in order. Items of one partition share a call, because a call costs the server
  * more than most of its work. `run` returns one answer per item of a call. `sizeOf`: bytes of an item beyond the fixed part.
  */
 export async function inCalls<T extends { readonly key: string }, R>(
   items: readonly T[],
   partitions: Partitions,
-  run: (placed: readonly Placed<T>[]) => Promise<readonly R[]>,
+  run: (partition: Partition, items: readonly T[]) => Promise<readonly R[]>,
   sizeOf: (item: T) => number = () => 0,
 ): Promise<readonly (R | undefined)[]> {
-  const calls: Placed<T>[][] = []
-  const open = new Map<number, { readonly call: Placed<T>[]; bytes: number }>()
+  const calls: Call<T>[] = []
+  const open = new Map<Partition, Call<T>>()
   for (const [index, item] of items.entries()) {
     const partition = partitions.of(item.key)
     const bytes = sizeOf(item)
-    let last = open.get(partition.group)
-    if (last === undefined || last.call.length === MOST_ITEMS || last.bytes + bytes > MOST_BYTES) {
-      last = { call: [], bytes: 0 }
-      calls.push(last.call)
-      open.set(partition.group, last)
+    let call = open.get(partition)
+    if (call === undefined || call.items.length === MOST_ITEMS || call.bytes + bytes > MOST_BYTES) {
+      call = { partition, items: [], indexes: [], bytes: 0 }
+      calls.push(call)
+      open.set(partition, call)
     }
-    last.call.push({ item, index, partition })
-    last.bytes += bytes
+    call.items.push(item)
+    call.indexes.push(index)
+    call.bytes += bytes
   }
   const answers: (R | undefined)[] = items.map(() => undefined)
   await Promise.all(
-    calls.map(async (call) => {
-      const found = await run(call)
-      for (const [place, { index }] of call.entries()) answers[index] = found[place]
+    calls.map(async ({ partition, items: some, indexes }) => {
+      const found = await run(partition, some)
+      for (const [place, index] of indexes.entries()) answers[index] = found[place]
     }),
   )
   return answers
+}
+
+interface Call<T> {
+  readonly partition: Partition
+  readonly items: T[]
+  /** Of each item among all items. */
+  readonly indexes: number[]
+  bytes: number
 }

@@ -5,8 +5,8 @@
 import type { EventPlace } from '../../inbox/record-store.ts'
 import type { StoredPayload } from '../stored.ts'
 import { admittedAtMsIn, decodeDead, decodePayload } from './encoding.ts'
-import { ask, keysOf, valuesAt, type Engine } from './engine.ts'
-import { inCalls, type Group, type Partition } from './partitions.ts'
+import { ask, valuesAt, type Engine } from './engine.ts'
+import { inCalls, type Partition } from './partitions.ts'
 import { list, text } from './replies.ts'
 import { walk as walkScript } from './scripts.ts'
 import { payloadKey } from './writing.ts'
@@ -15,19 +15,17 @@ export function payloadsAt(
   engine: Engine,
   places: readonly EventPlace[],
 ): Promise<readonly (StoredPayload | undefined)[]> {
-  return inCalls(places, engine.partitions, async (placed) => {
-    const names = placed.map(({ item: { key, id }, partition: { base } }) => base + payloadKey(key, id))
+  return inCalls(places, engine.partitions, async ({ base }, some) => {
+    const names = some.map(({ key, id }) => base + payloadKey(key, id))
     const values = await valuesAt(engine.redis, names)
-    return values.map((value, at) => value && decodePayload(placed[at]?.item.id ?? '', value))
+    return values.map((value, at) => value && decodePayload(some[at]?.id ?? '', value))
   })
 }
 
 /** All payloads of a record, in the order of admission. */
 export async function payloadsLeft(engine: Engine, key: string): Promise<readonly StoredPayload[]> {
-  const { groups, of } = engine.partitions
-  const { group } = of(key)
   const ids = new Set<string>()
-  for await (const found of walk(engine, payloadKey(key, '*'), groups.slice(group, group + 1)))
+  for await (const found of walk(engine, payloadKey(key, '*'), [engine.partitions.of(key)]))
     for (const { id } of found) ids.add(id)
   const payloads = await payloadsAt(
     engine,
@@ -56,29 +54,28 @@ export interface Walked {
   readonly atMs: number
 }
 
-/** Steps through the keys that match a pattern in these groups. Keys may appear twice. */
+/** Steps through the keys that match a pattern in these partitions. Keys may appear twice. */
 export async function* walk(
   engine: Engine,
   pattern: string,
-  groups: readonly Group[] = engine.partitions.groups,
+  partitions: readonly Partition[] = engine.partitions.all,
 ): AsyncGenerator<readonly Walked[]> {
-  for (const group of groups) {
+  for (const partition of partitions) {
     let cursor = '0'
     while (cursor !== '') {
-      const step = await stepFrom(engine, group, cursor, pattern)
+      const step = await stepFrom(engine, partition, cursor, pattern)
       cursor = step.cursor
       yield step.found
     }
   }
 }
 
-export async function stepFrom({ redis, partitions }: Engine, group: Group, cursor: string, pattern: string) {
-  const [next, ...keys] = list(await redis.run(walkScript, keysOf(group), [cursor, pattern, KEYS_A_STEP]))
-  const all = keys.map((one): Walked => {
+export async function stepFrom({ redis }: Engine, { base }: Partition, cursor: string, pattern: string) {
+  const [next, ...keys] = list(await redis.run(walkScript, [`${base}due`], [cursor, pattern, KEYS_A_STEP]))
+  const found = keys.map((one): Walked => {
     const [name, head] = list(one)
     const [, key = '', id = ''] = text(name).split(':')
     return { key, id, atMs: admittedAtMsIn(text(head)) ?? 0 }
   })
-  // A server of a cluster also holds keys of other groups.
-  return { cursor: text(next), found: all.filter(({ key }) => partitions.of(key).group === group[0].group) }
+  return { cursor: text(next), found }
 }

@@ -19,7 +19,7 @@ interface Pending {
 }
 
 export function createPending(engine: Engine): Pending {
-  const [home] = engine.partitions.all
+  const { home } = engine.partitions
 
   async function inTime(work: () => Promise<void>): Promise<void> {
     const done = work().catch(() => {})

@@ -8,7 +8,7 @@ import { restore } from '../../messages/restore.ts'
 import { storedRecord, type StoredPayload } from '../stored.ts'
 import { splitSend, splitVersion, versionText } from './encoding.ts'
 import { ask, confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
-import { inCalls, type Placed } from './partitions.ts'
+import { inCalls, type Partition } from './partitions.ts'
 import { payloadsLeft } from './payloads.ts'
 import { createPending } from './pending.ts'
 import { list, text } from './replies.ts'
@@ -20,6 +20,7 @@ import {
   letterRemoval,
   memberOf,
   messageIn,
+  recentCommands,
   recordKey,
   sendKey,
   type Command,
@@ -52,13 +53,10 @@ export function createRecords(engine: Engine) {
 
   async function storedAt(keys: readonly string[], valuesOf: typeof valuesAt): Promise<readonly Stored[]> {
     const places = keys.map((key) => ({ key }))
-    const found = await inCalls(places, partitions, async (placed) => {
-      const names = placed.flatMap(({ item: { key }, partition: { base } }) => [
-        base + recordKey(key),
-        base + sendKey(key),
-      ])
+    const found = await inCalls(places, partitions, async ({ base }, some) => {
+      const names = some.flatMap(({ key }) => [base + recordKey(key), base + sendKey(key)])
       const values = await valuesOf(engine.redis, names)
-      return placed.map(({ item: { key } }, at) => ({ key, record: values[2 * at], send: values[2 * at + 1] }))
+      return some.map(({ key }, at) => ({ key, record: values[2 * at], send: values[2 * at + 1] }))
     })
     return found.flatMap((stored) => stored ?? [])
   }
@@ -115,9 +113,8 @@ export function createRecords(engine: Engine) {
     const isEmpty = isLost && ids.length === 0 && send === undefined
     const change = isEmpty ? { before: after, after: undefined } : { before: undefined, after }
     const written = commandsOf({ key, expected: undefined, ...change, payloads: [], admitted: [] }, version, retention)
-    const partition = partitions.of(key)
-    const repair = { partition, key: recordKey(key), expected, commands: [...cleared, ...written] }
-    const [found] = (await runIf(engine, [repair], { fits: true })).found
+    const repair = { key: recordKey(key), expected, commands: [...cleared, ...written] }
+    const [found] = (await runIf(engine, partitions.of(key), [repair], { fits: true })).found
     if (found === FOREIGN && expected !== FOREIGN) return repaired(stored, FOREIGN)
     if (found !== expected) return undefined
     // If only a due time is left of a record, the record was erased.
@@ -128,27 +125,29 @@ export function createRecords(engine: Engine) {
   }
 
   async function writeCall(
-    placed: readonly Placed<VersionedChange>[],
+    partition: Partition,
+    changes: readonly VersionedChange[],
     asOfMs: number | undefined,
     pending: PendingLook | undefined,
   ): Promise<readonly (number | 'jump' | undefined)[]> {
-    const writing = placed.map(({ item, partition }) => {
+    const writing = changes.map((change) => {
       const version = nextVersion()
-      const expected = item.expected === undefined ? '' : versionText(item.expected)
-      const commands = commandsOf(item, version, retention)
-      return { version, conditional: { partition, key: recordKey(item.key), expected, commands } satisfies Conditional }
+      const expected = change.expected === undefined ? '' : versionText(change.expected)
+      const commands = commandsOf(change, version, retention)
+      return { version, conditional: { key: recordKey(change.key), expected, commands } satisfies Conditional }
     })
     const conditionals = writing.map(({ conditional }) => conditional)
-    const fits = placed.every(({ item }) => item.before !== undefined && item.admitted.length === 0)
+    const fits = changes.every(({ before, admitted }) => before !== undefined && admitted.length === 0)
+    const first = recentCommands(changes)
     let found: readonly string[]
     try {
-      found = (await runIf(engine, conditionals, { asOfMs, fits, pending })).found
+      found = (await runIf(engine, partition, conditionals, { asOfMs, fits, first, pending })).found
     } catch (error) {
-      if (error instanceof ClockJump) return placed.map(() => 'jump')
+      if (error instanceof ClockJump) return changes.map(() => 'jump')
       throw error
     }
-    for (const [at, { item }] of placed.entries())
-      if (found[at] === FOREIGN) await repaired({ key: item.key, record: undefined, send: undefined }, FOREIGN)
+    for (const [at, { key }] of changes.entries())
+      if (found[at] === FOREIGN) await repaired({ key, record: undefined, send: undefined }, FOREIGN)
     return writing.map(({ version, conditional: { expected } }, at) =>
       // The server has the new version already if the command was sent again after a lost response.
       found[at] === expected || found[at] === versionText(version) ? version : undefined,
@@ -170,10 +169,17 @@ export function createRecords(engine: Engine) {
       )
     },
     async write(changes: readonly VersionedChange[], asOfMs: number | undefined, pending?: PendingLook) {
-      // In a cluster a script sees its own partition only. Look up pending sends before the write: if a send gets its answer in
+      // A script sees its own partition only. With several, look up pending sends before the write: if a send gets its answer in
       // between, the write conflicts with the record of its message.
-      const looked = pending === undefined || partitions.groups.length === 1 ? undefined : pendings.look(pending)
-      const answers = await inCalls(changes, partitions, (placed) => writeCall(placed, asOfMs, pending), sizeOf)
+      const looksInside = partitions.all.length === 1
+      const looked = pending === undefined || looksInside ? undefined : pendings.look(pending)
+      const inside = looksInside ? pending : undefined
+      const answers = await inCalls(
+        changes,
+        partitions,
+        (partition, some) => writeCall(partition, some, asOfMs, inside),
+        sizeOf,
+      )
       // Writes on other servers stay, so repeat only the others.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()
       await pendings.mark(changes.filter((_, at) => typeof answers[at] === 'number'))

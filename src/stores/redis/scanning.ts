@@ -124,9 +124,9 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
     /** Returns one step of a walk, whatever the `limit`: Redis visits a number of keys per step. */
     async scanRecords({ after }) {
       const [, index = '0', from = '0'] = /^(\d{1,6}) (\d{1,20})$/.exec(after ?? '') ?? []
-      const group = partitions.groups[Number(index)]
-      if (group === undefined) return { items: [], next: undefined }
-      const { cursor, found } = await stepFrom(engine, group, from, recordKey('*'))
+      const partition = partitions.all[Number(index)]
+      if (partition === undefined) return { items: [], next: undefined }
+      const { cursor, found } = await stepFrom(engine, partition, from, recordKey('*'))
       const items = await Promise.all(
         [...(await look(found.map(({ key }) => key)))].map(async ([key, record]): Promise<ScannedRecord> => {
           const places = idsIn(record).map((id) => ({ key, id }))
@@ -135,7 +135,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
         }),
       )
       if (cursor !== '') return { items, next: `${index} ${cursor}` }
-      return { items, next: Number(index) + 1 < partitions.groups.length ? `${Number(index) + 1} 0` : undefined }
+      return { items, next: Number(index) + 1 < partitions.all.length ? `${Number(index) + 1} 0` : undefined }
     },
   }
 }

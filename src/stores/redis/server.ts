@@ -11,14 +11,23 @@ const LAYOUT_VERSION = 1
 /** Time limit of tools, which get only an address. */
 const TOOL_TIMEOUT_MS = 4_000
 
+/** Several in a cluster, to use all its masters. On one server, more partitions cost more calls. */
+const PARTITIONS = { cluster: 16, server: 1 }
+
 const layoutKey = (prefix: string): string => `${prefix}:layout`
 
 /**
- * Stores the layout if there is none, because the number of partitions cannot change later. Rejects if the key holds another
- * layout or a foreign value.
+ * Stores the layout if there is none, because the number of partitions cannot change later, and returns that number. Rejects if
+ * the key holds another layout than `wanted`, or a foreign value.
  */
-export async function enterLayout(redis: Scripted, prefix: string, partitions: number): Promise<void> {
+export async function enterLayout(
+  redis: Scripted,
+  prefix: string,
+  wanted: number | undefined,
+  isCluster: boolean,
+): Promise<number> {
   const key = layoutKey(prefix)
+  const partitions = wanted ?? (isCluster ? PARTITIONS.cluster : PARTITIONS.server)
   // A single value, so that of two concurrent processes one writes it and the other reads it completely.
   await redis.send(key, ['SET', key, `${LAYOUT_VERSION} ${partitions}`, 'NX'])
   const found = await layoutAt(redis, key)
@@ -29,10 +38,11 @@ export async function enterLayout(redis: Scripted, prefix: string, partitions: n
       'store_newer',
       `The keys have version ${version}; this package knows ${LAYOUT_VERSION}.`,
     )
-  if (found.partitions !== partitions)
+  if (wanted !== undefined && found.partitions !== wanted)
     throw new OptionsError(
-      `redisStore: partitions is ${partitions}, but the prefix "${prefix}" was first used with ${found.partitions}; it cannot be changed.`,
+      `redisStore: partitions is ${wanted}, but the prefix "${prefix}" was first used with ${found.partitions}; it cannot be changed.`,
     )
+  return found.partitions
 }
 
 /** Undefined for a missing or foreign value. */
@@ -60,9 +70,9 @@ export function isOfCluster(client: RedisClient): Promise<boolean> {
   )
 }
 
-/** The number of partitions of the store with this prefix. Undefined if there is none. */
-export function findPartitions(client: RedisClient, prefix: string): Promise<number | undefined> {
-  return connected(client, async (redis) => (await layoutAt(redis, layoutKey(prefix)))?.partitions)
+/** Whether there is a store with this prefix. */
+export function hasLayout(client: RedisClient, prefix: string): Promise<boolean> {
+  return connected(client, async (redis) => (await layoutAt(redis, layoutKey(prefix))) !== undefined)
 }
 
 /** Connects a client that is not connected yet, and closes it again. */

@@ -24,7 +24,7 @@ export interface RedisStoreOptions {
   readonly subscriber?: RedisClient | undefined
   /** The prefix of all keys, without braces. Default `messaging-webhooks`. */
   readonly prefix?: string | undefined
-  /** Partitions of the keys, each in one slot of a cluster. Cannot be changed later. Default 16. */
+  /** Partitions of the keys, each in one slot of a cluster. Cannot be changed later. Default 16 in a cluster, otherwise 1. */
   readonly partitions?: number | undefined
   /** Replicas that must confirm each write within a second; otherwise the store is unavailable. Default 0. */
   readonly waitReplicas?: number | undefined
@@ -51,7 +51,7 @@ const settingsSchema = z.strictObject({
     .string()
     .regex(/^[^{}]+$/, 'expected a string without braces, because they determine the slot')
     .default('messaging-webhooks'),
-  partitions: wholeNumberFrom(1, SLOTS).default(16),
+  partitions: wholeNumberFrom(1, SLOTS).optional(),
   waitReplicas: wholeNumberFrom(0, MOST_REPLICAS).default(0),
   retentionDays: numberFrom(0, LONGEST_DAYS, 'days').default(1),
   deadLetterDays: daysAboveZero.default(30),

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ask, type Engine } from './engine.ts'
-import type { Group } from './partitions.ts'
+import type { Partition } from './partitions.ts'
 
 /** How often to check whether a server was emptied. */
 const LOOK_EVERY_MS = 1_000
@@ -34,8 +34,8 @@ export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, 
 }
 
 /**
- * Detects that the server was emptied (FLUSHALL, or a restart without persistence): each group of partitions has a mark that is
- * never deleted. A process that finds no mark writes another one, and other processes notice the change. `restoreLayout` writes
+ * Detects that the server was emptied (FLUSHALL, or a restart without persistence): each partition has a mark that is never
+ * deleted. A process that finds no mark writes another one, and other processes notice the change. `restoreLayout` writes
  * the layout again. Returns a function that ends the check.
  */
 export async function watchEmptied(
@@ -44,23 +44,22 @@ export async function watchEmptied(
   restoreLayout: () => Promise<unknown>,
 ): Promise<() => void> {
   const { partitions, report } = engine
-  const marks = new Map<Group, string>()
+  const marks = new Map<Partition, string>()
 
-  /** The number of partitions emptied since the last check: all of the group, or 0. */
-  async function emptiedIn(group: Group): Promise<number> {
-    const [home] = group
-    await ask(engine, home, ['SET', MARK, randomBytes(8).toString('hex'), 'NX'])
-    const found = await ask(engine, home, ['GET', MARK])
-    const known = marks.get(group)
+  /** Whether the partition was emptied since the last check. */
+  async function isEmptied(partition: Partition): Promise<boolean> {
+    await ask(engine, partition, ['SET', MARK, randomBytes(8).toString('hex'), 'NX'])
+    const found = await ask(engine, partition, ['GET', MARK])
+    const known = marks.get(partition)
     const mark = Buffer.isBuffer(found) ? found.toString() : ''
-    marks.set(group, mark)
-    return known === undefined || known === mark ? 0 : group.length
+    marks.set(partition, mark)
+    return known !== undefined && known !== mark
   }
 
   async function look(): Promise<number> {
     // A check that fails, for example on a key of another type, does not show an emptied server.
-    const counts = await Promise.all(partitions.groups.map((group) => emptiedIn(group).catch(() => 0)))
-    const emptied = counts.reduce((sum, count) => sum + count, 0)
+    const found = await Promise.all(partitions.all.map((partition) => isEmptied(partition).catch(() => false)))
+    const emptied = found.filter(Boolean).length
     if (emptied > 0) await restoreLayout().catch(() => {})
     return emptied
   }

@@ -1,9 +1,9 @@
-/** The list of workers of each group of partitions, stored as a versioned text like a record, and the leases of a group. */
+/** The list of workers of each partition, stored as a versioned text like a record, and the leases of a partition. */
 import { randomBytes } from 'node:crypto'
 import { readLiveness } from '../liveness.ts'
 import type { LeasingPart } from '../workers.ts'
 import { ask, readTime, runIf, valuesAt, type Engine } from './engine.ts'
-import type { Group } from './partitions.ts'
+import type { Partition } from './partitions.ts'
 import type { Records } from './records.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
@@ -12,14 +12,13 @@ import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 const MOST_LEASES = 100_000
 const WORKERS = 'workers'
 
-export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, group: Group): LeasingPart {
-  const [home] = group
+export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, partition: Partition): LeasingPart {
   return {
     list: {
       async read() {
         const [nowMs, [stored]] = await Promise.all([
-          readTime(engine, group),
-          valuesAt(engine.redis, [home.base + WORKERS]),
+          readTime(engine, partition),
+          valuesAt(engine.redis, [partition.base + WORKERS]),
         ])
         if (stored === undefined) return { liveness: undefined, version: undefined, nowMs }
         const version = stored.toString('latin1', 0, VERSION_DIGITS)
@@ -28,16 +27,15 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, gro
       async write(liveness, expected = '') {
         const version = randomBytes(VERSION_DIGITS / 2).toString('hex')
         const commands = [['SET', WORKERS, version + JSON.stringify(liveness)]] as const
-        const { found } = await runIf(engine, [{ partition: home, key: WORKERS, expected, commands }], { fits: true })
-        if (found[0] === FOREIGN) await ask(engine, home, ['UNLINK', WORKERS])
+        const { found } = await runIf(engine, partition, [{ key: WORKERS, expected, commands }], { fits: true })
+        if (found[0] === FOREIGN) await ask(engine, partition, ['UNLINK', WORKERS])
         return found[0] === expected || found[0] === version
       },
     },
     async leases() {
-      const ends = ['ZRANGE', 'leased', '0', String(MOST_LEASES)] as const
-      const keys = await Promise.all(group.map(async (partition) => list(await ask(engine, partition, ends))))
+      const keys = list(await ask(engine, partition, ['ZRANGE', 'leased', '0', String(MOST_LEASES)]))
       // Leave out unreadable records and records of a later version: they must not stop the heartbeat.
-      const found = await look(keys.flat().map(text))
+      const found = await look(keys.map(text))
       return [...found].flatMap(([key, { lease }]) =>
         lease === undefined || lease.worker === '' ? [] : [{ key, worker: lease.worker }],
       )

@@ -1,5 +1,6 @@
 /** The Redis commands for a change of a record. They run in order, if the record has the expected version. */
 import type { EventPlace, VersionedChange } from '../../inbox/record-store.ts'
+import type { NewEvent } from '../../inbox/store.ts'
 import { encodeRecord } from '../../inbox/runtime/codec.ts'
 import { isAtRest, type Retention } from '../../messages/expire.ts'
 import { dueMark, overdueMark } from '../../messages/marks.ts'
@@ -24,7 +25,7 @@ export const eventIn = (member: string): string => member.slice(member.indexOf('
 export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
   const { key, after } = change
   const beside = [
-    ...admissionCommands(change),
+    ...storedCommands(change),
     ...sendCommands(change),
     ...indexCommands(change),
     ...behindCommands(change),
@@ -41,7 +42,7 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
   ]
 }
 
-const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'ZREMRANGEBYRANK', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
+const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
 
 /** A record in an index must not expire by itself: `aged` finds it. */
 function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
@@ -50,22 +51,37 @@ function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string
 }
 
 /** The newest events of each partition that a page of events finds without a walk through all payloads. */
-export const RECENT = 1_000
-/** Ordered like the events of a page: by time, then by id. */
-const recentMember = (key: string, id: string): string => `${id}:${key}`
+export const RECENT = 2_000
 export const recentPlace = (member: string): EventPlace => ({ id: messageIn(member), key: eventIn(member) })
 
-function admissionCommands({ key, after, admitted }: VersionedChange): readonly Command[] {
-  return admitted.flatMap((event): readonly Command[] => {
-    const { id, record } = event
-    const admittedAtMs = after?.waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs
-    return [
-      ['SET', payloadKey(key, id), encodePayload(event, admittedAtMs)],
-      ['ZADD', 'recent', String(admissionMark(admittedAtMs)), recentMember(key, id)],
-      // Ids are digests: about one event in 256 shortens the set.
-      ...(id.endsWith('00') ? ([['ZREMRANGEBYRANK', 'recent', '0', String(-RECENT - 1)]] as const) : NONE),
-    ]
+/**
+ * Adds the events of all these changes to the set of the newest. Events of a change that is not written then have an entry without
+ * a payload, which readers skip.
+ */
+export function recentCommands(changes: readonly VersionedChange[]): readonly Command[] {
+  const added: string[] = []
+  for (const change of changes)
+    for (const event of change.admitted) {
+      // Ordered like the events of a page: by time, then by id.
+      added.push(String(admissionMark(admittedAtMs(change, event))), `${event.id}:${change.key}`)
+    }
+  if (added.length === 0) return NONE
+  // Ids are digests: about one event in 256 shortens the set.
+  const isShortened = changes.some(({ admitted }) => admitted.some(({ id }) => id.endsWith('00')))
+  return [
+    ['ZADD', 'recent', ...added],
+    ...(isShortened ? ([['ZREMRANGEBYRANK', 'recent', '0', String(-RECENT - 1)]] as const) : NONE),
+  ]
+}
+
+function storedCommands(change: VersionedChange): readonly Command[] {
+  return change.admitted.map((event) => {
+    return ['SET', payloadKey(change.key, event.id), encodePayload(event, admittedAtMs(change, event))]
   })
+}
+
+function admittedAtMs({ after }: VersionedChange, { id, record }: NewEvent): number {
+  return after?.waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs
 }
 
 const NONE: readonly never[] = []

@@ -21,7 +21,7 @@ const PARTITIONS = 16
  * the test fails, because the next test needs it. `isReachable`: whether the partition of an event is on another server.
  */
 async function stopOne(servers: readonly RedisServer[], prefix: string) {
-  const { of } = createPartitions(prefix, PARTITIONS, true)
+  const { of } = createPartitions(prefix, PARTITIONS)
   for (const server of servers.toReversed()) {
     const keys = await keysOn(server, prefix)
     if (keys.length === 0) continue

@@ -19,7 +19,7 @@ describeRedis('corrupt records', () => {
       await client.end()
     })
     const prefix = freshPrefix()
-    const { of } = createPartitions(prefix, 16, false)
+    const { of } = createPartitions(prefix, 1)
     const set = (kind: 'r' | 's', text: string) => async (key: string) => {
       await direct.set(`${of(key).base}${kind}:${key}`, text)
     }

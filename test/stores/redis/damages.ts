@@ -60,7 +60,7 @@ export const REDIS_DAMAGES: readonly RedisDamage[] = [
   { name: 'mark: a list', leaves: 'whole', lua: asList(`base .. 'mark'`) },
 ]
 
-const PARTITIONS = 16
+const PARTITIONS = 1
 
 /** Applies one to this event or its message. */
 export async function damageRedis(
@@ -69,7 +69,7 @@ export async function damageRedis(
   damage: RedisDamage,
   { id, messageKey }: DamageTarget,
 ): Promise<void> {
-  const partitions = createPartitions(prefix, PARTITIONS, false)
+  const partitions = createPartitions(prefix, PARTITIONS)
   const { base } = partitions.of(messageKey)
   const names = Array.from({ length: 1_000 }, (_, index) => `nothing ${index}`)
   const nothing = names.find((each) => partitions.of(each).base === base) ?? ''

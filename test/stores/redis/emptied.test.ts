@@ -46,14 +46,14 @@ describeClients((name) => {
     await admin().flushall()
     await expect.poll(worker.codes, POLL).toEqual(['store_emptied'])
     await expect.poll(intake.codes, POLL).toEqual(['store_emptied'])
-    expect(worker.errors[0]?.message).toContain('16 of 16 partitions')
+    expect(worker.errors[0]?.message).toContain('1 of 1 partitions')
     expect(await worker.receiver.health()).toMatchObject({ live: true, ready: true, working: false })
     expect(await worker.reasons()).toEqual(['store_emptied'])
     expect(await intake.reasons()).toEqual(['store_emptied', 'not_dispatching'])
 
     // A process that opens afterwards knows nothing of it, and finds the layout again.
     const later = await receivingFrom(prefix)
-    expect(await admin().get(`${prefix}:layout`)).toBe('1 16')
+    expect(await admin().get(`${prefix}:layout`)).toBe('1 1')
     later.receiver.on('message.delivered', ({ messageId }) => void handled.push(messageId))
     expect((await post(intake.url, callback.smsDelivery({ messageId: 'afterwards' }))).status).toBe(204)
     await expect.poll(() => handled, POLL).toEqual(['afterwards'])

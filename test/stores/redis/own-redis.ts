@@ -105,7 +105,7 @@ export function toldStore(client: RedisClient, settings: TestSettings = {}): Sto
     client: adapterOf(client, 'client'),
     subscriber: undefined,
     prefix: freshPrefix(),
-    partitions: 16,
+    partitions: 1,
     retention: { payloadMs: DAY_MS, deadLetterMs: 30 * DAY_MS, dedupeMs: 30 * DAY_MS },
     commandTimeoutMs: 20_000,
     pollIntervalMs: 60_000,

@@ -6,7 +6,7 @@ import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 import { checkDeepListing } from '../deep-listing.ts'
 import { clientFor, describeRedis, freshPrefix, opened, useRedis } from './own-redis.ts'
 
-const PARTITIONS = 16
+const PARTITIONS = 1
 
 describeRedis('the queues and the records', () => {
   const server = useRedis({ appendfsync: 'no' })
@@ -19,7 +19,7 @@ describeRedis('the queues and the records', () => {
     const [first, event] = [sample({ at: 1 }), sample({ at: 2 })]
     const before = name === 'more' ? [first] : []
     await open.admit(before, START_MS)
-    const key = `${createPartitions(prefix, PARTITIONS, false).of(event.messageKey).base}${name}`
+    const key = `${createPartitions(prefix, PARTITIONS).of(event.messageKey).base}${name}`
     // A foreign value stands where the set should be.
     await admin.set(key, 'another value')
     await expect(async () => open.admit([event], START_MS)).rejects.toThrow('WRONGTYPE')
@@ -37,7 +37,7 @@ describeRedis('the queues and the records', () => {
     const event = sample()
     await open.admit([event], START_MS)
     await dispatchAll(open)
-    const { base } = createPartitions(prefix, PARTITIONS, false).of(event.messageKey)
+    const { base } = createPartitions(prefix, PARTITIONS).of(event.messageKey)
     for (const queue of ['due', 'leased']) await admin.zadd(`${base}${queue}`, 0, event.messageKey)
     expect((await claim(open)).claims).toEqual([])
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
@@ -46,7 +46,7 @@ describeRedis('the queues and the records', () => {
   })
 
   test('pages of events go beyond the index of the newest', { timeout: 60_000 }, async () => {
-    const open = await opened(clientFor('redis', server().url()), { prefix: freshPrefix(), partitions: 2 })
+    const open = await opened(clientFor('redis', server().url()), { prefix: freshPrefix() })
     await checkDeepListing(open, 3_000)
   })
 })
