@@ -142,7 +142,7 @@ function admitted(
   const { opened } = loop
   const rest: NewEvent[] = []
   let next = 0
-  for (const [index, event] of events.entries()) {
+  events.forEach((event, index) => {
     const claim = claims[next]
     // Both lists have the same order.
     if (claim?.id === event.id) {
@@ -152,7 +152,7 @@ function admitted(
     } else if (isKept(admissions[index])) rest.push(event)
     // The memory store keeps event objects until they are settled, so release the parsed payload.
     event[PAYLOAD] = undefined
-  }
+  })
   for (const event of rest) leaveToClaim(parts, event)
   return admissions
 }

@@ -114,7 +114,7 @@ export interface LeaseRequest {
 /** Leases the first event of the message if it is due and the message has no active lease. */
 export function lease(record: MessageRecord | undefined, request: LeaseRequest): Decision<Entry | undefined> {
   const { nowMs, untilMs, worker } = request
-  const [first] = record?.waiting ?? []
+  const first = record?.waiting[0]
   if (record === undefined || first === undefined) return { answer: undefined }
   if (record.lease !== undefined && record.lease.untilMs > nowMs) return { answer: undefined }
   // Clear an expired lease even if nothing is due now.
@@ -159,7 +159,7 @@ export function admitAndLease(
     return { ...decided, answer: { admitted, leased: undefined } }
   const { answer: entry, record: after = next } = lease(next, request)
   const leased = entry && after.lease && { entry, lease: after.lease, send: next.send }
-  return { ...decided, answer: { admitted, leased }, record: after }
+  return { answer: { admitted, leased }, record: after }
 }
 
 /** The outcome of an attempt. */

@@ -125,7 +125,8 @@ export function mergeLatest(
   const { order, record } = report
   const newest = current === undefined || current.order < order ? report : current
   let finals = current?.finals ?? NO_FINALS
-  if (report.final && !finals.some((known) => known.order === order))
+  if (report.final && finals.length === 0) finals = [{ order, record }]
+  else if (report.final && !finals.some((known) => known.order === order))
     finals = [...finals, { order, record }].sort((a, b) => (a.order < b.order ? -1 : 1)).slice(-MOST_FINALS)
   return { order: newest.order, record: newest.record, finals }
 }

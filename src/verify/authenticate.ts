@@ -171,7 +171,7 @@ const BLANKS = /[ \t]/
 
 /** Parses the header's values in one pass, without backtracking. More than one header is malformed, even if each is valid. */
 export function readSignatureHeader(values: readonly string[]): SignatureHeader {
-  const [value] = values
+  const value = values[0]
   if (value === undefined) return undefined
   if (values.length > 1 || value.length > LONGEST_HEADER) return 'signature_malformed'
   let timestampText: string | undefined

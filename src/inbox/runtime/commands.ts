@@ -221,7 +221,7 @@ export function createEventVerbs(options: EventsOptions): Verbs {
       const granted: GrantedLease[] = []
       const overflowing: { readonly index: number; readonly command: Command<Admitted | Refused> }[] = []
       const waiting: Command<boolean>[] = []
-      for (const [index, event] of events.entries()) {
+      events.forEach((event, index) => {
         const { admitted, leased } = answers[index] ?? FULL
         if (leased !== undefined) {
           const back = overtaking?.waiting(event.messageKey, leased)
@@ -231,7 +231,7 @@ export function createEventVerbs(options: EventsOptions): Verbs {
         }
         if (admitted === 'overflow' || admitted === 'late overflow')
           overflowing.push({ index, command: overflow(event, admitted === 'late overflow', nowMs) })
-      }
+      })
       if (overflowing.length === 0 && waiting.length === 0) return { admissions, claims }
       const commandsLater = [...overflowing.map(({ command }) => command), ...waiting]
       const later = ifFails(runner.run<Admitted | Refused | boolean>(commandsLater), () => runner.abandon?.(granted))

@@ -243,7 +243,7 @@ export function dueKeys(
     nextDueMs = undefined
   }
   const kept: DueEntry[] = []
-  for (let [next] = due; next !== undefined; [next] = due) {
+  for (let next = due[0]; next !== undefined; next = due[0]) {
     const isValid = active.members.get(next.key)?.due === next
     if (isValid && !exclude.has(next.key)) {
       if (next.dueMs > nowMs || keys.length >= limit) {
