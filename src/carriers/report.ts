@@ -10,9 +10,8 @@ import {
   type StatusCode,
 } from '../public/events.ts'
 import type { ReportShape } from '../public/report-payloads.ts'
-import type { Meaning } from './meaning.ts'
+import { ROW_BY_CODE, ROW_BY_WORD, type Meaning } from './status-codes.ts'
 import { chatAppDeliverySchema, smsDeliverySchema } from './report-schemas.ts'
-import { ROW_BY_CODE, ROW_BY_WORD } from './status-codes.ts'
 import { CARRIER_WORD, VOCABULARIES } from './vocabularies.ts'
 
 /** A report in the sender's words. */

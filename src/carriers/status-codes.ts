@@ -1,9 +1,20 @@
 /**
- * The numeric status codes and their words. Contract, service.md#states-and-transitions. The table there has no row for code
- * 20.
+ * The numeric status codes, their words and their meanings. Contract, service.md#states-and-transitions. The table there has no
+ * row for code 20.
  */
-import { CODES, type StatusCode } from '../public/events.ts'
-import { permanent, type Meaning } from './meaning.ts'
+import { CODES, type StatusCode, type DeliveryFailure, type FailureCause, type ReportType } from '../public/events.ts'
+
+/** The meaning of a status, independent of the channel. Contract, service.md#cross-channel-mapping. */
+export interface Meaning {
+  readonly type: ReportType
+  readonly failure?: DeliveryFailure
+  readonly scheduled?: boolean
+}
+
+/** A permanent failure: do not send again. */
+export function permanent(cause: FailureCause): Meaning & { readonly failure: DeliveryFailure } {
+  return { type: 'message.failed', failure: { kind: 'permanent', resend: false, cause } }
+}
 
 /** The channels of a code, as in the contract's table. */
 type CodeChannel = 'sms' | 'chat-app' | 'premium' | 'airtime'

@@ -1,12 +1,13 @@
 /**
- * The status words of each channel and their meanings, one table per channel. To add a carrier, add its name to `CARRIERS` and
- * a table here: types, the cross-channel map and the documentation follow.
+ * The status words of each channel and their meanings, one table per channel, and the cross-channel map that derives from them.
+ * To add a carrier, add its name to `CARRIERS` and a table here: types, the map and the documentation follow.
  */
 import { CARRIERS, type Carrier } from '../public/events.ts'
-import { permanent, type Meaning } from './meaning.ts'
+import { permanent, type Meaning } from './status-codes.ts'
+import { recordOf } from '../runtime/values.ts'
 
 /** The source of a status word: an SMS carrier, or the chat-app. */
-export type Speaker = Carrier | 'chatApp'
+type Speaker = Carrier | 'chatApp'
 export const SPEAKERS: readonly Speaker[] = [...CARRIERS, 'chatApp']
 
 interface Vocabulary {
@@ -78,3 +79,37 @@ export const VOCABULARIES: Readonly<Record<Speaker, Vocabulary>> = {
 
 /** A carrier-specific word. Contract: treat other carrier-specific strings as permanent failures. */
 export const CARRIER_WORD: Meaning = permanent('carrier_word')
+
+/** The concepts that the words of all channels map to. */
+const CONCEPTS = ['delivered', 'read', 'sent', 'transient failure', 'permanent failure', 'unreachable'] as const
+type Concept = (typeof CONCEPTS)[number]
+
+/**
+ * The words for a concept on each channel: `carrierA`, `carrierB`, `chatApp`. A list is empty if the channel has no word.
+ * Contract, service.md#cross-channel-mapping.
+ */
+export interface CrossChannelRow extends Readonly<Record<Speaker, readonly string[]>> {
+  readonly concept: Concept
+  /** The contract's note for a channel without a word. */
+  readonly notes?: { readonly carrierB: 'varies'; readonly chatApp: 'carried in error' }
+}
+
+/** Each concept with the words of each carrier and the chat-app, derived from their tables. */
+export const CROSS_CHANNEL_MAP: readonly CrossChannelRow[] = CONCEPTS.map((concept) => ({
+  concept,
+  ...recordOf(SPEAKERS, (speaker) => wordsFor(speaker, concept)),
+  // Carrier B uses its own words here, and the chat-app reports `failed` with the reason in `statuses.error`.
+  ...(concept === 'unreachable' ? { notes: { carrierB: 'varies', chatApp: 'carried in error' } } : undefined),
+}))
+
+function wordsFor(speaker: Speaker, concept: Concept): readonly string[] {
+  return [...VOCABULARIES[speaker].words].filter(([, meaning]) => conceptOf(meaning) === concept).map(([word]) => word)
+}
+
+function conceptOf({ type, failure }: Meaning): Concept | undefined {
+  if (type === 'message.delivered') return 'delivered'
+  if (type === 'message.read') return 'read'
+  if (type === 'message.sent') return 'sent'
+  if (failure === undefined) return undefined
+  return failure.kind === 'unreachable' ? 'unreachable' : `${failure.kind} failure`
+}

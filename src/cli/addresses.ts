@@ -1,10 +1,9 @@
 /** Addresses on which a command listens, and URLs to which it may send callbacks. */
-import { z } from 'zod'
 import type { Server } from 'node:http'
+import { z } from 'zod'
 import { listenOn, webUrl } from '../emulator/http.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { flag, toggle, usage, wholeNumber } from './command.ts'
-import { CliError } from './exit-codes.ts'
+import { flag, toggle, usage, wholeNumber, CliError } from './command.ts'
 import { codeOf } from './secrets.ts'
 
 const port = wholeNumber(0, 65_535)

@@ -1,7 +1,7 @@
 /** Counts the answers to callbacks, and explains those that a correct receiver would not give. */
-import type { Delivery } from '../emulator/outgoing.ts'
-import { verdictOf, type Verdict } from '../emulator/faults.ts'
-import type { ExitName } from './exit-codes.ts'
+import type { Delivery } from '../emulator/request.ts'
+import { verdictOf, type Verdict } from '../emulator/journal.ts'
+import type { ExitName } from './command.ts'
 import { shown, type Colours, type Terminal } from './terminal.ts'
 
 /** Unexpected answers of one status, with an example. */

@@ -1,8 +1,42 @@
-/** Describes commands. Parsing, help, checks and the reference's table of flags derive from the schemas of their flags. */
+/**
+ * Describes commands, their exit codes and their environment variables. Parsing, help, checks and the reference's table of flags
+ * derive from the schemas of their flags.
+ */
 import { Option, type Command } from 'commander'
 import { z } from 'zod'
-import { CliError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
+
+/** The exit codes. The reference's table derives from here. */
+export const EXIT_CODES = {
+  ok: { code: 0, when: 'Success. `verify`: the signature holds.' },
+  failed: {
+    code: 1,
+    when: 'The command failed, for example because a port is in use, a file is unreadable, or a store is unavailable.',
+  },
+  usage: { code: 2, when: 'Invalid usage; nothing was started.' },
+  notProved: { code: 3, when: '`verify`: the signature does not hold.' },
+  refused: { code: 4, when: '`trigger`: an answer differs from that of a correct receiver.' },
+  unanswered: { code: 5, when: '`trigger`: an expected answer is missing.' },
+  notFound: { code: 6, when: '`events`, `dead-letters`: the id does not exist.' },
+  unsupported: { code: 7, when: 'This Node.js has no SQLite.' },
+  unwell: { code: 8, when: '`doctor`: found a problem or a warning.' },
+  interrupted: { code: 130, when: '`trigger`: interrupted by Ctrl+C.' },
+} as const satisfies Readonly<Record<string, { readonly code: number; readonly when: string }>>
+
+export type ExitName = keyof typeof EXIT_CODES
+
+/** Ends a command. Message and hint are one line each, without secrets or bodies. */
+export class CliError extends Error {
+  override readonly name = 'CliError'
+  readonly exit: ExitName
+  readonly hint: string | undefined
+
+  constructor(exit: ExitName, message: string, hint?: string) {
+    super(message)
+    this.exit = exit
+    this.hint = hint
+  }
+}
 
 type Flags = Readonly<Record<string, z.ZodType>>
 
@@ -115,4 +149,23 @@ export const JSON_LINE = toggle('--json', 'print it as one line of JSON')
 /** An error of the command line that names the correct use. */
 export function usage(message: string, hint?: string): CliError {
   return new CliError('usage', message, hint)
+}
+
+/** The environment variables of the command line. The reference's table derives from here. */
+export const ENVIRONMENT = {
+  SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor` and `verify`.',
+  AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
+  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `dead-letters` and `forget`.',
+  CONTROL_TOKEN: 'The token of the control API, for `emulate`.',
+  DEBUG: 'If not empty, unexpected errors print their stack.',
+  NO_COLOR: 'Disables colours.',
+  FORCE_COLOR: 'Unless `0`, enables colours, even in a pipe.',
+} as const
+
+type Variable = keyof typeof ENVIRONMENT
+
+/** An empty variable counts as unset. */
+export function readVariable(name: Variable): string | undefined {
+  const value = process.env[name]
+  return value === '' ? undefined : value
 }

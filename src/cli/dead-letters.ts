@@ -1,9 +1,8 @@
 /** `dead-letters`: lists, shows, replays and discards the events whose handlers failed in every attempt. */
 import type { DeadLetter, DeadLetters } from '../dispatch/dead-letters.ts'
 import { everyPage } from '../inbox/pages.ts'
-import { command, commandGroup, JSON_LINE, JSON_LINES, toggle, usage } from './command.ts'
-import { CliError } from './exit-codes.ts'
-import { keptIn, printDetails, printPage } from './kept-events.ts'
+import { command, commandGroup, JSON_LINE, JSON_LINES, toggle, usage, CliError } from './command.ts'
+import { keptIn, printDetails, printPage } from './event-text.ts'
 import { onStore, pageFlags, STORE_FLAGS } from './stores.ts'
 import { shown, type Colours, type Terminal } from './terminal.ts'
 

@@ -1,8 +1,7 @@
 /** `forget`: erases personal data from a store, and from the spool and quarantine of closed receivers. */
 import { join } from 'node:path'
 import { z } from 'zod'
-import { isMeantRequest, type ErasureCounts } from '../operations/erasure/forget.ts'
-import { forgetInStore } from '../operations/erasure/in-store.ts'
+import { isMeantRequest, forgetInStore, type ErasureCounts } from '../operations/erasure/forget.ts'
 import { forgetInQuarantine, forgetInSpool } from '../operations/erasure/left-behind.ts'
 import { checkSelector, type ForgetSelector } from '../operations/erasure/selector.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'

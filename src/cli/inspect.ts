@@ -1,7 +1,7 @@
 /** `inspect`: serves the inspector for a store on loopback. The printed address grants access. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import { withLastResort } from '../http/last-resort.ts'
+import { withLastResort } from '../emulator/http.ts'
 import type { Store } from '../inbox/store.ts'
 import { createInspector } from '../inspector/create.ts'
 import { createReceiver } from '../receiver/receiver.ts'

@@ -1,7 +1,7 @@
 /** `migrate`: creates or updates the tables of a Postgres or MySQL store, or prints the SQL. */
 import { z } from 'zod'
 import { command, flag, toggle, usage } from './command.ts'
-import { schemeOf, STORE_FLAGS, storeUrl } from './stores.ts'
+import { schemeOf, STORE_FLAGS, storeUrl, type Place } from './stores.ts'
 import { shown } from './terminal.ts'
 
 /** The tables of a store. `from`, `to`: the number of migrations that they have, and that this package has. */
@@ -11,11 +11,6 @@ interface Tables {
   migrate(): Promise<{ readonly from: number; readonly to: number }>
   pending(): Promise<{ readonly from: number; readonly to: number }>
   sql(from: number): string
-}
-
-interface Place {
-  readonly schema?: string | undefined
-  readonly prefix?: string | undefined
 }
 
 export const { define } = command({

@@ -1,11 +1,9 @@
 /** Reads secrets from the environment or a file, never from an argument: process lists and shell histories show arguments. */
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import type { CredentialPair } from '../verify/pair.ts'
+import type { CredentialPair } from '../verify/credentials.ts'
 import { defined } from '../runtime/defined.ts'
-import { flag, usage } from './command.ts'
-import { readVariable } from './environment.ts'
-import { CliError } from './exit-codes.ts'
+import { flag, usage, CliError, readVariable } from './command.ts'
 
 /** The flag of each secret without `-file`, and its name. */
 const SECRETS = {

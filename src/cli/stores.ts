@@ -5,10 +5,9 @@ import { z } from 'zod'
 import type { OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { defined } from '../runtime/defined.ts'
-import { flag, usage, wholeNumber } from './command.ts'
-import { readVariable } from './environment.ts'
-import { CliError } from './exit-codes.ts'
+import { flag, usage, wholeNumber, CliError, readVariable } from './command.ts'
 import type { Terminal } from './terminal.ts'
+import type { RedisClient } from '../stores/redis/store.ts'
 
 /** The forms of `--store`, for help and errors. */
 const STORE_FORMS = 'the path of an SQLite file, sqlite:…, file:…, postgres://…, mysql://…, redis://…, rediss://…'
@@ -29,6 +28,8 @@ export const STORE_FLAGS = {
 }
 
 type StoreFlags = z.output<z.ZodObject<typeof STORE_FLAGS>>
+/** The tables or keys of a store. */
+export type Place = Omit<StoreFlags, 'store'>
 
 /** The flags of a list's page. */
 export function pageFlags(limit: number) {
@@ -76,11 +77,6 @@ export async function onStore(
 /** The store's latest time may be ahead if this machine's clock was set back. */
 export function storeNowMs({ latestNowMs = 0 }: OpenStore<object>): number {
   return Math.max(systemClock().now(), latestNowMs)
-}
-
-interface Place {
-  readonly schema?: string | undefined
-  readonly prefix?: string | undefined
 }
 
 /** Accepts a URL, or the path of an SQLite file. Throws a `CliError` for an unknown scheme. */
@@ -149,7 +145,6 @@ function checkMigrated({ from, to }: { readonly from: number; readonly to: numbe
 }
 
 async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<Store> {
-  const { loadRedisPackage } = await import('./redis-client.ts')
   const { hasLayout, isOfCluster } = await import('../stores/redis/server.ts')
   const { redisStore } = await import('../stores/redis/store.ts')
   const clients = await loadRedisPackage()
@@ -169,4 +164,53 @@ async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<
 
 function hasPassword(url: string): boolean {
   return /:\/\/[^/?#]*:[^/?#]+@/.test(url) || /[?&](?:ssl)?password=[^&]/.test(url)
+}
+
+/** Either supported package. Creates clients that are not connected. */
+interface RedisPackage {
+  readonly single: (url: string) => RedisClient
+  /** A client of the server's cluster. */
+  readonly cluster: (url: string) => RedisClient
+}
+
+/** Rejects with a `CliError` if neither package is installed. */
+async function loadRedisPackage(): Promise<RedisPackage> {
+  return nodeRedis()
+    .catch(ioredis)
+    .catch(() => {
+      const what = 'A Redis store requires the package redis or ioredis, and neither is installed.'
+      throw new CliError('failed', what, 'Install one: npm install redis')
+    })
+}
+
+async function nodeRedis(): Promise<RedisPackage> {
+  const { createClient, createCluster } = await import('redis')
+  return {
+    single: (url) => createClient({ url }),
+    cluster(url) {
+      const { tls, ...access } = accessOf(url)
+      return createCluster({ rootNodes: [{ url }], defaults: { ...access, ...(tls && { socket: { tls } }) } })
+    },
+  }
+}
+
+async function ioredis(): Promise<RedisPackage> {
+  const { Cluster, Redis } = await import('ioredis')
+  return {
+    single: (url) => new Redis(url, { lazyConnect: true }),
+    cluster(url) {
+      const { tls, ...access } = accessOf(url)
+      return new Cluster([url], { lazyConnect: true, redisOptions: { ...access, ...(tls && { tls: {} }) } })
+    },
+  }
+}
+
+/** The addresses of a cluster's other nodes omit the credentials. */
+function accessOf(url: string) {
+  const { username, password, protocol } = new URL(url)
+  return {
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    tls: protocol === 'rediss:' && (true as const),
+  }
 }

@@ -2,10 +2,10 @@
 import { buffer } from 'node:stream/consumers'
 import { z } from 'zod'
 import { systemClock } from '../runtime/clock.ts'
-import { command, flag, readBy, toggle, usage, wholeNumber } from './command.ts'
-import { EXIT_CODES } from './exit-codes.ts'
+import { command, flag, readBy, toggle, usage, wholeNumber, EXIT_CODES } from './command.ts'
 import { neededSigningSecret, readNamedFile, secretFile } from './secrets.ts'
-import { checkSignature } from './signature-steps.ts'
+import { createSecretKey } from 'node:crypto'
+import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
 
 const DAY_SECONDS = 86_400
 
@@ -52,4 +52,142 @@ async function readBody(path: string | undefined): Promise<Buffer> {
   if (process.stdin.isTTY)
     throw usage('No body was given.', 'Pass it on the standard input, `< body.json`, or with --body.')
   return buffer(process.stdin)
+}
+
+interface Step {
+  readonly step: 'header' | 'age' | 'body' | 'digest'
+  readonly holds: boolean
+  readonly text: string
+}
+
+interface Verdict {
+  readonly holds: boolean
+  readonly steps: readonly Step[]
+  /** Found or likely causes. Empty if the signature holds. */
+  readonly causes: readonly string[]
+}
+
+interface SignatureInput {
+  readonly header: string
+  readonly body: Buffer
+  readonly secret: string
+  readonly nowMs: number
+  readonly toleranceSeconds: number
+}
+
+const MALFORMED = {
+  signature_malformed: 'It does not have the form t=<unix seconds>,v1=<64 lowercase hex digits>.',
+  signature_milliseconds: 'Its t has more than 12 digits: milliseconds, where seconds are expected.',
+} as const
+
+/**
+ * Checks form, age and digest independently, so that all problems are reported at once. Never reveals a valid digest. Contract,
+ * service.md#callback-authenticity.
+ */
+export function checkSignature({ header, body, secret, nowMs, toleranceSeconds }: SignatureInput): Verdict {
+  // Users may copy the whole header line.
+  const parsed = readSignatureHeader([header.trim().replace(/^x-service-signature:\s*/i, '')])
+  if (typeof parsed !== 'object') {
+    const text = parsed === undefined ? 'The header is empty.' : MALFORMED[parsed]
+    const causes = ['Copy the whole value of X-Service-Signature, in quotation marks.']
+    return { holds: false, steps: [{ step: 'header', holds: false, text }], causes }
+  }
+  const digest = holdsWith(parsed, secret, body)
+  const digests = count(parsed.digests.length, 'v1 digest')
+  const steps: readonly Step[] = [
+    { step: 'header', holds: true, text: `t is ${parsed.timestampText}, with ${digests}.` },
+    ageStep(parsed, nowMs, toleranceSeconds),
+    {
+      step: 'body',
+      holds: true,
+      text: `${count(body.length, 'byte')}${isJson(body) ? ' of JSON' : '; it is not JSON'}.`,
+    },
+    {
+      step: 'digest',
+      holds: digest,
+      text: `HMAC-SHA256 over “${parsed.timestampText}.” and the ${count(body.length, 'byte')} of the body, keyed with the secret, ${digest ? 'matches' : 'does not match'} the header.`,
+    },
+  ]
+  return { holds: steps.every(({ holds }) => holds), steps, causes: digest ? [] : findCauses(parsed, body, secret) }
+}
+
+function holdsWith(signature: ParsedSignature, secret: string, body: Buffer): boolean {
+  return signatureHolds(signature, createSecretKey(Buffer.from(secret, 'utf8')), body)
+}
+
+function ageStep({ timestamp }: ParsedSignature, nowMs: number, toleranceSeconds: number): Step {
+  const offset = Math.floor(nowMs / 1_000) - timestamp
+  const where =
+    offset === 0 ? 'from this second' : `${count(Math.abs(offset), 'second')} ${offset > 0 ? 'old' : 'in the future'}`
+  const holds = Math.abs(offset) <= toleranceSeconds
+  const text = `The signature is ${where}; ${toleranceSeconds} are allowed.`
+  const next = ' Likely an old request, a replay, or a wrong clock. Pass `--at` to check it at another time.'
+  return { step: 'age', holds, text: holds ? text : text + next }
+}
+
+function isJson(body: Buffer): boolean {
+  try {
+    JSON.parse(body.toString())
+    return true
+  } catch {
+    return false
+  }
+}
+
+function count(number: number, unit: string): string {
+  return `${number} ${unit}${number === 1 ? '' : 's'}`
+}
+
+type Change<T> = readonly [cause: string, change: (value: T) => T]
+
+const RAW_BODY =
+  'the body was parsed and serialised again. Check the signature over the raw body, before any parser (mount the receiver before express.json()).'
+
+/** Common changes of a body, undone. Newlines come first, because serialising again also removes them. */
+const BODIES: readonly Change<string>[] = [
+  [
+    'a trailing newline was added to the body, for example by `echo`, an editor or a log. Send the original bytes, with `printf` or curl’s --data-binary.',
+    (body) => body.replace(/\r?\n$/, ''),
+  ],
+  ['the body lost its trailing newline: something trimmed it, as curl’s --data does.', (body) => `${body}\n`],
+  [
+    'line ends were changed from LF to CRLF, by an editor or a copy in text mode.',
+    (body) => body.replaceAll('\r\n', '\n'),
+  ],
+  // The byte order mark, in Latin-1.
+  ['a byte order mark was prepended to the body.', (body) => body.replace(/^\u00ef\u00bb\u00bf/, '')],
+  [RAW_BODY, (body) => rewritten(body)],
+  [RAW_BODY, (body) => rewritten(body, 2)],
+]
+
+const SECRETS: readonly Change<string>[] = [
+  [
+    'the secret has white space at its start or end, such as a line end from a file. Trim it.',
+    (secret) => secret.trim(),
+  ],
+  ['the secret is in quotation marks. Remove them.', (secret) => secret.replace(/^(["'])(.*)\1$/, '$2')],
+]
+
+function rewritten(body: string, indent?: number): string {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body, 'latin1').toString())
+    return Buffer.from(JSON.stringify(value, undefined, indent)).toString('latin1')
+  } catch {
+    return body
+  }
+}
+
+const LEFT = [
+  'No common mistake explains it. The secret is probably wrong: another project’s, or one from before a rotation.',
+  'Otherwise the body differs from the signed one. Check the original bytes, unparsed and uncompressed.',
+] as const
+
+/** The changes that make the digest valid, each tried alone; otherwise the remaining causes. */
+function findCauses(signature: ParsedSignature, body: Buffer, secret: string): readonly string[] {
+  // Every byte is a character of Latin-1.
+  const text = body.toString('latin1')
+  const change = BODIES.find(([, undo]) => holdsWith(signature, secret, Buffer.from(undo(text), 'latin1')))
+  const other = SECRETS.find(([, undo]) => undo(secret) !== '' && holdsWith(signature, undo(secret), body))
+  const found = [change, other].flatMap((row) => (row === undefined ? [] : [`Found: ${row[0]}`]))
+  return found.length > 0 ? found : LEFT
 }

@@ -3,9 +3,8 @@ import { isRecord } from '../runtime/values.ts'
 import { STATUS_CODES } from '../carriers/status-codes.ts'
 import type { SendErrorCode } from '../public/error-table.ts'
 import { recipientsOf, type Outgoing } from './message.ts'
-import { field, readRecipients, textField, wholeField, type Fields } from './recipients.ts'
+import { field, readRecipients, textField, wholeField, type Fields, type Recipient, type Sent } from './sent.ts'
 import type { Envelope, SendFailure } from './send-error.ts'
-import type { Recipient, Sent } from './sent.ts'
 
 /** An answer that accepts no recipients. Its texts are the service's own, and not masked. */
 export interface Refusal extends Omit<SendFailure, 'attempts' | 'recipients' | 'sentAt'> {

@@ -5,7 +5,7 @@ import { pause } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
 import { readAnswer, unreadable, type Refusal } from './answer.ts'
 import { exchange, type Exchanged } from './exchange.ts'
-import { liveKey } from './live-key.ts'
+import { liveKey, buildRequest } from './request.ts'
 import {
   checkMessage,
   recipientsOf,
@@ -25,7 +25,6 @@ import {
   type SendOptions,
 } from './options.ts'
 import { createRecording } from './recording.ts'
-import { buildRequest } from './request.ts'
 import { createResend, type ResendHandler, type ResendOptions } from './resend.ts'
 import { asSendError, maskOf, SendError } from './send-error.ts'
 import { sendingAll, type BatchEnd, type SendingAll } from './send-all.ts'

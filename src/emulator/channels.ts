@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
 import { expected } from '../runtime/check-options.ts'
 import type { StatusCode } from '../public/events.ts'
-import { recordOf } from '../runtime/record-of.ts'
+import { recordOf } from '../runtime/values.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { CHANNELS, REFUSAL_WORDS, type Channel } from './not-shown.ts'
 

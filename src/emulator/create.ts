@@ -1,16 +1,15 @@
 /** Assembles the emulator. */
 import http from 'node:http'
-import { withLastResort } from '../http/last-resort.ts'
+import { withLastResort, listenOn } from './http.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
-import { messageOf, type Delivery } from './outgoing.ts'
+import { messageOf, type Delivery } from './request.ts'
 import { createSender } from './sender.ts'
 import { createControlApp, type Controlled } from './control.ts'
-import { listenOn } from './http.ts'
 import { createJournal } from './journal.ts'
-import { createLifecycle } from './lifecycle.ts'
+import { createLifecycle, createAccept } from './lifecycle.ts'
 import {
   checkName,
   idleSchema,
@@ -24,7 +23,6 @@ import {
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS } from './payloads.ts'
 import { createProjects, type Project } from './projects.ts'
 import { drawUuid } from './random.ts'
-import { createAccept } from './accept.ts'
 import { createEndpoint } from './endpoint.ts'
 import type { Activity, Emulator, OfProject } from './surface.ts'
 

@@ -8,7 +8,7 @@ import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from './not-shown.
 import type { Project, Projects } from './projects.ts'
 import type { EmulatorSettings } from './options.ts'
 import { createCounter } from './random.ts'
-import type { Accepted } from './accept.ts'
+import type { Accepted } from './lifecycle.ts'
 import { fieldOf, readRequest, readSend, type Fields, type Send, type SendRequest } from './send-request.ts'
 
 /** Contract, service.md#versioning: both paths are the same endpoint. */

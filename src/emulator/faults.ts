@@ -1,9 +1,8 @@
 /** The faults of callbacks and of answers to sends. Types, checks and the reference's table derive from these tables. */
 import { z } from 'zod'
 import { numberFrom } from '../runtime/check-options.ts'
-import { recordOf } from '../runtime/record-of.ts'
+import { recordOf } from '../runtime/values.ts'
 import type { EventProof } from '../public/events.ts'
-import type { Delivery } from './outgoing.ts'
 import { drawsOf, type Draw, type Seed } from './random.ts'
 
 /**
@@ -130,23 +129,6 @@ function effective(faults: readonly FaultName[]): ReadonlySet<FaultName> {
 /** Whether a correct receiver accepts a request with these faults if either proof suffices, as in the contract. */
 export function isToBeAccepted(faults: ReadonlySet<FaultName>): boolean {
   return [...faults].map(faultRow).every(({ accepted }) => accepted !== 'no' && accepted !== 'does not arrive')
-}
-
-/** The problem with an answer: a lost callback, an accepted forgery, or a missing answer. */
-export type Verdict = 'lost' | 'wronglyAccepted' | 'unanswered'
-
-/** Undefined if the answer is correct, or correct under some policy of the receiver. */
-export function verdictOf({
-  faults,
-  intact,
-  status,
-}: Pick<Delivery, 'faults' | 'intact' | 'status'>): Verdict | undefined {
-  const rows = FAULT_NAMES.filter((name) => faults.includes(name)).map(faultRow)
-  if (status === undefined) return rows.some(({ slot }) => slot === 'way') ? undefined : 'unanswered'
-  const isAccepted = status >= 200 && status < 300
-  if (!intact) return isAccepted ? 'wronglyAccepted' : undefined
-  // The receiver may require the proof that a fault left out.
-  return isAccepted || rows.some(({ accepted }) => accepted.startsWith('by its ')) ? undefined : 'lost'
 }
 
 interface SendFaultRow {

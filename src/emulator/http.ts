@@ -1,6 +1,6 @@
 /** HTTP for the emulator: request bodies and tokens, JSON answers, its server, and callback URLs. */
 import { once } from 'node:events'
-import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse, RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import getRawBody from 'raw-body'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -71,4 +71,22 @@ export function withoutCredentials(text: string): string {
   url.username = ''
   url.password = ''
   return url.href
+}
+
+/**
+ * Keeps a server running, whatever its listener throws: answers 500 if it throws or rejects, or cuts the connection if a
+ * response has started.
+ */
+export function withLastResort(
+  listener: (request: IncomingMessage, response: ServerResponse) => unknown,
+): RequestListener {
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      await listener(request, response)
+    } catch {
+      if (response.headersSent) response.destroy()
+      else response.writeHead(500, { connection: 'close' }).end()
+    }
+  }
+  return (request, response) => void answer(request, response)
 }

@@ -1,8 +1,8 @@
 /** Records the newest sends and callbacks, and counts all of them. */
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
-import { recordOf } from '../runtime/record-of.ts'
-import type { Delivery } from './outgoing.ts'
-import { FAULT_NAMES, verdictOf, type FaultName, type SendFaultName } from './faults.ts'
+import { recordOf } from '../runtime/values.ts'
+import type { Delivery } from './request.ts'
+import { FAULT_NAMES, faultRow, type FaultName, type SendFaultName } from './faults.ts'
 import type { Seed } from './random.ts'
 
 /** One entry of `recipients` in an answer. Contract, service.md#recipient-entry. */
@@ -163,6 +163,23 @@ export function createJournal(seed: Seed, keep: number) {
       return { seed, ...all, failures: [...failures] }
     },
   }
+}
+
+/** The problem with an answer: a lost callback, an accepted forgery, or a missing answer. */
+export type Verdict = 'lost' | 'wronglyAccepted' | 'unanswered'
+
+/** Undefined if the answer is correct, or correct under some policy of the receiver. */
+export function verdictOf({
+  faults,
+  intact,
+  status,
+}: Pick<Delivery, 'faults' | 'intact' | 'status'>): Verdict | undefined {
+  const rows = FAULT_NAMES.filter((name) => faults.includes(name)).map(faultRow)
+  if (status === undefined) return rows.some(({ slot }) => slot === 'way') ? undefined : 'unanswered'
+  const isAccepted = status >= 200 && status < 300
+  if (!intact) return isAccepted ? 'wronglyAccepted' : undefined
+  // The receiver may require the proof that a fault left out.
+  return isAccepted || rows.some(({ accepted }) => accepted.startsWith('by its ')) ? undefined : 'lost'
 }
 
 type Tally = Record<string, number>

@@ -3,11 +3,112 @@ import { setMaxListeners } from 'node:events'
 import type { CallbackKind } from '../public/events.ts'
 import { pause } from '../runtime/clock.ts'
 import type { EmulatorSettings } from './options.ts'
-import type { Message, Outcome } from './outcomes.ts'
+import { documentedOutcome, outcomeOf, type Message, type Outcome } from './outcomes.ts'
 import { statusPayload } from './payloads.ts'
 import { createPending } from './pending.ts'
-import type { Projects } from './projects.ts'
-import { draw, wholeNumber } from './random.ts'
+import type { Projects, Project } from './projects.ts'
+import { draw, wholeNumber, createCounter, drawUuid } from './random.ts'
+import { ROW_BY_CODE } from '../carriers/status-codes.ts'
+import { isListed } from './channels.ts'
+import type { RecipientEntry } from './journal.ts'
+import { CREDITS_A_PART, NUMBER_FORM } from './not-shown.ts'
+import type { Send } from './send-request.ts'
+
+/** Codes that refuse a recipient. Codes 15 to 21 never appear in an answer. */
+const REFUSAL_CODES = [12, 22, 23] as const
+type RefusalCode = (typeof REFUSAL_CODES)[number]
+
+export interface Accepted {
+  readonly recipients: readonly RecipientEntry[]
+  /** Number of accepted entries, including scheduled ones. */
+  readonly messages: number
+  /** The code of the first refused recipient, or of a wholly refused send, which has no recipients. */
+  readonly refusedWith: RefusalCode | undefined
+}
+
+/** Returns the function that accepts sends. Message ids derive from the seed, the recipient and the number of sends to it. */
+export function createAccept(
+  { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
+  lifecycle: Pick<Lifecycle, 'begin'>,
+) {
+  const countSend = createCounter()
+
+  /** The reason for a refusal. Undefined if accepted, and then the credits are spent. */
+  function refusalOf(project: Project, send: Send, to: readonly string[], parts: number): RefusalCode | undefined {
+    if (!to.every((number) => NUMBER_FORM.test(number))) return 12
+    const documented = to.map((number) => documentedOutcome(number, send.channel)?.answer ?? 11).find(isRefusal)
+    if (documented !== undefined) return documented
+    const cost = send.channel === 'airtime' ? send.amount : parts * CREDITS_A_PART
+    return project.spend(cost * to.length, parts * to.length)
+  }
+
+  /** One entry per part, or a single one for a refusal. */
+  function acceptOne(
+    project: Project,
+    send: Send,
+    given: string,
+    parts: number,
+    refusal: RefusalCode | undefined,
+  ): readonly RecipientEntry[] {
+    const { channel, channelName, type, scheduledForMs } = send
+    const to = given.replace(/^\+/, '')
+    const { name } = project.state()
+    const id = drawUuid(seed, 'message', name, to, countSend(`${name} ${to}`))
+    const outcome = outcomeOf(network, seed, { number: to, channel, messageId: id })
+    const isScheduled = scheduledForMs !== undefined && scheduledForMs > clock.now()
+    const code = refusal ?? (isScheduled ? 14 : outcome.answer)
+    const status = ROW_BY_CODE.get(code)?.word ?? ''
+    const entry = { messageId: id, to: given, status, statusCode: String(code), type }
+    if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
+    const message = { id, project: name, channel, channelName, to, type }
+    return Array.from({ length: parts }, (_, index) => {
+      const part = index + 1
+      lifecycle.begin({ ...message, part, scheduledForMs: isScheduled ? scheduledForMs : undefined }, outcome)
+      return { ...entry, messagePart: part }
+    })
+  }
+
+  return (project: Project, send: Send): Accepted => {
+    const parts = partsOf(send.message)
+    // Contract, service.md#states-and-transitions: a channel without codes for refused recipients refuses the whole send.
+    const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
+    const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
+    if (whole !== undefined) return { recipients: [], messages: 0, refusedWith: whole }
+    const recipients = send.to.flatMap((given) => {
+      const refusal = isByRecipient ? refusalOf(project, send, [given], parts) : undefined
+      return acceptOne(project, send, given, parts, refusal)
+    })
+    const refused = recipients.map(({ statusCode }) => Number(statusCode)).filter(isRefusal)
+    return { recipients, messages: recipients.length - refused.length, refusedWith: refused[0] }
+  }
+}
+
+function isRefusal(code: number): code is RefusalCode {
+  return REFUSAL_CODES.some((refusal) => refusal === code)
+}
+
+const GSM =
+  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'
+/** Each takes two units. */
+const GSM_EXTENSION = '\f^{}\\[~]|€'
+
+const ONE = new Set(GSM)
+const TWO = new Set(GSM_EXTENSION)
+
+/** Number of message parts of a text, by GSM 03.38 and 03.40. Reports per part are our choice, see not-shown.ts. */
+function partsOf(text: string): number {
+  let units = 0
+  for (const character of text) {
+    if (!ONE.has(character) && !TWO.has(character)) return wide(text)
+    units += TWO.has(character) ? 2 : 1
+  }
+  return units <= 160 ? 1 : Math.ceil(units / 153)
+}
+
+/** Counts UTF-16 units: the text has a character outside the GSM alphabet. */
+function wide(text: string): number {
+  return text.length <= 70 ? 1 : Math.ceil(text.length / 67)
+}
 
 export type Lifecycle = ReturnType<typeof createLifecycle>
 

@@ -16,7 +16,7 @@ import {
   type Given,
 } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock, type Clock } from '../runtime/clock.ts'
-import { recordOf } from '../runtime/record-of.ts'
+import { recordOf } from '../runtime/values.ts'
 import { channelNamesSchema, resolveChannelNames, type ChannelNames } from './channels.ts'
 import { faultRates, sendFaultRates, type FaultRates, type SendFaultRates } from './faults.ts'
 import { webUrl } from './http.ts'

@@ -3,7 +3,7 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import { defined } from '../runtime/defined.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { ProjectOptions, ProjectPatch } from './options.ts'
-import type { KeyPair } from './outgoing.ts'
+import type { KeyPair } from './request.ts'
 import { drawKey, type Seed } from './random.ts'
 
 /** All keys of a project. */

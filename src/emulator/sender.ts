@@ -4,11 +4,10 @@ import { pause, systemClock } from '../runtime/clock.ts'
 import { createLimiter } from '../runtime/limiter.ts'
 import { isToBeAccepted, planFaults, type FaultRates, type PlannedRequest } from './faults.ts'
 import { webUrl, withoutCredentials } from './http.ts'
-import { messageOf, type Delivery, type Outgoing } from './outgoing.ts'
+import { messageOf, buildRequest, type Delivery, type Outgoing } from './request.ts'
 import { createPending } from './pending.ts'
 import { post } from './post.ts'
 import { wholeNumber, type Seed } from './random.ts'
-import { buildRequest } from './request.ts'
 
 export interface SenderOptions {
   /** Rate of each fault. */

@@ -1,7 +1,7 @@
 /** Public types of the emulator. */
 import type { EmulatorApp } from './http.ts'
 import type { CallbackKind } from '../public/events.ts'
-import type { Delivery, KeyPair } from './outgoing.ts'
+import type { Delivery, KeyPair } from './request.ts'
 import type { EmulatorReport, SendRecord } from './journal.ts'
 import type { Channel } from './not-shown.ts'
 import type { ProjectPatch } from './options.ts'

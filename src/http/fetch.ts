@@ -4,8 +4,7 @@
  * @module messaging-webhooks/fetch
  */
 import type { CallbackKind } from '../public/events.ts'
-import { checkMount, type MountOptions } from './mount-options.ts'
-import type { RequestReceiver } from './request.ts'
+import { checkMount, type MountOptions, type RequestReceiver } from './request.ts'
 
 /** Resolves to the answer of a request. Never rejects. */
 export type FetchHandler = (request: Request, context?: object) => Promise<Response>

@@ -6,9 +6,14 @@
 import { systemClock } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { CallbackKind } from '../public/events.ts'
-import { checkMount, type MountOptions } from './mount-options.ts'
+import {
+  checkMount,
+  type MountOptions,
+  type CallbackAnswer,
+  type CallbackRequest,
+  type RequestReceiver,
+} from './request.ts'
 import { REPLIES } from './replies.ts'
-import type { CallbackAnswer, CallbackRequest, RequestReceiver } from './request.ts'
 
 /** The fields that the handler reads of a trigger's event. The types of `@types/aws-lambda` are assignable. */
 export interface LambdaEvent {

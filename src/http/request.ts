@@ -1,9 +1,18 @@
-/** Defines the framework-independent request of `receiver.receive`, and reads its headers and body. */
-import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../public/callback.ts'
-import type { CallbackKind } from '../public/events.ts'
+/** Defines the framework-independent request of `receiver.receive` and the options of a URL, and reads headers and body. */
+import {
+  SIGNATURE_HEADER,
+  PROOF_POLICIES,
+  type ArrivedCallback,
+  type Captured,
+  type ProofPolicy,
+} from '../public/callback.ts'
+import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import type { TraceContext } from '../public/trace-context.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
+import { z } from 'zod'
+import { checkOptions, unknownName } from '../runtime/check-options.ts'
+import { OptionsError } from '../public/errors.ts'
 
 /** One POST of the messaging service, from any framework. Contract, service.md#callback-receiver. */
 export interface CallbackRequest {
@@ -222,4 +231,24 @@ function abandon(pieces: AsyncIterator<Uint8Array>): void {
 
 function isIterable(headers: RequestHeaders): headers is Iterable<readonly [string, string]> {
   return typeof Reflect.get(headers, Symbol.iterator) === 'function'
+}
+
+/** Options of a mounted URL, beside its kind. */
+export interface MountOptions {
+  /** The required proofs for this URL. Default: the receiver's option `proof`. */
+  readonly proof?: ProofPolicy | undefined
+}
+
+const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() })
+
+/** Throws an `OptionsError` that starts with `where`, the name of the called function. Undefined accepts any kind. */
+export function checkKind(where: string, kind: unknown): void {
+  if (kind === undefined || CALLBACK_KINDS.some((known) => known === kind)) return
+  throw new OptionsError(`${where}: unknown kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
+}
+
+/** Checks the kind and the options of a mounted URL: a misspelt `proof` must not weaken verification silently. */
+export function checkMount(where: string, kind: unknown, options: unknown): void {
+  checkKind(where, kind)
+  checkOptions(mountOptions, options, where)
 }

@@ -12,5 +12,5 @@ export {
   OnWebhook,
   type OnWebhookDecorator,
   type OnWebhookOptions,
-} from './decorators.ts'
+} from './handlers.ts'
 export type { CallbackPath, WebhooksModuleAsyncOptions, WebhooksModuleOptions, WebhooksPaths } from './options.ts'

@@ -1,12 +1,12 @@
 /** Ties the receiver to the app: mounts it with its module, starts it after all modules, and closes it after the server. */
+import type { IncomingMessage } from 'node:http'
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import type { HttpAdapterHost } from '@nestjs/core'
+import type { FastifyInstance } from 'fastify'
 import { systemClock, withDeadline } from '../runtime/clock.ts'
-import { MessagingWebhooksError, OptionsError, type Receiver, type CallbackSchemas } from '../index.ts'
-import { getReceiverToken, isReceiverToken } from './decorators.ts'
-import { findHandlers, type Discovery, type FoundHandler } from './discover.ts'
-import { mount } from './mount.ts'
-import type { ReadOptions } from './options.ts'
+import { MessagingWebhooksError, OptionsError, type Receiver, type CallbackSchemas, type Middleware } from '../index.ts'
+import { getReceiverToken, isReceiverToken, findHandlers, type Discovery, type FoundHandler } from './handlers.ts'
+import { normalPath, type ReadOptions } from './options.ts'
 
 /** How long the app waits for an unavailable store before its server listens. */
 const START_WITHIN_MS = 5_000
@@ -109,4 +109,68 @@ export function createLifecycle(parts: Parts): Lifecycle {
     },
     onApplicationShutdown: () => receiver.close({ deadlineMs: options.closeDeadlineMs }),
   }
+}
+
+type HttpAdapter = HttpAdapterHost['httpAdapter']
+
+/** The mounted paths by adapter: all receivers of an app share one position before other middleware. */
+const mounted = new WeakMap<HttpAdapter, Map<string, Middleware>>()
+
+/**
+ * Mounts the receiver before every body parser. Nest registers its body parsers in `app.init()`, and `main.ts` adds its own
+ * after the app is created; modules are created before both. Throws an `OptionsError` if another receiver has the path, or if
+ * the platform is neither Express nor Fastify.
+ */
+function mount(adapter: HttpAdapter, path: string, middleware: Middleware): void {
+  const paths = mounted.get(adapter) ?? mountOn(adapter)
+  if (paths.has(normalPath(path)))
+    throw new OptionsError(`WebhooksModule: two receivers have the path ${path}. Give each its own path.`)
+  paths.set(normalPath(path), middleware)
+}
+
+function mountOn(adapter: HttpAdapter): Map<string, Middleware> {
+  const paths = new Map<string, Middleware>()
+  const find = ({ url }: IncomingMessage): Middleware | undefined => paths.get(normalPath(pathOf(url ?? '')))
+  const receive: Middleware = (request, response, next) => {
+    const found = find(request)
+    if (found === undefined) next?.()
+    else found(request, response)
+  }
+  const type = adapter.getType()
+  if (type === 'express') adapter.use(receive)
+  else if (type === 'fastify') mountOnFastify(adapter, receive, find)
+  else
+    throw new OptionsError(
+      `WebhooksModule: the app runs on ${type}, which is not supported. Use Express or Fastify, or inject the receiver and ` +
+        'call receiver.receive() with the bytes of a request.',
+    )
+  mounted.set(adapter, paths)
+  return paths
+}
+
+/** Fastify parses a body after the request hooks. The first hook is middie's, which implements `app.use()`. */
+function mountOnFastify(
+  adapter: HttpAdapter,
+  receive: Middleware,
+  find: (request: IncomingMessage) => Middleware | undefined,
+): void {
+  const instance = adapter.getInstance<FastifyInstance>()
+  // With middie, register its first middleware. Apps with `skipMiddie` and testing modules have no middie.
+  if ('use' in instance) adapter.use(receive)
+  else
+    instance.addHook('onRequest', (request, reply, done) => {
+      if (find(request.raw) === undefined) done()
+      else {
+        // The receiver writes the response itself.
+        reply.hijack()
+        receive(request.raw, reply.raw)
+      }
+    })
+}
+
+/** Removes the query. Behind a proxy, the URL may be absolute. */
+function pathOf(url: string): string {
+  const end = url.indexOf('?')
+  const whole = end === -1 ? url : url.slice(0, end)
+  return whole.startsWith('/') ? whole : whole.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '')
 }

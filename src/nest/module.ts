@@ -4,7 +4,7 @@ import { DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner, Re
 import { systemClock } from '../runtime/clock.ts'
 import { createReceiver, type Receiver, type CallbackSchemas } from '../index.ts'
 import { limitedLogger } from '../runtime/logger.ts'
-import { getReceiverToken } from './decorators.ts'
+import { getReceiverToken } from './handlers.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import {
   checkName,

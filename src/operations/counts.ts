@@ -7,7 +7,7 @@ import { channel } from 'node:diagnostics_channel'
 import { typeOf, type ReviveOptions } from '../dispatch/revive.ts'
 import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
 import { REFUSED, UNAVAILABLE, type RefusalCode } from '../public/error-table.ts'
-import { recordOf } from '../runtime/record-of.ts'
+import { recordOf } from '../runtime/values.ts'
 import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type CallbackKind, type EventType } from '../public/events.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
 

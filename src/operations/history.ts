@@ -1,6 +1,6 @@
 /** Callbacks over time. Derived from existing counts, so the event path does no extra work. */
 import type { Clock } from '../runtime/clock.ts'
-import { recordOf } from '../runtime/record-of.ts'
+import { recordOf } from '../runtime/values.ts'
 import type { DetailedCounts } from './counts.ts'
 import type { Watcher } from './recent.ts'
 

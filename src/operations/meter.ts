@@ -1,9 +1,39 @@
-/** Measures attempts, settlements and store calls. Created when metrics are first read. */
+/** Measures attempts, settlements and store calls in histograms. Created when metrics are first read. */
 import { monotonicMs } from '../runtime/clock.ts'
 import type { Meter, MeasuredVerb } from '../dispatch/work.ts'
 import type { EventType } from '../public/events.ts'
 import type { Awaitable, OpenStore } from '../inbox/store.ts'
-import { createHistogram, type Histogram, type Sample } from './exposition.ts'
+
+export interface Histogram {
+  observe(value: number): void
+  readonly bounds: readonly number[]
+  /** Values between each bound and the previous one; the last element counts those above every bound. */
+  readonly counts: readonly number[]
+  readonly sum: number
+}
+
+/** `bounds` must ascend. */
+export function createHistogram(bounds: readonly number[]): Histogram {
+  const counts = Array.from({ length: bounds.length + 1 }, () => 0)
+  const histogram = {
+    bounds,
+    counts,
+    sum: 0,
+    observe(value: number) {
+      let at = 0
+      while (at < bounds.length && value > (bounds[at] ?? Infinity)) at += 1
+      counts[at] = (counts[at] ?? 0) + 1
+      histogram.sum += value
+    },
+  }
+  return histogram
+}
+
+/** The value for one set of labels. */
+export interface Sample {
+  readonly labels?: Readonly<Record<string, string>>
+  readonly value: number | Histogram
+}
 
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const SETTLED_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 21_600]

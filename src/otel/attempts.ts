@@ -5,20 +5,22 @@ import {
   SpanKind,
   SpanStatusCode,
   context,
+  createTraceState,
   diag,
   trace,
   type Attributes,
   type Meter,
   type Span,
+  type SpanContext,
   type Tracer,
 } from '@opentelemetry/api'
 import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
+import type { TraceContext } from '../public/trace-context.ts'
 import { monotonicMs } from '../runtime/clock.ts'
 import type { HandlerErrorCode } from '../public/error-table.ts'
 import { HandlerError } from '../public/errors.ts'
 import type { Receiver } from '../receiver/surface.ts'
 import { ATTRIBUTES, DURATION_BOUNDARIES, instrument, PROCESS, SYSTEM } from './names.ts'
-import { linkedContext } from './span-context.ts'
 
 interface Attempt {
   readonly eventId: string
@@ -137,5 +139,18 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
     stopObserving()
     for (const { span } of open.values()) span.end()
     open.clear()
+  }
+}
+
+/** The target of a link. Marked as remote, because its span may belong to another process. */
+function linkedContext({ traceparent, tracestate }: TraceContext): SpanContext | undefined {
+  const [, traceId, spanId, flags] = traceparent.split('-')
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined
+  return {
+    traceId,
+    spanId,
+    traceFlags: Number.parseInt(flags, 16),
+    isRemote: true,
+    ...(tracestate !== undefined && { traceState: createTraceState(tracestate) }),
   }
 }

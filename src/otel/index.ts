@@ -4,14 +4,26 @@
  *
  * @module messaging-webhooks/otel
  */
-import { context, metrics, trace, type MeterProvider, type TracerProvider } from '@opentelemetry/api'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import {
+  context,
+  isSpanContextValid,
+  metrics,
+  trace,
+  type MeterProvider,
+  type SpanContext,
+  type TracerProvider,
+  type BatchObservableResult,
+  type Meter,
+} from '@opentelemetry/api'
 import { z } from 'zod'
 import { checkOptions, objectLike } from '../runtime/check-options.ts'
 import type { Receiver } from '../receiver/surface.ts'
-import type { TraceContext } from '../public/trace-context.ts'
-import { followAttempts } from './attempts.ts'
-import { countCallbacks, observeState } from './gauges.ts'
-import { writtenContext } from './span-context.ts'
+import { traceContextOf, type TraceContext } from '../public/trace-context.ts'
+import { followAttempts, harmless } from './attempts.ts'
+import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
+import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
+import { ATTRIBUTES, instrument } from './names.ts'
 
 /** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
@@ -69,4 +81,54 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       }
     },
   }
+}
+
+/** Undefined if there is no valid span. */
+function writtenContext(spanContext: SpanContext | undefined): TraceContext | undefined {
+  if (spanContext === undefined || !isSpanContextValid(spanContext)) return undefined
+  const { traceId, spanId, traceFlags, traceState } = spanContext
+  const flags = traceFlags.toString(16).padStart(2, '0')
+  return traceContextOf({ traceparent: `00-${traceId}-${spanId}-${flags}`, tracestate: traceState?.serialize() })
+}
+
+/** Returns a function that unsubscribes. */
+function countCallbacks(receiver: object, meter: Meter): () => void {
+  const callbacks = meter.createCounter(...instrument('messaging_webhooks.callbacks'))
+  const count = harmless((message: unknown) => {
+    // Only receivers publish to this channel.
+    const { receiver: whose, kind, outcome, code } = message as CallbackMessage
+    if (whose !== receiver) return
+    callbacks.add(1, {
+      [ATTRIBUTES.kind]: kind ?? 'any',
+      [ATTRIBUTES.outcome]: outcome,
+      ...(code !== undefined && { [ATTRIBUTES.errorType]: code }),
+    })
+  })
+  subscribe(CALLBACK_CHANNEL, count)
+  return () => void unsubscribe(CALLBACK_CHANNEL, count)
+}
+
+/** Returns a function that unsubscribes. Omits unknown values; an SDK may repeat the last known ones. */
+function observeState(receiver: Pick<Receiver, 'stats' | 'quarantine'>, meter: Meter): () => void {
+  const storeUp = meter.createObservableGauge(...instrument('messaging_webhooks.store_up'))
+  const unsettled = meter.createObservableGauge(...instrument('messaging_webhooks.unsettled'))
+  const deadLetters = meter.createObservableGauge(...instrument('messaging_webhooks.dead_letters'))
+  const running = meter.createObservableGauge(...instrument('messaging_webhooks.running'))
+  const spooled = meter.createObservableGauge(...instrument('messaging_webhooks.spooled'))
+  const quarantined = meter.createObservableGauge(...instrument('messaging_webhooks.quarantined'))
+  const all = [storeUp, unsettled, deadLetters, running, spooled, quarantined]
+
+  async function observe(result: BatchObservableResult): Promise<void> {
+    const stats = await receiver.stats()
+    result.observe(storeUp, stats.store === 'up' ? 1 : 0)
+    if (stats.unsettled !== undefined) result.observe(unsettled, stats.unsettled)
+    if (stats.deadLetters !== undefined) result.observe(deadLetters, stats.deadLetters)
+    result.observe(running, stats.running)
+    result.observe(spooled, stats.spooled)
+    const counts = receiver.quarantine.counts()
+    for (const name of QUARANTINE_CLASSES)
+      result.observe(quarantined, counts[name], { [ATTRIBUTES.quarantineClass]: name })
+  }
+  meter.addBatchObservableCallback(observe, all)
+  return () => meter.removeBatchObservableCallback(observe, all)
 }

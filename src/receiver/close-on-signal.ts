@@ -1,7 +1,7 @@
 /** Closes a receiver on a signal, and makes sure that the process ends. */
 import type { Server } from 'node:net'
 import type { Clock } from '../runtime/clock.ts'
-import type { StopTimes } from '../http/stop-server.ts'
+import type { StopTimes } from '../http/servers.ts'
 import type { Closed } from './shut-down.ts'
 
 /** Timing of `closeOnSignal`. */

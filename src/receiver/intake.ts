@@ -4,7 +4,7 @@
 import type { Clock, SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createCounter } from '../operations/counts.ts'
-import { createProbes } from '../operations/doctor/answering.ts'
+import { createProbes } from '../operations/doctor/protocol.ts'
 import { createExamineApp, createOwnDoctor } from '../operations/doctor/own-receiver.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { pairsFor } from '../verify/authenticate.ts'

@@ -4,17 +4,17 @@
  * compares the unit, range and default in each comment with the schema.
  */
 import { z } from 'zod'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { CredentialsOption, ProjectsOption } from '../verify/credentials.ts'
 import { PROOF_POLICIES } from '../public/callback.ts'
 import { expected, functionOf, hasMethods, numberFrom, wholeNumberFrom, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
 import { CARRIERS, SUBSCRIPTION_TYPES, type CallbackSchemas, type SubscriptionWord } from '../public/events.ts'
-import { recordOf } from '../runtime/record-of.ts'
+import { recordOf } from '../runtime/values.ts'
 import type { DedupeKeyInput } from '../inbox/new-event.ts'
 import type { Store } from '../inbox/store.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ReadUsersReport } from '../carriers/users-report.ts'
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { TraceContext } from '../public/trace-context.ts'
 
 const MIB = 1024 * 1024

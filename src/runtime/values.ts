@@ -42,3 +42,8 @@ export function textOf(bytes: Buffer, encoding: 'utf8' | 'latin1' = 'utf8'): str
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return bytes.toString(encoding, hasMark ? 3 : 0)
 }
+
+export function recordOf<K extends string, V>(names: readonly K[], make: (name: K) => V): Record<K, V> {
+  // `fromEntries` widens the names to string.
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<K, V>
+}

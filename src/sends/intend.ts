@@ -15,11 +15,10 @@ import type {
   Intention,
   SentMessages,
 } from '../public/intention.ts'
-import { endPendingSends, expectationOf } from './pending.ts'
+import { endPendingSends, expectationOf, unknownSendEvent } from './pending.ts'
 import { comparable } from '../runtime/recipient-forms.ts'
 import { writeDown, writeInBatches, type ExpectPlaces } from './expect.ts'
 import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
-import { unknownSendEvent } from './made-events.ts'
 
 const ANSWER_WITHIN_MS = 120_000
 const LONGEST_REFERENCE = 256

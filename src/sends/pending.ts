@@ -1,9 +1,13 @@
-/** Recorded sends in the store: the pending ones have a key of their own, beside the entries of their answers. */
+/**
+ * Recorded sends in the store: the pending ones have a key of their own, beside the entries of their answers. And the synthetic
+ * events: a message is overdue, or the outcome of a send is unknown.
+ */
 import { defined } from '../runtime/defined.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { isPendingSend, listedAt, type Expectation } from '../messages/expected.ts'
+import { isPendingSend, listedAt, encodeExpectation, type Expectation } from '../messages/expected.ts'
 import { everyPage } from '../inbox/pages.ts'
-import type { EndedExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
+import type { EndedExpectation, OpenStore, StoredExpectation, NewEvent } from '../inbox/store.ts'
+import { overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
 
 const A_STEP = 500
 
@@ -72,4 +76,48 @@ export async function answeredAmong<T extends EndedExpectation>(
       missing.set(send, (missing.get(send) ?? expectation.answered ?? 0) - 1)
     }
   return sends.filter(({ expectation }) => (missing.get(sendOf(expectation)) ?? 1) <= 0)
+}
+
+interface Expected {
+  readonly messageKey: string
+  readonly expectation: Expectation
+}
+
+export function overdueEvent(sent: Expected, nowMs: number): NewEvent {
+  const { overdueAtMs = nowMs } = sent.expectation
+  // The clock of a shared store may be some milliseconds ahead of this process.
+  const foundMs = Math.max(nowMs, overdueAtMs)
+  return made('overdue', sent, { id: overdueIdentity(sent.messageKey), atMs: overdueAtMs, nowMs: foundMs })
+}
+
+export function unknownSendEvent(sent: Expected, nowMs: number): NewEvent {
+  const id = unknownSendIdentity(sent.messageKey, sent.expectation.sentAtMs)
+  return made('unknownSend', sent, { id, atMs: nowMs, nowMs })
+}
+
+/** Without an order the event is never late and does not change the latest state. */
+function made(
+  what: 'overdue' | 'unknownSend',
+  { messageKey, expectation }: Expected,
+  { id, atMs, nowMs }: { readonly id: string; readonly atMs: number; readonly nowMs: number },
+): NewEvent {
+  return {
+    id,
+    messageKey,
+    order: '',
+    final: false,
+    step: 0,
+    awaits: 0,
+    gapUntilMs: nowMs,
+    record: {
+      project: expectation.project,
+      kind: 'status',
+      timestamp: Math.floor(atMs / 1_000),
+      timestampSource: 'clock',
+      receivedAtMs: nowMs,
+      proof: 'none',
+      [what]: true,
+    },
+    raw: encodeExpectation(expectation),
+  }
 }

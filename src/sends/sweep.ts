@@ -5,8 +5,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { isPendingSend, listedAt } from '../messages/expected.ts'
 import type { NewEvent, OpenStore, Overdue } from '../inbox/store.ts'
-import { answeredAmong, endPendingSends } from './pending.ts'
-import { overdueEvent, unknownSendEvent } from './made-events.ts'
+import { answeredAmong, endPendingSends, overdueEvent, unknownSendEvent } from './pending.ts'
 
 /** How often to look for sends of other processes, which do not announce them. */
 const LOOK_EVERY_MS = 60_000

@@ -1,9 +1,10 @@
 /** Posts one callback to an app, which need not listen. Contract, service.md#callback-receiver. */
 import { types } from 'node:util'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
 import { z } from 'zod'
-import { checkOptions, describe, numberFrom } from '../runtime/check-options.ts'
+import { checkOptions, describe, numberFrom, hasMethods } from '../runtime/check-options.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
-import { checkApp, withServer, type App } from './own-server.ts'
 import { signCallback } from './sign.ts'
 
 /** Options of `deliver`. Without `signingSecret` and `authKey`, the callback has no proof and should be refused. */
@@ -92,5 +93,51 @@ async function loadSupertest() {
   } catch (error) {
     const detail = '`deliver` needs `supertest`: npm install --save-dev supertest.'
     throw new MessagingWebhooksError('peer_missing', detail, { cause: error })
+  }
+}
+
+/** An Express or Connect app, a plain listener such as `receiver.middleware()`, or a server, listening or not. */
+export type App = ((request: IncomingMessage, response: ServerResponse) => unknown) | Server | HttpsServer
+
+/** The receiver warns about short idle timeouts, which do not matter in a test. */
+const KEEP_ALIVE_MS = 75_000
+
+/** Throws an `OptionsError` for an unsupported app, such as a receiver. */
+function checkApp(app: unknown): void {
+  if (hasMethods(app, ['middleware', 'onAny', 'start']))
+    throw new OptionsError(
+      "deliver: got a receiver. Pass your app, or its middleware, such as receiver.middleware('status').",
+    )
+  if (typeof app !== 'function' && !hasMethods(app, ['listen', 'address', 'close']))
+    throw new OptionsError(`deliver: the app is ${describe(app)}; expected an app, a listener or a server.`)
+}
+
+/**
+ * Calls `work` with a server for the app. Rejects with an error that the app throws or rejects with, which would otherwise end
+ * the process.
+ */
+async function withServer<T>(app: App, work: (server: Server | HttpsServer) => Promise<T>): Promise<T> {
+  if (typeof app !== 'function') return work(app)
+  let thrown: { readonly error: unknown } | undefined
+  const server = createServer((request, response) => {
+    function fail(error: unknown): void {
+      thrown = { error }
+      response.destroy()
+    }
+    try {
+      void Promise.resolve(app(request, response)).catch((error: unknown) => {
+        // An error after the response stays unhandled, as in production.
+        if (response.writableEnded) throw error
+        fail(error)
+      })
+    } catch (error) {
+      fail(error)
+    }
+  })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  try {
+    return await work(server)
+  } catch (error) {
+    throw thrown === undefined ? error : thrown.error
   }
 }

@@ -4,9 +4,9 @@
  * @module messaging-webhooks/testing
  */
 export { callback, callbackFor, type CallbackEvent, type CallbackFields } from './callbacks.ts'
-export type { ChatAppFields, ChatAppStatuses, SmsDeliveryFields } from './fields.ts'
+export type { ChatAppFields, ChatAppStatuses, SmsDeliveryFields } from './callbacks.ts'
 export { deliver, type Delivered, type DeliverOptions } from './deliver.ts'
 export { fakeClock, type FakeClock } from './fake-clock.ts'
-export type { App } from './own-server.ts'
+export type { App } from './deliver.ts'
 export { signCallback } from './sign.ts'
 export { waitFor } from './wait-for.ts'

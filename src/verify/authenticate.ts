@@ -8,9 +8,8 @@ import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { ArrivedCallback, ProofPolicy } from '../public/callback.ts'
 import type { EventProof } from '../public/events.ts'
 import type { ReadBody } from './body.ts'
-import { MOST_PAIRS, type CredentialsSource, type Pairs } from './credentials.ts'
+import { MOST_PAIRS, type CredentialsSource, type Pairs, type LivePair } from './credentials.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
-import type { LivePair } from './pair.ts'
 
 export interface Proved {
   readonly proved: true

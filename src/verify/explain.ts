@@ -1,6 +1,7 @@
-/** Explains why verification failed, for the log. The client does not see this. */
+/** Explains refusals, for the log: why verification failed, and whether this clock is wrong. The client does not see this. */
 import type { RefusalCode } from '../public/error-table.ts'
 import type { ProofPolicy } from '../public/callback.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 
 export interface NotProved {
   readonly proved: false
@@ -60,4 +61,45 @@ function explainAuthKey({ candidate }: FailedProof): NotProved {
   if (candidate === undefined) return { proved: false, code: 'auth_key_missing' }
   if (typeof candidate !== 'string' || candidate === '') return { proved: false, code: 'auth_key_malformed' }
   return { proved: false, code: 'auth_key_mismatch' }
+}
+
+/** Required number of signatures with different times. A replayed callback always has the same time. */
+const IN_A_ROW = 5
+/** Tolerance for differences in transit time. */
+const AGREE_WITHIN_SECONDS = 2
+
+/**
+ * Distinguishes a wrong clock from a replay. Contract, service.md#limits: a signature more than 300 s off is refused. If
+ * several valid digests in a row are off by the same amount, this machine's clock is probably wrong.
+ */
+export function createClockWatch(report: (error: MessagingWebhooksError) => void) {
+  let row: { readonly offsetSeconds: number; readonly signedAt: Set<number> } | undefined
+  let isReported = false
+  const watch = {
+    /** True after a signature was off, until a valid one arrives. */
+    isInDoubt: false,
+    /** Called for a signature with a valid digest that is off by `offsetSeconds`. */
+    doubt(offsetSeconds: number, arrivedAtMs: number): void {
+      watch.isInDoubt = true
+      if (isReported) return
+      if (row === undefined || Math.abs(offsetSeconds - row.offsetSeconds) > AGREE_WITHIN_SECONDS)
+        row = { offsetSeconds, signedAt: new Set() }
+      row.signedAt.add(Math.floor(arrivedAtMs / 1_000) - offsetSeconds)
+      if (row.signedAt.size < IN_A_ROW) return
+      isReported = true
+      report(new MessagingWebhooksError('clock_wrong', describe(row.offsetSeconds)))
+    },
+    /** Called for a valid signature, which shows that the clock is right. */
+    trust(): void {
+      watch.isInDoubt = false
+      row = undefined
+      isReported = false
+    },
+  }
+  return watch
+}
+
+function describe(offsetSeconds: number): string {
+  const direction = offsetSeconds > 0 ? 'ahead of' : 'behind'
+  return `It is ${Math.abs(offsetSeconds)} s ${direction} the service’s clock: \`clockOffsetSeconds\` is ${offsetSeconds}.`
 }

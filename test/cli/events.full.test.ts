@@ -5,7 +5,7 @@ import { createReceiver, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../../src/cli/command.ts'
 import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 

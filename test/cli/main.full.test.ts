@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { ENVIRONMENT } from '../../src/cli/environment.ts'
+import { ENVIRONMENT } from '../../src/cli/command.ts'
 import { runCli, startCli } from './cli.ts'
 
 const NAMES = Object.keys(COMMANDS)

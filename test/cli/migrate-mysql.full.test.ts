@@ -2,7 +2,7 @@
 import { mysqlMigrations } from 'messaging-webhooks/mysql'
 import { createConnection } from 'mysql2/promise'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../../src/cli/command.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from '../stores/mysql/database.ts'
 import { runCli } from './cli.ts'
 import { without } from './without-packages.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { postgresMigrations } from 'messaging-webhooks/postgres'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../../src/cli/command.ts'
 import { runCli } from './cli.ts'
 import { without } from './without-packages.ts'
 

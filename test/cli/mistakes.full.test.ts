@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_CODES, type ExitName } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES, type ExitName } from '../../src/cli/command.ts'
 import { ERRORS } from '../../src/public/error-table.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { KEYS, runCli } from './cli.ts'

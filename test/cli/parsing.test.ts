@@ -1,6 +1,6 @@
 /** Parsing of arguments: each error says what was expected. */
 import { describe, expect, test } from 'vitest'
-import { CliError } from '../../src/cli/exit-codes.ts'
+import { CliError } from '../../src/cli/command.ts'
 import { readFields, readRates } from '../../src/cli/fields.ts'
 import { checkTarget } from '../../src/cli/addresses.ts'
 import { faultRates, sendFaultRates } from '../../src/emulator/faults.ts'

@@ -6,7 +6,7 @@ import { redisStore } from 'messaging-webhooks/redis'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../../src/cli/command.ts'
 import {
   describeMysql,
   freshPrefix as freshPrefixOfTables,

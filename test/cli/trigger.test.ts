@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import { EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../../src/cli/command.ts'
 import { FAULT_NAMES } from '../../src/emulator/faults.ts'
 import { TRIGGER_NAMES } from '../../src/emulator/payloads.ts'
 import {

@@ -8,7 +8,7 @@ import {
   type WebhookEvent,
 } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
-import type { Delivery, Outgoing } from '../../src/emulator/outgoing.ts'
+import type { Delivery, Outgoing } from '../../src/emulator/request.ts'
 import { createSender, type SenderOptions } from '../../src/emulator/sender.ts'
 import { AUTH_KEY, listen, SIGNING_SECRET } from '../support/receiving.ts'
 

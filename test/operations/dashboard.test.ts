@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { readProjectFile } from '../../docs/markdown.ts'
 import { ERRORS } from '../../src/public/error-table.ts'
-import { METRICS } from '../../src/operations/metric-table.ts'
+import { METRICS } from '../../src/operations/metrics.ts'
 
 const DASHBOARD = 'examples/grafana-dashboard.json'
 const PAGE = 'docs/guides/observing.md'

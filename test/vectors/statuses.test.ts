@@ -11,7 +11,7 @@ import { vectors, type NormalisationVector } from 'messaging-webhooks/vectors'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { CARRIERS } from '../../src/public/events.ts'
-import { recordOf } from '../../src/runtime/record-of.ts'
+import { recordOf } from '../../src/runtime/values.ts'
 import { readTable } from '../support/vectors.ts'
 
 /** The decision about a report's status, if it has the documented types. */

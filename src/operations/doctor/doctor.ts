@@ -6,10 +6,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CallbackKind } from '../../public/events.ts'
-import type { Probes, SeenProbe } from './answering.ts'
+import { readAnswer, type Probes, type SeenProbe, type Answer, type ProbePair } from './protocol.ts'
 import { makeProbe, post, type Probe } from './asking.ts'
 import { finding, isWell, type DoctorFinding, type DoctorFindingCode, type DoctorReport } from './findings.ts'
-import { readAnswer, type Answer, type ProbePair } from './protocol.ts'
 
 interface Examination {
   readonly url: URL

@@ -1,14 +1,13 @@
 /** `receiver.doctor()`: sends a probe with the receiver's own pair, and checks the app around it. */
 import { z } from 'zod'
 import { pairsFor } from '../../verify/authenticate.ts'
-import type { CredentialsSource, Pairs } from '../../verify/credentials.ts'
-import type { LivePair } from '../../verify/pair.ts'
+import type { CredentialsSource, Pairs, LivePair } from '../../verify/credentials.ts'
 import { checkOptions, expected, numberFrom, textOf, type Given } from '../../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { isOurs, OptionsError } from '../../public/errors.ts'
 import { CALLBACK_KINDS, EVENT_TYPES, REPORT_TYPES, type CallbackKind, type EventType } from '../../public/events.ts'
 import type { StoreCapabilities } from '../../inbox/store.ts'
-import type { Probes } from './answering.ts'
+import type { Probes } from './protocol.ts'
 import { finding, type DoctorReport, type DoctorFinding } from './findings.ts'
 
 export const ANSWER_TIMEOUT_MS = 10_000

@@ -18,9 +18,12 @@
  *    it.
  */
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
-import { PROBE_ID, PROBE_PREFIX } from '../../verify/body.ts'
-import type { LivePair } from '../../verify/pair.ts'
+import { PROBE_ID, PROBE_PREFIX, type ReadBody } from '../../verify/body.ts'
+import type { LivePair } from '../../verify/credentials.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../../public/events.ts'
+import type { Proved } from '../../verify/authenticate.ts'
+import type { NotProved } from '../../verify/explain.ts'
+import type { ArrivedCallback } from '../../public/callback.ts'
 
 export const ANSWER_HEADER = 'x-messaging-webhooks-doctor'
 
@@ -44,7 +47,7 @@ export interface Answer {
 export type ProbePair = Pick<LivePair, 'authKey' | 'secretKey'>
 
 /** The keys that mark a pair's probes: the signing secret first. */
-export function markingKeys({ secretKey, authKey }: ProbePair): readonly KeyObject[] {
+function markingKeys({ secretKey, authKey }: ProbePair): readonly KeyObject[] {
   return [secretKey, authKey && createSecretKey(authKey)].filter((key) => key !== undefined)
 }
 
@@ -53,13 +56,13 @@ export function makeProbeId(pair: ProbePair): string {
   return PROBE_PREFIX + [nonce, ...markingKeys(pair).map((key) => tagOf(key, 'probe', nonce))].join('.')
 }
 
-export function isMarkedWith(probeId: string, key: KeyObject): boolean {
+function isMarkedWith(probeId: string, key: KeyObject): boolean {
   const { nonce = '', tags = '' } = PROBE_ID.exec(probeId)?.groups ?? {}
   const expected = tagOf(key, 'probe', nonce)
   return tags.split('.').some((tag) => isSame(tag, expected))
 }
 
-export function writeAnswer(probeId: string, key: KeyObject, observation: Observation, kind?: CallbackKind): string {
+function writeAnswer(probeId: string, key: KeyObject, observation: Observation, kind?: CallbackKind): string {
   return tagOf(key, 'answer', probeId, observation, kind ?? 'any')
 }
 
@@ -81,4 +84,72 @@ function tagOf(key: KeyObject, ...parts: readonly string[]): string {
 
 function isSame(given: string, expected: string): boolean {
   return given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+}
+
+/** How a probe arrived in this process. */
+export interface SeenProbe {
+  /** Undefined if it was proved. */
+  readonly refused: NotProved | undefined
+  readonly isParsed: boolean
+  readonly bytes: Buffer
+  readonly signatures: readonly string[]
+}
+
+export type Probes = ReturnType<typeof createProbes>
+
+/** The receiver's side: answers proved probes, and records how those of this process arrived. */
+export function createProbes() {
+  /** Probes of the doctors in this process. */
+  const expected = new Map<string, SeenProbe | undefined>()
+
+  function see(
+    { captured, signatures }: ArrivedCallback,
+    { probeId = '', bytes }: ReadBody,
+    refused?: NotProved,
+  ): void {
+    if (expected.has(probeId))
+      expected.set(probeId, { refused, isParsed: captured.kind === 'parsed', bytes, signatures })
+  }
+
+  return {
+    /** Headers of the 204. Undefined if no live pair marked the callback: then it is a callback, whatever its message id is. */
+    answer(callback: ArrivedCallback, body: ReadBody, { pairs, proof }: Proved): Record<string, string> | undefined {
+      const { probeId } = body
+      const marked = probeId === undefined ? undefined : findMark(probeId, pairs, callback.arrivedAtMs)
+      if (probeId === undefined || marked === undefined) return undefined
+      see(callback, body)
+      const observation = callback.captured.kind === 'parsed' ? 'parsed' : observationOf(proof, marked.pair)
+      return { [ANSWER_HEADER]: writeAnswer(probeId, marked.key, observation, callback.kind) }
+    },
+    refused: see,
+    /** Announces a probe of this process. Call the result once: it returns how the probe arrived, if it did. */
+    expect(probeId: string): () => SeenProbe | undefined {
+      expected.set(probeId, undefined)
+      return () => {
+        const seen = expected.get(probeId)
+        expected.delete(probeId)
+        return seen
+      }
+    },
+  }
+}
+
+/** The pair that marked a probe, and the key used: the first of its keys, if any pair allows that. */
+function findMark(
+  probeId: string,
+  pairs: readonly LivePair[],
+  nowMs: number,
+): { readonly pair: LivePair; readonly key: KeyObject } | undefined {
+  const live = pairs.filter(({ notAfterMs }) => nowMs <= notAfterMs)
+  for (const nth of [0, 1])
+    for (const pair of live) {
+      const key = markingKeys(pair)[nth]
+      if (key !== undefined && isMarkedWith(probeId, key)) return { pair, key }
+    }
+  return undefined
+}
+
+function observationOf(proof: Proved['proof'], { authKey, secretKey }: LivePair): Observation {
+  if (proof === 'authKey') return secretKey === undefined ? 'unsigned' : 'signature_invalid'
+  return proof === 'signature' && authKey !== undefined ? 'auth_key_invalid' : 'intact'
 }

@@ -4,7 +4,7 @@ import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } f
 import { onTestFinished } from 'vitest'
 import { examine } from '../../../src/operations/doctor/doctor.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
-import { preparePair } from '../../../src/verify/pair.ts'
+import { preparePair } from '../../../src/verify/credentials.ts'
 import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
 
 export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
