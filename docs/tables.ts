@@ -27,7 +27,7 @@ import {
   UNAVAILABLE,
 } from '../src/public/error-table.ts'
 import { FINDINGS } from '../src/operations/doctor/findings.ts'
-import { LOG_CODES } from '../src/runtime/log-codes.ts'
+import { LOG_CODES } from './log-codes.ts'
 import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
 import { HEALTH_REASONS } from '../src/operations/health.ts'
 import { METRICS } from '../src/operations/metrics.ts'

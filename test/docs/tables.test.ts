@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest'
 import { PAGES, readPage, readProjectFile, render, tableOf } from '../../docs/markdown.ts'
 import { GENERATED_TABLES } from '../../docs/tables.ts'
 import { withTables } from '../../docs/with-tables.ts'
-import { LOG_CODES } from '../../src/runtime/log-codes.ts'
+import { LOG_CODES } from '../../docs/log-codes.ts'
 import { resolveOptions } from '../../src/receiver/resolve-options.ts'
 
 const PROMISE_HEADER = [
