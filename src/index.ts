@@ -7,8 +7,13 @@ export { createReceiver } from './receiver/receiver.ts'
 export type { EventHandler, Receiver, ReceiverStats } from './receiver/surface.ts'
 export type { ReceiverOptions, OrderingOptions, QuarantineOptions, RetryOptions } from './receiver/options.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
-export type { CredentialPair } from './verify/credentials.ts'
-export type { CredentialsAnswer, CredentialsFunction, CredentialsOption, ProjectsOption } from './verify/credentials.ts'
+export type {
+  CredentialPair,
+  CredentialsAnswer,
+  CredentialsFunction,
+  CredentialsOption,
+  ProjectsOption,
+} from './verify/credentials.ts'
 export type { ProofPolicy } from './public/callback.ts'
 export type { QuarantineClass } from './quarantine/request.ts'
 export type {
@@ -44,7 +49,8 @@ export type { Events, EventsListed, ListedEvent, ListEventsOptions } from './dis
 export type { ErrorHandler } from './runtime/reporter.ts'
 export type { ReceiverHealth, HealthCode, HealthReason } from './operations/health.ts'
 export type { Middleware } from './http/node.ts'
-export type { CallbackAnswer, CallbackRequest, RequestBody, RequestHeaders } from './http/request.ts'
+export type { CallbackAnswer } from './http/replies.ts'
+export type { CallbackRequest, RequestBody, RequestHeaders } from './http/request.ts'
 export type { DedupeKeyInput } from './inbox/new-event.ts'
 export type { ReadUsersReport, UsersReport } from './carriers/users-report.ts'
 export type { StoreWorker } from './inbox/known.ts'
@@ -115,7 +121,12 @@ export {
   type WebhookEvent,
 } from './public/events.ts'
 export type { ChatAppReportPayload, ChatAppStatuses, ReportShape, SmsReportPayload } from './public/report-payloads.ts'
-export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './carriers/vocabularies.ts'
-export { CROSS_CHANNEL_MAP, type CrossChannelRow } from './carriers/vocabularies.ts'
+export {
+  carrierAStatus,
+  CARRIER_A_CODES,
+  CROSS_CHANNEL_MAP,
+  type CarrierAStatus,
+  type CrossChannelRow,
+} from './carriers/vocabularies.ts'
 export { normaliseStatus, type NormalisedStatus, type StatusInput } from './carriers/report.ts'
 export { STATUS_CODES, type StatusCodeRow } from './carriers/status-codes.ts'

@@ -1,4 +1,5 @@
 /** `trigger`: signs and sends callbacks, and prints the answers. */
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { createEmulator } from '../emulator/create.ts'
 import { FAULT_NAMES, FAULTS, faultRates } from '../emulator/faults.ts'
@@ -20,8 +21,8 @@ import {
 import { readFields, readRates } from './fields.ts'
 import { neededSigningSecret, PAIR_FLAGS } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
-import { randomUUID } from 'node:crypto'
 import { nearest } from '../runtime/check-options.ts'
+import { keysOf } from '../runtime/values.ts'
 import { resolveChannelNames } from '../emulator/channels.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/payloads.ts'
@@ -166,10 +167,8 @@ const REPORTS = {
 } as const satisfies Readonly<Record<Exclude<CallbackEvent, TriggerName>, string>>
 
 /** Prefers the emulator's payloads, so that `trigger` and `emulate` send the same. */
-export function triggeredEvents(clock: Pick<Clock, 'now'>): readonly Triggered[] {
-  // A constant object has no other keys.
-  const types = Object.keys(CALLBACKS) as readonly CallbackEvent[]
-  return types.flatMap((type) => {
+function triggeredEvents(clock: Pick<Clock, 'now'>): readonly Triggered[] {
+  return keysOf(CALLBACKS).flatMap((type) => {
     if (isReport(type)) return [ofTests(type)]
     const ofType = TRIGGER_NAMES.filter((name) => name === type || name.startsWith(`${type}.`))
     return ofType.map((name) => ofEmulator(name, clock))
@@ -196,7 +195,7 @@ function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
 }
 
 /** Throws a `CliError` if no event was named or the name is unknown. */
-export function findTriggered(given: string | undefined, events: readonly Triggered[]): Triggered {
+function findTriggered(given: string | undefined, events: readonly Triggered[]): Triggered {
   const event = events.find(({ name }) => name === given)
   if (event !== undefined) return event
   if (given === undefined) throw usage('No event was given.', '`trigger --list` prints all events.')

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import {
   checkOptions,
+  clockOption,
   expected,
   functionOf,
   hasMethods,
@@ -11,7 +12,7 @@ import {
   wholeNumberFrom,
   type Given,
 } from '../runtime/check-options.ts'
-import { LONGEST_TIMER_MS, systemClock, type Clock } from '../runtime/clock.ts'
+import { clockOf, LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
 import { consoleLogger, guardLogger, silentLogger, type Logger } from '../runtime/logger.ts'
 import type { SendRecorder } from '../public/intention.ts'
 import type { FetchFunction } from './exchange.ts'
@@ -21,11 +22,6 @@ export type ApiKey = string | (() => string | Promise<string>)
 
 const MOST_ATTEMPTS = 20
 const name = textOf('a non-empty string')
-
-const clockSchema = expected<Clock | (() => number)>(
-  'a function that returns milliseconds, or a clock with now and setTimer',
-  (value) => typeof value === 'function' || hasMethods(value, ['now', 'setTimer']),
-).optional()
 
 const clientRetry = {
   /** Maximum number of requests, including the first. Default: 3. */
@@ -99,7 +95,7 @@ const clientOptions = {
     (value) => value === false || hasMethods(value, ['debug', 'info', 'warn', 'error']),
   ).optional(),
   /** A function that returns milliseconds, or a clock with timers. Default: the machine's. */
-  clock: clockSchema,
+  clock: clockOption,
 }
 
 const optionsSchema = z.strictObject(clientOptions)
@@ -137,10 +133,6 @@ export function resolveClientOptions<M>(options: ClientOptions<M>): ResolvedOpti
     logger: loggerOf(checked.logger, clock),
     clock,
   }
-}
-
-function clockOf(clock: ClientOptions['clock']): Clock {
-  return clock === undefined || typeof clock === 'function' ? systemClock(clock) : clock
 }
 
 function loggerOf(logger: ClientOptions['logger'], clock: Clock): Logger {

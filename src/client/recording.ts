@@ -1,6 +1,6 @@
 /** Records sends with the receiver: each send before its request, and its result afterwards. */
 import { retryDelayMs } from '../runtime/backoff.ts'
-import { pause, type Clock } from '../runtime/clock.ts'
+import { pause, withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import type { IntendEachOptions, IntendOptions, Intention, SendRecorder } from '../public/intention.ts'
 import type { Outgoing } from './message.ts'
@@ -81,7 +81,7 @@ export function createRecording(options: RecordingOptions) {
     const untilMs = clock.now() + recordWithinMs
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await inTime(work(), untilMs - clock.now(), clock)
+        return await withDeadline(clock, untilMs - clock.now(), work(), storeSlow, true)
       } catch (error) {
         const delayMs = retryDelayMs(attempt, AGAIN)
         if (!isPassing(error) || clock.now() + delayMs >= untilMs) throw error
@@ -117,12 +117,8 @@ export function createRecording(options: RecordingOptions) {
   }
 }
 
-/** Keeps the process alive until the timeout. */
-function inTime<T>(work: Promise<T>, timeoutMs: number, clock: Clock): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.setTimer(() => reject(new MessagingWebhooksError('store_slow')), timeoutMs, true)
-    work.then(resolve, reject).finally(cancel)
-  })
+function storeSlow(): never {
+  throw new MessagingWebhooksError('store_slow')
 }
 
 /** Whether a retry may succeed. */

@@ -1,7 +1,7 @@
 /** Assembles the emulator. */
 import http from 'node:http'
 import { withLastResort, listenOn } from './http.ts'
-import { checkOptions } from '../runtime/check-options.ts'
+import { checkName, checkOptions } from '../runtime/check-options.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
@@ -11,7 +11,6 @@ import { createControlApp, type Controlled } from './control.ts'
 import { createJournal } from './journal.ts'
 import { createLifecycle, createAccept } from './lifecycle.ts'
 import {
-  checkName,
   idleSchema,
   apiKeySchema,
   ofProjectSchema,

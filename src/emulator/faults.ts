@@ -1,7 +1,7 @@
 /** The faults of callbacks and of answers to sends. Types, checks and the reference's table derive from these tables. */
 import { z } from 'zod'
 import { numberFrom } from '../runtime/check-options.ts'
-import { recordOf } from '../runtime/values.ts'
+import { keysOf, recordOf } from '../runtime/values.ts'
 import type { EventProof } from '../public/events.ts'
 import { drawsOf, type Draw, type Seed } from './random.ts'
 
@@ -58,8 +58,8 @@ export const FAULTS = {
 /** The name of a fault of callbacks. */
 export type FaultName = keyof typeof FAULTS
 
-/** The names in order. A constant object has no other keys. */
-export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[]
+/** The names in order. */
+export const FAULT_NAMES = keysOf(FAULTS)
 
 /** The row of a fault, with the general type. */
 export function faultRow(name: FaultName): FaultRow {
@@ -148,8 +148,8 @@ export const SEND_FAULTS = {
 /** The name of a fault of answers. */
 export type SendFaultName = keyof typeof SEND_FAULTS
 
-/** The names in order. A constant object has no other keys. */
-export const SEND_FAULT_NAMES = Object.keys(SEND_FAULTS) as readonly SendFaultName[]
+/** The names in order. */
+export const SEND_FAULT_NAMES = keysOf(SEND_FAULTS)
 
 /** A rate from 0 (never, the default) to 1 (always) for each fault of answers. */
 export type SendFaultRates = Readonly<Partial<Record<SendFaultName, number | undefined>>>

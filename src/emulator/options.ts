@@ -7,15 +7,14 @@ import { CALLBACK_KINDS, CARRIERS, type CallbackKind, type EventProof } from '..
 import { OptionsError } from '../public/errors.ts'
 import {
   checkOptions,
+  clockOption,
   expected,
   numberFrom,
-  objectLike,
   textOf,
-  unknownName,
   wholeNumberFrom,
   type Given,
 } from '../runtime/check-options.ts'
-import { LONGEST_TIMER_MS, systemClock, type Clock } from '../runtime/clock.ts'
+import { clockOf, LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { recordOf } from '../runtime/values.ts'
 import { channelNamesSchema, resolveChannelNames, type ChannelNames } from './channels.ts'
 import { faultRates, sendFaultRates, type FaultRates, type SendFaultRates } from './faults.ts'
@@ -70,12 +69,8 @@ const projectName = {
   name: key,
 }
 
-interface UrlsOption {
-  readonly callbackUrls: CallbackUrls | undefined
-}
-
 /** Settings of a project that can be changed at run time. */
-export type ProjectPatch = Given<typeof projectPatch, UrlsOption>
+export type ProjectPatch = Given<typeof projectPatch, { readonly callbackUrls: CallbackUrls | undefined }>
 /** Initial settings of a project. Missing keys derive from the seed. */
 export type ProjectOptions = Given<typeof projectName & typeof apiKey & typeof pair> & ProjectPatch
 
@@ -157,10 +152,7 @@ const emulatorOptions = {
    */
   proof: z.enum(PROOFS).default('both'),
   /** A function that returns milliseconds, or a clock with timers. Default: the machine's. */
-  clock: expected<Clock | (() => number)>(
-    'a function that returns milliseconds, or a clock with now and setTimer',
-    (value) => typeof value === 'function' || objectLike('a clock', 'now', 'setTimer').safeParse(value).success,
-  ).optional(),
+  clock: clockOption,
   /** Determines all random choices: a run with the same seed and the same sends repeats. Default 1. */
   seed: z.union([z.number(), z.string()], 'expected a number or a string').default(1),
   /** Token that the control API requires from other machines. Without one, it refuses them. */
@@ -197,12 +189,6 @@ export function resolveEmulatorOptions(options: EmulatorOptions) {
   return {
     ...checked,
     channels: resolveChannelNames(channels),
-    clock: clock === undefined || typeof clock === 'function' ? systemClock(clock) : clock,
+    clock: clockOf(clock),
   }
-}
-
-/** Throws an `OptionsError` if the name is unknown. `where` is the call, `what` the kind of name. */
-export function checkName(where: string, what: string, name: unknown, known: readonly string[]): void {
-  if (!known.some((other) => other === name))
-    throw new OptionsError(`${where}: unknown ${what}. ${unknownName(name, known)}`)
 }

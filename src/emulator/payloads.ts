@@ -4,6 +4,7 @@
  */
 import type { CallbackKind } from '../public/events.ts'
 import { ROW_BY_WORD } from '../carriers/status-codes.ts'
+import { keysOf } from '../runtime/values.ts'
 import { CONVERSATION, REASONS, reportType, type Channel } from './not-shown.ts'
 import type { NetworkProfile } from './options.ts'
 import type { Message, Outcome } from './outcomes.ts'
@@ -85,8 +86,8 @@ export const TRIGGERS = {
 /** The first argument of `emulator.trigger`. */
 export type TriggerName = keyof typeof TRIGGERS
 
-/** The names in order. A constant object has no other keys. */
-export const TRIGGER_NAMES = Object.keys(TRIGGERS) as readonly TriggerName[]
+/** The names in order. */
+export const TRIGGER_NAMES = keysOf(TRIGGERS)
 
 /** The payload of a trigger with these fields. */
 export function triggerPayload(name: TriggerName, about: About, fields: Fields): Fields {

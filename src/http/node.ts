@@ -10,7 +10,7 @@ import type { CallbackKind } from '../public/events.ts'
 import { SIGNATURE_HEADER, type Captured, type ProofPolicy } from '../public/callback.ts'
 import type { Flow } from './inflight.ts'
 import { leftBefore, unreadRest, type PreParsed, type Bodies } from './reading.ts'
-import { REPLIES, type Answer } from './replies.ts'
+import { REPLIES, type CallbackAnswer } from './replies.ts'
 import type { Intake } from './request.ts'
 import type { KnownServer, Servers } from './servers.ts'
 
@@ -56,7 +56,7 @@ export function createNodeIntake(options: NodeOptions) {
    * Synchronous answers are written together at the end of the event loop turn, so that reading further requests is not
    * interrupted.
    */
-  let ready: { readonly to: Answerable; readonly answer: Answer }[] = []
+  let ready: { readonly to: Answerable; readonly answer: CallbackAnswer }[] = []
   let isTurn = false
 
   function writeReady(): void {
@@ -66,7 +66,7 @@ export function createNodeIntake(options: NodeOptions) {
     for (const { to, answer } of answers) finish(to, answer)
   }
 
-  function finish({ request, response, server, isTooLarge }: Answerable, answer: Answer): void {
+  function finish({ request, response, server, isTooLarge }: Answerable, answer: CallbackAnswer): void {
     try {
       if (isTooLarge) {
         write(response, answer, true, false)
@@ -181,7 +181,7 @@ function writeUnavailable(response: ServerResponse): void {
   }
 }
 
-function write(response: ServerResponse, answer: Answer, closes: boolean, ends = true): void {
+function write(response: ServerResponse, answer: CallbackAnswer, closes: boolean, ends = true): void {
   if (response.headersSent || response.destroyed) return
   response.statusCode = answer.status
   for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)

@@ -1,8 +1,10 @@
 /** All answers. Contract, service.md#callback-receiver: any 2xx is a success, and the sender never retries. */
 
-export interface Answer {
+/** The answer to send as it is. A `connection` header is only for servers that own their connections. */
+export interface CallbackAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** Absent if the answer has no body. */
   readonly body: string | undefined
 }
 
@@ -41,7 +43,7 @@ export const ANSWERS = {
 export type AnswerName = keyof typeof ANSWERS
 
 /** The answers. They reveal nothing about what was expected. */
-export const REPLIES: Readonly<Record<AnswerName, Answer>> = {
+export const REPLIES: Readonly<Record<AnswerName, CallbackAnswer>> = {
   accepted: { status: 204, headers: {}, body: undefined },
   body_incomplete: refusal('body_incomplete', 'The body is shorter than announced.'),
   not_authentic: refusal('not_authentic', 'The request is not authentic.'),
@@ -52,7 +54,7 @@ export const REPLIES: Readonly<Record<AnswerName, Answer>> = {
   unavailable: refusal('unavailable', 'Temporarily unavailable.'),
 }
 
-function refusal(name: AnswerName, message: string, headers: Readonly<Record<string, string>> = {}): Answer {
+function refusal(name: AnswerName, message: string, headers: Readonly<Record<string, string>> = {}): CallbackAnswer {
   const { status, code } = ANSWERS[name]
   const body = JSON.stringify({ error: { code, message } })
   return {

@@ -1,4 +1,5 @@
 /** Defines the framework-independent request of `receiver.receive` and the options of a URL, and reads headers and body. */
+import { z } from 'zod'
 import {
   SIGNATURE_HEADER,
   PROOF_POLICIES,
@@ -9,10 +10,8 @@ import {
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import type { TraceContext } from '../public/trace-context.ts'
 import type { Bodies } from './reading.ts'
-import { REPLIES, type Answer } from './replies.ts'
-import { z } from 'zod'
-import { checkOptions, unknownName } from '../runtime/check-options.ts'
-import { OptionsError } from '../public/errors.ts'
+import { REPLIES, type CallbackAnswer } from './replies.ts'
+import { checkName, checkOptions } from '../runtime/check-options.ts'
 
 /** One POST of the messaging service, from any framework. Contract, service.md#callback-receiver. */
 export interface CallbackRequest {
@@ -48,14 +47,6 @@ export type RequestHeaders =
 export type RequestBody =
   Uint8Array | AsyncIterable<Uint8Array> | { readonly parsed: unknown; readonly fix?: string | undefined }
 
-/** The answer to send as it is. A `connection` header is only for servers that own their connections. */
-export interface CallbackAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  /** Absent if the answer has no body. */
-  readonly body: string | undefined
-}
-
 /** The part of a receiver that adapters need. */
 export interface RequestReceiver {
   receive(request: CallbackRequest): Promise<CallbackAnswer>
@@ -64,7 +55,7 @@ export interface RequestReceiver {
 /** The parts that every adapter needs. */
 export interface Intake {
   readonly bodies: Bodies
-  readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
+  readonly receive: (callback: ArrivedCallback) => CallbackAnswer | Promise<CallbackAnswer>
   /** Called when a request begins. Must not throw. */
   readonly traceContext: (() => TraceContext | undefined) | undefined
   /** Reports an unexpected error. The request is answered anyway. */
@@ -85,7 +76,7 @@ export async function receiveRequest(request: CallbackRequest, options: RequestO
   }
 }
 
-async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<Answer> {
+async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<CallbackAnswer> {
   if (request.method.toUpperCase() !== 'POST') return closing(REPLIES.method_not_allowed)
   const arrivedAtMs = options.bodies.clock.now()
   const trace = options.traceContext?.()
@@ -98,7 +89,7 @@ async function answerTo(request: CallbackRequest, options: RequestOptions): Prom
 }
 
 /** If the body has not ended, close the connection: a server would otherwise keep reading it. */
-function closing(answer: Answer): Answer {
+function closing(answer: CallbackAnswer): CallbackAnswer {
   return { ...answer, headers: { ...answer.headers, connection: 'close' } }
 }
 
@@ -241,14 +232,8 @@ export interface MountOptions {
 
 const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() })
 
-/** Throws an `OptionsError` that starts with `where`, the name of the called function. Undefined accepts any kind. */
-export function checkKind(where: string, kind: unknown): void {
-  if (kind === undefined || CALLBACK_KINDS.some((known) => known === kind)) return
-  throw new OptionsError(`${where}: unknown kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
-}
-
 /** Checks the kind and the options of a mounted URL: a misspelt `proof` must not weaken verification silently. */
 export function checkMount(where: string, kind: unknown, options: unknown): void {
-  checkKind(where, kind)
+  if (kind !== undefined) checkName(where, 'kind of callback', kind, CALLBACK_KINDS)
   checkOptions(mountOptions, options, where)
 }

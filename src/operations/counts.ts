@@ -7,7 +7,7 @@ import { channel } from 'node:diagnostics_channel'
 import { typeOf, type ReviveOptions } from '../dispatch/revive.ts'
 import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
 import { REFUSED, UNAVAILABLE, type RefusalCode } from '../public/error-table.ts'
-import { recordOf } from '../runtime/values.ts'
+import { keysOf, recordOf } from '../runtime/values.ts'
 import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type CallbackKind, type EventType } from '../public/events.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
 
@@ -130,9 +130,4 @@ function sum(counts: readonly number[]): number {
 
 function zeros<K extends string>(names: readonly K[]): Record<K, number> {
   return recordOf(names, () => 0)
-}
-
-function keysOf<K extends string>(table: Readonly<Record<K, unknown>>): K[] {
-  // A literal table has exactly these keys.
-  return Object.keys(table) as K[]
 }

@@ -1,9 +1,10 @@
 /** Health of a receiver, with reasons, for load balancers, orchestrators and operators. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
+import { createReading } from '../runtime/reading.ts'
 import type { Progress } from '../dispatch/claim-loop.ts'
 import type { Keeping } from '../inbox/keeping.ts'
 import type { Awaitable } from '../inbox/store.ts'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Middleware } from '../http/node.ts'
 
 /** The parts of the health that a reason can make false. */
@@ -77,7 +78,7 @@ interface HealthOptions {
   readonly state: () => 'open' | 'closing' | 'closed'
 }
 
-export type HealthWatch = ReturnType<typeof createHealth>
+type HealthWatch = ReturnType<typeof createHealth>
 
 /** How long one answer of the store is reused. */
 const FRESH_MS = 1_000
@@ -88,21 +89,12 @@ const STUCK_MS = 10_000
 
 export function createHealth(options: HealthOptions) {
   const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isUnavailable, state } = options
-  let asked: { readonly answer: Promise<Keeping>; answeredAtMs: number | undefined } | undefined
+  const recentKeeping = createReading(clock, FRESH_MS, keeping, 0)
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
   let lost: 'store_emptied' | 'store_replaced' | undefined
   /** The turn of the claim loop that was last seen to be due, and since when. */
   let seen: { readonly turns: number; readonly sinceMs: number } | undefined
-
-  function askedLately(): Promise<Keeping> {
-    const isStale = asked?.answeredAtMs !== undefined && Math.abs(clock.now() - asked.answeredAtMs) >= FRESH_MS
-    if (asked !== undefined && !isStale) return asked.answer
-    const asking = { answer: keeping(), answeredAtMs: undefined as number | undefined }
-    asked = asking
-    void asking.answer.then(() => (asking.answeredAtMs = clock.now()))
-    return asking.answer
-  }
 
   async function isFull(): Promise<boolean> {
     if (fullAt === undefined) return false
@@ -142,7 +134,7 @@ export function createHealth(options: HealthOptions) {
     if (state() === 'closing')
       return ['closing', ...(isUnavailable() ? (['store_away'] as const) : []), ...ofWork(progress())]
     // In parallel, so that both share one timeout.
-    const [kept, full] = await Promise.all([askedLately(), isFull().catch(() => false)])
+    const [kept, full] = await Promise.all([recentKeeping.get(), isFull().catch(() => false)])
     // The receiver may have been closed meanwhile.
     if (state() !== 'open') return codesNow()
     return [...ofKeeping(kept), ...(full ? (['store_full'] as const) : []), ...ofWork(progress())]
@@ -183,12 +175,13 @@ function isAmong(sides: readonly Side[], side: Side): boolean {
 }
 
 /**
- * Answers `/livez` and `/readyz` in Express, Connect and node:http. `/livez` does not query the store. `/readyz` awaits the health; requests within a second share one call to the store. Other paths pass
- * to `next`, or get a 404. `cache-control: no-store` keeps intermediaries from caching.
+ * Answers `/livez` and `/readyz` in Express, Connect and node:http. `/livez` does not query the store. `/readyz` awaits the
+ * health; requests within a second share one call to the store. Other paths pass to `next`, or get a 404. `cache-control:
+ * no-store` keeps intermediaries from caching.
  */
 export function healthMiddleware({ health, isLive }: Pick<HealthWatch, 'health' | 'isLive'>): Middleware {
   return (request, response, next) => {
-    const path = pathOf(request)
+    const [path] = (request.url ?? '').split(/[?#]/, 1)
     if (path !== '/livez' && path !== '/readyz') {
       if (next === undefined) write(request, response, 404, { error: 'Not found. The paths are /livez and /readyz.' })
       else next()
@@ -212,11 +205,6 @@ async function answerReady(
   if (response.destroyed || response.headersSent) return
   const codes = reasons.map(({ code }) => code)
   write(request, response, ready ? 200 : 503, { ready, working: working ?? null, reasons: codes })
-}
-
-function pathOf({ url = '' }: IncomingMessage): string {
-  const end = url.search(/[?#]/)
-  return end === -1 ? url : url.slice(0, end)
 }
 
 function write(request: IncomingMessage, response: ServerResponse, status: number, value: object): void {

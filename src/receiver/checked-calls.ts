@@ -4,6 +4,7 @@ import type { Server } from 'node:net'
 import { z } from 'zod'
 import { PROOF_POLICIES } from '../public/callback.ts'
 import {
+  checkName,
   checkOptions,
   describe,
   functionLike,
@@ -11,12 +12,11 @@ import {
   numberFrom,
   pageLimit,
   textOf,
-  unknownName,
 } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
-import { CARRIERS, EVENT_TYPES, type CallbackSchemas } from '../public/events.ts'
-import { checkKind, checkMount, type CallbackRequest } from '../http/request.ts'
+import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type CallbackSchemas } from '../public/events.ts'
+import { checkMount, type CallbackRequest } from '../http/request.ts'
 import { EVENT_STATES } from '../inbox/store.ts'
 import { isRecord } from '../runtime/values.ts'
 import type { Receiver } from './surface.ts'
@@ -112,12 +112,10 @@ const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddre
 function checkRequest(request: unknown): asserts request is CallbackRequest {
   if (!isRecord(request)) throw new OptionsError(`receive: the request is ${describe(request)}; ${EXPECTED_REQUEST}`)
   for (const key of Object.keys(request))
-    if (!REQUEST_KEYS.includes(key))
-      throw new OptionsError(`receive: unknown part of a request. ${unknownName(key, REQUEST_KEYS)}`)
+    if (!REQUEST_KEYS.includes(key)) checkName('receive', 'part of a request', key, REQUEST_KEYS)
   const { kind, proof, method, headers, body, waitUntil } = request
-  checkKind('receive', kind)
-  if (proof !== undefined && !PROOF_POLICIES.some((known) => known === proof))
-    throw new OptionsError(`receive: unknown proof policy. ${unknownName(proof, PROOF_POLICIES)}`)
+  if (kind !== undefined) checkName('receive', 'kind of callback', kind, CALLBACK_KINDS)
+  if (proof !== undefined) checkName('receive', 'proof policy', proof, PROOF_POLICIES)
   if (typeof method !== 'string')
     throw new OptionsError(
       `receive: method is ${describe(method)}; expected the method of the request, such as 'POST'.`,
@@ -146,9 +144,7 @@ const SIGNALS = [
 function checkSignals(signals: readonly unknown[]): void {
   if (signals.length === 0)
     throw new OptionsError("closeOnSignal: no signal is given; expected at least one, such as 'SIGTERM'.")
-  for (const signal of signals)
-    if (!SIGNALS.some((known) => known === signal))
-      throw new OptionsError(`closeOnSignal: unknown signal. ${unknownName(signal, SIGNALS)}`)
+  for (const signal of signals) checkName('closeOnSignal', 'signal', signal, SIGNALS)
 }
 
 function checkServers(servers: readonly (Server | undefined)[]): void {

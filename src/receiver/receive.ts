@@ -10,7 +10,7 @@ import { asRefusal, MessagingWebhooksError, RefusedError } from '../public/error
 import type { RefusalCode } from '../public/error-table.ts'
 import type { ArrivedCallback } from '../public/callback.ts'
 import type { CallbackKind } from '../public/events.ts'
-import { REPLIES, type Answer, type AnswerName } from '../http/replies.ts'
+import { REPLIES, type AnswerName, type CallbackAnswer } from '../http/replies.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from '../inbox/store.ts'
@@ -53,7 +53,7 @@ export function createReceive(options: ReceiveOptions) {
     name: AnswerName,
     refused: Pick<NotProved, 'code' | 'detail'>,
     cause?: unknown,
-  ): Answer {
+  ): CallbackAnswer {
     const answer = REPLIES[name]
     options.refused(kind, refused.code)
     report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
@@ -61,7 +61,7 @@ export function createReceive(options: ReceiveOptions) {
   }
 
   /** Synchronous if no stage has to wait: creates no promise between stages, as with a store in memory. */
-  function receive(callback: ArrivedCallback): Awaitable<Answer> {
+  function receive(callback: ArrivedCallback): Awaitable<CallbackAnswer> {
     const { kind, captured, contentEncoding } = callback
     try {
       if (captured.kind === 'failed') {
@@ -98,7 +98,11 @@ export function createReceive(options: ReceiveOptions) {
     }
   }
 
-  function admitOrRefuse(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Awaitable<Answer> {
+  function admitOrRefuse(
+    callback: ArrivedCallback,
+    body: ReadBody,
+    proof: Proved | NotProved,
+  ): Awaitable<CallbackAnswer> {
     if (credentials.lookUp !== undefined && (proof.proved || !isNameRefused(proof)))
       quarantine.lookedUp(body.project, proof.proved)
     if (!proof.proved) {
@@ -181,7 +185,7 @@ export function createReceive(options: ReceiveOptions) {
     admission: Admission,
     attempt: WatchedAttempt | undefined,
     waitUntil: ArrivedCallback['waitUntil'],
-  ): Awaitable<Answer> {
+  ): Awaitable<CallbackAnswer> {
     if (admission === 'full' || admission === 'duplicate') attempt?.forget()
     if (admission === 'full') return refuse(event.record.kind, 'unavailable', { code: 'store_full' })
     if (admission === 'newer') throw new MessagingWebhooksError('store_newer')
@@ -200,7 +204,7 @@ export function createReceive(options: ReceiveOptions) {
     }
   }
 
-  function failed(kind: CallbackKind | undefined, error: unknown): Answer {
+  function failed(kind: CallbackKind | undefined, error: unknown): CallbackAnswer {
     const { code, cause, detail } = asRefusal(error)
     return refuse(kind, 'unavailable', { code, detail }, cause)
   }

@@ -1,7 +1,7 @@
 /** Wires intake, delivery and operations together. The resulting object is described in surface.ts. */
 import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
-import { guardClock, steadyClock, systemClock } from '../runtime/clock.ts'
+import { clockOf, guardClock, steadyClock } from '../runtime/clock.ts'
 import { consoleLogger, guardLogger, silentLogger } from '../runtime/logger.ts'
 import { createReporter } from '../runtime/reporter.ts'
 import type { AnyHandler } from '../dispatch/handlers.ts'
@@ -34,7 +34,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
   const { storeTimeoutMs } = resolved
-  const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
+  const given = clockOf(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
   const givenLogger = resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock))

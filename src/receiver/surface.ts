@@ -19,7 +19,8 @@ import type {
   WebhookEvent,
 } from '../public/events.ts'
 import type { Middleware } from '../http/node.ts'
-import type { CallbackAnswer, CallbackRequest } from '../http/request.ts'
+import type { CallbackAnswer } from '../http/replies.ts'
+import type { CallbackRequest } from '../http/request.ts'
 import type { AccountPeriod, Outstanding, OutstandingPage } from '../sends/account.ts'
 import type { SendAccount } from '../sends/balance.ts'
 import type { ExpectOptions } from '../sends/expectations.ts'

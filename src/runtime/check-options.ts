@@ -1,5 +1,6 @@
 /** Checks options and arguments, with the same wording everywhere: the value, the expectation, and a suggestion. */
 import { z } from 'zod'
+import type { Clock } from './clock.ts'
 import { OptionsError } from '../public/errors.ts'
 
 /** Maximum number of names or mistakes in a message. The reference lists all. */
@@ -71,6 +72,12 @@ export function unknownName(given: unknown, known: readonly string[]): string {
   return near === undefined || known.length <= MOST_LISTED
     ? `${got}${meant} Valid: ${known.join(', ')}.`
     : `${got}${meant}`
+}
+
+/** Throws an `OptionsError` if the name is unknown. `where` is the call, `what` the kind of name. */
+export function checkName(where: string, what: string, name: unknown, known: readonly string[]): void {
+  if (!known.some((other) => other === name))
+    throw new OptionsError(`${where}: unknown ${what}. ${unknownName(name, known)}`)
 }
 
 /** Describes a value: numbers and booleans by value, anything else by type, because a misplaced string may be a secret. */
@@ -190,6 +197,12 @@ export function hasMethods(value: unknown, methods: readonly string[]): boolean 
     methods.every((method) => typeof Reflect.get(value, method) === 'function')
   )
 }
+
+/** A source of time, without `soon`. `clockOf` turns it into a clock. */
+export const clockOption = expected<Clock | (() => number)>(
+  'a function that returns milliseconds, or a clock with now and setTimer',
+  (value) => typeof value === 'function' || hasMethods(value, ['now', 'setTimer']),
+).optional()
 
 /** A function. Errors and the reference show `signature`. */
 export function functionOf<T>(signature: string): z.ZodType<T, T> {

@@ -32,6 +32,11 @@ export function systemClock(now: () => number = Date.now): Clock {
   }
 }
 
+/** The clock of an option: a clock, or only its time. */
+export function clockOf(given: Clock | (() => number) | undefined): Clock {
+  return typeof given === 'object' ? given : systemClock(given)
+}
+
 /** The year 33658. Greater values are not in milliseconds. */
 const LATEST_MS = 1e15
 
@@ -181,11 +186,17 @@ export function elapsedMs(): () => number {
 }
 
 /** Settles like `work`, or like `onTimeout()` after `timeoutMs`. A timeout does not stop the work. */
-export function withDeadline<T>(clock: Clock, timeoutMs: number, work: PromiseLike<T>, onTimeout: () => T): Promise<T> {
+export function withDeadline<T>(
+  clock: Pick<Clock, 'setTimer'>,
+  timeoutMs: number,
+  work: PromiseLike<T>,
+  onTimeout: () => T,
+  keepAlive = false,
+): Promise<T> {
   // Subscribe once: some thenables start their work on each `then`.
   const settled = Promise.resolve(work)
   return new Promise((resolve) => {
-    const cancel = clock.setTimer(() => resolve(Promise.resolve().then(onTimeout)), timeoutMs)
+    const cancel = clock.setTimer(() => resolve(Promise.resolve().then(onTimeout)), timeoutMs, keepAlive)
     settled.then(
       (value) => {
         cancel()

@@ -1,11 +1,11 @@
 /** Shares the result of an expensive read among concurrent callers. */
 import type { Clock } from './clock.ts'
 
-/** A slow read stays fresh for this many times its duration, which limits the share of time spent reading. */
-const SHARE = 20
-
-/** Calls within `freshForMs` share one read. After `forget` or a failure, the next call reads again. */
-export function createReading<T>(clock: Clock, freshForMs: number, read: () => Promise<T>) {
+/**
+ * Calls within `freshForMs` share one read. A slow read stays fresh for `share` times its duration, which limits the share of
+ * time spent reading. After `forget` or a failure, the next call reads again.
+ */
+export function createReading<T>(clock: Clock, freshForMs: number, read: () => Promise<T>, share = 20) {
   let latest: { readonly value: Promise<T>; doneAtMs?: number; freshForMs: number } | undefined
 
   return {
@@ -17,7 +17,7 @@ export function createReading<T>(clock: Clock, freshForMs: number, read: () => P
       latest = reading
       const done = (): void => {
         reading.doneAtMs = clock.now()
-        reading.freshForMs = Math.max(freshForMs, SHARE * (reading.doneAtMs - begunMs))
+        reading.freshForMs = Math.max(freshForMs, share * (reading.doneAtMs - begunMs))
       }
       const forget = (): void => {
         if (latest === reading) latest = undefined

@@ -1,4 +1,4 @@
-/** Type guards for untyped values, and decoding of bytes. */
+/** Type guards for untyped values, decoding of bytes, and objects by name. */
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -43,7 +43,14 @@ export function textOf(bytes: Buffer, encoding: 'utf8' | 'latin1' = 'utf8'): str
   return bytes.toString(encoding, hasMark ? 3 : 0)
 }
 
+/** An object with a value for each name. */
 export function recordOf<K extends string, V>(names: readonly K[], make: (name: K) => V): Record<K, V> {
   // `fromEntries` widens the names to string.
   return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<K, V>
+}
+
+/** The names in a constant table, in order. */
+export function keysOf<K extends string>(table: Readonly<Record<K, unknown>>): readonly K[] {
+  // A constant object has no other keys.
+  return Object.keys(table) as K[]
 }

@@ -2,12 +2,12 @@
  * The webhook security pairs, as users configure them and as the verifier needs them. Contract,
  * service.md#webhook-security-pair.
  */
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { RefusalCode } from '../public/error-table.ts'
 import { isOurs, MessagingWebhooksError, OptionsError } from '../public/errors.ts'
-import { createSecretKey, type KeyObject } from 'node:crypto'
-import { unknownName } from '../runtime/check-options.ts'
+import { checkName } from '../runtime/check-options.ts'
 import { isRecord } from '../runtime/values.ts'
 
 /** The result of a credentials function: the pairs of a project, or nothing for an unknown project. */
@@ -125,7 +125,7 @@ function credentialsLookup(
     underWay += 1
     let answer: CredentialsAnswer | typeof SLOW
     try {
-      answer = await withDeadline<typeof answer>(clock, lookupTimeoutMs, callSafely(lookup, project), () => SLOW)
+      answer = await withDeadline<typeof answer>(clock, lookupTimeoutMs, Promise.resolve(lookup(project)), () => SLOW)
     } catch (error) {
       throw new MessagingWebhooksError('credentials_failed', undefined, { cause: error })
     } finally {
@@ -150,10 +150,6 @@ function credentialsLookup(
 /** Detects the most common mistake: a secret read from a file with its trailing newline. */
 export function hasBlankEnds(secret: string): boolean {
   return secret !== secret.trim()
-}
-
-async function callSafely(lookup: CredentialsFunction, project: string | undefined): Promise<CredentialsAnswer> {
-  return lookup(project)
 }
 
 function preparePairs(
@@ -217,10 +213,9 @@ export function preparePair(pair: CredentialPair, project: string | undefined, w
 }
 
 /** Throws for an unknown field of a literal pair: a misspelt `notAfter` would never take effect. */
-export function checkFields(pair: CredentialPair, where: string): void {
+function checkFields(pair: CredentialPair, where: string): void {
   for (const name of isRecord(pair) && isPlain(pair) ? Object.keys(pair) : [])
-    if (name !== SEND_KEY && !PAIR_FIELDS.some((field) => field === name))
-      throw new OptionsError(`${where}: unknown field of a pair. ${unknownName(name, PAIR_FIELDS)}`)
+    if (name !== SEND_KEY) checkName(where, 'field of a pair', name, PAIR_FIELDS)
 }
 
 /** Refuses null: it would become the year 1970, and the pair would never be live. */
@@ -251,7 +246,7 @@ function isPlain(value: object): boolean {
 }
 
 /** Whether a prepared pair still matches the user's object, which may have been changed in place. */
-export function isMadeOf(live: LivePair, pair: CredentialPair): boolean {
+function isMadeOf(live: LivePair, pair: CredentialPair): boolean {
   const secret = live.secretKey?.export().toString('utf8')
   const notAfterMs = pair.notAfter === undefined ? Infinity : Number(pair.notAfter)
   return live.authKey?.toString() === pair.authKey && secret === pair.signingSecret && live.notAfterMs === notAfterMs
