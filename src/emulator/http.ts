@@ -60,8 +60,8 @@ export async function listenOn(server: Server, port: number, host: string): Prom
 
 /** Undefined unless the text is an http or https URL. */
 export function webUrl(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && /^https?:$/.test(url.protocol) ? url : undefined
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined
 }
 
 /** A URL for display, without user and password. */

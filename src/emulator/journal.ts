@@ -183,10 +183,7 @@ export function verdictOf({
 }
 
 type Tally = Record<string, number>
-
-function tally(): Tally {
-  return {}
-}
+const tally = (): Tally => ({})
 
 function add(counts: Tally, name: string | number): void {
   counts[name] = (counts[name] ?? 0) + 1

@@ -5,7 +5,6 @@ import { pause } from '../runtime/clock.ts'
 import type { EmulatorSettings } from './options.ts'
 import { documentedOutcome, outcomeOf, type Message, type Outcome } from './outcomes.ts'
 import { statusPayload } from './payloads.ts'
-import { createPending } from './pending.ts'
 import type { Projects, Project } from './projects.ts'
 import { draw, wholeNumber, createCounter, drawUuid } from './random.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
@@ -26,7 +25,10 @@ export interface Accepted {
   readonly refusedWith: RefusalCode | undefined
 }
 
-/** Returns the function that accepts sends. Message ids derive from the seed, the recipient and the number of sends to it. */
+/**
+ * Returns the function that decides for each recipient of a send: accepted, scheduled, queued or refused. Message ids derive
+ * from the seed, the recipient and the number of sends to it.
+ */
 export function createAccept(
   { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
   lifecycle: Pick<Lifecycle, 'begin'>,
@@ -110,18 +112,18 @@ function wide(text: string): number {
   return text.length <= 70 ? 1 : Math.ceil(text.length / 67)
 }
 
-export type Lifecycle = ReturnType<typeof createLifecycle>
+type Lifecycle = ReturnType<typeof createLifecycle>
 
 /** A clock may limit its timers, so longer ones are set in steps. */
 const FURTHEST_MS = 86_400_000
 
-/** Like the service, `post` does not wait for the answer. */
+/** Like the service, `post` does not wait for the answer. `track` gets the life of each message. */
 export function createLifecycle(
   { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
   projects: Projects,
   post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void,
+  track: (life: Promise<void>) => unknown,
 ) {
-  const pending = createPending()
   const closing = new AbortController()
   // Each message adds a listener; above ten, Node warns of a leak.
   setMaxListeners(0, closing.signal)
@@ -166,9 +168,7 @@ export function createLifecycle(
   }
 
   return {
-    begin: (message: Message, outcome: Outcome): void => void pending.track(live(message, outcome)),
-    /** Resolves when every message has ended. */
-    idle: pending.idle,
+    begin: (message: Message, outcome: Outcome): void => void track(live(message, outcome)),
     /** Ends every message at once, and those that begin later. */
     close: () => closing.abort(),
   }

@@ -1,5 +1,5 @@
 /** Repeatable random numbers. Each is derived from its purpose, so that no draw depends on earlier ones. */
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 
 /** Determines the random choices of a run. */
 export type Seed = number | string
@@ -48,7 +48,5 @@ export function drawKey(seed: Seed, ...labels: Labels): string {
 }
 
 function hexOf(seed: Seed, labels: Labels): string {
-  return createHash('sha256')
-    .update(JSON.stringify([seed, ...labels]))
-    .digest('hex')
+  return hash('sha256', JSON.stringify([seed, ...labels]))
 }

@@ -1,4 +1,7 @@
-/** Builds the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
+/**
+ * A callback to post, the bytes and the signature of one request for it, and the result. Contract,
+ * service.md#callback-authenticity.
+ */
 import { createHmac } from 'node:crypto'
 import { signCallback } from '../testing/sign.ts'
 import type { FaultName, PlannedRequest } from './faults.ts'
@@ -64,8 +67,6 @@ export function messageOf({ messageId, statuses }: Payload): string | undefined 
   return typeof id === 'string' ? id : undefined
 }
 
-type Fields = Outgoing['payload']
-
 export interface BuiltRequest {
   readonly body: Buffer
   /** The signature header. Undefined without one. */
@@ -110,7 +111,7 @@ export function buildRequest(
 }
 
 /** The body with the planned text faults. The project's authKey replaces one in the payload. */
-function writeFields(payload: Fields, authKey: string | undefined, faults: ReadonlySet<FaultName>): Buffer {
+function writeFields(payload: Payload, authKey: string | undefined, faults: ReadonlySet<FaultName>): Buffer {
   const added = (faults.has('nulText') ? '\u0000' : '') + (faults.has('badUtf8') ? MARKER : '')
   const fields = added === '' ? payload : withText(payload, added)
   const body = Buffer.from(JSON.stringify({ ...fields, authKey }), 'utf8')
@@ -120,7 +121,7 @@ function writeFields(payload: Fields, authKey: string | undefined, faults: Reado
 }
 
 /** Appends to a text field, or adds one. Ids, statuses and times stay unchanged, so it is the same event. */
-function withText(payload: Fields, text: string): Fields {
+function withText(payload: Payload, text: string): Payload {
   const { statuses } = payload
   // Contract, service.md#chat-app-delivery-callback: `statuses.error` is the provider's reason.
   if (isRecord(statuses) && typeof statuses['error'] === 'string')

@@ -5,7 +5,6 @@ import { createLimiter } from '../runtime/limiter.ts'
 import { isToBeAccepted, planFaults, type FaultRates, type PlannedRequest } from './faults.ts'
 import { webUrl, withoutCredentials } from './http.ts'
 import { messageOf, buildRequest, type Delivery, type Outgoing } from './request.ts'
-import { createPending } from './pending.ts'
 import { post } from './post.ts'
 import { wholeNumber, type Seed } from './random.ts'
 
@@ -55,8 +54,19 @@ export function createSender({
   const { signal } = closing
   // Each request adds listeners; above ten, Node warns of a leak.
   setMaxListeners(0, signal)
-  const pending = createPending()
+  const pending = new Set<Promise<unknown>>()
   let made = 0
+
+  /** Returns the work, which must not reject. */
+  function track<T>(work: Promise<T>): Promise<T> {
+    pending.add(work)
+    return work.finally(() => pending.delete(work))
+  }
+
+  /** Resolves when no work is left. Work may start further work. */
+  async function idle(): Promise<void> {
+    while (pending.size > 0) await Promise.all(pending)
+  }
 
   /** Resolves when the request may be posted. */
   async function holdBack({ faults, draw }: PlannedRequest, message: string | undefined, nth: number): Promise<void> {
@@ -116,13 +126,13 @@ export function createSender({
 
   return {
     /** Resolves when every request of the callback has been answered, has failed, or was dropped. Never rejects. */
-    send: (outgoing: Outgoing): Promise<readonly Delivery[]> => pending.track(deliverAll(outgoing)),
-    /** Resolves when no request is pending or held back. */
-    idle: pending.idle,
+    send: (outgoing: Outgoing): Promise<readonly Delivery[]> => track(deliverAll(outgoing)),
+    track,
+    idle,
     /** Aborts pending requests, drops held ones, and closes connections. */
     close(): Promise<void> {
       closing.abort()
-      return pending.idle()
+      return idle()
     },
   }
 }
