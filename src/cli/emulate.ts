@@ -15,10 +15,9 @@ import { defined } from '../runtime/defined.ts'
 import { explainPort, hostFlag, portFlag, untilSignal } from './addresses.ts'
 import { countsText, deliveryLine } from './answers.ts'
 import { command, flag, JSON_LINES, repeatable, usage } from './command.ts'
-import { createLineTime } from './event-text.ts'
 import { readRates } from './fields.ts'
 import { readNamedFile, secretFile } from './secrets.ts'
-import { shown, type Terminal } from './terminal.ts'
+import { shown, timeOfDay, type Terminal } from './terminal.ts'
 
 /** Only checks for an object. `createEmulator` checks the fields. */
 const configSchema = z.looseObject({ projects: z.array(z.looseObject({})).optional() })
@@ -54,8 +53,9 @@ export const { define } = command({
     const { json, port, host } = flags
     const settings = settingsOf(flags)
     const emulator = emulatorOf(settings)
-    const lineOf = createActivityLine(terminal)
-    emulator.onActivity((activity) => (json ? terminal.printJson(activity) : terminal.print(lineOf(activity))))
+    emulator.onActivity((activity) =>
+      json ? terminal.printJson(activity) : terminal.print(activityLine(activity, terminal)),
+    )
     const { url } = await explainPort(port, () => emulator.listen(port, host))
     const projects = projectsToShow(emulator, settings)
     if (json) terminal.printJson({ type: 'listening', url, projects, channels: emulator.channels() })
@@ -122,7 +122,7 @@ function projectsToShow(emulator: Emulator, { projects = [] }: EmulatorOptions) 
   })
 }
 
-export function printListening(
+function printListening(
   url: string,
   projects: ReturnType<typeof projectsToShow>,
   { channels }: Pick<Emulator, 'channels'>,
@@ -142,17 +142,12 @@ export function printListening(
   print(dim('Press Ctrl+C to stop.'))
 }
 
-/** Returns a function that formats each activity as a line. */
-export function createActivityLine({ colours }: Terminal): (activity: Activity) => string {
-  const lineTime = createLineTime(systemClock())
-  return (activity) => {
-    if (activity.type === 'send') return `${lineTime()}  send      ${sendText(activity.send, colours)}`
-    const { kind, payload } = activity.delivery
-    const about = [kind, messageOf(payload) ?? payload['id'], wordIn(payload)].filter(
-      (part) => typeof part === 'string',
-    )
-    return `${lineTime()}  callback  ${deliveryLine(activity.delivery, colours, about.join(' '))}`
-  }
+function activityLine(activity: Activity, { colours }: Terminal): string {
+  const time = timeOfDay(systemClock().now())
+  if (activity.type === 'send') return `${time}  send      ${sendText(activity.send, colours)}`
+  const { kind, payload } = activity.delivery
+  const about = [kind, messageOf(payload) ?? payload['id'], wordIn(payload)].filter((part) => typeof part === 'string')
+  return `${time}  callback  ${deliveryLine(activity.delivery, colours, about.join(' '))}`
 }
 
 /** The status of a report, or the name of another event. */
@@ -165,13 +160,8 @@ function sendText(
   { method, channel, project, httpStatus, refusal, fault, recipients }: SendRecord,
   { dim, green, red, yellow }: Terminal['colours'],
 ): string {
-  const words: Record<string, number> = {}
-  for (const { status } of recipients) words[status] = (words[status] ?? 0) + 1
-  const outcome =
-    refusal ??
-    Object.entries(words)
-      .map(([word, count]) => `${count} ${word}`)
-      .join(', ')
+  const byWord = Map.groupBy(recipients, ({ status }) => status)
+  const outcome = refusal ?? Array.from(byWord, ([word, all]) => `${all.length} ${word}`).join(', ')
   return [
     `${method} ${(refusal === undefined ? green : red)(String(httpStatus))}`,
     channel,

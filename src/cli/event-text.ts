@@ -5,27 +5,21 @@ import { revive, type Kept, type ReviveOptions } from '../dispatch/revive.ts'
 import type { Awaitable, OpenStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import type { WebhookEvent, DeliveryFailure } from '../public/events.ts'
-import { systemClock, type Clock } from '../runtime/clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { storeNowMs } from './stores.ts'
-import { shown, type Terminal, type Colours } from './terminal.ts'
+import { shown, timeOfDay, type Terminal, type Colours } from './terminal.ts'
 import type { Report } from '../messages/event-record.ts'
 import { isRecord } from '../runtime/values.ts'
-
-/** The time of the line, and the current time. */
-interface Line {
-  readonly time: string
-  readonly nowMs: number
-}
 
 /** Shorter delays are not printed. */
 const HELD_MS = 100
 
 /** Time, type, subject and proof. */
-export function describeEvent(event: WebhookEvent, { time, nowMs }: Line, colours: Colours): string {
+export function describeEvent(event: WebhookEvent, nowMs: number, colours: Colours): string {
   const { dim, yellow } = colours
   const receivedAtMs = event.receivedAt.getTime()
   return [
-    dim(time),
+    dim(timeOfDay(nowMs)),
     typeColour(event.type, colours)(event.type.padEnd(17)),
     ...aboutOf(event).map(shown),
     dim(proofText(event)),
@@ -43,13 +37,13 @@ function typeColour(type: WebhookEvent['type'], { green, red, yellow, cyan }: Co
 }
 
 /** The subject in a few words, ending with the project. */
-export function aboutOf(event: WebhookEvent): readonly string[] {
+function aboutOf(event: WebhookEvent): readonly string[] {
   const project = event.project === undefined ? '' : `[${event.project}]`
   return [...wordsOf(event), project].filter((part) => part !== '')
 }
 
 /** Message id, network or channel, and status or code. */
-export function reportWords({ messageId, network, channel, status, statusCode }: Report): readonly string[] {
+function reportWords({ messageId, network, channel, status, statusCode }: Report): readonly string[] {
   const code = statusCode === undefined ? undefined : `code ${statusCode}`
   return [messageId, network ?? channel, status ?? code].filter((word) => word !== undefined)
 }
@@ -93,19 +87,6 @@ function dataWords(data: unknown): readonly string[] {
 
 function proofText({ proof }: WebhookEvent): string {
   return proof === 'none' ? 'no proof' : `proved by ${proof === 'both' ? 'signature and authKey' : proof}`
-}
-
-/** Returns the time of day in UTC for the next line. It never decreases, even if the machine's clock does. */
-export function createLineTime(clock: Clock): () => string {
-  let latestMs = 0
-  return () => {
-    latestMs = Math.max(latestMs, clock.now())
-    return timeOfDay(latestMs)
-  }
-}
-
-function timeOfDay(ms: number): string {
-  return new Date(ms).toISOString().slice(11, 23)
 }
 
 /** The app's schemas and `subscriptionType` are unknown here. Lateness is shown as a field of the event. */

@@ -10,9 +10,9 @@ import { createReceiver } from '../receiver/receiver.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { hostFlag, listen, portFlag } from './addresses.ts'
 import { command, flag, JSON_LINES, oneOf, toggle, usage } from './command.ts'
-import { createLineTime, describeEvent } from './event-text.ts'
+import { describeEvent } from './event-text.ts'
 import { PAIR_FLAGS, pairOf } from './secrets.ts'
-import { shown, type Terminal } from './terminal.ts'
+import { shown, timeOfDay, type Terminal } from './terminal.ts'
 
 /** `/` recognises delivery reports by their shape. */
 const PATHS = ['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)]
@@ -106,16 +106,15 @@ function jsonPrinter({ printJson }: Terminal): Printer {
 
 function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printer {
   const clock = systemClock()
-  const lineTime = createLineTime(clock)
   const problem = (colour: (text: string) => string, what: string, text: string): void =>
-    print(`${colours.dim(lineTime())}  ${colour(what.padEnd(17))}  ${text}`)
+    print(`${colours.dim(timeOfDay(clock.now()))}  ${colour(what.padEnd(17))}  ${text}`)
   return {
     listening(url) {
       print(`Listening on ${colours.bold(url)} for POSTs to / and ${PATHS.slice(1).join(', ')}`)
       print(colours.dim('Press Ctrl+C to stop.'))
     },
     event(event) {
-      print(describeEvent(event, { time: lineTime(), nowMs: clock.now() }, colours))
+      print(describeEvent(event, clock.now(), colours))
       if (withPayload) print(`  ${shown(JSON.stringify(event.payload ?? null))}`)
     },
     duplicate: (id) => problem(colours.yellow, 'duplicate', shown(id)),

@@ -70,3 +70,8 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
     return [...padded.slice(0, -1), ...row.slice(-1)].join('  ')
   })
 }
+
+/** In UTC. */
+export function timeOfDay(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23)
+}

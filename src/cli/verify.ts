@@ -1,10 +1,10 @@
 /** `verify`: explains step by step why a signature holds or not. */
 import { buffer } from 'node:stream/consumers'
+import { createSecretKey } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock } from '../runtime/clock.ts'
 import { command, flag, readBy, toggle, usage, wholeNumber, EXIT_CODES } from './command.ts'
 import { neededSigningSecret, readNamedFile, secretFile } from './secrets.ts'
-import { createSecretKey } from 'node:crypto'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
 
 const DAY_SECONDS = 86_400
@@ -60,13 +60,6 @@ interface Step {
   readonly text: string
 }
 
-interface Verdict {
-  readonly holds: boolean
-  readonly steps: readonly Step[]
-  /** Found or likely causes. Empty if the signature holds. */
-  readonly causes: readonly string[]
-}
-
 interface SignatureInput {
   readonly header: string
   readonly body: Buffer
@@ -84,13 +77,14 @@ const MALFORMED = {
  * Checks form, age and digest independently, so that all problems are reported at once. Never reveals a valid digest. Contract,
  * service.md#callback-authenticity.
  */
-export function checkSignature({ header, body, secret, nowMs, toleranceSeconds }: SignatureInput): Verdict {
+export function checkSignature({ header, body, secret, nowMs, toleranceSeconds }: SignatureInput) {
   // Users may copy the whole header line.
   const parsed = readSignatureHeader([header.trim().replace(/^x-service-signature:\s*/i, '')])
   if (typeof parsed !== 'object') {
     const text = parsed === undefined ? 'The header is empty.' : MALFORMED[parsed]
     const causes = ['Copy the whole value of X-Service-Signature, in quotation marks.']
-    return { holds: false, steps: [{ step: 'header', holds: false, text }], causes }
+    const steps: readonly Step[] = [{ step: 'header', holds: false, text }]
+    return { holds: false, steps, causes }
   }
   const digest = holdsWith(parsed, secret, body)
   const digests = count(parsed.digests.length, 'v1 digest')
