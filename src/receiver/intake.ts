@@ -5,7 +5,7 @@ import type { Clock, SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createCounter } from '../operations/counts.ts'
 import { createProbes } from '../operations/doctor/protocol.ts'
-import { createExamineApp, createOwnDoctor } from '../operations/doctor/own-receiver.ts'
+import { createOwnDoctor } from '../operations/doctor/own-receiver.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { pairsFor } from '../verify/authenticate.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
@@ -73,14 +73,6 @@ export function createIntake(options: IntakeOptions) {
       counter.accepted(event, admission)
     },
   })
-  const examineApp = createExamineApp({
-    clock: steady,
-    storeTimeoutMs,
-    capabilities,
-    dispatch: resolved.dispatch,
-    isHandled: (type) => (handlers.byType.get(type)?.length ?? 0) > 0,
-    askStore: async () => (await inbox.open()).counts(),
-  })
   const probes = createProbes()
   const { traceContext: traceOfRequest, ...reading } = guardReading({ dedupeKey, readReport, traceContext, report })
   const { receive, proveAgain, clockOffsetSeconds } = createReceive({
@@ -120,7 +112,16 @@ export function createIntake(options: IntakeOptions) {
       startUnasked()
       return counted(receiveRequest(request, intake))
     },
-    doctor: createOwnDoctor({ credentials, probes, examineApp }),
+    doctor: createOwnDoctor({
+      credentials,
+      probes,
+      clock: steady,
+      storeTimeoutMs,
+      capabilities,
+      dispatch: resolved.dispatch,
+      isHandled: (type) => (handlers.byType.get(type)?.length ?? 0) > 0,
+      askStore: async () => (await inbox.open()).counts(),
+    }),
   }
 
   return {

@@ -1,6 +1,6 @@
 /** Creates a probe with a body like that of the service, and posts it. */
 import { signCallback } from '../../testing/sign.ts'
-import { elapsedMs, type Clock } from '../../runtime/clock.ts'
+import { monotonicMs, type Clock } from '../../runtime/clock.ts'
 import { ANSWER_HEADER, makeProbeId, type ProbePair } from './protocol.ts'
 
 export interface Probe {
@@ -21,11 +21,6 @@ interface Answered {
   /** The server's time, to the second. NaN if unknown. */
   readonly dateMs: number
   readonly tookMs: number
-}
-
-interface Unanswered {
-  /** Node's code, such as `ECONNREFUSED`; `timeout` if no answer came in time. */
-  readonly failure: string
 }
 
 /** Maximum number of bytes read from an answer. */
@@ -50,16 +45,18 @@ export function makeProbe(pair: ProbePair, project: string | undefined, sentAtMs
   return { messageId, sentAtMs, pair, body, signature }
 }
 
-/** Follows no redirect. Never rejects because of the app or the network. */
+/**
+ * Follows no redirect. Never rejects because of the app or the network. `failure` is Node's code, such as `ECONNREFUSED`, or
+ * `timeout`.
+ */
 export async function post(
   url: URL,
   { body, signature }: Probe,
   { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
-): Promise<Answered | Unanswered> {
+): Promise<Answered | { readonly failure: string }> {
   const stop = new AbortController()
   const cancel = clock.setTimer(() => stop.abort(), timeoutMs, true)
-  const elapsed = elapsedMs()
-  const sinceMs = elapsed()
+  const sinceMs = monotonicMs()
   try {
     const response = await fetch(withoutUser(url), {
       method: 'POST',
@@ -73,7 +70,7 @@ export async function post(
       redirect: 'manual',
       signal: stop.signal,
     })
-    const tookMs = elapsed() - sinceMs
+    const tookMs = monotonicMs() - sinceMs
     const { status, headers } = response
     return {
       status,

@@ -32,17 +32,13 @@ function isWebUrl(url: unknown): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-interface OwnReceiver {
+interface OwnReceiver extends App {
   readonly credentials: CredentialsSource
   readonly probes: Pick<Probes, 'expect'>
-  readonly examineApp: (kind: CallbackKind | undefined) => Promise<readonly DoctorFinding[]>
 }
 
-export function createOwnDoctor({
-  credentials,
-  probes,
-  examineApp,
-}: OwnReceiver): (options: DoctorOptions) => Promise<DoctorReport> {
+export function createOwnDoctor(own: OwnReceiver): (options: DoctorOptions) => Promise<DoctorReport> {
+  const { credentials, probes } = own
   // Probes go over a real network and compare this machine's clock with the one that the receiver was given.
   const clock = systemClock()
 
@@ -60,7 +56,7 @@ export function createOwnDoctor({
       pair,
       timeoutMs,
       clock,
-      own: { expect: probes.expect, app: () => examineApp(kind) },
+      own: { expect: probes.expect, app: () => examineApp(own, kind) },
     })
   }
 }
@@ -72,7 +68,8 @@ function newestOf(pairs: Pairs, nowMs: number): LivePair | undefined {
   return pairs.find(({ notAfterMs }) => notAfterMs === latestMs && notAfterMs >= nowMs)
 }
 
-interface AppOptions {
+/** The app around the receiver. */
+interface App {
   readonly clock: Clock
   readonly storeTimeoutMs: number
   readonly capabilities: StoreCapabilities
@@ -83,30 +80,22 @@ interface AppOptions {
   readonly askStore: () => Promise<unknown>
 }
 
-/** Checks of the app around the receiver, independent of the network. */
-export function createExamineApp(
-  options: AppOptions,
-): (kind: CallbackKind | undefined) => Promise<readonly DoctorFinding[]> {
-  const { clock, storeTimeoutMs, capabilities, dispatch, isHandled, askStore } = options
-  const itIs = `Store: ${capabilities.name}`
+/** Checks that are independent of the network. */
+async function examineApp(app: App, kind: CallbackKind | undefined): Promise<readonly DoctorFinding[]> {
+  const unhandled = app.dispatch ? typesOf(kind).filter((type) => !app.isHandled(type)) : []
+  const handlers =
+    unhandled.length === 0 ? finding('handlers_listen') : finding('types_unhandled', `Types: ${unhandled.join(', ')}.`)
+  return [await findStore(app), handlers]
+}
 
-  async function findStore(): Promise<DoctorFinding> {
-    try {
-      const asked = askStore().then(() => finding('store_answers'))
-      return await withDeadline(clock, storeTimeoutMs, asked, () => finding('store_away', `${itIs} (store_slow).`))
-    } catch (error) {
-      return finding('store_away', `${itIs} (${isOurs(error) ? error.code : 'store_failed'}).`)
-    }
+async function findStore({ clock, storeTimeoutMs, capabilities, askStore }: App): Promise<DoctorFinding> {
+  const away = (code: string): DoctorFinding => finding('store_away', `Store: ${capabilities.name} (${code}).`)
+  try {
+    const asked = askStore().then(() => finding('store_answers'))
+    return await withDeadline(clock, storeTimeoutMs, asked, () => away('store_slow'))
+  } catch (error) {
+    return away(isOurs(error) ? error.code : 'store_failed')
   }
-
-  function findHandlers(kind: CallbackKind | undefined): DoctorFinding {
-    const unhandled = dispatch ? typesOf(kind).filter((type) => !isHandled(type)) : []
-    return unhandled.length === 0
-      ? finding('handlers_listen')
-      : finding('types_unhandled', `Types: ${unhandled.join(', ')}.`)
-  }
-
-  return async (kind) => [await findStore(), findHandlers(kind)]
 }
 
 /** The event types that a URL of this kind can produce. Excludes types of malformed callbacks, which the log reports. */

@@ -87,10 +87,6 @@ export function isMeantRequest({ callback }: KeptRequest, wanted: Wanted): boole
   return isOfProject && ids.some((id) => (typeof id === 'string' || typeof id === 'number') && String(id) === messageId)
 }
 
-interface StoreForgotten extends ForgottenCounts {
-  readonly examined: number
-}
-
 interface InStoreOptions {
   readonly dryRun: boolean
   readonly compact: boolean
@@ -111,7 +107,7 @@ export async function forgetInStore(
   store: OpenStore<object>,
   wanted: ForgetTarget | Exclude<Wanted, { by: 'message' }>,
   options: InStoreOptions,
-): Promise<StoreForgotten> {
+): Promise<ForgottenCounts & { readonly examined: number }> {
   const { dryRun, compact, nowMs, forgetting = () => {} } = options
   const sum = { events: 0, unsettled: 0, deadLetters: 0, states: 0, examined: 0 }
 
