@@ -37,7 +37,7 @@ export async function exchange(url: string, init: RequestInit, options: Exchange
   const stopped = stop.stopped.then((reason) => {
     why = reason
     stopping.abort()
-    return 'stopped' as const
+    return unanswered(undefined)
   })
 
   async function work(): Promise<Exchanged> {
@@ -49,18 +49,17 @@ export async function exchange(url: string, init: RequestInit, options: Exchange
 
   function failed(error: unknown): Exchanged {
     const { isUnreached, reason } = readFailure(error)
-    if (isUnreached && status === undefined) return { kind: 'unreached', reason }
+    return isUnreached && status === undefined ? { kind: 'unreached', reason } : unanswered(reason)
+  }
+
+  function unanswered(reason: string | undefined): Exchanged {
     if (why === 'aborted') return { kind: 'aborted', reason: undefined, status }
     return { kind: 'unknown', reason: why ?? reason, status }
   }
 
   try {
     // A custom `fetch` may ignore the signal.
-    const ended = await Promise.race([work().catch(failed), stopped])
-    if (ended !== 'stopped') return ended
-    return why === 'aborted'
-      ? { kind: 'aborted', reason: undefined, status }
-      : { kind: 'unknown', reason: 'timeout', status }
+    return await Promise.race([work().catch(failed), stopped])
   } finally {
     stop.cancel()
   }

@@ -17,6 +17,8 @@ export type AcceptedCode = Extract<StatusCode, 11 | 13 | 14>
 export type RefusedCode = Extract<StatusCode, 12 | 22 | 23>
 
 interface RecipientFields {
+  /** The id that callbacks carry. Undefined if the answer has none; then no report can be matched. */
+  readonly messageId: string | undefined
   /** The number as the service writes it. Empty if the answer has none. */
   readonly to: string
   /** The service's word for the code. */
@@ -31,15 +33,12 @@ interface RecipientFields {
 export interface AcceptedRecipient extends RecipientFields {
   readonly outcome: 'accepted'
   readonly code: AcceptedCode
-  /** The id that callbacks carry. Undefined if the answer has none; then no report can be matched. */
-  readonly messageId: string | undefined
 }
 
 /** A recipient to whom nothing is sent. */
 export interface RefusedRecipient extends RecipientFields {
   readonly outcome: 'refused'
   readonly code: RefusedCode
-  readonly messageId: string | undefined
 }
 
 /** A recipient with an unexpected code, or one that the answer does not name. The message may have been sent. */
@@ -47,7 +46,6 @@ export interface UnknownRecipient extends RecipientFields {
   readonly outcome: 'unknown'
   /** Undefined if it is not a whole number, or the answer does not name the recipient. */
   readonly code: number | undefined
-  readonly messageId: string | undefined
 }
 
 /** A recipient of a send. Distinguish by `outcome` and `code`. The parts of a message are one recipient. */
