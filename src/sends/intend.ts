@@ -15,7 +15,7 @@ import type {
   Intention,
   SentMessages,
 } from '../public/intention.ts'
-import { endPendingSends, expectationOf, unknownSendEvent } from './pending.ts'
+import { endPendingSends, expectationOf, unknownSendEvent, type RecordedSend } from './pending.ts'
 import { comparable } from '../runtime/recipient-forms.ts'
 import { writeDown, writeInBatches, type ExpectPlaces } from './expect.ts'
 import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
@@ -65,17 +65,12 @@ function canRecord(store: OpenStore<object>): store is OpenStore<object> & Verbs
   return [expect, admitOverdue, awaitNoMore, forget].every((verb) => verb !== undefined)
 }
 
-interface PendingSend {
-  readonly messageKey: string
-  readonly expectation: Expectation
-}
-
 type Answer = ReturnType<typeof checkSent>
 
 /** Pending sends, and how an answer is divided among them. */
 interface Pending {
-  readonly sends: readonly PendingSend[]
-  readonly partsOf: (answer: Answer) => readonly (readonly [PendingSend, Answer])[]
+  readonly sends: readonly RecordedSend[]
+  readonly partsOf: (answer: Answer) => readonly (readonly [RecordedSend, Answer])[]
   readonly meta: unknown
   readonly withinMs?: number | undefined
   readonly project: string | undefined
@@ -109,7 +104,7 @@ export function createIntend(places: IntendPlaces): {
   /** Returns for each send whether it is new. */
   function begin(
     store: OpenStore<object>,
-    sends: readonly PendingSend[],
+    sends: readonly RecordedSend[],
     overdueAtMs: number,
   ): Promise<readonly boolean[]> {
     const entries = sends.map(({ messageKey, expectation }) => {
@@ -127,13 +122,13 @@ export function createIntend(places: IntendPlaces): {
     const answered = sends.length === 0 ? () => {} : places.awaitAnswer(answerByMs)
     expected(answerByMs)
 
-    async function release(some: readonly PendingSend[]): Promise<void> {
+    async function release(some: readonly RecordedSend[]): Promise<void> {
       // Erases only the pending send itself. An event that was created for it stays.
       const targets = some.map(({ messageKey }) => ({ messageKey, ids: [messageKey] }))
       await (await open()).forget({ targets, dryRun: false }, now())
     }
 
-    async function say(unknown: readonly PendingSend[]): Promise<void> {
+    async function say(unknown: readonly RecordedSend[]): Promise<void> {
       const nowMs = now()
       const events = unknown.map((each) => unknownSendEvent(each, nowMs))
       const admitted = await (await open()).admitOverdue(events, nowMs)
@@ -142,9 +137,9 @@ export function createIntend(places: IntendPlaces): {
 
     async function sent(answer: SentMessages): Promise<ExpectCounts> {
       const entries: NewExpectation[] = []
-      const ended: PendingSend[] = []
-      const released: PendingSend[] = []
-      const unknown: PendingSend[] = []
+      const ended: RecordedSend[] = []
+      const released: RecordedSend[] = []
+      const unknown: RecordedSend[] = []
       for (const [send, part] of partsOf(checkSent(answer, 'sent'))) {
         const how = { meta, withinMs, notAfterMs: undefined, project, pending: send.expectation }
         const found = expectationsOf(part, how, places)
@@ -196,7 +191,7 @@ export function createIntend(places: IntendPlaces): {
       const { reference = randomUUID(), project } = options
       // The same number may be written in two ways.
       const numbers = new Map(to.map((number) => [comparable(number), number]))
-      const each = Array.from(numbers, ([digits, number]): PendingSend & { readonly number: string } => {
+      const each = Array.from(numbers, ([digits, number]): RecordedSend & { readonly number: string } => {
         const messageKey = sendKeyOf(reference, project, digits)
         const pending = pendingSendOf({ ...options, to: number, reference })
         return { number, messageKey, expectation: { ...pending, sendKey: messageKey } }
@@ -216,7 +211,7 @@ export function createIntend(places: IntendPlaces): {
  * Divides an answer among the numbers. A number without an entry is unknown. With an empty list of recipients, nothing was
  * sent to any number.
  */
-function partsByNumber<S extends PendingSend & { readonly number: string }>(
+function partsByNumber<S extends RecordedSend & { readonly number: string }>(
   sends: readonly S[],
   answer: Answer,
 ): readonly (readonly [S, Answer])[] {

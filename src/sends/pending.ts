@@ -78,19 +78,20 @@ export async function answeredAmong<T extends EndedExpectation>(
   return sends.filter(({ expectation }) => (missing.get(sendOf(expectation)) ?? 1) <= 0)
 }
 
-interface Expected {
+/** A send, or a message of one, with its key in the store. */
+export interface RecordedSend {
   readonly messageKey: string
   readonly expectation: Expectation
 }
 
-export function overdueEvent(sent: Expected, nowMs: number): NewEvent {
+export function overdueEvent(sent: RecordedSend, nowMs: number): NewEvent {
   const { overdueAtMs = nowMs } = sent.expectation
   // The clock of a shared store may be some milliseconds ahead of this process.
   const foundMs = Math.max(nowMs, overdueAtMs)
   return made('overdue', sent, { id: overdueIdentity(sent.messageKey), atMs: overdueAtMs, nowMs: foundMs })
 }
 
-export function unknownSendEvent(sent: Expected, nowMs: number): NewEvent {
+export function unknownSendEvent(sent: RecordedSend, nowMs: number): NewEvent {
   const id = unknownSendIdentity(sent.messageKey, sent.expectation.sentAtMs)
   return made('unknownSend', sent, { id, atMs: nowMs, nowMs })
 }
@@ -98,7 +99,7 @@ export function unknownSendEvent(sent: Expected, nowMs: number): NewEvent {
 /** Without an order the event is never late and does not change the latest state. */
 function made(
   what: 'overdue' | 'unknownSend',
-  { messageKey, expectation }: Expected,
+  { messageKey, expectation }: RecordedSend,
   { id, atMs, nowMs }: { readonly id: string; readonly atMs: number; readonly nowMs: number },
 ): NewEvent {
   return {
