@@ -125,14 +125,16 @@ export interface DeliveryFailure {
   readonly code?: string
 }
 
+export const ANOMALIES = [
+  'duplicate_key',
+  'timestamp_in_milliseconds',
+  'timestamp_out_of_range',
+  'timestamp_unreadable',
+  'inexact_id',
+  'unknown_word',
+] as const
 /** An anomaly of a callback that could still be read. */
-export type CallbackAnomaly =
-  | 'duplicate_key'
-  | 'timestamp_in_milliseconds'
-  | 'timestamp_out_of_range'
-  | 'timestamp_unreadable'
-  | 'inexact_id'
-  | 'unknown_word'
+export type CallbackAnomaly = (typeof ANOMALIES)[number]
 
 /** Why an authentic callback could not be read: the `problem` of an `unrecognized` event. */
 export const PROBLEMS = {

@@ -4,55 +4,12 @@
  */
 import { z } from 'zod'
 import { PROOF_POLICIES } from '../public/callback.ts'
-import type { RefusalCode } from '../public/error-table.ts'
-import {
-  CALLBACK_KINDS,
-  CARRIERS,
-  EVENT_TYPES,
-  FAILURE_CAUSES,
-  type CallbackAnomaly,
-  type CallbackProblem,
-} from '../public/events.ts'
+import { REFUSED } from '../public/error-table.ts'
+import { ANOMALIES, CALLBACK_KINDS, CARRIERS, EVENT_TYPES, FAILURE_CAUSES, PROBLEMS } from '../public/events.ts'
+import { keysOf } from '../runtime/values.ts'
 
 /** Version of the format. Increased when a reader of the previous version would misinterpret something. */
 const VECTORS_VERSION = 1
-
-const REASONS = [
-  'signature_missing',
-  'signature_malformed',
-  'signature_milliseconds',
-  'signature_mismatch',
-  'signature_stale',
-  'auth_key_malformed',
-  'auth_key_mismatch',
-  'auth_key_missing',
-  'signature_required',
-  'project_unknown',
-  'project_ambiguous',
-  'content_encoding',
-] as const satisfies readonly RefusalCode[]
-
-const UNREADABLE = [
-  'empty_body',
-  'not_json',
-  'double_encoded',
-  'not_an_object',
-  'too_deep',
-  'no_message_id',
-  'no_status',
-  'unknown_status',
-  'several_statuses',
-  'unknown_shape',
-] as const satisfies readonly CallbackProblem[]
-
-const ODD = [
-  'duplicate_key',
-  'timestamp_in_milliseconds',
-  'timestamp_out_of_range',
-  'timestamp_unreadable',
-  'inexact_id',
-  'unknown_word',
-] as const satisfies readonly CallbackAnomaly[]
 
 const unixSeconds = z.int().min(0)
 const name = z.string().min(1).describe('The case; unique within a family')
@@ -87,7 +44,7 @@ const accepted = z.strictObject({
 
 const refused = z.strictObject({
   verdict: z.literal('refused').describe('Refused; with `reason`'),
-  reason: z.enum(REASONS).describe('The most likely cause: a code of the errors page'),
+  reason: z.enum(keysOf(REFUSED)).describe('The most likely cause: a code of the errors page'),
 })
 
 export const proofVector = z
@@ -140,7 +97,7 @@ export const normalisationVector = z
     bodyBase64,
     expected: z.strictObject({
       type: z.enum(EVENT_TYPES).describe('The event type'),
-      problem: z.enum(UNREADABLE).optional().describe('The problem of an `unrecognized` event'),
+      problem: z.enum(keysOf(PROBLEMS)).optional().describe('The problem of an `unrecognized` event'),
       shape: z.enum(['sms', 'chat-app']).optional().describe('The shape of the delivery callback'),
       messageId: z.string().optional().describe('The message id as text, even if it was sent as a number'),
       channel: z.string().optional().describe('The channel as sent'),
@@ -152,7 +109,7 @@ export const normalisationVector = z
       scheduled: z.boolean().optional().describe('For `message.queued`: whether it is scheduled'),
       failure: failure.optional().describe('For `message.failed`'),
       word: z.string().optional().describe('For `subscription.other`: the word as sent'),
-      oddities: z.array(z.enum(ODD)).optional().describe('The oddities, sorted'),
+      oddities: z.array(z.enum(ANOMALIES)).optional().describe('The oddities, sorted'),
       timestamp: unixSeconds.nullable().describe('The time of the event; null if unknown'),
       timestampSource: z.enum(['payload', 'signature', 'arrival']).describe('The source of the timestamp'),
     }),
