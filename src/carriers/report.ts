@@ -45,7 +45,8 @@ export function readReport(
   return readSms(fields, nowMs, bodyText)
 }
 
-function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportPayload | CallbackProblem {
+/** Reads a report with its fields at the top level. */
+export function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportPayload | CallbackProblem {
   const parsed = smsDeliverySchema.safeParse(fields)
   if (!parsed.success) return 'no_message_id'
   const { messageId: id, channel = '', status = '', statusCode, network, description, status_code } = parsed.data
@@ -96,7 +97,7 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
 
 const NONE_ODD: readonly CallbackAnomaly[] = []
 
-export function odditiesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): readonly CallbackAnomaly[] {
+function odditiesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): readonly CallbackAnomaly[] {
   const oddities: CallbackAnomaly[] = timestamp === undefined ? [] : [timestamp]
   if (!exact) oddities.push('inexact_id')
   return oddities

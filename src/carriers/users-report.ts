@@ -3,7 +3,7 @@ import { payloadIn } from './payload.ts'
 import type { CallbackKind } from '../public/events.ts'
 import { isPromiseLike, isRecord, letReject } from '../runtime/values.ts'
 import { REPORT_SHAPES, type ReportShape } from '../public/report-payloads.ts'
-import { isExactText, odditiesOf, readTimestamp, type ReportPayload } from './report.ts'
+import { readSms, type ReportPayload } from './report.ts'
 
 /** The result of `readReport` for a payload that is a delivery report. */
 export interface UsersReport {
@@ -39,6 +39,7 @@ interface Given {
 export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Given): ReportPayload | undefined {
   const payload = payloadIn(masked)
   if (!isRecord(payload)) return undefined
+  // The function may change its copy.
   const { channel } = payload
   const likelyShape: ReportShape = Object.hasOwn(payload, 'statuses') ? 'chat-app' : 'sms'
   const answer: unknown = read(payload, kind)
@@ -48,27 +49,11 @@ export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Give
     throw new TypeError('readReport returned a promise; it must return the report synchronously.')
   }
   if (!isRecord(answer)) throw new TypeError('readReport must return an object or undefined.')
-  // Read each field once: a getter may return another value the next time.
-  const { messageId, status, statusCode, timestamp, network, shape: givenShape = likelyShape } = answer
-  if (typeof messageId !== 'string' || messageId.trim() === '')
-    throw new TypeError('readReport returned a messageId that is not a string.')
-  const hasCode = typeof statusCode === 'number' && Number.isInteger(statusCode)
-  const word = typeof status === 'string' ? status : ''
-  if (word === '' && !hasCode) throw new TypeError('readReport returned neither a status nor a statusCode.')
+  // A copy: a getter may return another value the next time.
+  const { shape: givenShape = likelyShape, ...fields } = answer
   const shape = REPORT_SHAPES.find((each) => each === givenShape)
   if (shape === undefined) throw new TypeError(`readReport returned a shape other than ${REPORT_SHAPES.join(' and ')}.`)
-  const { seconds, oddity } = readTimestamp(timestamp, nowMs)
-  return {
-    shape,
-    messageId,
-    channel: typeof channel === 'string' ? channel : '',
-    network: typeof network === 'string' ? network : undefined,
-    recipient: undefined,
-    status: word,
-    statusCode: hasCode ? statusCode : undefined,
-    reason: undefined,
-    reasonCode: undefined,
-    timestamp: seconds,
-    oddities: odditiesOf(isExactText(messageId) && isExactText(word), oddity),
-  }
+  const report = readSms({ ...fields, channel }, nowMs, () => '{}')
+  if (typeof report === 'string') throw new TypeError(`readReport returned no usable report (${report}).`)
+  return { ...report, shape }
 }

@@ -105,8 +105,7 @@ test.each<[string, () => unknown]>([
   ['returns a text', () => 'm-1'],
   ['returns no message id', () => ({ status: 'success' })],
   ['returns a blank message id', () => ({ messageId: ' ', status: 'success' })],
-  ['returns a message id that is a number', () => ({ messageId: 1, status: 'success' })],
-  ['returns neither word nor code', () => ({ messageId: 'm-1', statusCode: '15' })],
+  ['returns neither word nor code', () => ({ messageId: 'm-1', statusCode: 'none' })],
   ['returns a shape that does not exist', () => ({ messageId: 'm-1', status: 'success', shape: 'fax' })],
   [
     'returns what throws when it is read',
