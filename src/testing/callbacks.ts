@@ -1,10 +1,13 @@
-/** Builds valid callback bodies. Every field has a default and can be replaced. Contract, service.md#events. */
+/**
+ * Builds valid callback bodies. Every field has a default and can be replaced. The types and the known names of fields derive
+ * from their tables. Contract, service.md#events.
+ */
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import type { CallbackKind, EventType } from '../public/events.ts'
 import type { ReportShape } from '../public/report-payloads.ts'
 import { unknownName, describe, nearestByEdits, type Given } from '../runtime/check-options.ts'
-import { z } from 'zod'
 import { isRecord } from '../runtime/values.ts'
 
 /** Builders accept any field, because the service may add some. */
@@ -71,31 +74,25 @@ export type ChatAppFields = Given<typeof chatAppFields, { readonly statuses: Cha
 type KnownFields = Readonly<Record<string, readonly string[]>>
 
 /** A chat-app callback also accepts `messageId` at the top level and moves it into `statuses`. */
-export const KNOWN_FIELDS: Readonly<Record<ReportShape, KnownFields>> = {
+const KNOWN_FIELDS: Readonly<Record<ReportShape, KnownFields>> = {
   sms: { '': Object.keys(smsFields) },
   'chat-app': { '': [...Object.keys(chatAppFields), 'messageId'], statuses: Object.keys(statuses) },
 }
 
-interface MisspeltField {
-  /** For example `statuses.stauts`. */
-  readonly name: string
-  readonly meant: string
-}
-
-/** Undocumented fields that resemble a documented one that was not given. */
-function misspeltFields(given: Fields, known: KnownFields): readonly MisspeltField[] {
-  return Object.entries(known).flatMap(([within, names]) => {
+/** The first undocumented field that resembles a documented one that was not given, such as `statuses.stauts`. */
+function misspeltField(given: Fields, known: KnownFields): readonly [name: string, meant: string] | undefined {
+  for (const [within, names] of Object.entries(known)) {
     const inner = within === '' ? given : given[within]
     const fields = isRecord(inner) ? inner : {}
     const left = names.filter((name) => !Object.hasOwn(fields, name))
-    return Object.keys(fields).flatMap((name): readonly MisspeltField[] => {
-      if (names.includes(name)) return []
+    for (const name of Object.keys(fields).filter((each) => !names.includes(each))) {
       // A documented name in the wrong object, such as the chat-app `status`, which belongs into `statuses`.
-      const [elsewhere] = Object.keys(known).filter((place) => known[place]?.includes(name))
+      const elsewhere = Object.keys(known).find((place) => known[place]?.includes(name))
       const meant = elsewhere === undefined ? nearestByEdits(name, left) : name
-      return meant === undefined ? [] : [{ name: pathOf(within, name), meant: pathOf(elsewhere ?? within, meant) }]
-    })
-  })
+      if (meant !== undefined) return [pathOf(within, name), pathOf(elsewhere ?? within, meant)]
+    }
+  }
+  return undefined
 }
 
 function pathOf(within: string, name: string): string {
@@ -106,16 +103,16 @@ function pathOf(within: string, name: string): string {
  * Throws an `OptionsError` if the fields are not an object, or for a field that looks misspelt, which would leave the default
  * value and let the test pass. Undocumented callbacks accept any field.
  */
-export function checkFields(given: unknown, where: string, known: KnownFields = {}): asserts given is object {
+function checkFields(given: unknown, where: string, known: KnownFields = {}): asserts given is object {
   checkObject(given, where, 'fields')
   const { statuses }: { readonly statuses?: unknown } = given
   if ('statuses' in known && statuses !== undefined) checkObject(statuses, where, 'statuses')
-  const [misspelt] = misspeltFields({ ...given }, known)
-  if (misspelt !== undefined)
-    throw new OptionsError(
-      `${where}: ${misspelt.name} is not a field of this callback. Did you mean ${misspelt.meant}? If not, add it to the ` +
-        'returned body.',
-    )
+  const misspelt = misspeltField({ ...given }, known)
+  if (misspelt === undefined) return
+  const [name, meant] = misspelt
+  throw new OptionsError(
+    `${where}: ${name} is not a field of this callback. Did you mean ${meant}? If not, add it to the returned body.`,
+  )
 }
 
 function checkObject(given: unknown, where: string, what: string): asserts given is object {
