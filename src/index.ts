@@ -26,14 +26,7 @@ export type {
   ReverifyOptions,
 } from './quarantine/surface.ts'
 export type { Clock } from './runtime/clock.ts'
-export {
-  ATTEMPT_CHANNEL,
-  CALLBACK_CHANNEL,
-  DISPATCH_CHANNEL,
-  type AttemptMessage,
-  type CallbackMessage,
-  type DispatchMessage,
-} from './public/channels.ts'
+export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './public/channels.ts'
 export type { CloseOnSignalOptions } from './receiver/close-on-signal.ts'
 export type { Logger } from './runtime/logger.ts'
 export type {

@@ -28,7 +28,6 @@ export const dispatch: Step = {
           throw error
         },
         availability: { foundBy: new Set(), isUnavailable: false, found: 0, begin() {}, end() {}, endAnswered() {} },
-        dispatched: () => {},
         attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
         unhandled: () => {},
         secrets: () => [],

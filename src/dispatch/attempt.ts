@@ -1,6 +1,6 @@
 /** One attempt at an event: calls each handler that has not succeeded yet, in the order of registration, under a lease. */
-import { channel, tracingChannel } from 'node:diagnostics_channel'
-import { ATTEMPT_CHANNEL, DISPATCH_CHANNEL, type AttemptMessage } from '../public/channels.ts'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { asRetryLater, HandlerError, MessagingWebhooksError, type NamedEvent } from '../public/errors.ts'
 import type { HandlerErrorCode } from '../public/error-table.ts'
@@ -17,8 +17,6 @@ import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work
 const OUTCOMES = { done: 'succeeded', release: 'put off', retry: 'failed', dead: 'failed' } as const
 
 /** Check `hasSubscribers` before building a message, because usually nothing subscribes. */
-export const dispatchChannel = channel(DISPATCH_CHANNEL)
-
 const attemptChannel = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
 
 const NONE: readonly Registration[] = []
@@ -196,7 +194,7 @@ function lost(attempt: Attempt): Settlement | undefined {
 }
 
 function conclude(attempt: Attempt): Settlement | undefined {
-  const { parts, work, event, type, registrations, done, thrown, putOffMs } = attempt
+  const { parts, work, type, registrations, done, thrown, putOffMs } = attempt
   const { id, messageKey, token } = work.claim
   const isDone = registrations.every((registration) => done.includes(registration))
   // Completed work may still be settled with an expired lease, unless the handlers were told to stop.
@@ -206,7 +204,6 @@ function conclude(attempt: Attempt): Settlement | undefined {
     return { id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() + putOffMs }
   }
   if (parts.observers.watch !== undefined) notifyObserver(attempt, isDone ? 'succeeded' : 'failed')
-  if (dispatchChannel.hasSubscribers) parts.dispatched(event, isDone)
   // An attempt that timed out was counted at that moment.
   if (parts.observers.meter !== undefined && !work.isHung)
     parts.observers.meter.attempted(type, isDone ? 'succeeded' : 'failed', parts.clock.now() - work.begunAtMs)

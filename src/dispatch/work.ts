@@ -24,8 +24,6 @@ export interface DispatchOptions {
   readonly reviving: ReviveOptions
   readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
-  /** Called when an attempt has ended, if its channel has subscribers. `succeeded`: no handler is left to run. */
-  readonly dispatched: (event: WebhookEvent, succeeded: boolean) => void
   /** Builds the message about an attempt for subscribers of its channel. */
   readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay' | 'record'>) => AttemptMessage
   /** Called for an event without a handler. */

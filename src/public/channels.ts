@@ -31,7 +31,10 @@ export interface CallbackMessage {
  */
 export const ATTEMPT_CHANNEL = 'messaging-webhooks:attempt'
 
-/** Its message: one object per attempt, which gets `outcome` and `error` at the end. */
+/**
+ * Its message: one object per attempt, which gets `outcome` and `error` at the end. `S` are the schemas of the receiver, which
+ * type the event.
+ */
 export interface AttemptMessage<S extends CallbackSchemas = {}> {
   /** The result of `createReceiver`. */
   readonly receiver: object
@@ -54,16 +57,4 @@ export interface AttemptMessage<S extends CallbackSchemas = {}> {
   outcome?: 'succeeded' | 'failed' | 'lost' | 'put off'
   /** The error of the first handler that failed. */
   error?: unknown
-}
-
-/** The `node:diagnostics_channel` of attempts at events. Costs nothing without subscribers. */
-export const DISPATCH_CHANNEL = 'messaging-webhooks:dispatch'
-
-/** Published after each attempt at an event. `S` are the schemas of the receiver, which type the event. */
-export interface DispatchMessage<S extends CallbackSchemas = {}> {
-  /** The result of `createReceiver`. */
-  readonly receiver: object
-  readonly event: WebhookEvent<S>
-  /** Whether all handlers have succeeded, in this attempt or earlier. */
-  readonly succeeded: boolean
 }

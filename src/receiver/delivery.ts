@@ -9,7 +9,6 @@ import type { StoreAvailability } from '../inbox/availability.ts'
 import { createInbox } from '../inbox/inbox.ts'
 import { openSpools } from '../inbox/spool/spool.ts'
 import type { Store } from '../inbox/store.ts'
-import { dispatchChannel } from '../dispatch/attempt.ts'
 import { createDispatcher } from '../dispatch/dispatcher.ts'
 import { createHandlerRegistry } from '../dispatch/handlers.ts'
 import type { ReviveOptions } from '../dispatch/revive.ts'
@@ -63,7 +62,6 @@ export function createDelivery(options: DeliveryOptions) {
     reviving,
     report,
     availability,
-    dispatched: (event, succeeded) => dispatchChannel.publish({ receiver: self(), event, succeeded }),
     attemptMessage(event, { attempt, replay, record }) {
       const trace = traceContextOf(record)
       return { receiver: self(), event, attempt, replay, ...(trace && { trace }) }

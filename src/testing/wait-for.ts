@@ -1,10 +1,10 @@
 /** Waits for an event in a test. On timeout, the error lists the events that were dispatched instead. */
-import { subscribe } from 'node:diagnostics_channel'
+import { tracingChannel } from 'node:diagnostics_channel'
 import { z } from 'zod'
 import { checkOptions, describe, hasMethods, numberFrom, unknownName } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock } from '../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
-import { DISPATCH_CHANNEL, type DispatchMessage } from '../public/channels.ts'
+import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
 import { EVENT_TYPES, type EventType, type WebhookEvent } from '../public/events.ts'
 
 /** The part of a receiver that types its events. */
@@ -102,7 +102,7 @@ function hasValue(payload: unknown, value: string): boolean {
   return typeof payload === 'object' && payload !== null && Object.values(payload).includes(value)
 }
 
-function whatCame(dispatched: readonly DispatchMessage[]): string {
+function whatCame(dispatched: History['dispatched']): string {
   if (dispatched.length === 0) return 'No event was dispatched.'
   const listed = dispatched.slice(-MOST_LISTED).map(({ event, succeeded }) => {
     const messageId = messageIdOf(event)
@@ -116,7 +116,7 @@ function whatCame(dispatched: readonly DispatchMessage[]): string {
 /** The events that a receiver has dispatched since this kit was imported. */
 interface History {
   /** Newest last. Limited to 1,000, so that a long run does not exhaust memory. */
-  readonly dispatched: DispatchMessage[]
+  readonly dispatched: { readonly event: WebhookEvent; readonly succeeded: boolean }[]
   /** Called for each new event. */
   readonly listeners: Set<() => void>
 }
@@ -133,11 +133,17 @@ function historyOf(receiver: object): History {
   return history
 }
 
-subscribe(DISPATCH_CHANNEL, (message) => {
-  // Only receiver.ts publishes to this channel.
-  const dispatched = message as DispatchMessage
-  const history = historyOf(dispatched.receiver)
-  history.dispatched.push(dispatched)
-  if (history.dispatched.length > KEPT) history.dispatched.shift()
-  for (const listener of history.listeners) listener()
-})
+const { end, asyncEnd } = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
+end.subscribe(remember)
+asyncEnd.subscribe(remember)
+
+/** Without an outcome, a handler has returned a promise, and `asyncEnd` follows. */
+function remember(message: unknown): void {
+  // Only receivers publish to this channel.
+  const { receiver, event, outcome } = message as AttemptMessage
+  if (outcome !== 'succeeded' && outcome !== 'failed') return
+  const { dispatched, listeners } = historyOf(receiver)
+  dispatched.push({ event, succeeded: outcome === 'succeeded' })
+  if (dispatched.length > KEPT) dispatched.shift()
+  for (const listener of listeners) listener()
+}

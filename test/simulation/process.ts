@@ -111,7 +111,6 @@ export function createProcess(options: ProcessOptions): Process {
     },
     report,
     availability,
-    dispatched: () => {},
     attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
     unhandled: () => {},
     secrets: () => [],

@@ -3,9 +3,9 @@ import type https from 'node:https'
 import {
   createReceiver,
   memoryStore,
+  type AttemptMessage,
   type HandlerContext,
   type DeliveryFailure,
-  type DispatchMessage,
   type MessageState,
   type ReceiverOptions,
   type Receiver,
@@ -14,13 +14,13 @@ import {
   type Store,
   type WebhookEvent,
 } from 'messaging-webhooks'
-import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/receiver/options.ts'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/receiver/options.ts'
 
 /** An event as a subscribed handler gets it. */
-declare function publishedBy<S extends CallbackSchemas>(receiver: Receiver<S>, schemas: S): DispatchMessage<S>
+declare function publishedBy<S extends CallbackSchemas>(receiver: Receiver<S>, schemas: S): AttemptMessage<S>
 
 const credentials = { authKey: 'key', signingSecret: 'secret' }
 
@@ -88,7 +88,7 @@ test('schemas type dead letters and channel messages, too', async () => {
     if (event.type === 'payment') expectTypeOf(event.data).toEqualTypeOf<{ amount: number }>()
   if (message.event.type === 'payment') expectTypeOf(message.event.data).toEqualTypeOf<{ amount: number }>()
   if (message.event.type === 'received') expectTypeOf(message.event.data).toEqualTypeOf<Record<string, unknown>>()
-  expectTypeOf<DispatchMessage['event']>().toEqualTypeOf<WebhookEvent>()
+  expectTypeOf<AttemptMessage['event']>().toEqualTypeOf<WebhookEvent>()
 })
 
 test('handlers get the store’s additions to the context', () => {
