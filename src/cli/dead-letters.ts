@@ -4,7 +4,7 @@ import { everyPage } from '../inbox/pages.ts'
 import { command, commandGroup, JSON_LINE, JSON_LINES, toggle, usage, CliError } from './command.ts'
 import { keptIn, printDetails, printPage } from './event-text.ts'
 import { onStore, pageFlags, STORE_FLAGS } from './stores.ts'
-import { shown, type Colours, type Terminal } from './terminal.ts'
+import { count, shown, type Colours, type Terminal } from './terminal.ts'
 
 const list = command({
   flags: { ...STORE_FLAGS, ...pageFlags(100), json: JSON_LINES },
@@ -100,9 +100,9 @@ async function resolve(
     for await (const { items } of everyPage((after) => letters.list({ after }))) ids.push(...items.map(({ id }) => id))
   const missing: string[] = []
   for (const id of ids) if (!(await resolveOne(id))) missing.push(id)
-  const count = ids.length - missing.length
-  if (count > 0 || ids.length === 0) terminal.print(`${count} ${count === 1 ? 'dead letter' : 'dead letters'} ${done}.`)
-  if (count > 0 && next !== undefined) terminal.note(next)
+  const resolved = ids.length - missing.length
+  if (resolved > 0 || ids.length === 0) terminal.print(`${count(resolved, 'dead letter')} ${done}.`)
+  if (resolved > 0 && next !== undefined) terminal.note(next)
   if (missing.length > 0) throw notFound(missing.join(', '))
 }
 

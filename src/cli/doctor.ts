@@ -9,7 +9,7 @@ import { preparePair } from '../verify/credentials.ts'
 import { allowRemote, checkTarget } from './addresses.ts'
 import { command, flag, oneOf, timeoutMs, toggle, usage, EXIT_CODES } from './command.ts'
 import { PAIR_FLAGS, pairOf } from './secrets.ts'
-import { shown, type Terminal } from './terminal.ts'
+import { count, shown, type Terminal } from './terminal.ts'
 
 export const { define } = command({
   argument: ['<url>', 'the callback URL as registered at the service'],
@@ -63,9 +63,8 @@ function printDiagnosis({ ok, url, findings }: DoctorReport, { print, colours }:
     print(`${colour[found.level](SIGNS[found.level])} ${shown(found.what)} ${dim(`(${found.code})`)}`)
     if (found.level !== 'ok') print(`  → ${shown(found.fix)}`)
   }
-  const count = (level: 'problem' | 'warning'): string => {
-    const { length } = findings.filter((found) => found.level === level)
-    return `${length} ${level}${length === 1 ? '' : 's'}`
-  }
-  print(ok ? green('No problems found.') : red(`${count('problem')}, ${count('warning')}.`))
+  const counts = (['problem', 'warning'] as const).map((level) =>
+    count(findings.filter((found) => found.level === level).length, level),
+  )
+  print(ok ? green('No problems found.') : red(`${counts.join(', ')}.`))
 }

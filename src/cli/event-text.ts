@@ -7,7 +7,7 @@ import { messageKey } from '../messages/order.ts'
 import type { WebhookEvent, DeliveryFailure } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { storeNowMs } from './stores.ts'
-import { shown, timeOfDay, type Terminal, type Colours } from './terminal.ts'
+import { count, shown, timeOfDay, type Terminal, type Colours } from './terminal.ts'
 import type { Report } from '../messages/event-record.ts'
 import { isRecord } from '../runtime/values.ts'
 
@@ -123,7 +123,7 @@ export function subjectOf({ event, report, project }: ListedEvent): readonly str
 
 /** The state in a few words: “dead after 5 attempts”, “due again at …, after 1 attempt”. */
 export function standingOf({ state, attempts, dueAt, endedAt, late }: ListedEvent, nowMs: number): string {
-  const times = attempts === undefined ? '' : attempts === 1 ? '1 attempt' : `${attempts} attempts`
+  const times = attempts === undefined ? '' : count(attempts, 'attempt')
   const afterTimes = times && `, after ${times}`
   const words = {
     due: () => (attempts === 0 ? `due${at(dueAt)}` : `due again${at(dueAt)}${afterTimes}`),

@@ -71,6 +71,11 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
   })
 }
 
+/** For example “2 problems”. */
+export function count(number: number, unit: string): string {
+  return `${number} ${unit}${number === 1 ? '' : 's'}`
+}
+
 /** In UTC. */
 export function timeOfDay(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23)

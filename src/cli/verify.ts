@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { systemClock } from '../runtime/clock.ts'
 import { command, flag, readBy, toggle, usage, wholeNumber, EXIT_CODES } from './command.ts'
 import { neededSigningSecret, readNamedFile, secretFile } from './secrets.ts'
+import { count } from './terminal.ts'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
 
 const DAY_SECONDS = 86_400
@@ -126,10 +127,6 @@ function isJson(body: Buffer): boolean {
   } catch {
     return false
   }
-}
-
-function count(number: number, unit: string): string {
-  return `${number} ${unit}${number === 1 ? '' : 's'}`
 }
 
 type Change<T> = readonly [cause: string, change: (value: T) => T]

@@ -5,8 +5,9 @@ import { pause } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
 import { readAnswer, unreadable, type Refusal } from './answer.ts'
 import { exchange, type Exchanged } from './exchange.ts'
-import { liveKey, buildRequest } from './request.ts'
 import {
+  liveKey,
+  buildRequest,
   checkMessage,
   recipientsOf,
   type Airtime,

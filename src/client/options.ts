@@ -13,7 +13,7 @@ import {
   type Given,
 } from '../runtime/check-options.ts'
 import { clockOf, LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
-import { consoleLogger, guardLogger, silentLogger, type Logger } from '../runtime/logger.ts'
+import { loggerOf, type Logger } from '../runtime/logger.ts'
 import type { SendRecorder } from '../public/intention.ts'
 import type { FetchFunction } from './exchange.ts'
 
@@ -133,11 +133,6 @@ export function resolveClientOptions<M>(options: ClientOptions<M>): ResolvedOpti
     logger: loggerOf(checked.logger, clock),
     clock,
   }
-}
-
-function loggerOf(logger: ClientOptions['logger'], clock: Clock): Logger {
-  if (logger === false) return silentLogger
-  return guardLogger(logger ?? consoleLogger(clock))
 }
 
 function isBaseUrl(value: unknown): boolean {

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { PROOF_POLICIES } from '../public/callback.ts'
 import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
+import { recordOf } from '../runtime/values.ts'
 import {
   CALLBACK_KINDS,
   OptionsError,
@@ -82,10 +83,7 @@ const callbackPath = z
   )
   .optional()
 const pathsOption = z.strictObject({
-  status: callbackPath,
-  received: callbackPath,
-  payment: callbackPath,
-  subscription: callbackPath,
+  ...recordOf(CALLBACK_KINDS, () => callbackPath),
   closeDeadlineMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
 })
 const nameOption = z.strictObject({ name: textOf('the name of the receiver').optional() })
@@ -106,14 +104,12 @@ export function readOptions(options: UnnamedOptions): ReadOptions {
     const given = paths[kind]
     return given === undefined ? [] : { kind, path: given.path, proof: given.proof }
   })
-  const twice = mounts.find((one, at) => mounts.findIndex((other) => isSamePath(one.path, other.path)) < at)
+  const twice = mounts.find(
+    (one, at) => mounts.findIndex((other) => normalPath(other.path) === normalPath(one.path)) < at,
+  )
   if (twice !== undefined)
     throw new OptionsError(`WebhooksModule: two kinds of callback have the path ${twice.path}. Give each its own path.`)
   return { receiver, mounts, closeDeadlineMs: paths.closeDeadlineMs }
-}
-
-function isSamePath(one: string, other: string): boolean {
-  return normalPath(one) === normalPath(other)
 }
 
 export function normalPath(given: string): string {

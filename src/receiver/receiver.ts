@@ -2,7 +2,7 @@
 import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
 import { clockOf, guardClock, steadyClock } from '../runtime/clock.ts'
-import { consoleLogger, guardLogger, silentLogger } from '../runtime/logger.ts'
+import { loggerOf } from '../runtime/logger.ts'
 import { createReporter } from '../runtime/reporter.ts'
 import type { AnyHandler } from '../dispatch/handlers.ts'
 import { storedType } from '../dispatch/listed-events.ts'
@@ -37,8 +37,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
   const given = clockOf(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
-  const givenLogger = resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock))
-  const logger = resolved.logger === false ? silentLogger : guardLogger(givenLogger)
+  const logger = loggerOf(resolved.logger, clock)
   /** The secrets of the credentials. Empty until they are read, because the clock may fail earlier. */
   let secrets: () => readonly string[] = () => []
   const reporter = createReporter(logger, () => secrets())

@@ -24,8 +24,13 @@ export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() 
  * The default logger: warnings and errors on the console, because an unnoticed wrong secret loses every callback. At most ten
  * lines a minute per code, since anyone can send forged requests. Further lines are counted, and the count is logged.
  */
-export function consoleLogger(clock: Clock): Logger {
+function consoleLogger(clock: Clock): Logger {
   return limitedLogger(clock, (level, line) => console[level](line))
+}
+
+/** The guarded logger of an option. Default: the console. */
+export function loggerOf(given: Logger | false | undefined, clock: Clock): Logger {
+  return given === false ? silentLogger : guardLogger(given ?? consoleLogger(clock))
 }
 
 interface Window {
@@ -89,9 +94,7 @@ function printable(line: string): string {
 }
 
 /** Guards a user's logger: an error in it must not cost an event. */
-export function guardLogger(
-  logger: Readonly<Record<keyof Logger, (fields: object, message: string) => unknown>>,
-): Logger {
+function guardLogger(logger: Readonly<Record<keyof Logger, (fields: object, message: string) => unknown>>): Logger {
   const guarded = { ...silentLogger }
   for (const level of LEVELS) {
     guarded[level] = (fields, message) => {

@@ -47,7 +47,7 @@ const refused = z.strictObject({
   reason: z.enum(keysOf(REFUSED)).describe('The most likely cause: a code of the errors page'),
 })
 
-export const proofVector = z
+const proofVector = z
   .strictObject({
     name,
     decidedBy,
@@ -64,7 +64,7 @@ export const proofVector = z
   })
   .meta({ id: 'proof' })
 
-export const signatureVector = z
+const signatureVector = z
   .strictObject({
     name,
     decidedBy,
@@ -86,7 +86,7 @@ const failure = z.strictObject({
   code: z.string().optional().describe('Carrier B’s `status_code`'),
 })
 
-export const normalisationVector = z
+const normalisationVector = z
   .strictObject({
     name,
     decidedBy,
@@ -116,7 +116,7 @@ export const normalisationVector = z
   })
   .meta({ id: 'normalisation' })
 
-export const identityVector = z
+const identityVector = z
   .strictObject({
     name,
     decidedBy,
@@ -140,7 +140,7 @@ const state = z.strictObject({
   finals: z.array(arrival).describe('All final reports, in order; in any order if `newest` has several'),
 })
 
-export const sequencesVector = z
+const sequencesVector = z
   .strictObject({
     name,
     decidedBy,

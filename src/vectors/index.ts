@@ -4,14 +4,7 @@
  * family.
  */
 import type { z } from 'zod'
-import {
-  everyFamily,
-  type identityVector,
-  type normalisationVector,
-  type proofVector,
-  type sequencesVector,
-  type signatureVector,
-} from './format.ts'
+import { everyFamily } from './format.ts'
 import identity from './identity.json' with { type: 'json' }
 import normalisation from './normalisation.json' with { type: 'json' }
 import proof from './proof.json' with { type: 'json' }
@@ -21,15 +14,15 @@ import signature from './signature.json' with { type: 'json' }
 /** All vectors by family, with the version of their format. */
 export type Vectors = z.infer<typeof everyFamily>
 /** Whether a callback is accepted, and by which proof. */
-export type ProofVector = z.infer<typeof proofVector>
+export type ProofVector = Vectors['proof'][number]
 /** The digest of given bytes. */
-export type SignatureVector = z.infer<typeof signatureVector>
+export type SignatureVector = Vectors['signature'][number]
 /** The meaning of an authentic callback. */
-export type NormalisationVector = z.infer<typeof normalisationVector>
+export type NormalisationVector = Vectors['normalisation'][number]
 /** Which callbacks are the same event. */
-export type IdentityVector = z.infer<typeof identityVector>
+export type IdentityVector = Vectors['identity'][number]
 /** What is dispatched and when, and the final state of a message. */
-export type SequencesVector = z.infer<typeof sequencesVector>
+export type SequencesVector = Vectors['sequences'][number]
 
 /** The vectors of this package. Parsed on import, so that their types are correct. */
 export const vectors: Vectors = everyFamily.parse({
