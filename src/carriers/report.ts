@@ -104,19 +104,11 @@ function odditiesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): rea
 }
 
 /**
- * The message id as text. `exact` is false if two ids could look the same; the digest of the body then becomes part of the
- * identity.
+ * The message id as text. Keeps text and turns a number into its digits. Beyond 2^53 a parsed number has lost digits, so those
+ * are read from the body. `name` is the field name there. `exact` is false if two ids could look the same; the digest of the
+ * body then becomes part of the identity.
  */
-interface ReadId {
-  readonly messageId: string
-  readonly exact: boolean
-}
-
-/**
- * Keeps text and turns a number into its digits. Beyond 2^53 a parsed number has lost digits, so those are read from the body.
- * `name` is the field name there.
- */
-function readId(id: string | number, name: string, bodyText: () => string): ReadId {
+function readId(id: string | number, name: string, bodyText: () => string) {
   if (typeof id === 'string') return { messageId: id, exact: isExactText(id) }
   if (Number.isSafeInteger(id)) return { messageId: String(id), exact: true }
   const digits = sourceOf(bodyText(), name, id)
@@ -143,17 +135,14 @@ export function isExactText(text: string): boolean {
 const EARLIEST_SECONDS = 946_684_800
 const LATEST_AHEAD_SECONDS = 86_400
 
-interface ReadTimestamp {
-  /** Present if it is plausible. */
-  readonly seconds?: number
-  readonly oddity?: CallbackAnomaly
-}
-
 /**
  * The `timestamp` of a payload: whole Unix seconds, as a number or as decimal digits. An implausible value stays in the payload
  * but is not used. Contract, service.md#sms-delivery-callback, #delivery-rules.
  */
-export function readTimestamp(value: unknown, nowMs: number): ReadTimestamp {
+export function readTimestamp(
+  value: unknown,
+  nowMs: number,
+): { readonly seconds?: number; readonly oddity?: CallbackAnomaly } {
   if (value === undefined) return {}
   const seconds = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
   if (typeof seconds !== 'number' || !Number.isInteger(seconds)) return { oddity: 'timestamp_unreadable' }

@@ -1,5 +1,5 @@
 /** Reads a send: fields and credentials from the header, query or body, then checks the fields. */
-import { isListed, type NamedChannel } from './channels.ts'
+import { isListed, type NamedChannel, type Refusal } from './channels.ts'
 import { isRecord } from '../runtime/values.ts'
 import { bearerOf, readBody, recordIn, type MaybeParsed } from './http.ts'
 import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from './not-shown.ts'
@@ -65,11 +65,11 @@ export interface Send {
   readonly scheduledForMs: number | undefined
 }
 
-/** Errors by field. */
-type FieldErrors = Readonly<Record<string, readonly string[]>>
-
 /** The contract does not show which fields are required; see not-shown.ts. */
-export function readSend({ channel, name }: NamedChannel, fields: Fields): Send | { readonly errors: FieldErrors } {
+export function readSend(
+  { channel, name }: NamedChannel,
+  fields: Fields,
+): Send | { readonly errors: NonNullable<Refusal['fields']> } {
   const errors: Record<string, string[]> = {}
 
   /** Undefined if the field is absent or empty. */
