@@ -19,18 +19,9 @@ export type CallbackPath = string | { readonly path: string; readonly proof?: Pr
 
 /**
  * The path for each kind of callback: the whole path of the URL registered with the service. Global prefixes and versioning do
- * not apply. A trailing slash and letter case are ignored. Contract, service.md#callback-receiver.
+ * not apply. A trailing slash and letter case are ignored. Default: not mounted. Contract, service.md#callback-receiver.
  */
-export interface WebhooksPaths {
-  /** Delivery reports. Default: not mounted. */
-  readonly status?: CallbackPath | undefined
-  /** Messages from customers. Default: not mounted. */
-  readonly received?: CallbackPath | undefined
-  /** Payments by customers. Default: not mounted. */
-  readonly payment?: CallbackPath | undefined
-  /** Premium SMS callbacks. Default: not mounted. */
-  readonly subscription?: CallbackPath | undefined
-}
+export type WebhooksPaths = Readonly<Partial<Record<CallbackKind, CallbackPath | undefined>>>
 
 /** Options of `WebhooksModule.forRoot`: the receiver's options, the paths, `closeDeadlineMs` and `name`. */
 export type WebhooksModuleOptions = UnnamedOptions & ModuleNameOption
