@@ -3,6 +3,7 @@
  * of the disk, handlers that end. All promises settle between two steps.
  */
 import type { Clock } from '../../src/runtime/clock.ts'
+import { popDue, pushDue } from '../../src/stores/memory/due-heap.ts'
 import { between, type Random } from './random.ts'
 
 /** The owner of work: work of a killed process is discarded, work of a stopped process waits. */
@@ -13,14 +14,15 @@ export interface Owner {
 }
 
 interface Entry {
-  readonly atMs: number
-  /** Breaks ties at the same time: by the order before a process was stopped, then by the order of entry. */
-  readonly firstMs: number
-  readonly number: number
+  dueMs: number
+  /** Entered again with a new number, so that work of a stopped owner keeps its order. */
+  sequence: number
+  /** When it would have run if its owner had not been stopped. */
+  readonly plannedMs: number
   readonly owner: Owner
   readonly label: string
   readonly work: () => void | Promise<void>
-  cancelled: boolean
+  isCancelled: boolean
 }
 
 export interface Timeline {
@@ -66,43 +68,14 @@ export function createTimeline(log: (line: string) => void = () => {}): Timeline
     }
   }
 
-  function push(entry: Entry): void {
-    let at = heap.push(entry) - 1
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      const above = heap[parent]
-      if (above === undefined || !isBefore(entry, above)) break
-      heap[at] = above
-      at = parent
-    }
-    heap[at] = entry
-  }
-
-  function pop(): Entry | undefined {
-    const [first] = heap
-    const last = heap.pop()
-    if (first === undefined || last === undefined || heap.length === 0) return first
-    let at = 0
-    for (;;) {
-      const left = 2 * at + 1
-      const leftChild = heap[left]
-      const rightChild = heap[left + 1]
-      if (leftChild === undefined) break
-      const [child, childAt] =
-        rightChild !== undefined && isBefore(rightChild, leftChild) ? [rightChild, left + 1] : [leftChild, left]
-      if (!isBefore(child, last)) break
-      heap[at] = child
-      at = childAt
-    }
-    heap[at] = last
-    return first
-  }
-
   function next(): Entry | undefined {
-    for (let entry = pop(); entry !== undefined; entry = pop()) {
-      if (entry.cancelled || !entry.owner.alive) continue
-      if (entry.owner.stoppedUntilMs <= Math.max(nowMs, entry.atMs)) return entry
-      push({ ...entry, atMs: entry.owner.stoppedUntilMs })
+    for (let [entry] = heap; entry !== undefined; [entry] = heap) {
+      popDue(heap)
+      if (entry.isCancelled || !entry.owner.alive) continue
+      if (entry.owner.stoppedUntilMs <= Math.max(nowMs, entry.dueMs)) return entry
+      entry.dueMs = entry.owner.stoppedUntilMs
+      entry.sequence = entered += 1
+      pushDue(heap, entry)
     }
     return undefined
   }
@@ -118,27 +91,24 @@ export function createTimeline(log: (line: string) => void = () => {}): Timeline
       return `${(low >>> 0).toString(16)}-${(high >>> 0).toString(16)}`
     },
     after(delayMs, owner, label, work) {
-      const atMs = nowMs + delayMs
-      let entry: Entry = { atMs, firstMs: atMs, number: (entered += 1), owner, label, work, cancelled: false }
-      // Work of a stopped owner is entered again; its cancel function also cancels the new entry.
-      let cancelled = false
-      entry = { ...entry, work: () => (cancelled ? undefined : work()) }
-      push(entry)
-      return () => {
-        cancelled = true
-        entry.cancelled = true
-      }
+      const dueMs = nowMs + delayMs
+      const sequence = (entered += 1)
+      const entry: Entry = { dueMs, plannedMs: dueMs, sequence, owner, label, work, isCancelled: false }
+      pushDue(heap, entry)
+      return () => void (entry.isCancelled = true)
     },
     resume(owner) {
       owner.stoppedUntilMs = 0
-      for (const entry of heap.splice(0))
-        push(entry.owner === owner ? { ...entry, atMs: Math.max(nowMs, entry.firstMs) } : entry)
+      for (const entry of heap.splice(0)) {
+        if (entry.owner === owner) entry.dueMs = Math.max(nowMs, entry.plannedMs)
+        pushDue(heap, entry)
+      }
     },
     note,
     async step() {
       const entry = next()
       if (entry === undefined) return false
-      nowMs = Math.max(nowMs, entry.atMs)
+      nowMs = Math.max(nowMs, entry.dueMs)
       steps += 1
       note(`${entry.owner.name} ${entry.label} ${nowMs.toFixed(3)}`)
       await entry.work()
@@ -146,9 +116,4 @@ export function createTimeline(log: (line: string) => void = () => {}): Timeline
       return true
     },
   }
-}
-
-function isBefore(a: Entry, b: Entry): boolean {
-  if (a.atMs !== b.atMs) return a.atMs < b.atMs
-  return a.firstMs !== b.firstMs ? a.firstMs < b.firstMs : a.number < b.number
 }
