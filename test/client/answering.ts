@@ -1,10 +1,11 @@
 /** A server that answers sends with the bytes of a test, and records the requests. */
-import http from 'node:http'
-import net from 'node:net'
+import type http from 'node:http'
+import type net from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createClient, SendError, type Client, type ClientOptions, type Sent } from 'messaging-webhooks/client'
 import { expect, onTestFinished } from 'vitest'
-import { listen } from '../support/receiving.ts'
+import { serve } from '../support/receiving.ts'
+import { startSocketServer } from '../support/servers/sockets.ts'
 import { API_KEY, SHOP } from '../emulator/emulating.ts'
 
 export const DELIVERED = '999100000000'
@@ -39,7 +40,7 @@ export async function answering(
   },
 ) {
   const received: Received[] = []
-  const server = http.createServer((request, response) => {
+  const url = await serve((request, response) => {
     void text(request).then((body) => {
       const { method = '', url = '', headers } = request
       const one = { method, url, headers, body }
@@ -50,21 +51,13 @@ export async function answering(
         .end(typeof given === 'string' ? given : JSON.stringify(given))
     })
   })
-  const url = await listen(server)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   return { url, received }
 }
 
 /** Passes each connection on; with `whole`, once its request is complete. */
 export async function onTheWire(act: (socket: net.Socket, head: string) => void, whole = true) {
   const seen = { connections: 0, requests: 0 }
-  const sockets = new Set<net.Socket>()
-  const server = net.createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
+  const { port, close } = await startSocketServer((socket) => {
     seen.connections += 1
     let got = ''
     if (!whole) {
@@ -81,13 +74,8 @@ export async function onTheWire(act: (socket: net.Socket, head: string) => void,
       act(socket, head)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return { seen, url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/` }
+  onTestFinished(close)
+  return { seen, url: `http://127.0.0.1:${port}/` }
 }
 
 /** The error with which a send rejects. */

@@ -1,7 +1,7 @@
 /** A proxy that cuts the connection after a number of bytes, counted from the call that sets it. */
-import { once } from 'node:events'
-import net from 'node:net'
+import type net from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { startSocketServer } from './sockets.ts'
 
 type Direction = 'reply' | 'request'
 
@@ -24,7 +24,6 @@ interface Trap {
 }
 
 export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
-  const sockets = new Set<net.Socket>()
   let trap: Trap | undefined
   let passed = { reply: 0, request: 0 }
   let dribbles = false
@@ -57,26 +56,17 @@ export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
         })
     })
     from.on('close', () => void last.then(() => to.destroy()))
-    from.on('error', () => {})
   }
 
-  const server = net.createServer((client) => {
-    const behind = net.connect(target, '127.0.0.1')
-    for (const socket of [client, behind]) {
-      socket.setNoDelay(true)
-      sockets.add(socket)
-      socket.on('close', () => sockets.delete(socket))
-    }
+  const { port, close } = await startSocketServer((client, connect) => {
+    const behind = connect(target)
     pipe(client, behind, 'request')
     pipe(behind, client, 'reply')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
 
   return {
-    port: address.port,
+    port,
+    close,
     passed: (direction) => passed[direction],
     cutAfter(direction, bytes) {
       passed = { reply: 0, request: 0 }
@@ -92,12 +82,6 @@ export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
     },
     set dribbles(next) {
       dribbles = next
-    },
-    async close() {
-      const closed = once(server, 'close')
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
     },
   }
 }

@@ -1,9 +1,9 @@
 /** A MariaDB for one test: a data folder in a temporary folder, with a password, on loopback. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.ts'
+import { notRoot, ownServer, programAt, serverFolder, type OwnServer } from './own-server.ts'
 
 const MYSQL_PASSWORD = 'p@ss:w/rd?of=the#mysql'
 
@@ -11,13 +11,7 @@ interface MysqlServer extends OwnServer {
   readonly port: number
   readonly password: string
   /** Includes the password; `port` of a proxy in front of it. */
-  url(options?: { readonly port?: number; readonly query?: string }): string
-}
-
-/** The path of a program, or undefined: Debian keeps the server out of the path of ordinary users. */
-function programAt(name: string): string | undefined {
-  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin']
-  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
+  url(options?: { readonly port?: number }): string
 }
 
 export function hasMysql(): boolean {
@@ -77,7 +71,6 @@ GRANT ALL ON *.* TO app@'%' WITH GRANT OPTION;
     ...server,
     port,
     password: MYSQL_PASSWORD,
-    url: (options = {}) =>
-      `mysql://app:${encodeURIComponent(MYSQL_PASSWORD)}@127.0.0.1:${options.port ?? port}/test${options.query ?? ''}`,
+    url: (options = {}) => `mysql://app:${encodeURIComponent(MYSQL_PASSWORD)}@127.0.0.1:${options.port ?? port}/test`,
   }
 }

@@ -1,13 +1,19 @@
 /** A server for one test: a program in a temporary folder that is started, stopped as by a crash, and removed. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const ROOT = 0
 const UNPRIVILEGED_ID = 65_534
 const KEPT_OUTPUT = 20_000
+
+/** The path of a program, or undefined: Debian keeps servers out of the path of ordinary users. */
+export function programAt(name: string): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin']
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
+}
 
 /** Options that run a child process without root rights, because some servers refuse to run as root. */
 export function notRoot(): { readonly uid?: number; readonly gid?: number } {

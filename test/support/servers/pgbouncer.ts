@@ -1,19 +1,15 @@
 /** A PgBouncer for one test in front of a Postgres server. */
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
+import { ownServer, programAt, serverFolder, type OwnServer } from './own-server.ts'
 
 interface PgBouncer extends OwnServer {
   /** The same database, through PgBouncer. */
   readonly url: string
 }
 
-/** The path of the program, or undefined. */
-export function pgbouncerProgram(): string | undefined {
-  const folders = ['/usr/sbin', ...(process.env['PATH'] ?? '').split(':')]
-  return folders.map((folder) => join(folder, 'pgbouncer')).find((path) => existsSync(path))
-}
+export const pgbouncerProgram = (): string | undefined => programAt('pgbouncer')
 
 /** When PgBouncer gives a connection to another client: after each transaction or each statement. */
 export const POOL_MODES = ['transaction', 'statement'] as const

@@ -1,5 +1,5 @@
 /** A proxy in front of Postgres that reads every statement of its clients, in either protocol. */
-import net from 'node:net'
+import { startSocketServer } from './sockets.ts'
 
 interface RecordingProxy {
   /** The same database, through the proxy. */
@@ -17,34 +17,15 @@ export async function startRecordingProxy(
   onStatement: (text: string) => void,
 ): Promise<RecordingProxy> {
   const url = new URL(postgresUrl)
-  const [host, port] = [url.hostname, Number(url.port || '5432')]
-  const sockets = new Set<net.Socket>()
-
-  const proxy = net.createServer((client) => {
-    const server = net.connect(port, host)
-    for (const socket of [client, server]) {
-      sockets.add(socket)
-      socket.setNoDelay(true)
-      socket.on('error', () => {})
-      socket.on('close', () => void sockets.delete(socket))
-    }
+  const { port, close } = await startSocketServer((client, connect) => {
+    const server = connect(Number(url.port || '5432'), url.hostname)
     client.on('data', messageReader(onStatement))
     client.pipe(server).pipe(client)
   })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  const address = proxy.address()
-  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
-  url.hostname = '127.0.0.1'
-  url.port = String(address.port)
-
-  return {
-    url: url.href,
-    async close() {
-      const closed = new Promise((resolve) => proxy.close(resolve))
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+  const proxied = new URL(url)
+  proxied.hostname = '127.0.0.1'
+  proxied.port = String(port)
+  return { url: proxied.href, close }
 }
 
 /** Reads the messages of one client. The first message, which starts the session, has no type. */

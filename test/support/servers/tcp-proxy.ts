@@ -1,5 +1,6 @@
 /** A proxy between a client and its server that behaves like a bad network: falls silent, cuts, delays, and cuts in the middle of a message. */
-import net from 'node:net'
+import type net from 'node:net'
+import { startSocketServer } from './sockets.ts'
 
 /**
  * `passes` everything; `stalls`: accepts connections and bytes but passes nothing in either direction until it passes
@@ -12,9 +13,8 @@ export interface TcpProxy {
   mode: ProxyMode
   /** Delay of every chunk, in both directions. */
   delayMs: number
-  /** Connections since the start, and those that are open now. */
+  /** Connections since the start. */
   readonly connections: number
-  readonly open: number
   /** Ends all open connections. */
   cut(): void
   /**
@@ -38,7 +38,7 @@ interface Pair {
 
 const LINGER_MS = 200
 
-export async function startTcpProxy(target: number | (() => number)): Promise<TcpProxy> {
+export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>()
   let mode: ProxyMode = 'passes'
   let delayMs = 0
@@ -81,19 +81,15 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
     })
   }
 
-  function accept(client: net.Socket): void {
+  const { port, cut, close } = await startSocketServer((client, connect) => {
     connections += 1
     if (mode === 'refuses') {
       client.destroy()
       return
     }
-    const server = net.connect(typeof target === 'number' ? target : target(), '127.0.0.1')
+    const server = connect(target)
     const pair: Pair = { client, server, held: [], tail: '', isDeaf: false }
     pairs.add(pair)
-    for (const socket of [client, server]) {
-      socket.setNoDelay(true)
-      socket.on('error', () => {})
-    }
     client.on('data', (chunk) => passOn(pair, () => fromClient(pair, chunk)))
     server.on('data', (chunk) => {
       if (!pair.isDeaf) passOn(pair, () => client.write(chunk))
@@ -103,22 +99,10 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
       if (!pair.isDeaf) server.destroy()
     })
     server.on('close', () => passOn(pair, () => client.destroy()))
-  }
-
-  const proxy = net.createServer(accept)
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  const address = proxy.address()
-  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
-
-  function cut(): void {
-    for (const { client, server } of pairs) {
-      client.destroy()
-      server.destroy()
-    }
-  }
+  })
 
   return {
-    port: address.port,
+    port,
     get mode() {
       return mode
     },
@@ -135,15 +119,8 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
     get connections() {
       return connections
     },
-    get open() {
-      return pairs.size
-    },
     cut,
+    close,
     cutAfterSending: (bytes, times = 1) => new Promise((resolve) => (trap = { bytes, left: times, sprung: resolve })),
-    async close() {
-      const closed = new Promise((resolve) => proxy.close(resolve))
-      cut()
-      await closed
-    },
   }
 }
