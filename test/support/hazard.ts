@@ -1,34 +1,17 @@
 /** A hazard is a potentially harmful request: a test sends it to a real server and checks the result. */
-import http from 'node:http'
+import type http from 'node:http'
 import { inspect } from 'node:util'
-import {
-  createReceiver,
-  type CallbackKind,
-  type ErrorCode,
-  type MessagingWebhooksError,
-  type Middleware,
-  type CallbackProblem,
-  type ProofPolicy,
-  type WebhookEvent,
-} from 'messaging-webhooks'
+import type { CallbackProblem, ErrorCode, MessagingWebhooksError, Receiver, WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { unhandledRejections } from './hostile.ts'
-import { AUTH_KEY, listen, post, SIGNING_SECRET, withCredentials, type SomeOptions } from './receiving.ts'
+import { AUTH_KEY, post, receiving, SIGNING_SECRET, type Mount, type SomeOptions } from './receiving.ts'
 import { postSigned } from './wire.ts'
-
-interface Mount {
-  /** Default: `status`; undefined for a middleware without a kind. */
-  readonly kind?: CallbackKind | undefined
-  readonly proof?: ProofPolicy
-  /** Mounts the middleware in an application. */
-  readonly within?: (middleware: Middleware) => http.RequestListener
-}
 
 /** A receiver on a server, with everything that it dispatched and reported. */
 export interface Service {
   readonly url: string
-  readonly receiver: ReturnType<typeof createReceiver>
+  readonly receiver: Receiver
   readonly server: http.Server
   readonly dispatched: readonly WebhookEvent[]
   readonly errors: readonly MessagingWebhooksError[]
@@ -103,27 +86,12 @@ export function several(
   }
 }
 
-/** Serves the middleware until the test ends. */
+/** Serves the middleware until the test ends, by default for the kind `status`. */
 export async function serve(options: SomeOptions = {}, mount: Mount = {}): Promise<Service> {
-  const receiver = createReceiver({
-    logger: false,
-    ordering: { gapTimeoutMs: 0 },
-    ...withCredentials(options),
-  })
+  const service = await receiving({ ordering: { gapTimeoutMs: 0 }, ...options }, { kind: 'status', ...mount })
   const dispatched: WebhookEvent[] = []
-  const errors: MessagingWebhooksError[] = []
-  receiver.onAny((event) => void dispatched.push(event))
-  receiver.onError((error) => void errors.push(error))
-  const kind = 'kind' in mount ? mount.kind : 'status'
-  const middleware = receiver.middleware(kind, { proof: mount.proof })
-  const server = http.createServer(mount.within?.(middleware) ?? middleware)
-  const url = await listen(server)
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close({ deadlineMs: 100 })
-  })
-  return { url, receiver, server, dispatched, errors }
+  service.receiver.onAny((event) => void dispatched.push(event))
+  return { ...service, dispatched }
 }
 
 /** A test for each case. For every hazard, no secret shows, no rejection is unhandled, and the server keeps serving. */

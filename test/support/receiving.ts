@@ -5,6 +5,7 @@ import {
   createReceiver,
   type CallbackKind,
   type MessagingWebhooksError,
+  type Middleware,
   type ProofPolicy,
   type Receiver,
   type CallbackSchemas,
@@ -29,19 +30,26 @@ export function withCredentials(options: SomeOptions): Parameters<typeof createR
   return { ...options, credentials: options.credentials ?? { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }
 }
 
+export interface Mount {
+  /** Undefined for a middleware without a kind. */
+  readonly kind?: CallbackKind | undefined
+  readonly proof?: ProofPolicy | undefined
+  /** Mounts the middleware in an application. */
+  readonly within?: (middleware: Middleware) => http.RequestListener
+}
+
 /** Serves the middleware until the test ends; adds credentials and a silent logger to the receiver's `options`. */
 export async function receiving(
   options: SomeOptions = {},
-  mount: { readonly kind?: CallbackKind; readonly proof?: ProofPolicy } = {},
+  mount: Mount = {},
   // For a test that runs concurrently with others of its file.
   onTestFinished = ofTheTest,
 ) {
   const receiver = createReceiver({ logger: false, ...withCredentials(options) })
   const errors: MessagingWebhooksError[] = []
   receiver.onError((error) => void errors.push(error))
-  const server = http.createServer(
-    receiver.middleware(mount.kind, mount.proof === undefined ? {} : { proof: mount.proof }),
-  )
+  const middleware = receiver.middleware(mount.kind, { proof: mount.proof })
+  const server = http.createServer(mount.within?.(middleware) ?? middleware)
   const url = await listen(server)
   onTestFinished(async () => {
     server.closeAllConnections()
@@ -54,14 +62,10 @@ export async function receiving(
 }
 
 /** Serves the status callbacks of the test's own receiver until the test ends; returns the URL. */
-export async function servingStatus(receiver: Pick<Receiver, 'middleware' | 'close'>): Promise<string> {
-  const server = http.createServer(receiver.middleware('status'))
-  ofTheTest(async () => {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close({ deadlineMs: 1_000 })
-  })
-  return listen(server)
+export function servingStatus(receiver: Pick<Receiver, 'middleware' | 'close'>): Promise<string> {
+  // What is registered last runs first: the server closes before the receiver.
+  ofTheTest(() => receiver.close({ deadlineMs: 1_000 }))
+  return serve(receiver.middleware('status'))
 }
 
 /** Listens on a free port of loopback. */
