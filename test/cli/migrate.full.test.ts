@@ -1,127 +1,70 @@
 /** `migrate` as a process: it creates the tables, or prints the statements for them, and shows no password. */
-import { describe, expect, test } from 'vitest'
 import { postgresMigrations } from 'messaging-webhooks/postgres'
-import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
-import { EXIT_CODES } from '../../src/cli/command.ts'
+import { expect, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { runCli } from './cli.ts'
-import { without } from './without-packages.ts'
+import { SQL_ENGINES } from './sql-engines.ts'
 
 const TIMEOUT = { timeout: 120_000 }
-const STORE_URL = POSTGRES_URL
 
-/** The address of the tests' server with a password in it, which the server may ignore. */
-function withPassword(password: string): string {
-  const url = new URL(POSTGRES_URL)
-  url.password = password
-  return url.href
-}
-
-async function tablesIn(schema: string): Promise<readonly unknown[]> {
-  const rows = await rowsOf(
-    `SELECT table_name FROM information_schema.tables WHERE table_schema = '${schema}' ORDER BY table_name`,
-  )
-  return rows.map((row) => row['table_name'])
-}
-
-describePostgres('migrate', () => {
-  test('creates the tables once, and reports it', TIMEOUT, async () => {
-    const schema = freshSchema()
-    const args = ['migrate', '--store', POSTGRES_URL, '--schema', schema]
-    expect(await runCli(args)).toEqual({
-      code: 0,
-      stdout: `The schema ${schema} is at version 1. Applied migration 1.\n`,
-      stderr: '',
+for (const [title, { describeEngine, url, flag, fresh, subject, tables, tablesOf, sql, ...engine }] of Object.entries(
+  SQL_ENGINES,
+))
+  describeEngine(`migrate on ${title}`, () => {
+    test('creates the tables once, and reports it', TIMEOUT, async () => {
+      const name = fresh()
+      const migrate = () => runCli(['migrate', flag, name], { STORE_URL: url })
+      const stdout = `${subject(name)} at version 1. Applied migration 1.\n`
+      expect(await migrate()).toEqual({ code: 0, stdout, stderr: '' })
+      expect(await tablesOf(name)).toEqual(tables)
+      const stderr = `${subject(name)} up to date, at version 1.\n`
+      expect(await migrate()).toEqual({ code: 0, stdout: '', stderr })
     })
-    expect(await tablesIn(schema)).toEqual([
-      'dead_letters',
-      'due',
-      'messaging_webhooks_migrations',
-      'payloads',
-      'records',
-      'workers',
-    ])
-    expect(await runCli(args)).toEqual({
-      code: 0,
-      stdout: '',
-      stderr: `The schema ${schema} is up to date, at version 1.\n`,
+
+    test('--print changes nothing, and its output creates the tables', TIMEOUT, async () => {
+      const name = fresh()
+      const print = () => runCli(['migrate', flag, name, '--print'], { STORE_URL: url })
+      expect(await print()).toEqual({ code: 0, stdout: sql(name), stderr: '' })
+      expect(await tablesOf(name)).toEqual([])
+      await engine.run(sql(name))
+      expect(await tablesOf(name)).toEqual(tables)
+      expect(await print()).toMatchObject({ code: 0, stdout: '' })
     })
-  })
 
-  test(
-    '--print prints the missing statements, changes nothing, and its output creates the tables',
-    TIMEOUT,
-    async () => {
-      const schema = freshSchema()
-      const print = ['migrate', '--schema', schema, '--print']
-      const printed = await runCli(print, { STORE_URL })
-      expect(printed).toEqual({ code: 0, stdout: postgresMigrations({ schema }), stderr: '' })
-      expect(await tablesIn(schema)).toEqual([])
-      await onServer((client) => client.query(printed.stdout))
-      expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
-      expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('is up to date')
-    },
-  )
-
-  test('reports that a role may not create tables, and creates nothing', TIMEOUT, async () => {
-    const schema = freshSchema()
-    const role = `${schema}_role`
-    await rowsOf(`CREATE ROLE "${role}" LOGIN`)
-    try {
-      const url = new URL(POSTGRES_URL)
-      url.username = role
-      const { code, stdout, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL: url.href })
+    test('reports that an account may not create tables, and prints the statements for another', TIMEOUT, async () => {
+      const name = fresh()
+      const env = { STORE_URL: await engine.restrictedUrl(name) }
+      const { code, stdout, stderr } = await runCli(['migrate', flag, name], env)
       expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
       expect(stderr).toContain('this role may not create them')
-      // It can still print the statements for a role that has the right.
-      const printed = await runCli(['migrate', '--schema', schema, '--print'], { STORE_URL: url.href })
-      expect(printed.stdout).toContain('CREATE TABLE')
-    } finally {
-      await rowsOf(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`)
-    }
+      expect(await tablesOf(name)).toEqual([])
+      expect(await runCli(['migrate', flag, name, '--print'], env)).toMatchObject({ code: 0, stdout: sql(name) })
+    })
+
+    test('leaves the tables of another application unchanged', TIMEOUT, async () => {
+      const name = fresh()
+      await engine.addForeignTable(name)
+      const { code, stderr } = await runCli(['migrate', flag, name], { STORE_URL: url })
+      expect(code).toBe(EXIT_CODES.failed.code)
+      expect(stderr).toMatch(/has other tables of these names: (\w+_)?payloads/)
+      expect(await tablesOf(name)).toEqual(['payloads'])
+    })
+
+    test('warns of a password in --store, but not in STORE_URL, and repeats none', TIMEOUT, async () => {
+      const withPassword = new URL(url)
+      // A server without passwords ignores it.
+      withPassword.password ||= 'the-password'
+      const args = ['migrate', flag, fresh()]
+      const byFlag = await runCli([...args, '--store', withPassword.href])
+      expect(byFlag.code).toBe(0)
+      expect(byFlag.stderr).toMatch(/^warning: the password in --store is visible/)
+      const byVariable = await runCli(args, { STORE_URL: withPassword.href })
+      expect(byVariable).toMatchObject({ code: 0, stdout: '' })
+      expect(byVariable.stderr).not.toContain('warning')
+      expect(JSON.stringify([byFlag, byVariable])).not.toContain(withPassword.password)
+    })
   })
 
-  test('leaves the tables of another application unchanged', TIMEOUT, async () => {
-    const schema = freshSchema()
-    await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
-    const { code, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL })
-    expect(code).toBe(EXIT_CODES.failed.code)
-    expect(stderr).toContain('has other tables of these names: payloads')
-    expect(await tablesIn(schema)).toEqual(['payloads'])
-  })
-
-  test(
-    'a password in --store works, with a warning, and is not repeated; in STORE_URL it needs none',
-    TIMEOUT,
-    async () => {
-      const args = ['migrate', '--schema', freshSchema()]
-      const flag = await runCli([...args, '--store', withPassword('the-password')])
-      expect(flag.code).toBe(0)
-      expect(flag.stderr).toMatch(/^warning: the password in --store is visible/)
-      const variable = await runCli(args, { STORE_URL: withPassword('the-password') })
-      expect(variable).toMatchObject({ code: 0, stdout: '' })
-      expect(variable.stderr).not.toContain('warning')
-      expect(JSON.stringify([flag, variable])).not.toContain('the-password')
-    },
-  )
-})
-
-describe('migrate, without a server', TIMEOUT, () => {
-  test('--print prints every statement without a store', async () => {
-    expect(await runCli(['migrate', '--print'])).toEqual({ code: 0, stdout: postgresMigrations(), stderr: '' })
-  })
-
-  test('reports why a server does not answer, without the password', async () => {
-    const { code, stdout, stderr } = await runCli(['migrate'], { STORE_URL: 'postgres://me:hidden@127.0.0.1:1/none' })
-    expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(stderr).toMatch(/^error: Cannot use the store\. Postgres: .*ECONNREFUSED.*\n.+\n$/)
-    expect(stderr).not.toContain('hidden')
-  })
-
-  test('without the package pg: one line, and what to install', async () => {
-    const { code, stdout, stderr } = await runCli(['migrate', '--store', 'postgres://127.0.0.1/none'], without('pg'))
-    expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(stderr).toBe(
-      'error: A Postgres store requires the package pg, which is not installed.\n' + 'Install it: npm install pg\n',
-    )
-  })
+test('--print without a store prints every statement of Postgres', TIMEOUT, async () => {
+  expect(await runCli(['migrate', '--print'])).toEqual({ code: 0, stdout: postgresMigrations(), stderr: '' })
 })

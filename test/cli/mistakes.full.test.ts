@@ -6,12 +6,12 @@ import { EXIT_CODES, type ExitName } from '../../src/cli/command.ts'
 import { ERRORS } from '../../src/public/error-table.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { KEYS, runCli } from './cli.ts'
+import { without } from './without-packages.ts'
 
 /** Runs in a folder of its own with these files. Every secret in a row contains `hidden`. */
 const FILES: Readonly<Record<string, string>> = {
   'broken.json': '{ "apiKey": "hidden" ',
   'option.json': '{ "project": [] }',
-  'channel.json': '{ "channels": { "sms": "text" } }',
   'value.json': '{ "projects": [{ "name": "", "apiKey": "hidden" }] }',
   'other.db': 'not a database'.repeat(100),
   empty: '',
@@ -21,8 +21,14 @@ const HEADER = `--header t=1,v1=${'0'.repeat(64)}`
 const TO = '--to http://localhost'
 const { SIGNING_SECRET } = KEYS
 
+const CLOSED = 'me:hidden@127.0.0.1:1'
+/** After the warning about the password: a line and a hint. */
+const UNREACHABLE = /^error: Cannot use the store\. .*ECONNREFUSED.*\n.+\n(?![^])/m
+
+type Mistake = readonly [line: string, says: string | RegExp, env?: NodeJS.ProcessEnv, exit?: ExitName]
+
 /** The command line, what the standard error contains, and the environment and exit if not `KEYS` and `usage`. */
-const MISTAKES: readonly (readonly [line: string, says: string, env?: NodeJS.ProcessEnv, exit?: ExitName])[] = [
+const MISTAKES: readonly Mistake[] = [
   [
     'trigger --cuont 3',
     "error: unknown option '--cuont'\nDid you mean --count? See messaging-webhooks trigger --help\n",
@@ -45,14 +51,11 @@ const MISTAKES: readonly (readonly [line: string, says: string, env?: NodeJS.Pro
   ],
 
   ['dead-letters list', 'error: No store was given.\n', {}],
-  ['inspect', 'error: No store was given.\n', {}],
   ['dead-letters list --store mongodb://me:hidden@db', 'error: Unknown kind of store: “mongodb:”.\n'],
   ['dead-letters list --store none.db', 'error: The SQLite file does not exist.\n', {}, 'failed'],
-  ['inspect --store none.db', 'error: The SQLite file does not exist.\n', {}, 'failed'],
   ['dead-letters list --store other.db', ERRORS.store_foreign[0], {}, 'failed'],
   ['dead-letters list --store redis://127.0.0.1:1 --schema a', 'error: --schema applies only to Postgres.'],
   ['dead-letters list --store postgres://127.0.0.1:1 --prefix a', 'error: --prefix applies only to MySQL and Redis.'],
-  ['dead-letters list --store none.db --prefix a', 'error: --prefix applies only to MySQL and Redis.'],
   ['dead-letters list --store mysql://127.0.0.1:1/none --schema a', 'error: --schema applies only to Postgres.'],
   [
     'dead-letters list --store mysql://me:hidden@127.0.0.1:port',
@@ -72,6 +75,32 @@ const MISTAKES: readonly (readonly [line: string, says: string, env?: NodeJS.Pro
   ['migrate --print --schema=', 'error: postgresMigrations: schema is an empty string'],
   ['migrate --store postgres://me:hid%zzden@127.0.0.1:port/none', 'error: ', {}, 'failed'],
 
+  [`migrate --store postgres://${CLOSED}/none`, UNREACHABLE, {}, 'failed'],
+  [`migrate --store mysql://${CLOSED}/none`, UNREACHABLE, {}, 'failed'],
+  [`dead-letters list --store postgres://${CLOSED}/none`, UNREACHABLE, {}, 'failed'],
+  [`dead-letters list --store mysql://${CLOSED}/none`, UNREACHABLE, {}, 'failed'],
+  [`dead-letters list --store redis://${CLOSED}`, UNREACHABLE, without('redis'), 'failed'],
+  [`dead-letters list --store redis://${CLOSED}/0`, UNREACHABLE, without('ioredis'), 'failed'],
+  [`dead-letters list --store rediss://${CLOSED}`, UNREACHABLE, {}, 'failed'],
+  [
+    'migrate --store postgres://127.0.0.1/none',
+    'error: A Postgres store requires the package pg, which is not installed.\nInstall it: npm install pg\n',
+    without('pg'),
+    'failed',
+  ],
+  [
+    'migrate --store mysql://127.0.0.1/none',
+    'error: A MySQL store requires the package mysql2, which is not installed.\nInstall it: npm install mysql2\n',
+    without('mysql2/promise'),
+    'failed',
+  ],
+  [
+    'dead-letters list --store redis://127.0.0.1:1',
+    'error: A Redis store requires the package redis or ioredis, and neither is installed.\nInstall one: npm install redis\n',
+    without('redis', 'ioredis'),
+    'failed',
+  ],
+
   ['forget --store none.db', 'Expected exactly one of --message-id, --recipient and --before.'],
   ['forget --store none.db --recipient a --message-id b', 'Expected exactly one of'],
   ['forget --store none.db --before yesterday', 'Expected a date, or a time with its zone.'],
@@ -81,13 +110,11 @@ const MISTAKES: readonly (readonly [line: string, says: string, env?: NodeJS.Pro
   ['doctor ftp://localhost/', 'The URL is not an http or https URL'],
   ['doctor https://app.example/status', 'app.example is not this machine'],
   ['doctor http://localhost:1/ --kind nothing', 'status, received, payment, subscription'],
-  ['doctor http://localhost:1/ --signing-secret hidden', 'Other users can see arguments'],
   ['doctor', 'url'],
 
   ['emulate --config none.json', 'error: The configuration cannot be read (ENOENT).', {}, 'failed'],
   ['emulate --config broken.json', 'error: The configuration is not a JSON object with a list of projects.'],
   ['emulate --config option.json', 'The configuration is invalid: Invalid option: project. Did you mean projects?'],
-  ['emulate --config channel.json', 'invalid: channels.sms is a string; expected to be left out'],
   ['emulate --config value.json', 'invalid: projects.0.name is an empty string; expected'],
 
   [
@@ -137,8 +164,8 @@ test.each(rows)('$line', { timeout: 120_000 }, async ({ line, says, env, exit })
   const cwd = ownFolder()
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(cwd, name), text)
   const { code, stdout, stderr } = await runCli(line.split(' '), env, '{}', cwd)
-  if (says.endsWith('--help\n')) expect(stderr).toBe(says)
-  else expect(stderr).toContain(says)
+  if (typeof says === 'string' && says.endsWith('--help\n')) expect(stderr).toBe(says)
+  else expect(stderr).toMatch(says)
   expect({ code, stdout }).toEqual({ code: EXIT_CODES[exit].code, stdout: '' })
   expect(stderr).not.toContain('hid')
   // No command creates a store.
