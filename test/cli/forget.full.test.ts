@@ -1,5 +1,4 @@
 /** `forget` as a process, on the file, spool and quarantine of closed receivers. */
-import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
@@ -7,18 +6,11 @@ import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { faultyStore } from '../support/faulty-store.ts'
 import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
-import { ownFolder } from '../support/own-folder.ts'
+import { occurrencesIn, ownFolder } from '../support/own-folder.ts'
 
 const PERSON = '254700123456'
 const OTHER = '254711999888'
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
-
-function found(folder: string, digits: string): number {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile())
-    .reduce((sum, path) => sum + readFileSync(path).toString('latin1').split(digits).length - 1, 0)
-}
 
 /** A file with two events of each person, one of them a dead letter; one more of each in the spool, and in quarantine. */
 async function receiverHasClosed() {
@@ -51,14 +43,14 @@ describe('forget', { timeout: 180_000 }, () => {
   test('counts, then removes a person from the store, the spool and the quarantine of closed receivers', async () => {
     const { folder, path } = await receiverHasClosed()
     const args = ['forget', '--store', path, '--recipient', `+${PERSON}`]
-    const before = found(folder, PERSON)
+    const before = occurrencesIn(folder, PERSON)
     expect(before).toBeGreaterThan(0)
     const counts = { events: 2, unsettled: 0, deadLetters: 1, messageStates: 2, spooled: 1, quarantined: 1 }
 
     const dry = await runCli([...args, '--dry-run', '--json'])
     expect(dry).toMatchObject({ code: 0, stderr: '' })
     expect(jsonLines(dry.stdout)).toMatchObject([{ ...counts, dryRun: true }])
-    expect(found(folder, PERSON)).toBeGreaterThan(0)
+    expect(occurrencesIn(folder, PERSON)).toBeGreaterThan(0)
 
     const { code, stdout, stderr } = await runCli(args)
     expect(code).toBe(0)
@@ -68,8 +60,8 @@ describe('forget', { timeout: 180_000 }, () => {
     expect(stdout).toMatch(/^ +1 {2}requests in quarantine$/m)
     expect(stderr).toMatch(/^Read \d+ records of the store in \d+ ms\.$/m)
     expect(stdout + stderr).not.toContain(PERSON)
-    expect(found(folder, PERSON)).toBe(0)
-    expect(found(folder, OTHER)).toBeGreaterThan(0)
+    expect(occurrencesIn(folder, PERSON)).toBe(0)
+    expect(occurrencesIn(folder, OTHER)).toBeGreaterThan(0)
 
     const again = await runCli([...args, '--json'])
     expect(jsonLines(again.stdout)).toMatchObject([

@@ -1,5 +1,5 @@
 /** Temporary folders and files that belong to one test. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -14,4 +14,12 @@ export function ownFolder(): string {
 /** The path of a database that does not exist yet, in a folder of its own. */
 export function ownFile(): string {
   return join(ownFolder(), 'inbox.db')
+}
+
+/** The number of occurrences of a text in the files below a folder. */
+export function occurrencesIn(folder: string, text: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .reduce((sum, path) => sum + readFileSync(path).toString('latin1').split(text).length - 1, 0)
 }

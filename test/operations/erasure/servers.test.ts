@@ -1,5 +1,5 @@
 /** Erasure on the stores with a server: no table and no key keeps the digits. */
-import pg from 'pg'
+import type { ClientBase } from 'pg'
 import { createClient } from 'redis'
 import type { Store } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
@@ -7,7 +7,7 @@ import { redisStore } from 'messaging-webhooks/redis'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
-import { describePostgres, dropSchema, newSchema, POSTGRES_URL } from '../../stores/postgres/schema.ts'
+import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from '../../stores/postgres/schema.ts'
 import { clientFor, describeRedis, freshPrefix, useRedis } from '../../stores/redis/own-redis.ts'
 import { gate } from '../../support/gate.ts'
 
@@ -42,40 +42,29 @@ async function forgetsOne(store: Store<object>, found: (digits: string) => Promi
 
 describePostgres('Postgres', () => {
   test('keeps nothing of a person in any column of its tables', async () => {
-    const schema = newSchema()
-    onTestFinished(() => dropSchema(schema))
-    const client = new pg.Client({ connectionString: POSTGRES_URL })
-    await client.connect()
-    onTestFinished(() => client.end())
+    const schema = freshSchema()
     await forgetsOne(postgresStore({ connectionString: POSTGRES_URL, schema }), async (digits) => {
-      const columns = await client.query<{ at: string; name: string; type: string }>(
-        'SELECT table_name AS at, column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = $1',
-        [schema],
+      const columns = await rowsOf(
+        `SELECT table_name AS at, column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = '${schema}'`,
       )
       let count = 0
-      for (const { at, name, type } of columns.rows) {
-        const text = type === 'bytea' ? `encode("${name}", 'escape')` : `"${name}"::text`
-        const { rowCount } = await client.query(`SELECT FROM "${schema}"."${at}" WHERE ${text} LIKE $1`, [
-          `%${digits}%`,
-        ])
-        count += rowCount ?? 0
+      for (const { at, name, type } of columns) {
+        const text = type === 'bytea' ? `encode("${String(name)}", 'escape')` : `"${String(name)}"::text`
+        count += (await rowsOf(`SELECT FROM "${schema}"."${String(at)}" WHERE ${text} LIKE '%${digits}%'`)).length
       }
       return count
     })
   })
-})
 
-describePostgres('Postgres, where handlers have a transaction', () => {
-  test('rolls back the writes of an erased event’s handler', async () => {
-    const schema = newSchema()
-    onTestFinished(() => dropSchema(schema))
+  test('rolls back the writes of an erased event’s handler, which had a transaction', async () => {
+    const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true })
     const { receiver, url, errors } = await receiving({ store }, { kind: 'status' })
     let begun = false
     const { open: release, opened: held } = gate()
     receiver.on('message.*', async (_, context) => {
       // `receiving` does not infer the type of the store's context.
-      const { transaction } = context as unknown as { readonly transaction: pg.ClientBase }
+      const { transaction } = context as unknown as { readonly transaction: ClientBase }
       await transaction.query(`CREATE TABLE "${schema}".written ()`)
       begun = true
       await held
@@ -87,11 +76,7 @@ describePostgres('Postgres, where handlers have a transaction', () => {
     release()
     expect(await receiver.drain()).toBe(true)
     expect(errors).toEqual([])
-    const client = new pg.Client({ connectionString: POSTGRES_URL })
-    await client.connect()
-    onTestFinished(() => client.end())
-    const { rows } = await client.query('SELECT to_regclass($1) AS written', [`"${schema}".written`])
-    expect(rows).toEqual([{ written: null }])
+    expect(await rowsOf(`SELECT to_regclass('"${schema}".written') AS written`)).toEqual([{ written: null }])
   })
 })
 
