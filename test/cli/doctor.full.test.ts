@@ -1,13 +1,10 @@
 /** `doctor`: its findings, exit codes, and secrecy. */
 import { once } from 'node:events'
-import https from 'node:https'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/command.ts'
-import { makeCertificate } from '../support/certificate.ts'
-import { listen, receiving, serve } from '../support/receiving.ts'
-import { titleWith } from '../support/skipping.ts'
+import { describe, expect, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { receiving, serve } from '../support/receiving.ts'
 import { KEYS, POLL, runCli, startCli } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
@@ -56,24 +53,6 @@ describe('as a process', { timeout: 120_000 }, () => {
     for (const secret of ['another-signing-secret', 'another-auth-key', 'password-of-the-url'])
       expect(stdout).not.toContain(secret)
   })
-
-  const certificate = makeCertificate()
-  test.skipIf(certificate === undefined)(
-    titleWith(certificate === undefined ? 'there is no openssl' : undefined, 'all is well over TLS'),
-    async () => {
-      const { receiver } = await receiving()
-      receiver.onAny(() => {})
-      const server = https.createServer({ ...certificate }, receiver.middleware('status'))
-      onTestFinished(() => void server.close())
-      const url = (await listen(server)).replace('http:', 'https:')
-      const trusted = join(ownFolder(), 'authority.pem')
-      writeFileSync(trusted, certificate?.cert ?? '')
-      const { code, stdout } = await runCli(['doctor', url], { ...KEYS, NODE_EXTRA_CA_CERTS: trusted })
-      expect(stdout).toContain('No problems found.')
-      expect(code).toBe(EXIT_CODES.ok.code)
-      expect((await runCli(['doctor', url], KEYS)).stdout).toContain('(tls_failed)')
-    },
-  )
 
   test('Ctrl+C ends it at once while no answer comes', async () => {
     let asked = 0

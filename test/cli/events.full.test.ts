@@ -1,5 +1,4 @@
 /** `events` as a process: recent events, one event, and one message's history, for each store. */
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createReceiver, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
@@ -7,7 +6,7 @@ import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/command.ts'
 import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
-import { ownFolder } from '../support/own-folder.ts'
+import { ownFile } from '../support/own-folder.ts'
 
 const TIMEOUT = { timeout: 180_000 }
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
@@ -103,35 +102,30 @@ async function knowsNoOther(run: Run): Promise<void> {
 }
 
 describe('events on an SQLite file', TIMEOUT, () => {
-  const newFile = (): string => join(ownFolder(), 'inbox.db')
   const runOn =
     (path: string): Run =>
     (...args) =>
       runCli(['events', ...args, '--store', path])
 
-  test('list, show and state', async () => {
-    const path = newFile()
-    await play(sqliteStore(path))
-    await tellsAllOf(runOn(path))
-    await knowsNoOther(runOn(path))
-  })
-
-  test('lists the newest first, a page at a time; an empty store is not an error', async () => {
-    const path = newFile()
+  test('list, a page at a time, newest first; show and state; an empty store is not an error', async () => {
+    const path = ownFile()
+    const run = runOn(path)
     const store = await sqliteStore(path).open({ onWork() {} })
     await store.close()
-    expect(await runOn(path)('list')).toEqual({ code: 0, stdout: '', stderr: 'There are no events.\n' })
+    expect(await run('list')).toEqual({ code: 0, stdout: '', stderr: 'There are no events.\n' })
     await play(sqliteStore(path))
-    const newest = await runOn(path)('list', '--limit', '1', '--json')
+    await tellsAllOf(run)
+    await knowsNoOther(run)
+    const newest = await run('list', '--limit', '1', '--json')
     expect(jsonLines(newest.stdout)).toMatchObject([{ event: { status: 'delivery_impossible' } }])
     const after = /^For more, pass --after (\S+)\n$/.exec(newest.stderr)?.[1] ?? ''
-    const rest = await runOn(path)('list', '--after', after, '--json')
+    const rest = await run('list', '--after', after, '--json')
     expect(jsonLines(rest.stdout).map((one) => one['late'])).toEqual([true, false, false])
     expect(jsonLines(rest.stdout).at(-1)).toMatchObject({ type: 'payment' })
   })
 
   test('reports an event that is no longer kept or is corrupt', async () => {
-    const path = newFile()
+    const path = ownFile()
     await play(sqliteStore(path))
     const db = new DatabaseSync(path)
     const gone = db.prepare('DELETE FROM payloads WHERE seq = 1 RETURNING lower(hex(id)) AS id').get()
@@ -145,7 +139,7 @@ describe('events on an SQLite file', TIMEOUT, () => {
   })
 
   test('a message of a receiver with projects is found by its project, and not without it', async () => {
-    const path = newFile()
+    const path = ownFile()
     await play(sqliteStore(path), true)
     expect(await runOn(path)('state', 'm-1', '--project', 'My Shop')).toMatchObject({ code: 0, stderr: '' })
     expect((await runOn(path)('state', 'm-1')).code).toBe(EXIT_CODES.notFound.code)

@@ -1,17 +1,15 @@
 /** `inspect` as a process: access, the view of another process's store, and changes. */
-import { join } from 'node:path'
-import { request } from 'node:http'
-import { connect } from 'node:net'
 import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { AUTH_KEY, KEYS, POLL, SIGNING_SECRET, startCli } from './cli.ts'
-import { ownFolder } from '../support/own-folder.ts'
+import { ownFile } from '../support/own-folder.ts'
+import { request, writeRaw } from '../support/wire.ts'
 
 /** A file with one dead letter. */
 async function fileWithDeadLetter(): Promise<string> {
-  const path = join(ownFolder(), 'inbox.db')
+  const path = ownFile()
   const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
   const receiver = createReceiver({ credentials, store: sqliteStore(path), retry: { attempts: 1 }, logger: false })
   receiver.on('message.failed', () => {
@@ -42,15 +40,9 @@ async function enter(url: URL): Promise<string> {
   return cookie.split(';', 1)[0] ?? ''
 }
 
-function statusUnder(host: string, { port }: URL, cookie: string): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    request({ host: '127.0.0.1', port, path: '/api/session', headers: { host, cookie } }, (response) => {
-      response.resume()
-      resolve(response.statusCode)
-    })
-      .on('error', reject)
-      .end()
-  })
+async function statusUnder(host: string, url: URL, cookie: string): Promise<number> {
+  const { status } = await request(new URL('/api/session', url).href, { method: 'GET', headers: { host, cookie } })
+  return status
 }
 
 describe('inspect', { timeout: 180_000 }, () => {
@@ -89,21 +81,10 @@ describe('inspect', { timeout: 180_000 }, () => {
   })
 })
 
-/** Sends raw bytes, because no HTTP client sends such a target; resolves to the answer. */
-function askRaw({ hostname, port, host }: URL, target: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = ''
-    const socket = connect({ port: Number(port), host: hostname })
-    socket.setEncoding('latin1').on('data', (piece: string) => (text += piece))
-    socket.on('end', () => resolve(text)).on('error', reject)
-    socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
-  })
-}
-
 test('answers 400 to a request target that is not a URL, and keeps running', { timeout: 180_000 }, async () => {
   const { url, child, ended } = await inspect(['--store', await fileWithDeadLetter()])
   for (const target of ['//', 'http://', '/\\', '//[', 'http://[/'])
-    expect(await askRaw(url, target), target).toMatch(/^HTTP\/1\.1 400 /)
+    expect(await writeRaw(url.href, `GET ${target} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`), target).toBe(400)
   const cookie = await enter(url)
   expect((await fetch(new URL('/api/session', url), { headers: { cookie } })).status).toBe(200)
   child.kill('SIGINT')

@@ -23,9 +23,6 @@ describe('listen', { timeout: 120_000 }, () => {
     await expect.poll(() => printed.stdout, POLL).toMatch(failed)
     await expect.poll(() => printed.stdout, POLL).toContain('  refused 401 ')
     for (const part of [' p-1 ', ' m-2 ']) await expect.poll(() => printed.stdout, POLL).toContain(part)
-    expect(await post(`${url}/status/`, callback.smsDelivery({ messageId: 'm-3' }))).toBe(204)
-    expect(await post(`${url}/stauts`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(404)
-    expect(await post(`${url}//`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(204)
     const lines = printed.stdout.split('\n')
     expect(lines[0]).toBe(`Listening on ${url} for POSTs to / and /status, /received, /payment, /subscription`)
     expect(printed.stdout).toMatch(/ payment +p-1 {2}100 {2}KES {2}completed {2}\[My Shop\] {2}proved by signature$/m)
@@ -77,8 +74,8 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(stdout).not.toContain(AUTH_KEY)
   })
 
-  test('escapes control sequences in received text, and --payload shows the payload', async () => {
-    const { url, printed } = await startListening(['listen', '--payload'], KEYS)
+  test('escapes control sequences in received text; --payload shows the payload; one key is enough', async () => {
+    const { url, printed } = await startListening(['listen', '--payload'], { AUTH_KEY })
     const messageId = 'm\u001b]0;mine\u0007\u009b31m\u202e'
     expect(await post(`${url}/status`, callback.smsDelivery({ messageId, authKey: AUTH_KEY }))).toBe(204)
     await expect.poll(() => printed.stdout, POLL).toContain('"messageId"')
@@ -93,7 +90,7 @@ describe('listen', { timeout: 120_000 }, () => {
     const body = callback.smsDelivery({ messageId: 'm-1' })
     for (const path of ['/statsu', '/status/x', '/webhooks/status?token=hidden'])
       expect(await post(`${url}${path}`, body)).toBe(404)
-    for (const path of ['/status/', '/?a=b']) expect(await post(`${url}${path}`, body)).toBe(204)
+    for (const path of ['/status/', '/?a=b', '//']) expect(await post(`${url}${path}`, body)).toBe(204)
     await expect.poll(() => printed.stdout, POLL).toContain(' m-1 ')
     const unknown = '  no such path       /statsu: the paths are /, /status, /received, /payment, /subscription'
     await expect.poll(() => printed.stdout, POLL).toContain(unknown)
@@ -101,18 +98,6 @@ describe('listen', { timeout: 120_000 }, () => {
     const json = await startListening(['listen', '--json'], KEYS)
     expect(await post(`${json.url}/statsu`, body)).toBe(404)
     await expect.poll(() => jsonLines(json.printed.stdout)[1], POLL).toEqual({ type: 'unknown_path', path: '/statsu' })
-  })
-
-  test('accepts one key, and refuses to start without any', async () => {
-    const { url } = await startListening(['listen'], { AUTH_KEY })
-    const body = JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY })
-    expect((await fetch(url, { method: 'POST', body })).status).toBe(204)
-    expect(await runCli(['listen', '--port', '0'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
-        'error: No key was given to verify callbacks.\nSet SIGNING_SECRET, AUTH_KEY or both, or pass files with --signing-secret-file and --auth-key-file.\n',
-    })
   })
 
   test('a port in use is one line and a hint', async () => {

@@ -61,10 +61,6 @@ describe('the steps', () => {
       ...given,
     })
   }
-  /** Signed over another body than the one checked. */
-  function signedOver(signed: string, secret = SIGNING_SECRET): string {
-    return signCallback(signed, secret, { timestamp: NOW })
-  }
 
   test.each([
     ['301 seconds old', NOW + 289, 'The signature is 301 seconds old; 300 are allowed.'],
@@ -82,39 +78,33 @@ describe('the steps', () => {
     expect(check({ nowMs: (NOW + 288) * 1_000, header: `X-Service-Signature: ${header}\n` }).holds).toBe(true)
   })
 
-  test.each(['v1=aa', `t=1,v1=${'A'.repeat(64)}`, 'a'.repeat(64), 'nonsense'])(
-    'a header of another form: %s',
-    (given) => {
-      const { holds, steps, causes } = check({ header: given })
-      expect({ holds, steps }).toMatchObject({ holds: false, steps: [{ step: 'header', holds: false }] })
-      expect(causes.join()).toContain('Copy the whole value')
-    },
-  )
-
-  test('milliseconds', () => {
-    const { steps } = check({ header: `t=1800000000000,v1=${'a'.repeat(64)}` })
-    expect(steps[0]?.text).toContain('milliseconds')
+  test.each([
+    ['v1=aa', 'It does not have the form'],
+    [`t=1,v1=${'A'.repeat(64)}`, 'It does not have the form'],
+    ['a'.repeat(64), 'It does not have the form'],
+    ['nonsense', 'It does not have the form'],
+    [`t=1800000000000,v1=${'a'.repeat(64)}`, 'milliseconds'],
+  ])('a header of another form: %s', (given, text) => {
+    const { holds, steps, causes } = check({ header: given })
+    expect({ holds, steps }).toMatchObject({ holds: false, steps: [{ step: 'header', holds: false }] })
+    expect(steps[0]?.text).toContain(text)
+    expect(causes.join()).toContain('Copy the whole value')
   })
 
   test.each([
-    ['a newline more', `${BODY}\n`, BODY, 'a trailing newline was added'],
-    ['a CRLF more', `${BODY}\r\n`, BODY, 'a trailing newline was added'],
-    ['a newline less', BODY, `${BODY}\n`, 'lost its trailing newline'],
-    ['CRLF for LF', '{\r\n"a":1}', '{\n"a":1}', 'from LF to CRLF'],
-    ['a byte order mark more', `\ufeff${BODY}`, BODY, 'byte order mark'],
-    ['re-serialised', '{ "a": 1,\n "b": [1, 2] }', '{"a":1,"b":[1,2]}', 'serialised again'],
-    ['formatted', '{"a":1}', '{\n  "a": 1\n}', 'serialised again'],
-  ])('detects a body %s', (_, given, signed, cause) => {
-    const { holds, causes } = check({ body: Buffer.from(given), header: signedOver(signed) })
+    ['a body with a newline more', { body: `${BODY}\n` }, BODY, 'a trailing newline was added'],
+    ['a body with a CRLF more', { body: `${BODY}\r\n` }, BODY, 'a trailing newline was added'],
+    ['a body with a newline less', { body: BODY }, `${BODY}\n`, 'lost its trailing newline'],
+    ['a body with CRLF for LF', { body: '{\r\n"a":1}' }, '{\n"a":1}', 'from LF to CRLF'],
+    ['a body with a byte order mark more', { body: `\ufeff${BODY}` }, BODY, 'byte order mark'],
+    ['a body serialised again', { body: '{ "a": 1,\n "b": [1, 2] }' }, '{"a":1,"b":[1,2]}', 'serialised again'],
+    ['a formatted body', { body: '{"a":1}' }, '{\n  "a": 1\n}', 'serialised again'],
+    ['a secret with a line end', { secret: `${SIGNING_SECRET}\n` }, BODY, 'white space at its start or end'],
+    ['a secret in quotation marks', { secret: `"${SIGNING_SECRET}"` }, BODY, 'quotation marks'],
+  ])('detects %s', (_, { body = BODY, ...given }: { body?: string; secret?: string }, signed, cause) => {
+    const signedHeader = signCallback(signed, SIGNING_SECRET, { timestamp: NOW })
+    const { holds, causes } = check({ ...given, body: Buffer.from(body), header: signedHeader })
     expect(holds).toBe(false)
-    expect(causes).toContainEqual(expect.stringContaining(cause))
-  })
-
-  test.each([
-    ['with a line end', `${SIGNING_SECRET}\n`, SIGNING_SECRET, 'white space at its start or end'],
-    ['in quotation marks', `"${SIGNING_SECRET}"`, SIGNING_SECRET, 'quotation marks'],
-  ])('detects a secret %s', (_, given, signedWith, cause) => {
-    const { causes } = check({ secret: given, header: signedOver(BODY, signedWith) })
     expect(causes).toEqual([expect.stringContaining(cause)])
   })
 
