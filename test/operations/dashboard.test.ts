@@ -50,20 +50,3 @@ test('every code and outcome that an alert names exists', () => {
       for (const value of values.split('|'))
         expect(label === 'code' ? Object.keys(ERRORS) : outcomes, query).toContain(value)
 })
-
-test('the dashboard can be imported: each panel has a position, a unit and a unique id', () => {
-  const { panels, title } = JSON.parse(readProjectFile(DASHBOARD)) as {
-    readonly title: string
-    readonly panels: readonly {
-      readonly id: number
-      readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
-    }[]
-  }
-  expect(title).toBe('messaging-webhooks')
-  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
-  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-    Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`),
-  )
-  expect(new Set(cells).size, 'panels overlap').toBe(cells.length)
-  expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24)
-})

@@ -13,7 +13,6 @@ import { ownFolder } from '../support/own-folder.ts'
 
 const STORE_TIMEOUT_MS = 3_000
 
-/** An authentic callback. */
 /** The health fields that these tests compare, in one line. */
 function summary({ live, ready, working, reasons }: ReceiverHealth): string {
   const sides = Object.entries({ live, ready, working }).map(([side, is]) => `${side}: ${String(is)}`)
@@ -61,7 +60,7 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
 )
 
 test.each<Fault>(['throws', 'hangs', 'will not open'])(
-  'a store that %s, with a spool: stays ready, because the spool accepts callbacks',
+  'a store that %s, with a spool: stays ready, because the spool accepts callbacks; stats() has the local counts alone',
   async (fault) => {
     const { receiver, url, store, clock, health } = await withStore({ spool: ownFolder() })
     if (fault !== 'will not open') await receiver.start()
@@ -73,8 +72,20 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
     expect(await health()).toMatch(/^live: true, ready: true, working: (false|undefined), store_away/)
     // The spool accepts them, and no caller waits for a store that hangs.
     expect(clock.now() - askedMs).toBeLessThan(STORE_TIMEOUT_MS)
+    const counted = receiver.stats()
+    await letTimePass(clock, counted)
+    expect(clock.now() - askedMs).toBeLessThan(2 * STORE_TIMEOUT_MS)
+    const local = { accepted: 1, byType: { 'message.delivered': 1 }, running: 0, spooled: 1 }
+    expect(await counted).toMatchObject({
+      ...local,
+      store: 'unavailable',
+      unsettled: undefined,
+      deadLetters: undefined,
+    })
     store.fault = 'none'
     await expect.poll(() => clock.advance(1_000).then(health), { timeout: 10_000, interval: 1 }).toBe(WELL)
+    const settled = { store: 'up', spooled: 0, unsettled: 0, deadLetters: 0 }
+    await expect.poll(() => clock.advance(1_000).then(() => receiver.stats()), { interval: 1 }).toMatchObject(settled)
   },
 )
 

@@ -169,11 +169,6 @@ test('calls of the store and failed ones; omits values that the store does not r
   expect(Object.keys(nonZero(away, 'messaging_webhooks_store_call_failures_total'))).toContain(
     'messaging_webhooks_store_call_failures_total{verb="admitAndClaim"}',
   )
-  store.fault = 'hangs'
-  const askedMs = clock.now()
-  const asked = receiver.metrics()
-  await letTimePass(clock, asked)
-  expect(clock.now() - askedMs).toBeLessThanOrEqual(5_000)
 })
 
 test('omits the oldest due event if another receiver runs the handlers; keeps the rest after close', async () => {

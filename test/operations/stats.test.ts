@@ -1,58 +1,21 @@
-/** Counts for metrics: `stats()` answers in any state of the store. */
+/** Counts for metrics: `stats()` answers in any state of the store. `health.test.ts` has each fault of one. */
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
-import { faultyStore, type Fault } from '../support/faulty-store.ts'
+import { faultyStore } from '../support/faulty-store.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { readPage, tableOf } from '../../docs/markdown.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-const STORE_TIMEOUT_MS = 3_000
-
 async function counting({ isSpooled = true } = {}) {
-  const folder = ownFolder()
   const store = faultyStore(memoryStore())
   const clock = fakeClock()
-  const spool = isSpooled ? folder : false
-  const serving = await receiving({ store, clock, spool, storeTimeoutMs: STORE_TIMEOUT_MS })
+  const serving = await receiving({ store, clock, spool: isSpooled ? ownFolder() : false })
   return { ...serving, store, clock }
 }
 
-test.each<Fault>(['throws', 'hangs', 'will not open'])(
-  'while the store %s, stats() has the local counts, and marks the rest as unknown',
-  async (fault) => {
-    const { receiver, url, store, clock } = await counting()
-    if (fault !== 'will not open') {
-      await receiver.start()
-      expect(await receiver.stats()).toMatchObject({ store: 'up', spooled: 0, unsettled: 0, deadLetters: 0 })
-    }
-    store.fault = fault
-    const answers = [post(url, callback.smsDelivery()), post(url, callback.smsDelivery())]
-    if (fault === 'hangs') await letTimePass(clock, Promise.all(answers))
-    for (const answer of await Promise.all(answers)) expect(answer.status).toBe(204)
-    const askedMs = clock.now()
-    const asked = receiver.stats()
-    await letTimePass(clock, asked)
-    // No longer than a callback waits for it.
-    expect(clock.now() - askedMs).toBeLessThanOrEqual(STORE_TIMEOUT_MS)
-    expect(await asked).toMatchObject({
-      accepted: 2,
-      byType: { 'message.delivered': 2 },
-      running: 0,
-      store: 'unavailable',
-      spooled: 2,
-      unsettled: undefined,
-      deadLetters: undefined,
-    })
-    store.fault = 'none'
-    await expect
-      .poll(() => clock.advance(1_000).then(() => receiver.stats()), { timeout: 30_000, interval: 1 })
-      .toMatchObject({ store: 'up', spooled: 0, unsettled: 0 })
-  },
-)
-
-test('without a spool, too', async () => {
+test('without a spool, while the store fails', async () => {
   const { receiver, url, store } = await counting({ isSpooled: false })
   await receiver.start()
   store.fault = 'throws'

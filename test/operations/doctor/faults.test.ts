@@ -1,13 +1,12 @@
 /** Faults of the URL, the credentials, the clock and the app: the doctor names each planted one. */
-import { once } from 'node:events'
 import https from 'node:https'
-import net, { type AddressInfo } from 'node:net'
-import express, { type ErrorRequestHandler } from 'express'
+import express from 'express'
 import { memoryStore } from 'messaging-webhooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeCertificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/free-port.ts'
 import { listen, receiving } from '../../support/receiving.ts'
+import { startSocketServer } from '../../support/servers/sockets.ts'
 import { titleWith } from '../../support/skipping.ts'
 import { askDoctor, faultsOf, PAIR, serving, textOf } from './asking.ts'
 
@@ -73,26 +72,9 @@ describe('at the URL', () => {
     },
   )
 
-  test('middleware before the receiver that throws', async () => {
-    const { receiver } = await app()
-    const broken = express()
-      .use(() => {
-        throw new Error('the session store is unavailable')
-      })
-      .use('/status', receiver.middleware('status'))
-      .use(((_error, _request, response, _next) => void response.status(500).send('broken')) as ErrorRequestHandler)
-    expect(faultsOf(await askDoctor(`${await serving(broken)}status`))).toEqual(['server_failed'])
-  })
-
   test('a server without TLS', async () => {
-    const plain = net.createServer((socket) => {
-      socket.on('error', () => {})
-      socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
-    })
-    plain.listen(0, '127.0.0.1')
-    await once(plain, 'listening')
-    onTestFinished(() => void plain.close())
-    const { port } = plain.address() as AddressInfo
+    const { port, close } = await startSocketServer((socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+    onTestFinished(close)
     expect(faultsOf(await askDoctor(`https://127.0.0.1:${port}/`))).toEqual(['tls_failed'])
   })
 

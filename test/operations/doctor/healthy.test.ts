@@ -25,22 +25,18 @@ test('all is well, from outside and in the app’s own process', async () => {
   expect(found).toEqual(['store_answers', 'handlers_listen'])
 })
 
-test.each(['either', 'signature', 'authKey', 'both'] as const)('all is well with the policy %s', async (proof) => {
-  const { receiver } = await receiving({ proof })
+test.each([
+  ...(['either', 'signature', 'authKey', 'both'] as const).map((proof) => ({ options: { proof }, pair: PAIR })),
+  ...[{ authKey: PAIR.authKey }, { signingSecret: PAIR.signingSecret }].map((pair) => ({
+    options: { credentials: pair },
+    pair,
+  })),
+])('all is well with each policy, and with half a pair if the app has only that: %j', async ({ options, pair }) => {
+  const { receiver } = await receiving(options)
   receiver.onAny(() => {})
   const url = await serving(receiver.middleware('payment'))
-  expect(faultsOf(await askDoctor(url, PAIR, { kind: 'payment' }))).toEqual([])
+  expect(faultsOf(await askDoctor(url, pair, { kind: 'payment' }))).toEqual([])
 })
-
-test.each([{ authKey: PAIR.authKey }, { signingSecret: PAIR.signingSecret }])(
-  'all is well with one half of a pair, if the app has only that: %o',
-  async (pair) => {
-    const { receiver } = await receiving({ credentials: pair })
-    receiver.onAny(() => {})
-    const url = await serving(receiver.middleware('status'))
-    expect(faultsOf(await askDoctor(url, pair))).toEqual([])
-  },
-)
 
 test('projects: the name selects the pair, and a wrong name is reported', async () => {
   const other = { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' }
