@@ -1,5 +1,5 @@
 /** Contract, service.md#authentication, #send-failures: send forms × places of the key × cases × channels, on both paths. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { API_KEY, call, emulating, SHOP, type Answered } from './emulating.ts'
 
 type Strings = Readonly<Record<string, string>>
@@ -46,74 +46,62 @@ const ROWS = ['/api/v1/messaging', '/v1/messaging'].flatMap((path) =>
   ),
 )
 
-describe('every form, place, channel and case', () => {
-  // One emulator for all, or the machine would open 540 ports.
-  test('gets the answer of the contract', { timeout: 120_000 }, async () => {
-    const { url, emulator } = await emulating()
-    for (const row of ROWS) {
-      const { path, form, place, channel, wrapper, project, key, status, message } = row
-      const send = FORMS[form]
-      if (send === undefined) throw new Error(`There is no form ${form}.`)
-      const fields: Record<string, string> = { to: '999100000000', message: 'Hi', amount: '1', channel }
-      const headers: Record<string, string> = {}
-      if (project !== undefined) fields['project'] = project
-      if (key !== undefined && place === 'a field') fields['apiKey'] = key
-      if (key !== undefined && place === 'a Bearer header') headers['authorization'] = `Bearer ${key}`
-      const answer = await send(url + path, fields, headers)
-      const label = `${form} ${path}, key in ${place}, ${channel}: ${row.name}`
-      expect(answer.status, label).toBe(status)
-      // The contract: 401 has no wrapper, the others one that depends on the channel.
-      if (status === 401) expect(answer.body, label).toEqual({ message })
-      else if (message !== undefined) expect(answer.body, label).toEqual({ [wrapper]: { message } })
-      else expect(answer.body, label).toMatchObject({ [wrapper]: { messages: 1 }, recipients: [{ statusCode: '11' }] })
-    }
-    const { sends } = emulator.report()
-    const of = (status: number): number => ROWS.filter((row) => row.status === status).length
-    expect(sends.requests).toBe(ROWS.length)
-    expect(sends.answers).toEqual({ 200: of(200), 400: of(400), 401: of(401), 404: of(404) })
-    expect(sends.recipients).toEqual({ accepted: of(200) })
-  })
+// One emulator for all, or the machine would open 480 ports.
+test('every form, place, channel and case gets the answer of the contract', { timeout: 120_000 }, async () => {
+  const { url, emulator } = await emulating()
+  for (const row of ROWS) {
+    const { path, form, place, channel, wrapper, project, key, status, message } = row
+    const send = FORMS[form]
+    if (send === undefined) throw new Error(`There is no form ${form}.`)
+    const fields: Record<string, string> = { to: '999100000000', message: 'Hi', amount: '1', channel }
+    const headers: Record<string, string> = {}
+    if (project !== undefined) fields['project'] = project
+    if (key !== undefined && place === 'a field') fields['apiKey'] = key
+    if (key !== undefined && place === 'a Bearer header') headers['authorization'] = `Bearer ${key}`
+    const answer = await send(url + path, fields, headers)
+    const label = `${form} ${path}, key in ${place}, ${channel}: ${row.name}`
+    expect(answer.status, label).toBe(status)
+    // The contract: 401 has no wrapper, the others one that depends on the channel.
+    if (status === 401) expect(answer.body, label).toEqual({ message })
+    else if (message !== undefined) expect(answer.body, label).toEqual({ [wrapper]: { message } })
+    else expect(answer.body, label).toMatchObject({ [wrapper]: { messages: 1 }, recipients: [{ statusCode: '11' }] })
+  }
+  const { sends } = emulator.report()
+  const of = (status: number): number => ROWS.filter((row) => row.status === status).length
+  expect(sends.requests).toBe(ROWS.length)
+  expect(sends.answers).toEqual({ 200: of(200), 400: of(400), 401: of(401), 404: of(404) })
+  expect(sends.recipients).toEqual({ accepted: of(200) })
 })
 
-describe('credentials elsewhere', () => {
-  const send = { to: '999100000000', message: 'Hi' }
+interface Misplaced {
+  readonly query?: Record<string, string>
+  readonly authorization?: string
+  readonly fields?: object
+}
 
-  test('are ignored in the query of a POST', async () => {
-    const { endpoint } = await emulating()
-    const query = new URLSearchParams({ project: SHOP, apiKey: API_KEY }).toString()
-    const answer = await call(`${endpoint}?${query}`, { method: 'POST', headers: json, body: JSON.stringify(send) })
-    expect(answer).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
-  })
+const UNKNOWN = { messageData: { message: 'Error. Unknown project.' } }
+const UNAUTHENTICATED = { message: 'Unauthenticated.' }
 
-  test.each(['', 'Bearer ', `Basic ${API_KEY}`, API_KEY])('are not read from the header %j', async (header) => {
-    const { endpoint } = await emulating()
-    const headers = { ...json, authorization: header }
-    const answer = await call(endpoint, { method: 'POST', headers, body: JSON.stringify({ ...send, project: SHOP }) })
-    expect(answer.status).toBe(401)
-  })
-
-  test('a wrong header takes precedence over a right field', async () => {
-    const { endpoint } = await emulating()
-    const headers = { ...json, authorization: 'Bearer wrong' }
-    const body = JSON.stringify({ ...send, project: SHOP, apiKey: API_KEY })
-    expect(await call(endpoint, { method: 'POST', headers, body })).toEqual({
-      status: 400,
-      body: { messageData: { message: 'Error. Unknown project.' } },
-    })
-  })
-
-  test.each([{ apiKey: '' }, { apiKey: [API_KEY] }])('%j is not a key', async (fields) => {
-    const { endpoint } = await emulating()
-    const body = JSON.stringify({ ...send, project: SHOP, ...fields })
-    expect((await call(endpoint, { method: 'POST', headers: json, body })).status).toBe(401)
-  })
-
-  test.each([{ project: '' }, { project: [SHOP] }])('%j is not a project', async (fields) => {
-    const { endpoint } = await emulating()
-    const body = JSON.stringify({ ...send, apiKey: API_KEY, ...fields })
-    expect(await call(endpoint, { method: 'POST', headers: json, body })).toEqual({
-      status: 400,
-      body: { messageData: { message: 'Error. Unknown project.' } },
-    })
-  })
+test.each<readonly [what: string, given: Misplaced, status: number, answer: object]>([
+  ['in the query of a POST are ignored', { query: { project: SHOP, apiKey: API_KEY } }, 401, UNAUTHENTICATED],
+  ['in an empty header', { authorization: '', fields: { project: SHOP } }, 401, UNAUTHENTICATED],
+  ['in a Bearer header without a key', { authorization: 'Bearer ', fields: { project: SHOP } }, 401, UNAUTHENTICATED],
+  ['in a Basic header', { authorization: `Basic ${API_KEY}`, fields: { project: SHOP } }, 401, UNAUTHENTICATED],
+  ['in a header without a scheme', { authorization: API_KEY, fields: { project: SHOP } }, 401, UNAUTHENTICATED],
+  [
+    'wrong in a header, right in a field',
+    { authorization: 'Bearer wrong', fields: { project: SHOP, apiKey: API_KEY } },
+    400,
+    UNKNOWN,
+  ],
+  ['with an empty key', { fields: { project: SHOP, apiKey: '' } }, 401, UNAUTHENTICATED],
+  ['with a list as the key', { fields: { project: SHOP, apiKey: [API_KEY] } }, 401, UNAUTHENTICATED],
+  ['with an empty project', { fields: { project: '', apiKey: API_KEY } }, 400, UNKNOWN],
+  ['with a list as the project', { fields: { project: [SHOP], apiKey: API_KEY } }, 400, UNKNOWN],
+])('credentials %s', async (_, { query = {}, authorization, fields }, status, answer) => {
+  const { endpoint } = await emulating()
+  const headers = { ...json, ...(authorization !== undefined && { authorization }) }
+  const body = JSON.stringify({ to: '999100000000', message: 'Hi', ...fields })
+  const url = `${endpoint}?${new URLSearchParams(query).toString()}`
+  expect(await call(url, { method: 'POST', headers, body })).toEqual({ status, body: answer })
 })

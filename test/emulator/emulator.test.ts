@@ -21,17 +21,6 @@ test('counts the refusal of a faultless callback as a loss, and that of a stale 
   expect(collected).toHaveLength(2)
 })
 
-test('three callbacks posted twice count as three duplicates', async () => {
-  const { collected, callbackUrls } = await collecting()
-  const { emulator } = await emulating({ callbackUrls }, { faults: { duplicate: 1 } })
-  for (let nth = 0; nth < 3; nth += 1) await emulator.trigger('received')
-  expect(collected).toHaveLength(6)
-  expect(emulator.report()).toMatchObject({
-    callbacks: { sent: 6 },
-    faults: { duplicate: { applied: 3, accepted: 3 } },
-  })
-})
-
 describe('an invalid option', () => {
   const shop = { name: SHOP }
   const CASES: readonly (readonly [name: string, options: object, text: string])[] = [
@@ -54,6 +43,13 @@ describe('an invalid option', () => {
     ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the minimum and the maximum'],
     ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean faults.duplicate?'],
     ['a misspelt fault of answers', { sendFaults: { noAnwser: 1 } }, 'Did you mean sendFaults.noAnswer?'],
+    ['a misspelt channel', { channels: { chatapp: 'x' } }, 'channels.chatapp. Did you mean channels.chat-app?'],
+    ['a name for SMS', { channels: { sms: 'text' } }, 'channels.sms is a string; expected to be left out'],
+    ['capital letters', { channels: { 'chat-app': 'Telegraph' } }, 'expected the chat-app’s name in lowercase'],
+    ['spaces around a name', { channels: { airtime: ' airtime' } }, 'expected a name without spaces around it'],
+    ['a control character', { channels: { 'chat-app': 'tele\u0000graph' } }, 'expected the chat-app’s name'],
+    ['one name for two', { channels: { 'chat-app': 'x', airtime: 'x' } }, '"x" is the name of chat-app and of airtime'],
+    ['another channel’s name', { channels: { 'chat-app': 'premium' } }, 'is the name of chat-app and of premium'],
     ['an invalid clock', { clock: 5 }, 'clock is a number; expected a function that returns milliseconds, or a clock'],
   ]
 

@@ -1,6 +1,6 @@
 /** Contract, service.md#send-a-message, #states-and-transitions, #send-failures. */
 import express from 'express'
-import { createEmulator, OUTCOMES } from 'messaging-webhooks/emulator'
+import { createEmulator } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serve } from '../support/receiving.ts'
 import { connect } from '../support/wire.ts'
@@ -89,7 +89,7 @@ describe('a send that is accepted', () => {
     expect(emulator.projects()).toMatchObject([{ balance: 30 }])
   })
 
-  test('for a future time is scheduled (14), for a past one accepted', async () => {
+  test('for a future time is scheduled (14), for a past one accepted; by chat-app it may be queued (13)', async () => {
     const { endpoint } = await emulating({}, { clock: () => 1_000_000 })
     expect((await sendFrom(endpoint, { to: DELIVERED, scheduledFor: 1_001 })).body).toMatchObject({
       messageData: { messages: 1 },
@@ -98,10 +98,6 @@ describe('a send that is accepted', () => {
     expect((await sendFrom(endpoint, { to: DELIVERED, scheduledFor: 1_000 })).body).toMatchObject({
       recipients: [{ status: 'accepted', statusCode: '11' }],
     })
-  })
-
-  test('by chat-app may be queued (13)', async () => {
-    const { endpoint } = await emulating()
     expect((await sendFrom(endpoint, { to: '999300000003', channel: 'chat-app' })).body).toMatchObject({
       messageData: { messages: 1 },
       recipients: [{ status: 'queued', statusCode: '13' }],
@@ -195,33 +191,6 @@ describe('a send that is refused entirely', () => {
   })
 })
 
-/** By hand from the contract's table of codes: those that an answer may have on each channel. */
-const CODES: Readonly<Record<string, readonly string[]>> = {
-  sms: ['11', '12', '14', '22', '23'],
-  'chat-app': ['11', '13'],
-  premium: ['11'],
-  'premium-subscription': ['11'],
-  airtime: ['11'],
-}
-
-test.each(Object.entries(CODES))('by %s the codes of answers are %j and no others', async (channel, listed) => {
-  const { endpoint, emulator } = await emulating({}, { clock: () => 1_700_000_000_000 })
-  const codes = new Set<string>()
-  const send = async (fields: object) => {
-    const { body } = await sendFrom(endpoint, { channel, amount: 1, ...fields })
-    const { recipients = [] } = body as { recipients?: { statusCode: string }[] }
-    for (const { statusCode } of recipients) codes.add(statusCode)
-  }
-  await send({ to: OUTCOMES.map(({ number }) => number) })
-  await send({ to: [DELIVERED, '12'] })
-  await send({ to: DELIVERED, scheduledFor: 1_700_000_060 })
-  emulator.configure({ volumeLimit: 0 })
-  await send({ to: DELIVERED })
-  emulator.configure({ balance: 0 })
-  await send({ to: DELIVERED })
-  expect([...codes].toSorted()).toEqual(listed)
-})
-
 describe('a request with a bad field', () => {
   test.each([
     [{ message: undefined }, 'The message field is required.'],
@@ -263,11 +232,6 @@ describe('a request that cannot be read', () => {
     expect(await of({})).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
   })
 
-  test('gets 413 for its size', async () => {
-    const { endpoint } = await emulating()
-    expect((await sendFrom(endpoint, { to: DELIVERED, message: 'x'.repeat(1_100_000) })).status).toBe(413)
-  })
-
   test('is not counted when its client disconnects, and the next one is served', async () => {
     const { endpoint, emulator } = await emulating()
     const { socket, write } = await connect(endpoint)
@@ -278,14 +242,11 @@ describe('a request that cannot be read', () => {
     expect(emulator.report().sends).toMatchObject({ requests: 1, answers: { 200: 1 } })
   })
 
-  test('gets 405 for its method', async () => {
-    const { endpoint } = await emulating()
+  test('gets 413 for its size, 405 for its method, 404 for its path', async () => {
+    const { url, endpoint } = await emulating()
+    expect((await sendFrom(endpoint, { to: DELIVERED, message: 'x'.repeat(1_100_000) })).status).toBe(413)
     const response = await fetch(endpoint, { method: 'PUT' })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, POST'])
-  })
-
-  test('gets 404 for its path', async () => {
-    const { url } = await emulating()
     for (const path of ['/', '/api/v2/messaging', '/api/v1/messaging/more'])
       expect((await call(url + path)).status).toBe(404)
   })

@@ -1,5 +1,5 @@
-/** Each fault alone, against a real receiver: what arrives, and how the receiver treats it. */
-import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
+/** Each fault alone, against a real receiver. `faults-together.full.test.ts` has all of them with each required proof. */
+import type { ErrorCode } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { FAULT_NAMES, FAULTS, type FaultName } from '../../src/emulator/faults.ts'
@@ -10,13 +10,12 @@ vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
 const CALLBACKS = 12
 const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
-const POLICIES: readonly ProofPolicy[] = ['either', 'authKey', 'signature', 'both']
 const POLL = { timeout: DEADLINE_MS }
 
-/** Posts `count` callbacks of different messages, each with this fault. */
-async function play(name: FaultName, proof?: ProofPolicy, count = CALLBACKS) {
-  const played = await playing({ faults: { [name]: 1 } }, { proof })
-  const payloads = Array.from({ length: count }, (_, nth) =>
+/** Posts callbacks of different messages, each with this fault. */
+async function play(name: FaultName) {
+  const played = await playing({ faults: { [name]: 1 } })
+  const payloads = Array.from({ length: CALLBACKS }, (_, nth) =>
     callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_SECONDS - 10 }),
   )
   const sent = await Promise.all(payloads.map((payload) => played.sender.send(outgoing(played.url, payload))))
@@ -147,38 +146,4 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     }
     ARRIVES[name](played)
   })
-})
-
-test.each(['clockSkew', 'staleSignature', 'tamperedByte', 'oldKey'] as const)(
-  '%s with any required proof',
-  async (name) => {
-    const isAccepted = name === 'clockSkew'
-    for (const { sent, dispatched, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
-      expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (isAccepted ? 204 : 401)))
-      await expect.poll(() => dispatched.length, POLL).toBe(isAccepted ? payloads.length : 0)
-    }
-  },
-)
-
-test.each([
-  ['noSignature', 'signature'],
-  ['noSignature', 'both'],
-  ['noAuthKey', 'authKey'],
-  ['noAuthKey', 'both'],
-] as const)('%s is refused when %s is required', async (name, proof) => {
-  const { sent } = await play(name, proof, 3)
-  expect(sent.map(({ status }) => status)).toEqual([401, 401, 401])
-})
-
-test('the repetition of a callback without an authKey has none either, and is the same event', async () => {
-  const { sender, url, seen, receiver, dispatched } = await playing({ faults: { noAuthKey: 0.5, duplicate: 1 } })
-  const payloads = Array.from({ length: 20 }, (_, nth) => callback.payment({ id: `p-${nth}` }))
-  await Promise.all(payloads.map((payload) => sender.send(outgoing(url, payload, { kind: 'payment' }))))
-  expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
-  const bodies = seen.map(({ chunks }) => Buffer.concat(chunks).toString())
-  expect(bodies).toHaveLength(40)
-  expect(new Set(bodies).size).toBe(20)
-  const keyless = bodies.filter((body) => !body.includes(AUTH_KEY)).length
-  expect([keyless > 0, keyless < 40]).toEqual([true, true])
-  expect(dispatched).toHaveLength(20)
 })

@@ -1,5 +1,5 @@
 /** Contract, service.md#what-the-service-does: transient failures of transactional sends are retried. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { AT_ONCE, collecting, emulating, POLL, sendFrom } from './emulating.ts'
 
@@ -13,47 +13,42 @@ async function timed(network: object = {}) {
   return { ...emulating_, clock, statuses: () => collected.map(({ body }) => body['status']), collected }
 }
 
-describe('a transient failure', () => {
-  test('of a transactional send is retried, and its final outcome is reported', async () => {
-    const { endpoint, clock, statuses, collected } = await timed()
-    await sendFrom(endpoint, { to: '999110000002', type: 'transactional' })
-    await clock.advance(100 + 1_000 + 1_999)
-    expect(statuses()).toEqual([])
-    await clock.advance(1)
-    await expect.poll(statuses, POLL).toEqual(['success'])
-    expect(collected[0]?.body).toMatchObject({
-      type: 'transactionalDelivery',
-      timestamp: Math.floor((START_MS + 3_100) / 1_000),
-    })
-  })
+const transactional = { type: 'transactional' }
+const DAY_MS = 86_400_000
+/** Further off than a timer can be set. */
+const LATER_MS = 40 * DAY_MS
 
-  test('that persists is reported once the retries are used up', async () => {
-    const { endpoint, clock, statuses } = await timed()
-    await sendFrom(endpoint, { to: '999100001001', type: 'transactional' })
-    await clock.advance(100 + 1_000 + 2_000 + 3_999)
-    expect(statuses()).toEqual([])
-    await clock.advance(1)
-    await expect.poll(statuses, POLL).toEqual(['network_failure'])
-  })
-
-  test('of any other send is reported at once', async () => {
-    const { endpoint, clock, statuses, emulator } = await timed()
-    await sendFrom(endpoint, { to: '999110000001' })
-    await clock.advance(100)
-    await expect.poll(statuses, POLL).toEqual(['network_failure'])
-    expect(await emulator.idle({ deadlineMs: 60_000 })).toBe(true)
-  })
+test.each<readonly [what: string, fields: object, afterMs: number, status: string]>([
+  [
+    'a success after a transient failure of a transactional send',
+    { to: '999110000002', ...transactional },
+    3_100,
+    'success',
+  ],
+  [
+    'a failure that persists until its retries are used up',
+    { to: '999100001001', ...transactional },
+    7_100,
+    'network_failure',
+  ],
+  ['a transient failure of any other send', { to: '999110000001' }, 100, 'network_failure'],
+  ['a permanent failure', { to: '999100000021', ...transactional }, 100, 'delivery_impossible'],
+  ['a recipient who opted out', { to: '999400000018', ...transactional }, 100, 'stopped_by_user'],
+  [
+    'a scheduled message',
+    { to: '999100000000', scheduledFor: (START_MS + LATER_MS) / 1_000 },
+    LATER_MS + 100,
+    'success',
+  ],
+])('reports %s at its time, and not before', async (_, fields, afterMs, status) => {
+  const { endpoint, clock, statuses, collected } = await timed()
+  await sendFrom(endpoint, { ...fields })
+  await clock.advance(afterMs - 1)
+  expect(statuses()).toEqual([])
+  await clock.advance(1)
+  await expect.poll(statuses, POLL).toEqual([status])
+  expect(collected[0]?.body['timestamp']).toBe(Math.floor((START_MS + afterMs) / 1_000))
 })
-
-test.each(['999100000021', '999400000018'])(
-  'a permanent failure of a transactional send surfaces at once: %s',
-  async (to) => {
-    const { endpoint, clock, statuses } = await timed()
-    await sendFrom(endpoint, { to, type: 'transactional' })
-    await clock.advance(100)
-    await expect.poll(statuses, POLL).toHaveLength(1)
-  },
-)
 
 test('transactional sends go first', async () => {
   const { endpoint, clock, collected } = await timed({ delayMs: [100, 60_000] })
@@ -63,17 +58,6 @@ test('transactional sends go first', async () => {
   await expect.poll(() => collected.map(({ body }) => body['type']), POLL).toEqual(['transactionalDelivery'])
   await clock.advance(59_900)
   await expect.poll(() => collected.length, POLL).toBe(21)
-})
-
-test('a scheduled message begins at its time, and not before', async () => {
-  const { endpoint, clock, statuses } = await timed()
-  // Further off than a timer can be set.
-  const days = 40
-  await sendFrom(endpoint, { to: '999100000000', scheduledFor: START_MS / 1_000 + days * 86_400 })
-  await clock.advance(days * 86_400_000 + 99)
-  expect(statuses()).toEqual([])
-  await clock.advance(1)
-  await expect.poll(statuses, POLL).toEqual(['success'])
 })
 
 test('reports the states of a chat-app message one after another', async () => {

@@ -1,9 +1,7 @@
 /** Outcomes of messages: documented numbers one by one, other numbers by the profile. */
-import type { WebhookEvent } from 'messaging-webhooks'
 import { OUTCOMES } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
-import { receiving } from '../support/receiving.ts'
-import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP, SIGNING_SECRET } from './emulating.ts'
+import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP } from './emulating.ts'
 
 /** By hand from the contract, service.md#carrier-a-status-values. */
 const CARRIER_A: Readonly<Record<string, readonly number[]>> = {
@@ -122,49 +120,6 @@ test('airtime is reported like SMS, premium on the subscription URL', async () =
     ['delivery', '999100000000', 'success'],
     ['delivery', '999100000006', 'absent_subscriber'],
   ])
-})
-
-test('a real receiver reads every outcome as in the contract’s cross-channel table', async () => {
-  const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-  // Carrier B's own words are readable only when the carrier is known.
-  const { receiver, url } = await receiving({
-    credentials,
-    networks: { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' },
-  })
-  const events: WebhookEvent[] = []
-  receiver.onAny((event) => void events.push(event))
-  const { endpoint, idle } = await emulating({ callbackUrls: { status: url } })
-  const sms = await sendFrom(endpoint, { to: SMS.map(([number]) => number) })
-  const { recipients } = sms.body as { recipients: { to: string; messageId: string }[] }
-  const chat = await sendFrom(endpoint, { to: CHAT_APP.map(([number]) => number), channel: 'chat-app' })
-  expect(chat.status).toBe(200)
-  await idle()
-  expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
-  const kindOf = (number: string): unknown => {
-    const id = recipients.find(({ to }) => to === number)?.messageId
-    const event = events.find((candidate) => 'messageId' in candidate && candidate.messageId === id)
-    return event !== undefined && 'failure' in event
-      ? `${event.failure.kind} ${String(event.failure.resend)}`
-      : event?.type
-  }
-  expect(Object.fromEntries(SMS.map(([number]) => [number, kindOf(number)]))).toMatchObject({
-    '999100000000': 'message.delivered',
-    '999100001001': 'transient true',
-    '999100000099': 'permanent false',
-    '999100000027': 'unreachable false',
-    '999100009999': 'permanent false',
-    '999200000000': 'message.delivered',
-    '999200000001': 'permanent false',
-    '999200000002': 'permanent false',
-    '999400000015': 'message.delivered',
-    '999400000017': 'transient true',
-    '999400000018': 'permanent false',
-    '999400000019': 'permanent false',
-    '999400000021': 'permanent false',
-  })
-  const reports = CHAT_APP.flatMap(([, statuses]) => statuses).length
-  expect(events).toHaveLength(SMS.length + reports)
-  expect(events.filter(({ type }) => type === 'unrecognized')).toEqual([])
 })
 
 describe('undocumented numbers', () => {

@@ -1,20 +1,12 @@
 /** The emulator's sender against a real receiver on loopback, and the records of both. */
-import http from 'node:http'
-import {
-  createReceiver,
-  RefusedError,
-  type CallbackKind,
-  type ProofPolicy,
-  type WebhookEvent,
-} from 'messaging-webhooks'
+import type http from 'node:http'
+import { createReceiver, RefusedError, type ProofPolicy, type WebhookEvent } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
 import type { Delivery, Outgoing } from '../../src/emulator/request.ts'
 import { createSender, type SenderOptions } from '../../src/emulator/sender.ts'
-import { AUTH_KEY, listen, SIGNING_SECRET } from '../support/receiving.ts'
+import { AUTH_KEY, serve, SIGNING_SECRET } from '../support/receiving.ts'
 
 interface SeenRequest {
-  readonly method: string
-  readonly url: string
   readonly headers: http.IncomingHttpHeaders
   readonly signatures: readonly string[]
   /** What arrived of the body. */
@@ -44,11 +36,10 @@ export const NOW_MS = Date.UTC(2026, 4, 17, 12, 0, 0, 500)
 /** A server that records each request and answers with `answer`, or with 204 without one. */
 export async function serving(answer?: http.RequestListener) {
   const seen: SeenRequest[] = []
-  const server = http.createServer((request, response) => {
+  const url = await serve((request, response) => {
     const chunks: Buffer[] = []
     const signatures = request.headersDistinct['x-service-signature'] ?? []
-    const { method = '', url = '', headers } = request
-    seen.push({ method, url, headers, signatures, chunks })
+    seen.push({ headers: request.headers, signatures, chunks })
     const { push } = request
     // Before anything else reads it: the receiver must find the stream untouched.
     request.push = (chunk: unknown, ...rest) => {
@@ -60,19 +51,11 @@ export async function serving(answer?: http.RequestListener) {
       request.once('end', () => response.writeHead(204).end())
     } else answer(request, response)
   })
-  const url = await listen(server)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url, server, seen }
+  return { url, seen }
 }
 
 /** A receiver with the live pair only, by the same clock. */
-export async function playing(
-  options: Partial<SenderOptions> = {},
-  { kind = 'status', proof }: { readonly kind?: CallbackKind; readonly proof?: ProofPolicy | undefined } = {},
-) {
+export async function playing(options: Partial<SenderOptions> = {}, { proof }: { readonly proof?: ProofPolicy } = {}) {
   const receiver = createReceiver({
     credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
     clock: () => NOW_MS,
@@ -87,7 +70,7 @@ export async function playing(
   })
   // What is registered last runs first, and a receiver closes once its server has.
   onTestFinished(() => receiver.close({ deadlineMs: 100 }))
-  const { url, seen } = await serving(receiver.middleware(kind, { proof }))
+  const { url, seen } = await serving(receiver.middleware('status', { proof }))
   return { ...sending(options), url, seen, receiver, dispatched, refusals }
 }
 

@@ -1,12 +1,15 @@
 /** What the sender posts, and how it records failures. */
-
-import net from 'node:net'
+import https from 'node:https'
 import { inspect } from 'node:util'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { planFaults } from '../../src/emulator/faults.ts'
-import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
-import { outgoing, DEADLINE_MS, sending, serving } from './playing.ts'
+import type { Outgoing } from '../../src/emulator/outgoing.ts'
+import { makeCertificate } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
+import { AUTH_KEY, listen, receiving } from '../support/receiving.ts'
+import { titleWith } from '../support/skipping.ts'
+import { outgoing, DEADLINE_MS, NOW_MS, sending, serving } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
@@ -31,65 +34,40 @@ test.each([200, 307, 401, 500])('%d is recorded: not followed, not tried again',
   expect(elsewhere.seen).toHaveLength(0)
 })
 
-test('gives up on an answer that never comes', async () => {
-  const { url } = await serving((request) => void request.resume())
-  const { sender } = sending({ callbackTimeoutMs: 200 })
-  const [delivery] = await sender.send(outgoing(url, callback.payment()))
-  expect(delivery).toMatchObject({ sent: true, intact: true, error: 'no answer within 200 ms' })
-  expect(delivery).not.toHaveProperty('status')
-})
-
-test('records the status of an answer that never ends', async () => {
-  const { url } = await serving((request, response) => {
+test('gives up on an answer that never comes, and records the status of one that never ends', async () => {
+  const silent = await serving((request) => void request.resume())
+  const endless = await serving((request, response) => {
     request.resume()
     response.writeHead(200).write('x')
   })
   const { sender } = sending({ callbackTimeoutMs: 200 })
-  expect(await sender.send(outgoing(url, callback.payment()))).toMatchObject([{ status: 200 }])
+  const [delivery] = await sender.send(outgoing(silent.url, callback.payment()))
+  expect(delivery).toMatchObject({ sent: true, intact: true, error: 'no answer within 200 ms' })
+  expect(delivery).not.toHaveProperty('status')
+  expect(await sender.send(outgoing(endless.url, callback.payment()))).toMatchObject([{ status: 200 }])
 })
 
-test('records a closed port, an invalid URL and a URL of another scheme', async () => {
+test.each<readonly [what: string, url: (free: string) => string, payload: Outgoing['payload'], error: string]>([
+  ['a closed port', (free) => free, callback.payment(), 'ECONNREFUSED'],
+  ['an invalid URL', () => 'nonsense', callback.payment(), 'the callback URL is not an http or https URL'],
+  [
+    'a URL of another scheme',
+    () => 'ftp://127.0.0.1/',
+    callback.payment(),
+    'the callback URL is not an http or https URL',
+  ],
+  [
+    'a URL with invalid credentials',
+    (free) => free.replace('http://', 'http://%E0%A4:passphrase@'),
+    callback.payment(),
+    'the callback URL cannot be posted to',
+  ],
+  ['a payload that is not JSON', (free) => free, { amount: 10n }, 'the payload cannot be written as JSON'],
+])('records %s, without credentials', async (_, urlOf, payload, error) => {
   const { sender } = sending()
-  const free = net.createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => free.once('listening', resolve))
-  const { port } = free.address() as net.AddressInfo
-  await new Promise((resolve) => free.close(resolve))
-  const payload = callback.payment()
-  expect(await sender.send(outgoing(`http://127.0.0.1:${port}/`, payload))).toMatchObject([
-    { sent: false, intact: false, error: 'ECONNREFUSED' },
-  ])
-  for (const url of ['nonsense', 'ftp://127.0.0.1/'])
-    expect(await sender.send(outgoing(url, payload))).toMatchObject([
-      { sent: false, intact: false, error: 'the callback URL is not an http or https URL' },
-    ])
-})
-
-test('records a URL with invalid credentials without them', async () => {
-  const { url } = await serving()
-  const { sender } = sending()
-  const broken = url.replace('http://', 'http://%E0%A4:passphrase@')
-  expect(await sender.send(outgoing(broken, callback.payment()))).toMatchObject([
-    { url, sent: false, intact: false, error: 'the callback URL cannot be posted to' },
-  ])
-})
-
-test('records a payload that is not JSON', async () => {
-  const { url, seen } = await serving()
-  const { sender } = sending()
-  expect(await sender.send(outgoing(url, { amount: 10n }))).toMatchObject([
-    { sent: false, intact: false, error: 'the payload cannot be written as JSON' },
-  ])
-  expect(seen).toHaveLength(0)
-})
-
-test('neither keys nor the credentials of a URL are in a record', async () => {
-  const { url } = await serving()
-  const { sender, deliveries } = sending({ faults: { oldKey: 0.5, tamperedByte: 0.5 } })
-  const secretUrl = url.replace('http://', 'http://me:passphrase@')
-  for (let nth = 0; nth < 20; nth += 1) await sender.send(outgoing(secretUrl, callback.payment()))
-  await sender.send(outgoing('http://me:passphrase@127.0.0.1:1/', callback.payment()))
-  const shown = inspect(deliveries, { depth: null })
-  for (const secret of ['passphrase', AUTH_KEY, SIGNING_SECRET]) expect(shown).not.toContain(secret)
+  const sent = await sender.send(outgoing(urlOf(`http://127.0.0.1:${await freePort()}/`), payload))
+  expect(sent).toMatchObject([{ sent: false, intact: false, error }])
+  expect(inspect(sent, { depth: null })).not.toContain('passphrase')
 })
 
 test('close cuts running requests, drops queued ones, and accepts no more', async () => {
@@ -145,3 +123,28 @@ test('posts many callbacks with a bounded number of connections', async () => {
   expect(most).toBeGreaterThan(1)
   expect(most).toBeLessThanOrEqual(128)
 })
+
+const certificate = makeCertificate()
+// Where every test must run, a missing tool fails the run.
+const missing = certificate === undefined && process.env['CI'] !== 'true' ? 'no openssl' : undefined
+
+test.skipIf(missing !== undefined)(
+  titleWith(missing, 'over TLS, a callback is accepted if the certificate is trusted, and not sent otherwise'),
+  async () => {
+    const { receiver } = await receiving({ clock: () => NOW_MS })
+    const server = https.createServer({ ...certificate }, receiver.middleware('status'))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = (await listen(server)).replace('http:', 'https:')
+    expect(await sending().sender.send(outgoing(url, callback.smsDelivery()))).toMatchObject([
+      { sent: false, intact: false, error: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    ])
+    const { sender } = sending({ ca: certificate?.cert })
+    expect(await sender.send(outgoing(url, callback.smsDelivery()))).toMatchObject([
+      { url, sent: true, intact: true, status: 204 },
+    ])
+    expect(await receiver.stats()).toMatchObject({ accepted: 1, refused: 0 })
+  },
+)
