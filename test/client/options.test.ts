@@ -20,6 +20,8 @@ test.each([
   [{ channels: { sms: 'sms' } }, 'Invalid option for createClient: channels.sms'],
   [{ logger: {} }, 'logger is an object; expected false, or a logger with'],
   [{ fetch: 'fetch' }, 'fetch is a string; expected a function'],
+  [{ receiver: {} }, 'receiver is an object; expected a receiver from createReceiver()'],
+  [{ recordWithinMs: 0 }, 'recordWithinMs is 0'],
 ])('createClient with %j', (wrong, says) => {
   const create = (): unknown => createClient({ ...RIGHT, ...wrong } as unknown as ClientOptions)
   expect(create).toThrow(expect.objectContaining({ code: 'options_invalid' }))
@@ -46,6 +48,8 @@ describe('a send', () => {
     [{ chanel: 'sms' }, 'Invalid option for send: chanel. Did you mean channel?'],
     [{ extra: { to: '999200000000' } }, 'send: extra.to is a field that the client writes itself'],
     [{ extra: 'x' }, 'send: extra is a string; expected an object'],
+    [{ reference: 'order 7' }, 'send: reference requires the option receiver of createClient'],
+    [{ withinMs: 1 }, 'send: withinMs requires the option receiver'],
   ])('with %j', async (wrong, says) => {
     const sending = client.send({ ...HELLO, ...wrong } as unknown as Message)
     await expect(sending).rejects.toMatchObject({

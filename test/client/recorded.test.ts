@@ -1,10 +1,10 @@
 /** Sends that a receiver records before they are made, through real HTTP on both sides. */
 import { inspect } from 'node:util'
 import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
-import { createClient, SendError, type Client } from 'messaging-webhooks/client'
+import type { Client } from 'messaging-webhooks/client'
 import type { EmulatorOptions, ProjectOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
-import { API_KEY, AT_ONCE, AUTH_KEY, emulating, POLL, SIGNING_SECRET } from '../emulator/emulating.ts'
+import { AT_ONCE, AUTH_KEY, emulating, POLL, SIGNING_SECRET } from '../emulator/emulating.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { receiving } from '../support/receiving.ts'
@@ -232,19 +232,6 @@ describe('a list', () => {
     expect(new Set(made).size).toBe(made.length)
   })
 
-  test('that exhausted the balance continues once there is more', async () => {
-    const { sendAll, receiver, emulator } = await sending({ balance: 25 })
-    const list = { to, message: 'Sale!', reference: 'spring' }
-    const first = await sendAll(list, { batch: 10, concurrency: 1 })
-    expect(first.totals).toMatchObject({ accepted: 25, refused: 15, unsent: 60 })
-    emulator.configure({ balance: 1_000 })
-    const second = await sendAll(list, { batch: 10 })
-    expect(second.totals).toMatchObject({ accepted: 75, repeated: 25 })
-    const account = await receiver.account(everything)
-    expect(account.refused).toEqual({ insufficient_balance: 15 })
-    expect(account.sent).toBe(115)
-  })
-
   test('stops when the store is unavailable, and reports what was sent by then', async () => {
     const { store, receiver, endpoint, emulator } = await sending()
     let requests = 0
@@ -267,18 +254,4 @@ describe('a list', () => {
     expect(none).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 10, unsent: 90 } })
     expect(emulator.sends()).toHaveLength(3)
   })
-})
-
-test('refuses invalid options', async () => {
-  const { receiver } = await receiving()
-  const options = { baseUrl: 'http://127.0.0.1:1/', project: 'My Shop', apiKey: API_KEY }
-  const client = createClient(options)
-  expect(() => createClient({ ...options, receiver: client as never })).toThrow(
-    'receiver is an object; expected a receiver from createReceiver()',
-  )
-  expect(() => createClient({ ...options, receiver, recordWithinMs: 0 })).toThrow(/recordWithinMs is 0/)
-  const named = { ...HELLO, reference }
-  await expect(client.send(named)).rejects.toThrow('send: reference requires the option receiver of createClient')
-  expect(() => client.sendAll({ ...HELLO, withinMs: 1 })).toThrow('sendAll: withinMs requires the option receiver')
-  expect(new SendError('aborted', { mayBeSent: false, attempts: 0, recipients: 1 }).answer).toBeUndefined()
 })

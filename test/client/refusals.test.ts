@@ -56,47 +56,21 @@ test.each([
   expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code, mayBeSent: false })
 })
 
-describe('from the emulator', () => {
-  test('the project and its key', async () => {
-    const { endpoint } = await emulating()
-    expect(await failing(clientOf(endpoint, { project: 'my shop' }).send(HELLO))).toMatchObject({
-      code: 'project_not_found',
-      status: 404,
-      envelope: 'messageData.message',
-    })
-    const wrong = clientOf(endpoint, { apiKey: 'another-key' })
-    expect(await failing(wrong.airtime({ to: DELIVERED, extra: { amount: 1 } }))).toMatchObject({
-      code: 'unknown_project',
-      envelope: 'data.message',
-    })
-    // A key that does not reach the service.
-    const without = clientOf(endpoint, {
-      fetch: (url, init) => fetch(url, { ...init, headers: { 'content-type': 'application/json' } }),
-    })
-    expect(await failing(without.send(HELLO))).toMatchObject({
-      code: 'unauthenticated',
-      status: 401,
-      envelope: 'message',
-    })
-  })
-
-  test('of each channel, and by SMS the code of each recipient', async () => {
-    const { endpoint, emulator } = await emulating({ balance: 0 })
-    const client = clientOf(endpoint)
-    const balance = { code: 'insufficient_balance' }
-    expect(await failing(client.premium(HELLO))).toMatchObject({ ...balance, envelope: 'status, description' })
-    expect(await failing(client.send({ ...HELLO, channel: 'chat-app' }))).toMatchObject({
-      ...balance,
-      envelope: 'MessageData.Error',
-    })
-    const empty = await failing(client.send({ ...HELLO, to: [DELIVERED, '999200000000'] }))
-    expect(empty).toMatchObject({ ...balance, said: NO_CREDITS, answer: { recipients: [{ code: 22 }, { code: 22 }] } })
-    emulator.configure({ balance: 10 })
-    const mixed = await failing(client.send({ ...HELLO, to: [UNSUPPORTED, '999400000023'] }))
-    expect(mixed).toMatchObject({
-      code: 'refused',
-      mayBeSent: false,
-      answer: { recipients: [{ code: 12 }, { code: 23 }] },
-    })
-  })
+test('by SMS the error has the code of each recipient; an unknown project and a wrong or missing key have codes', async () => {
+  const { endpoint, emulator } = await emulating({ balance: 0 })
+  const client = clientOf(endpoint)
+  const empty = await failing(client.send({ ...HELLO, to: [DELIVERED, '999200000000'] }))
+  const answer = { recipients: [{ code: 22 }, { code: 22 }] }
+  expect(empty).toMatchObject({ code: 'insufficient_balance', said: NO_CREDITS, answer })
+  emulator.configure({ balance: 10 })
+  const mixed = await failing(client.send({ ...HELLO, to: [UNSUPPORTED, '999400000023'] }))
+  const codes = { recipients: [{ code: 12 }, { code: 23 }] }
+  expect(mixed).toMatchObject({ code: 'refused', mayBeSent: false, answer: codes })
+  const unknown = await failing(clientOf(endpoint, { project: 'my shop' }).send(HELLO))
+  expect(unknown).toMatchObject({ code: 'project_not_found', status: 404 })
+  const stranger = await failing(clientOf(endpoint, { apiKey: 'another-key' }).send(HELLO))
+  expect(stranger).toMatchObject({ code: 'unknown_project', status: 400 })
+  const headers = { 'content-type': 'application/json' }
+  const without = clientOf(endpoint, { fetch: (url, init) => fetch(url, { ...init, headers }) })
+  expect(await failing(without.send(HELLO))).toMatchObject({ code: 'unauthenticated', status: 401 })
 })

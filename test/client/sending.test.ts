@@ -1,7 +1,7 @@
 /** Every call against the emulator. Contract, service.md#send-a-message, #authentication. */
 import type { Message } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
-import { AT_ONCE, collecting, emulating, SHOP } from '../emulator/emulating.ts'
+import { emulating, SHOP } from '../emulator/emulating.ts'
 import { fakeClock } from 'messaging-webhooks/testing'
 import { logging } from '../support/logging.ts'
 import { ACCEPTED, answering, clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
@@ -26,20 +26,6 @@ test('one number, with every field of a send', async () => {
   const [made] = emulator.sends()
   expect(made).toMatchObject({ method: 'POST', httpStatus: 200, project: SHOP })
   expect(sent.messages).toEqual([{ messageId: made?.recipients[0]?.messageId, to: `+${DELIVERED}` }])
-})
-
-test('several numbers: refusals do not hide accepted recipients', async () => {
-  const { endpoint } = await emulating()
-  const to = [DELIVERED, UNSUPPORTED, '999400000022', '999400000023']
-  const sent = await clientOf(endpoint).send({ to, message: 'Hello' })
-  expect(sent.kind).toBe('partial')
-  expect(sent.recipients.map(({ outcome, code }) => [outcome, code])).toEqual([
-    ['accepted', 11],
-    ['refused', 12],
-    ['refused', 22],
-    ['refused', 23],
-  ])
-  expect(sent.messages.map(({ to: number }) => number)).toEqual([DELIVERED])
 })
 
 test('sends the text and `extra` unchanged', async () => {
@@ -92,19 +78,6 @@ test('a one-time password is transactional; premium and airtime use their own ch
   expect(emulator.sends().map(({ channel }) => channel)).toEqual(channels)
 })
 
-test('uses the service’s names of channels', async () => {
-  const { endpoint, emulator } = await emulating({}, { channels: { airtime: 'top-up' } })
-  await clientOf(endpoint, { channels: { airtime: 'top-up' } }).airtime({ to: DELIVERED, extra: { amount: 1 } })
-  expect(emulator.sends()).toMatchObject([{ channel: 'top-up', httpStatus: 200 }])
-})
-
-test('the parts of a long text are one recipient and one message', async () => {
-  const { endpoint } = await emulating()
-  const sent = await clientOf(endpoint).send({ to: [DELIVERED, '999200000000'], message: 'x'.repeat(307) })
-  expect(sent.recipients.map(({ parts }) => parts)).toEqual([3, 3])
-  expect(sent.messages).toHaveLength(2)
-})
-
 describe('a send for a future time', () => {
   const message: Message = { to: DELIVERED, message: 'Later' }
 
@@ -137,14 +110,6 @@ test('uses a regenerated key at once when a function reads it', async () => {
   emulator.regenerateApiKey()
   expect(await client.send({ to: DELIVERED, message: 'After' })).toMatchObject({ kind: 'accepted' })
   expect(await failing(old.send({ to: DELIVERED, message: 'After' }))).toMatchObject({ code: 'unknown_project' })
-})
-
-test('a callback may overtake the answer to its send', async () => {
-  const { collected, callbackUrls } = await collecting()
-  const { endpoint, emulator } = await emulating({ callbackUrls }, { sendFaults: { lateAnswer: 1 }, network: AT_ONCE })
-  const sent = await clientOf(endpoint).send({ to: DELIVERED, message: 'Quick' })
-  expect(collected.map(({ body }) => body['messageId'])).toEqual([sent.messages[0]?.messageId])
-  expect(emulator.report().sends.faults).toEqual({ lateAnswer: 1 })
 })
 
 test.each(['', ' ', '+', 'hello', '+254 711 000000', '0x12', '254711000000\n', '++254711', '254-711', '٢٥٤'])(

@@ -1,7 +1,6 @@
 /** Sends without an answer: the client retries only those that cannot have reached the service. */
-import { fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { emulating } from '../emulator/emulating.ts'
+import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { THROWN } from '../support/hostile.ts'
 import { logging } from '../support/logging.ts'
 import { freePort } from '../support/free-port.ts'
@@ -38,14 +37,7 @@ describe('not sent', () => {
     }
     const retry = { attempts: 6, initialDelayMs: 100, maxDelayMs: 400 }
     const sending = failing(clientOf('http://service.invalid/', { fetch: refused, clock, logger, retry }).send(HELLO))
-    let isOver = false
-    void sending.then(() => (isOver = true))
-    await expect
-      .poll(async () => {
-        await clock.advance(100)
-        return isOver
-      })
-      .toBe(true)
+    await letTimePass(clock, sending)
     expect(await sending).toMatchObject({ attempts: 6 })
     const most = [100, 200, 400, 400, 400]
     for (const [index, { fields }] of lines.entries()) {
@@ -139,37 +131,16 @@ describe('unknown, and never retried', () => {
       code: 'unknown_outcome',
     })
   })
-
-  test.each(['noAnswer', 'badGateway'] as const)('the emulator’s %s: it was sent', async (fault) => {
-    const { emulator, endpoint } = await emulating({}, { sendFaults: { [fault]: 1 } })
-    const error = await failing(clientOf(endpoint).send(HELLO))
-    expect(error.code).toBe(fault === 'badGateway' ? 'unreadable' : 'unknown_outcome')
-    expect(error.mayBeSent).toBe(true)
-    expect(emulator.sends()).toMatchObject([{ fault, recipients: [{ statusCode: '11' }, { statusCode: '11' }] }])
-  })
-
-  test('the emulator’s lostRequest: the client cannot tell it from the others, and it was not sent', async () => {
-    const { emulator, endpoint } = await emulating({}, { sendFaults: { lostRequest: 1 } })
-    expect(await failing(clientOf(endpoint).send(HELLO))).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
-    expect(emulator.sends()).toEqual([])
-    expect(emulator.report().sends.faults).toEqual({ lostRequest: 1 })
-  })
 })
 
 describe('aborted', () => {
-  test('before it starts: nothing is sent', async () => {
-    const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
-    const error = await failing(clientOf(url).send(HELLO, { signal: AbortSignal.abort() }))
-    expect(error).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
-    expect(seen.connections).toBe(0)
-  })
-
-  test('in the turn of the call: nothing is sent', async () => {
+  test('before it starts, or in the turn of the call: nothing is sent', async () => {
     const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
     const stopping = new AbortController()
     const sending = clientOf(url).send(HELLO, { signal: stopping.signal })
     stopping.abort()
-    expect(await failing(sending)).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
+    for (const each of [sending, clientOf(url).send(HELLO, { signal: AbortSignal.abort() })])
+      expect(await failing(each)).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
     expect(seen.connections).toBe(0)
   })
 
