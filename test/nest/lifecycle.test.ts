@@ -1,6 +1,5 @@
 /** Start and close of a receiver with its app, its options, and several receivers in one app. */
-import http from 'node:http'
-import { join } from 'node:path'
+import type http from 'node:http'
 import { Inject, type DynamicModule, type Type } from '@nestjs/common'
 import {
   DiscoveryModule,
@@ -17,10 +16,11 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createLifecycle } from '../../src/nest/lifecycle.ts'
 import { readOptions } from '../../src/nest/options.ts'
-import { AUTH_KEY, listen as listenOn } from '../support/receiving.ts'
+import { gate } from '../support/gate.ts'
+import { AUTH_KEY } from '../support/receiving.ts'
 import { keyedText, postUnsigned, reportText } from '../support/wire.ts'
 import { createApp, listen, listening, mark, moduleWith, OPTIONS, PLATFORMS } from './apps.ts'
-import { ownFolder } from '../support/own-folder.ts'
+import { ownFile, ownFolder } from '../support/own-folder.ts'
 
 /** A database as an app has it: open while the app runs. */
 class Database {
@@ -36,24 +36,22 @@ class Database {
 /** Handlers that wait until the test releases them, and record whether the database was open. */
 function waitingHandlers() {
   const seen: string[] = []
-  let begun = (): void => {}
-  const isBegun = new Promise<void>((resolve) => (begun = resolve))
-  let goOn = (): void => {}
-  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve))
+  const begun = gate()
+  const released = gate()
   class Handlers {
     private readonly database: Database
     constructor(database: Database) {
       this.database = database
     }
     async on(event: WebhookEvent): Promise<void> {
-      begun()
-      await mayGoOn
+      begun.open()
+      await released.opened
       seen.push(`${'messageId' in event ? event.messageId : '?'}: database ${this.database.isOpen ? 'open' : 'closed'}`)
     }
   }
   Inject(Database)(Handlers, undefined, 0)
   mark(Handlers, 'on', 'message.*')
-  return { Handlers, seen, isBegun, goOn }
+  return { Handlers, seen, isBegun: begun.opened, goOn: released.open }
 }
 
 function rootWith(webhooks: DynamicModule, handlers: Type): Type {
@@ -62,79 +60,73 @@ function rootWith(webhooks: DynamicModule, handlers: Type): Type {
   return moduleWith({ imports: [database, feature, webhooks] })
 }
 
-for (const [name, platform] of Object.entries(PLATFORMS))
-  describe(`NestJS on ${name}`, () => {
-    test('app.close() waits for running handlers, dispatches what is in memory, and then closes the database', async () => {
-      const { Handlers, seen, isBegun, goOn } = waitingHandlers()
-      const webhooks = WebhooksModule.forRoot({ ...OPTIONS, concurrency: 1, closeDeadlineMs: 60_000 })
-      const app = await createApp(platform(), rootWith(webhooks, Handlers))
-      const url = await listen(app)
-      for (const messageId of ['m-1', 'm-2', 'm-3'])
-        expect(await postUnsigned(`${url}webhooks/status`, keyedText({ messageId }))).toBe(204)
-      await isBegun
-      const closed = app.close()
-      // Nest has closed the server or is about to; the handler still runs.
-      await new Promise((resolve) => app.getHttpServer().once('close', resolve))
-      expect(seen).toEqual([])
-      goOn()
-      await closed
-      expect(seen.sort()).toEqual(['m-1: database open', 'm-2: database open', 'm-3: database open'])
-      const receiver = app.get<Receiver>(getReceiverToken())
-      expect(await receiver.stats()).toMatchObject({ store: 'closed' })
-    })
+test.each(Object.entries(PLATFORMS))(
+  'on %s, app.close() waits for handlers, dispatches what is in memory, and then closes the database',
+  async (_, platform) => {
+    const { Handlers, seen, isBegun, goOn } = waitingHandlers()
+    const webhooks = WebhooksModule.forRoot({ ...OPTIONS, concurrency: 1, closeDeadlineMs: 60_000 })
+    const app = await createApp(platform(), rootWith(webhooks, Handlers))
+    const url = await listen(app)
+    for (const messageId of ['m-1', 'm-2', 'm-3'])
+      expect(await postUnsigned(`${url}webhooks/status`, keyedText({ messageId }))).toBe(204)
+    await isBegun
+    const closed = app.close()
+    // Nest has closed the server or is about to; the handler still runs.
+    await new Promise((resolve) => app.getHttpServer().once('close', resolve))
+    expect(seen).toEqual([])
+    goOn()
+    await closed
+    expect(seen.sort()).toEqual(['m-1: database open', 'm-2: database open', 'm-3: database open'])
+    const receiver = app.get<Receiver>(getReceiverToken())
+    expect(await receiver.stats()).toMatchObject({ store: 'closed' })
+  },
+)
 
-    test('dispatches the events of a durable store after the next start, once the database is ready', async () => {
-      const folder = ownFolder()
-      const options = { ...OPTIONS, quarantine: false, dispatch: true } as const
-      const create = (handlers: Type) =>
-        createApp(
-          platform(),
-          rootWith(WebhooksModule.forRoot({ ...options, store: sqliteStore(join(folder, 'inbox.db')) }), handlers),
-        )
-      class Failing {
-        on(): void {
-          throw new Error('not today')
-        }
-      }
-      mark(Failing, 'on', 'message.*')
-      const first = await create(Failing)
-      const failed = new Promise<void>((resolve) => first.get<Receiver>(getReceiverToken()).onError(() => resolve()))
-      const url = await listen(first)
-      expect(await postUnsigned(`${url}webhooks/status`, keyedText({ messageId: 'kept' }))).toBe(204)
-      await failed
-      await first.close()
-      const { Handlers, seen, goOn } = waitingHandlers()
-      goOn()
-      const second = await create(Handlers)
-      await listening(second)
-      await expect.poll(() => seen).toEqual(['kept: database open'])
-    })
+test('dispatches the events of a durable store once the database is ready, with or without a server', async () => {
+  const store = sqliteStore(ownFile())
+  const credentials = { authKey: AUTH_KEY }
+  const accepting = createReceiver({ credentials, store, dispatch: false, logger: false })
+  const accept = async (messageId: string): Promise<void> => {
+    const body = Buffer.from(keyedText({ messageId }))
+    expect(await accepting.receive({ method: 'POST', headers: {}, body })).toMatchObject({ status: 204 })
+  }
+  const { Handlers, seen, goOn } = waitingHandlers()
+  goOn()
+  const root = () => rootWith(WebhooksModule.forRoot({ ...OPTIONS, store }), Handlers)
+  await accept('m-1')
+  const app = await createApp(PLATFORMS.Express(), root())
+  await listen(app)
+  await expect.poll(() => seen).toEqual(['m-1: database open'])
+  await app.close()
+  await accept('m-2')
+  const worker = await NestFactory.createApplicationContext(root(), { logger: false, abortOnError: false })
+  await expect.poll(() => seen).toEqual(['m-1: database open', 'm-2: database open'])
+  await worker.close()
+  await accepting.close()
+})
 
-    test('abandons a handler at the deadline, and aborts its signal', async () => {
-      let begun = (): void => {}
-      const isBegun = new Promise<void>((resolve) => (begun = resolve))
-      const aborted: boolean[] = []
-      class Endless {
-        on(_event: WebhookEvent, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-          begun()
-          return new Promise((resolve) => {
-            signal.addEventListener('abort', () => {
-              aborted.push(true)
-              resolve()
-            })
-          })
-        }
-      }
-      mark(Endless, 'on', 'message.*')
-      const webhooks = WebhooksModule.forRoot({ ...OPTIONS, closeDeadlineMs: 20 })
-      const app = await createApp(platform(), rootWith(webhooks, Endless))
-      const url = await listen(app)
-      await postUnsigned(`${url}webhooks/status`, keyedText())
-      await isBegun
-      await app.close()
-      expect(aborted).toEqual([true])
-    })
-  })
+test('abandons a handler at the deadline, and aborts its signal', async () => {
+  const begun = gate()
+  const aborted: boolean[] = []
+  class Endless {
+    on(_event: WebhookEvent, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+      begun.open()
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          aborted.push(true)
+          resolve()
+        })
+      })
+    }
+  }
+  mark(Endless, 'on', 'message.*')
+  const webhooks = WebhooksModule.forRoot({ ...OPTIONS, closeDeadlineMs: 20 })
+  const app = await createApp(PLATFORMS.Express(), rootWith(webhooks, Endless))
+  await postUnsigned(`${await listen(app)}webhooks/status`, keyedText())
+  await begun.opened
+  await app.close()
+  expect(aborted).toEqual([true])
+})
 
 test('forRootAsync builds its options from injected providers', async () => {
   class Configuration {
@@ -273,28 +265,6 @@ test('a platform that is neither Express nor Fastify is refused', async () => {
   const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] })
   const made = createApp(new OtherAdapter(), module)
   await expect(made).rejects.toThrow('the app runs on other')
-})
-
-test('without a server it only dispatches', async () => {
-  const folder = ownFolder()
-  const file = join(folder, 'inbox.db')
-  const credentials = { authKey: AUTH_KEY }
-  const taking = createReceiver({ credentials, store: sqliteStore(file), dispatch: false, logger: false })
-  const server = http.createServer(taking.middleware('status'))
-  const url = await listenOn(server)
-  expect(await postUnsigned(url, keyedText({ messageId: 'm-1' }))).toBe(204)
-  server.closeAllConnections()
-  server.close()
-  await taking.close()
-  const { Handlers, seen, goOn } = waitingHandlers()
-  goOn()
-  const webhooks = WebhooksModule.forRoot({ ...OPTIONS, store: sqliteStore(file) })
-  const worker = await NestFactory.createApplicationContext(rootWith(webhooks, Handlers), {
-    logger: false,
-    abortOnError: false,
-  })
-  await expect.poll(() => seen).toEqual(['m-1: database open'])
-  await worker.close()
 })
 
 /** `Test.createTestingModule` makes the modules first, and then the adapter. */

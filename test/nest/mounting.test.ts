@@ -50,38 +50,29 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       await expectBoth(await createApp(platform(), withOrders()))
     })
 
-    test('rawBody: true changes nothing', async () => {
-      await expectBoth(await createApp(platform(), withOrders(), { rawBody: true }))
-    })
-
-    test('neither a global prefix nor versioning moves a URL that is registered with the service', async () => {
-      const app = await createApp(platform(), withOrders())
-      app.setGlobalPrefix('api', { exclude: [{ path: 'health', method: RequestMethod.GET }] })
-      app.enableVersioning({ type: VersioningType.URI, defaultVersion: '2' })
-      await expectBoth(app, 'api/v2/orders')
-    })
-
-    test('runs before anything that main.ts adds, and before middleware of modules', async () => {
+    test('runs before anything that main.ts or a module adds; a prefix or a version does not move its URL', async () => {
       const seen: string[] = []
+      const record = (
+        incoming: { readonly originalUrl?: string; readonly url: string },
+        _: unknown,
+        next: () => void,
+      ) => {
+        seen.push(incoming.originalUrl ?? incoming.url)
+        next()
+      }
       class WithMiddleware {
         configure(consumer: MiddlewareConsumer): void {
-          consumer
-            .apply((incoming: { readonly originalUrl: string }, _response: unknown, next: () => void) => {
-              seen.push(incoming.originalUrl)
-              next()
-            })
-            .forRoutes('{*path}')
+          consumer.apply(record).forRoutes('{*path}')
         }
       }
       Module({ imports: [WebhooksModule.forRoot(OPTIONS)], controllers: [Orders] })(WithMiddleware)
-      const app = await createApp(platform(), WithMiddleware)
+      const app = await createApp(platform(), WithMiddleware, { rawBody: true })
+      app.setGlobalPrefix('api', { exclude: [{ path: 'health', method: RequestMethod.GET }] })
+      app.enableVersioning({ type: VersioningType.URI, defaultVersion: '2' })
       app.enableCors()
-      app.use((incoming: { readonly url: string }, _response: unknown, next: () => void) => {
-        seen.push(incoming.url)
-        next()
-      })
-      await expectBoth(app)
-      expect(seen).toEqual(['/orders', '/orders'])
+      app.use(record)
+      await expectBoth(app, 'api/v2/orders')
+      expect(seen).toEqual(['/api/v2/orders', '/api/v2/orders'])
     })
 
     test('ignores a trailing slash, the case of letters and a query; refuses another path', async () => {
@@ -93,11 +84,12 @@ for (const [name, platform] of Object.entries(PLATFORMS))
         expect({ path, status: await postUnsigned(`${url}${path}`, keyedText()) }).toEqual({ path, status: 404 })
     })
 
-    test('each kind has its path and its required proofs', async () => {
+    test('each kind has its path and its required proofs; one without a path is not mounted', async () => {
       const app = await createApp(
         platform(),
         withOrders({
           ...OPTIONS,
+          status: undefined,
           received: '/in',
           payment: { path: '/pay', proof: 'signature' },
           subscription: { path: '/premium' },
@@ -111,21 +103,18 @@ for (const [name, platform] of Object.entries(PLATFORMS))
       await expect.poll(() => [...kinds].sort()).toEqual(['payment', 'received', 'subscription.other'])
       expect(await postUnsigned(`${url}pay`, keyedText())).toBe(401)
       expect(await postUnsigned(`${url}in`, keyedText({ text: 'Hello?' }))).toBe(204)
-    })
-
-    test('mounts nothing without a path', async () => {
-      const app = await createApp(platform(), withOrders({ ...OPTIONS, status: undefined }))
-      expect(await postUnsigned(`${await listening(app)}webhooks/status`, keyedText())).toBe(404)
+      expect(await postUnsigned(`${url}webhooks/status`, keyedText())).toBe(404)
     })
   })
 
-test('on Express, body parsers that main.ts adds run later', async () => {
-  const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)], controllers: [Orders] })
-  const app = await createApp(PLATFORMS.Express(), module)
-  app.use(json(), urlencoded({ extended: true }))
-  const url = await listening(app)
-  expect(await postSigned(`${url}webhooks/status`, BODY)).toBe(204)
-})
+test.each(Object.entries(PLATFORMS))(
+  'on %s, body parsers of Express that main.ts adds run later',
+  async (_, platform) => {
+    const app = await createApp(platform(), moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] }))
+    for (const parser of [json(), urlencoded({ extended: true })]) app.use(parser)
+    expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)
+  },
+)
 
 test('on Fastify, body parsers of main.ts see no callback; works without middie', async () => {
   const { FastifyAdapter } = await import('@nestjs/platform-fastify')
@@ -136,12 +125,6 @@ test('on Fastify, body parsers of main.ts see no callback; works without middie'
   const observed = observedBy(app)
   expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)
   await expect.poll(() => observed().dispatched.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
-})
-
-test('on Fastify, a body parser of Express that main.ts adds runs later', async () => {
-  const app = await createApp(PLATFORMS.Fastify(), moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] }))
-  app.use(json())
-  expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)
 })
 
 test('on Fastify, inject() reaches it, too', async () => {
