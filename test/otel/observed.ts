@@ -1,13 +1,5 @@
 /** A receiver observed by OpenTelemetry's own SDK, which exports to memory. */
-import {
-  context,
-  trace,
-  ROOT_CONTEXT,
-  SpanStatusCode,
-  type Span,
-  type SpanOptions,
-  type TracerProvider,
-} from '@opentelemetry/api'
+import { context, trace, ROOT_CONTEXT, SpanStatusCode, type Span, type TracerProvider } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
   AggregationTemporality,
@@ -22,7 +14,7 @@ import {
   type ReadableSpan,
   type Sampler,
 } from '@opentelemetry/sdk-trace-node'
-import { createReceiver, type MessagingWebhooksError } from 'messaging-webhooks'
+import { createReceiver } from 'messaging-webhooks'
 import { openTelemetry } from 'messaging-webhooks/otel'
 import { signCallback } from 'messaging-webhooks/testing'
 import { onTestFinished } from 'vitest'
@@ -54,7 +46,6 @@ export function withSdk({ sampler }: { readonly sampler?: Sampler } = {}) {
     tracer,
     /** The spans of attempts, in the order in which they ended. */
     attempts: () => spans.getFinishedSpans().filter(({ name }) => name.startsWith('process ')),
-    all: () => spans.getFinishedSpans(),
     /** The data points of a metric: the attributes and value of each, or the count of a histogram. */
     async points(name: string): Promise<readonly (readonly [attributes: object, value: number])[]> {
       await reader.forceFlush()
@@ -88,8 +79,6 @@ export function observed(
     traceContext: telemetry.traceContext,
     ...withCredentials(options),
   })
-  const errors: MessagingWebhooksError[] = []
-  receiver.onError((error) => void errors.push(error))
   const stop = telemetry.observe(receiver)
   onTestFinished(async () => {
     stop()
@@ -99,9 +88,9 @@ export function observed(
   })
 
   /** Posts a callback in its own span, as the HTTP instrumentation does for each request; returns the span. */
-  async function bring(body: object, spanOptions: SpanOptions = {}): Promise<Span> {
+  async function bring(body: object): Promise<Span> {
     const bytes = Buffer.from(JSON.stringify({ ...body, authKey: AUTH_KEY }))
-    const request = sdk.tracer.startSpan('POST /webhooks/status', spanOptions, ROOT_CONTEXT)
+    const request = sdk.tracer.startSpan('POST /webhooks/status', {}, ROOT_CONTEXT)
     const headers = { 'x-service-signature': signCallback(bytes, SIGNING_SECRET) }
     const { status } = await context.with(trace.setSpan(ROOT_CONTEXT, request), () =>
       receiver.receive({ kind: 'status', method: 'POST', headers, body: bytes }),
@@ -111,7 +100,7 @@ export function observed(
     return request
   }
 
-  return { receiver, telemetry, errors, stop, bring }
+  return { receiver, telemetry, stop, bring }
 }
 
 /** The targets of a span's links. */
