@@ -1,5 +1,5 @@
 /** `deliver` posts to any form of an app, as the service would. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import connect from 'connect'
 import express from 'express'
 import express4 from 'express4'
@@ -22,38 +22,29 @@ beforeEach(() => {
 afterEach(() => receiver.close({ deadlineMs: 100 }))
 
 describe('an app can be', () => {
+  type Middleware = ReturnType<typeof receiver.middleware>
+  test.each<readonly [what: string, appOf: (middleware: Middleware) => Parameters<typeof deliver>[0]]>([
+    ['an Express 4 app', (middleware) => express4().use(middleware)],
+    ['a Connect app', (middleware) => connect().use(middleware)],
+    ['the middleware itself', (middleware) => middleware],
+  ])('%s', async (_, appOf) => {
+    expect((await deliver(appOf(receiver.middleware('payment')), callback.payment(), { signingSecret })).status).toBe(
+      204,
+    )
+  })
+
   test('an Express app, with the receiver at a path', async () => {
     const app = express().use('/webhooks/status', receiver.middleware('status'))
     const options = { signingSecret, path: '/webhooks/status' }
     expect(await deliver(app, callback.smsDelivery(), options)).toMatchObject({ status: 204, text: '' })
   })
 
-  test('an Express 4 app', async () => {
-    const app = express4().use(receiver.middleware('status'))
-    expect((await deliver(app, callback.chatApp(), { signingSecret })).status).toBe(204)
-  })
-
-  test('a Connect app', async () => {
-    const app = connect().use(receiver.middleware('status'))
-    expect((await deliver(app, callback.chatApp(), { signingSecret })).status).toBe(204)
-  })
-
-  test('the middleware itself', async () => {
-    expect((await deliver(receiver.middleware('payment'), callback.payment(), { signingSecret })).status).toBe(204)
-  })
-
-  test('a server that does not listen, and stays so', async () => {
+  test.each([false, true])('a server; it continues to listen or not: %j', async (listening) => {
     const server = createServer(receiver.middleware('status'))
+    if (listening) await listen(server)
     expect((await deliver(server, callback.smsDelivery(), { signingSecret })).status).toBe(204)
-    expect(server.listening).toBe(false)
-  })
-
-  test('a server that listens, and continues to', async () => {
-    const server = createServer(receiver.middleware('status'))
-    await listen(server)
-    expect((await deliver(server, callback.smsDelivery(), { signingSecret })).status).toBe(204)
-    expect(server.listening).toBe(true)
-    await closed(server)
+    expect(server.listening).toBe(listening)
+    server.close()
   })
 })
 
@@ -113,7 +104,3 @@ test.each([
 ])('reports what a listener %s to the caller of deliver', async (_, listener) => {
   await expect(deliver(listener, callback.smsDelivery())).rejects.toThrow('mine')
 })
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => void server.close(() => resolve()))
-}
