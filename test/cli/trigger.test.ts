@@ -59,16 +59,8 @@ describe('trigger', { timeout: 120_000 }, () => {
     for (let run = 0; run < 2; run += 1) {
       const { url, receiver, events, errors } = await receivingEvents()
       const args = ['trigger', 'message.delivered', '--to', url, '--count', '300', '--seed', 'seven', '--json']
-      const faults = [
-        '--fault',
-        'duplicate=0.2',
-        '--fault',
-        'staleSignature=0.1',
-        '--fault',
-        'drop=0.1',
-        '--fault',
-        'tamperedByte=0.1',
-      ]
+      const rates = ['duplicate=0.2', 'staleSignature=0.1', 'drop=0.1', 'tamperedByte=0.1']
+      const faults = rates.flatMap((rate) => ['--fault', rate])
       const { code, stdout, stderr } = await runCli([...args, ...faults], ENV)
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       const lines = jsonLines(stdout)

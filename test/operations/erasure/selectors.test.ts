@@ -25,12 +25,7 @@ const chat = (messageId: string, recipient: string, fields: object = {}): object
   callback.chatApp({ statuses: { message_id: messageId, recipient, status: 'sent' }, ...fields })
 
 describe.each(onEachStore)('with the store %s', (_, makeStore) => {
-  test.each([
-    ['as it is', PERSON],
-    ['with a plus', `+${PERSON}`],
-    ['with zeros and spaces', `00254 700 123 456`],
-    ['with what people put between', `+254 (700) 123-456`],
-  ])('finds a number %s, as any value of a payload', async (__, recipient) => {
+  test('finds a number in any notation, as any value of a payload', async () => {
     const { receiver, url } = await keeping({ store: makeStore() })
     const mine = [
       chat('a', PERSON),
@@ -47,11 +42,16 @@ describe.each(onEachStore)('with the store %s', (_, makeStore) => {
     for (const body of [...mine, ...others]) expect((await post(url, body)).status).toBe(204)
     await receiver.drain()
     expect((await receiver.stats()).deadLetters).toBe(8)
-    expect(await receiver.forget({ recipient }, { dryRun: true })).toMatchObject({ events: 4, deadLetters: 4 })
-    const { tookMs, ...forgotten } = await receiver.forget({ recipient })
+    const counts = { events: 4, deadLetters: 4, messageStates: 2 }
+    for (const recipient of [PERSON, `+${PERSON}`, `00254 700 123 456`, `+254 (700) 123-456`])
+      expect(await receiver.forget({ recipient }, { dryRun: true }), recipient).toMatchObject({
+        ...counts,
+        dryRun: true,
+      })
+    const { tookMs, examined, ...forgotten } = await receiver.forget({ recipient: PERSON })
     expect(tookMs).toBeGreaterThanOrEqual(0)
-    expect(forgotten).toMatchObject({ events: 4, deadLetters: 4, messageStates: 2, dryRun: false })
-    expect(forgotten.examined).toBeGreaterThanOrEqual(8)
+    expect(examined).toBeGreaterThanOrEqual(8)
+    expect(forgotten).toMatchObject({ ...counts, dryRun: false })
     expect((await receiver.stats()).deadLetters).toBe(4)
   })
 
