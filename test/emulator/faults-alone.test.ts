@@ -3,8 +3,8 @@ import type { ErrorCode } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { FAULT_NAMES, FAULTS, type FaultName } from '../../src/emulator/faults.ts'
-import { NOW_MS, outgoing, DEADLINE_MS, playing } from './playing.ts'
-import { AUTH_KEY } from '../support/receiving.ts'
+import { AUTH_KEY } from './emulating.ts'
+import { DEADLINE_MS, NOW_MS, playing } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
@@ -18,7 +18,7 @@ async function play(name: FaultName) {
   const payloads = Array.from({ length: CALLBACKS }, (_, nth) =>
     callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_SECONDS - 10 }),
   )
-  const sent = await Promise.all(payloads.map((payload) => played.sender.send(outgoing(played.url, payload))))
+  const sent = await Promise.all(payloads.map((payload) => played.emulator.callback('status', payload)))
   return { ...played, payloads, sent: sent.flat() }
 }
 
@@ -121,10 +121,10 @@ describe.each(FAULT_NAMES)('%s', (name) => {
 
   test(`accepted: ${accepted}`, async () => {
     const played = await play(name)
-    const { sent, deliveries, refusals, dispatched, receiver } = played
+    const { sent, emulator, refusals, dispatched, receiver } = played
     const requests = name === 'duplicate' ? 2 * CALLBACKS : CALLBACKS
     expect(sent).toHaveLength(requests)
-    expect(deliveries).toHaveLength(requests)
+    expect(emulator.deliveries()).toHaveLength(requests)
     const isAccepted = accepted === 'yes' || accepted === 'by its authKey' || accepted === 'by its signature'
     // Of two, the repetition has it.
     expect(sent.filter(({ faults }) => faults.includes(name))).toHaveLength(CALLBACKS)
@@ -136,13 +136,13 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     if (isAccepted) {
       await expectDispatchedOnce(played)
       await expect.poll(async () => (await receiver.stats()).accepted, POLL).toBe(requests)
-      expect(refusals).toEqual([])
+      expect(refusals()).toEqual([])
     } else {
-      if (accepted === 'no') await expect.poll(() => refusals.length, POLL).toBe(requests)
+      if (accepted === 'no') await expect.poll(() => refusals().length, POLL).toBe(requests)
       expect(dispatched).toEqual([])
       expect((await receiver.stats()).accepted).toBe(0)
       const because: readonly ErrorCode[] = REFUSED_BECAUSE[name] ?? ['body_incomplete']
-      for (const code of refusals) expect(because).toContain(code)
+      for (const code of refusals()) expect(because).toContain(code)
     }
     ARRIVES[name](played)
   })

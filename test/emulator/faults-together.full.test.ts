@@ -3,7 +3,7 @@ import type { ProofPolicy } from 'messaging-webhooks'
 import { FAULT_NAMES, FAULTS, type Delivery, type FaultName } from 'messaging-webhooks/emulator'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test, vi } from 'vitest'
-import { NOW_MS, outgoing, DEADLINE_MS, playing } from './playing.ts'
+import { DEADLINE_MS, NOW_MS, playing } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
 
@@ -21,16 +21,16 @@ function acceptedBy(policy: ProofPolicy, { faults }: Delivery): boolean {
 }
 
 test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('with proof %s', async (proof) => {
-  const { sender, url, dispatched, receiver, refusals, seen } = await playing({ faults: RATES, seed: proof }, { proof })
+  const { emulator, dispatched, receiver, refusals, seen } = await playing({ faults: RATES, seed: proof }, { proof })
   const sent = await Promise.all(
     Array.from({ length: CALLBACKS }, (_, nth) =>
-      sender.send(outgoing(url, callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_MS / 1_000 - 9.5 }))),
+      emulator.callback('status', callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_MS / 1_000 - 9.5 })),
     ),
   )
   const deliveries = sent.flat()
   const wanted = deliveries.filter((delivery) => delivery.sent && acceptedBy(proof, delivery))
   const refused = deliveries.filter((delivery) => delivery.sent && !acceptedBy(proof, delivery))
-  await expect.poll(() => refusals.length, { timeout: DEADLINE_MS }).toBe(refused.length)
+  await expect.poll(() => refusals().length, { timeout: DEADLINE_MS }).toBe(refused.length)
   await expect.poll(async () => (await receiver.stats()).accepted, { timeout: DEADLINE_MS }).toBe(wanted.length)
   expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
   const ids = new Set(wanted.map(({ payload }) => payload['messageId']))

@@ -1,10 +1,12 @@
-/** The emulator's sender against a real receiver on loopback, and the records of both. */
+/**
+ * The emulator against a real receiver on loopback, with a record of each request. Their clock stands still, so that 300 s are
+ * exactly 300 s.
+ */
 import type http from 'node:http'
-import { createReceiver, RefusedError, type ProofPolicy, type WebhookEvent } from 'messaging-webhooks'
-import { onTestFinished } from 'vitest'
-import type { Delivery, Outgoing } from '../../src/emulator/request.ts'
-import { createSender, type SenderOptions } from '../../src/emulator/sender.ts'
-import { AUTH_KEY, serve, SIGNING_SECRET } from '../support/receiving.ts'
+import { RefusedError, type ProofPolicy, type WebhookEvent } from 'messaging-webhooks'
+import type { Emulator, EmulatorOptions } from 'messaging-webhooks/emulator'
+import { receiving, serve } from '../support/receiving.ts'
+import { AUTH_KEY, emulating, SIGNING_SECRET } from './emulating.ts'
 
 interface SeenRequest {
   readonly headers: http.IncomingHttpHeaders
@@ -16,27 +18,11 @@ interface SeenRequest {
 /** The limit for anything that must happen: the machine may be busy. */
 export const DEADLINE_MS = 60_000
 
-/** A sender that closes when the test ends. Its clock stands still, so that 300 s are exactly 300 s. */
-export function sending(options: Partial<SenderOptions> = {}) {
-  const deliveries: Delivery[] = []
-  const sender = createSender({
-    seed: 1,
-    faults: {},
-    nowMs: () => NOW_MS,
-    callbackTimeoutMs: DEADLINE_MS,
-    onDelivery: (delivery) => void deliveries.push(delivery),
-    ...options,
-  })
-  onTestFinished(() => sender.close())
-  return { sender, deliveries }
-}
-
 export const NOW_MS = Date.UTC(2026, 4, 17, 12, 0, 0, 500)
 
-/** A server that records each request and answers with `answer`, or with 204 without one. */
-export async function serving(answer?: http.RequestListener) {
-  const seen: SeenRequest[] = []
-  const url = await serve((request, response) => {
+/** Adds each request to `seen` before `answer` gets it. */
+function recording(seen: SeenRequest[], answer: http.RequestListener): http.RequestListener {
+  return (request, response) => {
     const chunks: Buffer[] = []
     const signatures = request.headersDistinct['x-service-signature'] ?? []
     seen.push({ headers: request.headers, signatures, chunks })
@@ -46,45 +32,41 @@ export async function serving(answer?: http.RequestListener) {
       if (Buffer.isBuffer(chunk)) chunks.push(Buffer.from(chunk))
       return push.call(request, chunk, ...rest)
     }
-    if (answer === undefined) {
-      request.resume()
-      request.once('end', () => response.writeHead(204).end())
-    } else answer(request, response)
-  })
-  return { url, seen }
-}
-
-/** A receiver with the live pair only, by the same clock. */
-export async function playing(options: Partial<SenderOptions> = {}, { proof }: { readonly proof?: ProofPolicy } = {}) {
-  const receiver = createReceiver({
-    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
-    clock: () => NOW_MS,
-    logger: false,
-    bodyTimeoutMs: DEADLINE_MS,
-  })
-  const dispatched: WebhookEvent[] = []
-  const refusals: string[] = []
-  receiver.onAny((event) => void dispatched.push(event))
-  receiver.onError((error) => {
-    if (error instanceof RefusedError) refusals.push(error.code)
-  })
-  // What is registered last runs first, and a receiver closes once its server has.
-  onTestFinished(() => receiver.close({ deadlineMs: 100 }))
-  const { url, seen } = await serving(receiver.middleware('status', { proof }))
-  return { ...sending(options), url, seen, receiver, dispatched, refusals }
-}
-
-/** A callback of the live pair. */
-export function outgoing(url: string, payload: Outgoing['payload'], fields: Partial<Outgoing> = {}): Outgoing {
-  return {
-    url,
-    kind: 'status',
-    project: 'My Shop',
-    authKey: AUTH_KEY,
-    signingSecret: SIGNING_SECRET,
-    proof: 'both',
-    payload,
-    key: JSON.stringify([payload['messageId'], payload['status'], payload['id']]),
-    ...fields,
+    answer(request, response)
   }
+}
+
+const accept: http.RequestListener = (request, response) => {
+  request.resume().once('end', () => response.writeHead(204).end())
+}
+
+/** A server that records each request. */
+export async function serving(answer = accept) {
+  const seen: SeenRequest[] = []
+  return { seen, url: await serve(recording(seen, answer)) }
+}
+
+/** An emulator whose callbacks go to this URL. */
+export async function sendingTo(url: string, options: Omit<EmulatorOptions, 'projects'> = {}): Promise<Emulator> {
+  const callbackUrls = { status: url, payment: url }
+  const fixed = { clock: () => NOW_MS, callbackTimeoutMs: DEADLINE_MS }
+  const { emulator } = await emulating({ callbackUrls }, { ...fixed, ...options })
+  return emulator
+}
+
+/** An emulator, and a receiver that has only its live pair. */
+export async function playing(
+  options: Omit<EmulatorOptions, 'projects'> = {},
+  { proof }: { readonly proof?: ProofPolicy } = {},
+) {
+  const seen: SeenRequest[] = []
+  const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  const { receiver, url, errors } = await receiving(
+    { credentials, clock: () => NOW_MS, bodyTimeoutMs: DEADLINE_MS },
+    { kind: 'status', proof, within: (middleware) => recording(seen, middleware) },
+  )
+  const dispatched: WebhookEvent[] = []
+  receiver.onAny((event) => void dispatched.push(event))
+  const refusals = () => errors.filter((error) => error instanceof RefusedError).map(({ code }) => code)
+  return { emulator: await sendingTo(url, options), seen, receiver, dispatched, refusals }
 }

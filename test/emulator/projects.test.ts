@@ -68,14 +68,6 @@ describe('callback URLs', () => {
     emulator.configure({ callbackUrls })
     expect(await emulator.trigger('received')).toHaveLength(1)
   })
-
-  test('without an answer count as a failure without a status', async () => {
-    const { emulator } = await emulating({ callbackUrls: { received: 'http://user:word@127.0.0.1:1/' } })
-    const [delivery] = await emulator.trigger('received')
-    expect(delivery).toMatchObject({ error: expect.any(String) as string })
-    expect(delivery).not.toHaveProperty('status')
-    expect(JSON.stringify([delivery, emulator.report()])).not.toContain('word')
-  })
 })
 
 test('derives missing keys from the seed and the name', () => {
