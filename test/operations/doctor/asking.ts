@@ -1,11 +1,10 @@
 /** An app with a receiver, optionally behind a proxy or middleware, and a doctor that probes from outside. */
-import http, { type RequestListener } from 'node:http'
+import http from 'node:http'
 import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } from 'messaging-webhooks'
-import { onTestFinished } from 'vitest'
 import { examine } from '../../../src/operations/doctor/doctor.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
-import { preparePair } from '../../../src/verify/credentials.ts'
-import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
+import { preparePair } from '../../../src/verify/pair.ts'
+import { AUTH_KEY, serve, SIGNING_SECRET } from '../../support/receiving.ts'
 
 export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 
@@ -34,16 +33,6 @@ export function textOf({ findings }: DoctorReport, code: DoctorFindingCode): str
   return findings.find((found) => found.code === code)?.what ?? ''
 }
 
-/** A server until the test ends, with a keep-alive as long as a proxy needs. */
-export async function serving(listener: RequestListener): Promise<string> {
-  const server = http.createServer({ keepAliveTimeout: 75_000 }, listener)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return listen(server)
-}
-
 /** A proxy's change of a request. */
 interface Passed {
   body: Buffer
@@ -53,7 +42,7 @@ interface Passed {
 
 /** A proxy in front of `url` that changes requests. */
 export function proxying(url: string, change: (passed: Passed) => void): Promise<string> {
-  return serving((request, response) => {
+  return serve((request, response) => {
     void (async () => {
       const pieces: Buffer[] = []
       for await (const piece of request) pieces.push(piece as Buffer)

@@ -5,17 +5,17 @@ import { memoryStore } from 'messaging-webhooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeCertificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/free-port.ts'
-import { listen, receiving } from '../../support/receiving.ts'
+import { listen, receiving, serve } from '../../support/receiving.ts'
 import { startSocketServer } from '../../support/servers/sockets.ts'
 import { titleWith } from '../../support/skipping.ts'
-import { askDoctor, faultsOf, PAIR, serving, textOf } from './asking.ts'
+import { askDoctor, faultsOf, PAIR, textOf } from './asking.ts'
 
 const NEW = { authKey: 'auth-key-of-the-new-pair', signingSecret: 'signing-secret-of-the-new-pair' }
 
 async function app(options: Parameters<typeof receiving>[0] = {}) {
   const { receiver, errors } = await receiving(options)
   receiver.onAny(() => {})
-  return { receiver, errors, url: await serving(receiver.middleware('status')) }
+  return { receiver, errors, url: await serve(receiver.middleware('status')) }
 }
 
 describe('at the URL', () => {
@@ -26,8 +26,8 @@ describe('at the URL', () => {
       () => Promise.resolve('http://no-such-host.invalid/status'),
       ['host_unknown', 'https_missing'],
     ],
-    ['a server listens and never answers', () => serving(() => {}), ['no_answer']],
-    ['a server listens and hangs up', () => serving((request) => request.socket.destroy()), ['no_answer']],
+    ['a server listens and never answers', () => serve(() => {}), ['no_answer']],
+    ['a server listens and hangs up', () => serve((request) => request.socket.destroy()), ['no_answer']],
   ])('%s', async (_, at, codes) => {
     const timeoutMs = codes.includes('no_answer') ? 50 : 10_000
     expect(faultsOf(await askDoctor(await at(), PAIR, { timeoutMs }))).toEqual(codes)
@@ -35,12 +35,12 @@ describe('at the URL', () => {
 
   test('a redirect, which is not followed', async () => {
     const asked: string[] = []
-    const elsewhere = await serving((request, response) => {
+    const elsewhere = await serve((request, response) => {
       asked.push(request.url ?? '')
       response.end()
     })
     const location = `${elsewhere}status/?token=secret-of-the-query`
-    const diagnosis = await askDoctor(await serving((_, response) => void response.writeHead(308, { location }).end()))
+    const diagnosis = await askDoctor(await serve((_, response) => void response.writeHead(308, { location }).end()))
     expect(faultsOf(diagnosis)).toEqual(['redirect'])
     expect(textOf(diagnosis, 'redirect')).toContain(`308 and points to ${elsewhere}status/.`)
     expect(JSON.stringify(diagnosis)).not.toContain('secret-of-the-query')
@@ -60,7 +60,7 @@ describe('at the URL', () => {
   ] as const)(
     'another server that answers %i: %s; its body, which may quote the probe, is not shown',
     async (status, code) => {
-      const url = await serving(
+      const url = await serve(
         express().use(express.text({ type: () => true }), (request, response) => {
           response.status(status).send(`got ${String(request.body)}`)
         }),
@@ -162,7 +162,7 @@ describe('with the pair and the clock', () => {
   ])('another time in the `Date` of the answer', async (pair, seconds) => {
     const { receiver } = await app()
     const middleware = receiver.middleware('status')
-    const url = await serving((request, response) => {
+    const url = await serve((request, response) => {
       response.setHeader('date', new Date(Date.now() + seconds * 1_000).toUTCString())
       middleware(request, response)
     })
@@ -183,7 +183,7 @@ describe('in the app', () => {
 
   test('types without a handler', async () => {
     const { receiver } = await receiving()
-    const url = await serving(receiver.middleware('status'))
+    const url = await serve(receiver.middleware('status'))
     receiver.on(['message.delivered', 'message.failed'], () => {})
     const diagnosis = await receiver.doctor({ url })
     expect(faultsOf(diagnosis)).toEqual(['types_unhandled'])
@@ -196,6 +196,6 @@ describe('in the app', () => {
     const store = memoryStore()
     const shared = { ...store, capabilities: { ...store.capabilities, shared: true } }
     const { receiver } = await receiving({ dispatch: false, store: shared })
-    expect(faultsOf(await receiver.doctor({ url: await serving(receiver.middleware('status')) }))).toEqual([])
+    expect(faultsOf(await receiver.doctor({ url: await serve(receiver.middleware('status')) }))).toEqual([])
   })
 })

@@ -3,13 +3,13 @@ import express from 'express'
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { post, receiving } from '../../support/receiving.ts'
-import { askDoctor, faultsOf, PAIR, serving } from './asking.ts'
+import { post, receiving, serve } from '../../support/receiving.ts'
+import { askDoctor, faultsOf, PAIR } from './asking.ts'
 
 test('all is well, from outside and in the app’s own process', async () => {
   const { receiver } = await receiving()
   receiver.onAny(() => {})
-  const url = await serving(express().post('/status', receiver.middleware('status')))
+  const url = await serve(express().post('/status', receiver.middleware('status')))
   const options = { url: `${url}status`, kind: 'status' } as const
   const found: string[] = []
   for (const diagnosis of [await receiver.doctor(options), await askDoctor(options.url, PAIR, { kind: 'status' })]) {
@@ -34,7 +34,7 @@ test.each([
 ])('all is well with each policy, and with half a pair if the app has only that: %j', async ({ options, pair }) => {
   const { receiver } = await receiving(options)
   receiver.onAny(() => {})
-  const url = await serving(receiver.middleware('payment'))
+  const url = await serve(receiver.middleware('payment'))
   expect(faultsOf(await askDoctor(url, pair, { kind: 'payment' }))).toEqual([])
 })
 
@@ -42,7 +42,7 @@ test('projects: the name selects the pair, and a wrong name is reported', async 
   const other = { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' }
   const { receiver } = await receiving({ projects: { 'My Shop': PAIR, Another: other } })
   receiver.onAny(() => {})
-  const url = await serving(receiver.middleware('status'))
+  const url = await serve(receiver.middleware('status'))
   for (const project of ['My Shop', 'Another'])
     expect(faultsOf(await receiver.doctor({ url, project, kind: 'status' }))).toEqual([])
   expect(faultsOf(await askDoctor(url, other, { project: 'My Shop' }))).toEqual(['pair_wrong'])
@@ -53,7 +53,7 @@ test('runs no handler, and stores, counts, reports and quarantines nothing', asy
   const { receiver, errors } = await receiving({ store })
   const handled: string[] = []
   receiver.onAny((event) => void handled.push(event.type))
-  const url = await serving(receiver.middleware('status'))
+  const url = await serve(receiver.middleware('status'))
   await receiver.start()
   await post(url, callback.smsDelivery({ messageId: 'm-1' }))
   await receiver.drain()

@@ -2,15 +2,15 @@
 import { gzipSync } from 'node:zlib'
 import express from 'express'
 import { expect, test } from 'vitest'
-import { receiving, SIGNING_SECRET } from '../../support/receiving.ts'
-import { askDoctor, faultsOf, proxying, serving, textOf, withHeader, withoutHeader } from './asking.ts'
+import { receiving, serve, SIGNING_SECRET } from '../../support/receiving.ts'
+import { askDoctor, faultsOf, proxying, textOf, withHeader, withoutHeader } from './asking.ts'
 
 const HEADER = 'x-service-signature'
 
 async function app(proof: 'either' | 'signature' = 'either') {
   const { receiver } = await receiving({ proof })
   receiver.onAny(() => {})
-  return { receiver, url: await serving(receiver.middleware('status')) }
+  return { receiver, url: await serve(receiver.middleware('status')) }
 }
 
 const again = (body: Buffer): Buffer => Buffer.from(JSON.stringify(JSON.parse(body.toString())))
@@ -53,7 +53,7 @@ test.each([
   ['a parser for every type, where a signature is asked for', 'signature', express.json({ type: () => true })],
 ] as const)('%s before the receiver', async (_, proof, parser) => {
   const { receiver } = await app(proof)
-  const url = await serving(express().use(parser, receiver.middleware('status')))
+  const url = await serve(express().use(parser, receiver.middleware('status')))
   expect(faultsOf(await receiver.doctor({ url }))).toEqual(['parsed_before'])
   expect(faultsOf(await askDoctor(url))).toEqual([proof === 'either' ? 'parsed_before' : 'pair_wrong'])
 })
@@ -79,12 +79,12 @@ test.each([
 test('a proxy that announces a longer body, and middleware that changes the method', async () => {
   const { receiver } = await app()
   const middleware = receiver.middleware('status')
-  const longer = await serving((request, response) => {
+  const longer = await serve((request, response) => {
     request.headers['content-length'] = '100000'
     middleware(request, response)
   })
   expect(faultsOf(await askDoctor(longer))).toEqual(['body_lost'])
-  const putting = await serving((request, response) => {
+  const putting = await serve((request, response) => {
     request.method = 'PUT'
     middleware(request, response)
   })
@@ -94,5 +94,5 @@ test('a proxy that announces a longer body, and middleware that changes the meth
 test('middleware that delays each request for longer than a second', async () => {
   const { receiver } = await app()
   const delaying = express().use((_request, _response, next) => void setTimeout(next, 1_050))
-  expect(faultsOf(await askDoctor(await serving(delaying.use(receiver.middleware('status')))))).toEqual(['slow'])
+  expect(faultsOf(await askDoctor(await serve(delaying.use(receiver.middleware('status')))))).toEqual(['slow'])
 })

@@ -2,8 +2,8 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { signCallback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { AUTH_KEY, receiving, SIGNING_SECRET } from '../../support/receiving.ts'
-import { askDoctor, faultsOf, PAIR, proxying, serving } from './asking.ts'
+import { AUTH_KEY, receiving, serve, SIGNING_SECRET } from '../../support/receiving.ts'
+import { askDoctor, faultsOf, PAIR, proxying } from './asking.ts'
 
 const ANSWER_HEADER = 'x-messaging-webhooks-doctor'
 
@@ -25,7 +25,7 @@ async function intercepted(options: Parameters<typeof receiving>[0] = {}) {
   const { receiver, errors } = await receiving(options)
   const handled: unknown[] = []
   receiver.onAny((event) => void handled.push(event))
-  const url = await serving(receiver.middleware('status'))
+  const url = await serve(receiver.middleware('status'))
   const recorded: Recorded[] = []
   const front = await proxying(url, ({ body, headers }) => {
     const at = headers.findIndex((name) => name.toLowerCase() === 'x-service-signature')
