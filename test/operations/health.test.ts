@@ -1,13 +1,12 @@
 /** Each state of health, caused by its real fault. */
 import { rmSync } from 'node:fs'
-import http from 'node:http'
 import express from 'express'
-import { createReceiver, memoryStore, type ReceiverHealth, type Receiver } from 'messaging-webhooks'
+import { memoryStore, type ReceiverHealth } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { faultyStore, type Fault } from '../support/faulty-store.ts'
-import { AUTH_KEY, listen, post, receiving, SIGNING_SECRET, type SomeOptions } from '../support/receiving.ts'
+import { post, receiving, serve, type SomeOptions } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
@@ -175,51 +174,39 @@ test('`working` is undefined if another receiver runs the handlers', async () =>
   expect(summary(await receiver.health())).toBe('live: true, ready: true, working: undefined, not_dispatching')
 })
 
-async function probed(receiver: Receiver) {
-  const app = express()
-  app.use('/status', receiver.middleware('status'))
-  app.use('/health', receiver.healthMiddleware())
-  app.use((_request, response) => void response.status(418).send('next'))
-  const server = http.createServer(app)
-  const url = await listen(server)
-  onTestFinished(async () => {
-    server.close()
-    await receiver.close({ deadlineMs: 100 })
-  })
-  async function get(path: string, method = 'GET') {
-    const response = await fetch(`${url}${path}`, { method })
-    return { status: response.status, caching: response.headers.get('cache-control'), text: await response.text() }
-  }
-  return { get, url }
-}
-
 test('probes within a second share one query of the store; only /readyz queries, and it fails first', async () => {
-  const counting = { calls: 0 }
-  const inner = memoryStore()
-  const receiver: Receiver = createReceiver({
-    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
-    logger: false,
+  let queries = 0
+  const { capabilities, open } = memoryStore()
+  const { receiver } = await receiving({
     store: {
-      capabilities: inner.capabilities,
+      capabilities,
       async open(host) {
-        const opened = await inner.open(host)
+        const opened = await open(host)
         return {
           ...opened,
           latest(key) {
-            counting.calls += 1
+            queries += 1
             return opened.latest(key)
           },
         }
       },
     },
   })
-  const { get, url } = await probed(receiver)
+  const app = express()
+  app.use('/status', receiver.middleware('status'))
+  app.use('/health', receiver.healthMiddleware())
+  app.use((_request, response) => void response.status(418).send('next'))
+  const url = await serve(app)
+  async function get(path: string, method = 'GET') {
+    const response = await fetch(`${url}${path}`, { method })
+    return { status: response.status, caching: response.headers.get('cache-control'), text: await response.text() }
+  }
   await receiver.start()
   const answers = await Promise.all(Array.from({ length: 50 }, () => get('health/readyz?verbose')))
   expect(new Set(answers.map(({ text }) => text))).toEqual(new Set(['{"ready":true,"working":true,"reasons":[]}']))
   expect(answers[0]).toMatchObject({ status: 200, caching: 'no-store' })
   // A slow machine may take more than a second for fifty.
-  expect(counting.calls).toBeLessThan(10)
+  expect(queries).toBeLessThan(10)
   expect(await get('health/livez', 'HEAD')).toMatchObject({ status: 200, text: '' })
   expect((await get('health/livez', 'POST')).status).toBe(405)
   for (const other of ['health/', 'health/livez/more', 'elsewhere', 'livez'])
@@ -246,9 +233,7 @@ test('probes within a second share one query of the store; only /readyz queries,
 
 test('alone on a server, answers 404 to anything else', async () => {
   const { receiver } = await receiving()
-  const server = http.createServer(receiver.healthMiddleware())
-  const url = await listen(server)
-  onTestFinished(() => void server.close())
+  const url = await serve(receiver.healthMiddleware())
   expect((await fetch(`${url}readyz`)).status).toBe(200)
   expect((await fetch(`${url}other`)).status).toBe(404)
 })
