@@ -1,37 +1,23 @@
 /** `trigger` as a process, against a receiver and against misbehaving servers. */
-import { createServer } from 'node:http'
-import { EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
+import { EVENT_TYPES } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/command.ts'
 import { FAULT_NAMES } from '../../src/emulator/faults.ts'
 import { TRIGGER_NAMES } from '../../src/emulator/payloads.ts'
-import {
-  listen,
-  receiving,
-  serve,
-  AUTH_KEY as RECEIVING_KEY,
-  SIGNING_SECRET as RECEIVING_SECRET,
-} from '../support/receiving.ts'
+import { freePort } from '../support/free-port.ts'
+import { serve as serveReceiver } from '../support/hazard.ts'
+import { serve } from '../support/receiving.ts'
 import { jsonLines, KEYS, POLL, runCli, startCli } from './cli.ts'
-
-const ENV = { SIGNING_SECRET: RECEIVING_SECRET, AUTH_KEY: RECEIVING_KEY }
-
-async function receivingEvents() {
-  const { receiver, url, errors } = await receiving({ ordering: { gapTimeoutMs: 0 } })
-  const events: WebhookEvent[] = []
-  receiver.onAny((event) => void events.push(event))
-  return { receiver, url, errors, events }
-}
 
 describe('trigger', { timeout: 120_000 }, () => {
   test('sends one, signed, and shows the answer', async () => {
-    const { url, receiver, events, errors } = await receivingEvents()
+    const { url, receiver, dispatched, errors } = await serveReceiver()
     const set = ['--set', 'messageId=m-1', '--set', 'status=network_failure', '--set', 'extra.deep:=[1,null]']
-    const { code, stdout, stderr } = await runCli(['trigger', 'message.failed', '--to', url, ...set], ENV)
+    const { code, stdout, stderr } = await runCli(['trigger', 'message.failed', '--to', url, ...set], KEYS)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^204 {2}\d+ ms {2}http:\/\/127\.0\.0\.1:\d+\/\n$/)
     await receiver.drain({ deadlineMs: 60_000 })
-    expect(events).toMatchObject([
+    expect(dispatched).toMatchObject([
       {
         type: 'message.failed',
         messageId: 'm-1',
@@ -44,24 +30,22 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test('sends what the emulator triggers, with its fields, by the signature alone', async () => {
-    const { url, receiver } = await receiving({}, { kind: 'payment' })
-    const events: WebhookEvent[] = []
-    receiver.onAny((event) => void events.push(event))
+    const { url, receiver, dispatched } = await serveReceiver({}, { kind: 'payment' })
     const args = ['trigger', 'payment.push.failed', '--to', url, '--set', 'amount=250', '--set', 'reason=cancelled']
-    expect(await runCli(args, { SIGNING_SECRET: RECEIVING_SECRET })).toMatchObject({ code: 0, stderr: '' })
+    expect(await runCli(args, { SIGNING_SECRET: KEYS.SIGNING_SECRET })).toMatchObject({ code: 0, stderr: '' })
     await receiver.drain({ deadlineMs: 60_000 })
     const payload = { type: 'push', status: 'failed', amount: 250, reason: 'cancelled' }
-    expect(events).toMatchObject([{ type: 'payment', proof: 'signature', payload }])
+    expect(dispatched).toMatchObject([{ type: 'payment', proof: 'signature', payload }])
   })
 
   test('sends many, with faults that a seed repeats, and prints a summary', async () => {
     const runs: object[] = []
     for (let run = 0; run < 2; run += 1) {
-      const { url, receiver, events, errors } = await receivingEvents()
+      const { url, receiver, dispatched, errors } = await serveReceiver()
       const args = ['trigger', 'message.delivered', '--to', url, '--count', '300', '--seed', 'seven', '--json']
       const rates = ['duplicate=0.2', 'staleSignature=0.1', 'drop=0.1', 'tamperedByte=0.1']
       const faults = rates.flatMap((rate) => ['--fault', rate])
-      const { code, stdout, stderr } = await runCli([...args, ...faults], ENV)
+      const { code, stdout, stderr } = await runCli([...args, ...faults], KEYS)
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       const lines = jsonLines(stdout)
       const { answers, faults: applied, p50Ms, p99Ms, ...summary } = lines.at(-1) ?? {}
@@ -73,7 +57,7 @@ describe('trigger', { timeout: 120_000 }, () => {
       await receiver.drain({ deadlineMs: 60_000 })
       const { accepted, duplicates } = await receiver.stats()
       expect(counted['204']).toBe(accepted)
-      expect(events).toHaveLength(accepted - duplicates)
+      expect(dispatched).toHaveLength(accepted - duplicates)
       expect(Object.keys(applied as object).sort()).toEqual(['drop', 'duplicate', 'staleSignature', 'tamperedByte'])
       runs.push({ answers, applied })
     }
@@ -81,9 +65,9 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test('the summary for people', async () => {
-    const { url } = await receivingEvents()
+    const { url } = await serveReceiver()
     const args = ['trigger', 'payment', '--to', url, '--count', '20', '--fault', 'duplicate']
-    const { code, stdout, stderr } = await runCli(args, ENV)
+    const { code, stdout, stderr } = await runCli(args, KEYS)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(
       /^requests {2}40\nanswers {3}204: 40\nfaults {4}duplicate: 20\ntime {6}p50 \d+ ms, p99 \d+ ms\n$/,
@@ -91,17 +75,17 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test('keeps to its rate', async () => {
-    const { url } = await receivingEvents()
+    const { url } = await serveReceiver()
     const startedAt = performance.now()
-    expect((await runCli(['trigger', 'payment', '--to', url, '--count', '11', '--rate', '10'], ENV)).code).toBe(0)
+    expect((await runCli(['trigger', 'payment', '--to', url, '--count', '11', '--rate', '10'], KEYS)).code).toBe(0)
     // Not faster; how much slower depends on the machine.
     expect(performance.now() - startedAt).toBeGreaterThan(990)
   })
 
   test('Ctrl+C ends it early, with the counts so far', async () => {
-    const { url } = await receivingEvents()
+    const { url } = await serveReceiver()
     const args = ['trigger', 'payment', '--to', url, '--count', '100000', '--rate', '20', '--json']
-    const { child, printed, ended } = startCli(args, ENV)
+    const { child, printed, ended } = startCli(args, KEYS)
     await expect
       .poll(() => jsonLines(printed.stdout.slice(0, printed.stdout.lastIndexOf('\n') + 1)).length, POLL)
       .toBeGreaterThan(2)
@@ -147,9 +131,7 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test('no answer', async () => {
-    const refusing = createServer()
-    const url = await listen(refusing)
-    await new Promise((resolve) => refusing.close(resolve))
+    const url = `http://127.0.0.1:${await freePort()}/`
     const { code, stdout, stderr } = await runCli(['trigger', 'payment', '--to', url], KEYS)
     expect(code).toBe(EXIT_CODES.unanswered.code)
     expect(stdout).toMatch(/^no answer {2}/)
