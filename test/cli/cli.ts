@@ -3,11 +3,11 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
-import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
+import { AUTH_KEY, CREDENTIALS, SIGNING_SECRET } from '../support/receiving.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-export { AUTH_KEY, SIGNING_SECRET }
+export { AUTH_KEY, CREDENTIALS, SIGNING_SECRET }
 export const KEYS = { SIGNING_SECRET, AUTH_KEY }
 
 /** The machine may be busy. */

@@ -4,12 +4,11 @@ import { createReceiver, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/command.ts'
-import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { AUTH_KEY, CREDENTIALS as credentials, jsonLines, runCli } from './cli.ts'
 import { ownFile } from '../support/own-folder.ts'
 
 const TIMEOUT = { timeout: 180_000 }
-const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
 const NOW_SECONDS = Math.floor(Date.now() / 1_000)
 const SMS = { project: 'My Shop', messageId: 'm-1' }
 

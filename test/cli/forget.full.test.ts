@@ -5,12 +5,11 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { faultyStore } from '../support/faulty-store.ts'
-import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
+import { CREDENTIALS as credentials, jsonLines, runCli } from './cli.ts'
 import { occurrencesIn, ownFolder } from '../support/own-folder.ts'
 
 const PERSON = '254700123456'
 const OTHER = '254711999888'
-const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
 
 /** A file with two events of each person, one of them a dead letter; one more of each in the spool, and in quarantine. */
 async function receiverHasClosed() {

@@ -3,14 +3,13 @@ import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { AUTH_KEY, KEYS, POLL, SIGNING_SECRET, startCli } from './cli.ts'
+import { CREDENTIALS as credentials, KEYS, POLL, startCli } from './cli.ts'
 import { ownFile } from '../support/own-folder.ts'
 import { request, writeRaw } from '../support/wire.ts'
 
 /** A file with one dead letter. */
 async function fileWithDeadLetter(): Promise<string> {
   const path = ownFile()
-  const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
   const receiver = createReceiver({ credentials, store: sqliteStore(path), retry: { attempts: 1 }, logger: false })
   receiver.on('message.failed', () => {
     throw new Error('no luck')

@@ -4,7 +4,7 @@ import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
 import type { Client } from 'messaging-webhooks/client'
 import type { EmulatorOptions, ProjectOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
-import { AT_ONCE, AUTH_KEY, emulating, POLL, SIGNING_SECRET } from '../emulator/emulating.ts'
+import { AT_ONCE, emulating, POLL } from '../emulator/emulating.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { receiving } from '../support/receiving.ts'
@@ -18,7 +18,6 @@ async function sending(shop: Partial<ProjectOptions> = {}, options: Omit<Emulato
   const store = faultyStore(memoryStore())
   const { receiver, url } = await receiving({
     store,
-    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
     orphanHoldMs: 2_000,
   })
   const events: WebhookEvent[] = []

@@ -6,7 +6,7 @@ import type { EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
 import { emulating, POLL, SHOP } from '../emulator/emulating.ts'
 import { onEachStore } from '../support/each-store.ts'
-import { AUTH_KEY, receiving, SIGNING_SECRET, type SomeOptions } from '../support/receiving.ts'
+import { AUTH_KEY, CREDENTIALS, receiving, SIGNING_SECRET, type SomeOptions } from '../support/receiving.ts'
 import { clientOf, DELIVERED } from './answering.ts'
 
 /** Of carrier A: the codes 1001 and 1. */
@@ -34,10 +34,7 @@ async function resending({
     retry: { initialDelayMs: 1 },
     ...receivingOptions,
   })
-  const { emulator, endpoint, idle } = await emulating(
-    { callbackUrls: { status: url }, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
-    emulatingOptions,
-  )
+  const { emulator, endpoint, idle } = await emulating({ callbackUrls: { status: url } }, emulatingOptions)
   const client = clientOf(endpoint, {
     receiver,
     channels,
@@ -301,8 +298,7 @@ describe('with a delay', () => {
 })
 
 test('keeps messages of projects apart', async () => {
-  const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-  const projects = { [SHOP]: pair, Other: { authKey: 'b', signingSecret: 't' } }
+  const projects = { [SHOP]: CREDENTIALS, Other: { authKey: 'b', signingSecret: 't' } }
   const { receiver, rest, report, emulator } = await resending({ receiving: { projects } })
   await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] }, { project: SHOP })
   await report({ messageId: 'm', status: 'network_failure' })

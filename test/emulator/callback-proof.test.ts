@@ -3,15 +3,14 @@ import type { EventProof, ProofPolicy, WebhookEvent } from 'messaging-webhooks'
 import type { EmulatorOptions, FaultName } from 'messaging-webhooks/emulator'
 import { expect, test } from 'vitest'
 import { receiving } from '../support/receiving.ts'
-import { AUTH_KEY, emulating, sendFrom, SIGNING_SECRET } from './emulating.ts'
+import { emulating, sendFrom } from './emulating.ts'
 
-const CREDENTIALS = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const SENT = '999300000004'
 const DELIVERED = '999100000000'
 
 async function playing(options: Omit<EmulatorOptions, 'projects'>, policy: ProofPolicy = 'either') {
-  const status = await receiving({ credentials: CREDENTIALS }, { kind: 'status', proof: policy })
-  const received = await receiving({ credentials: CREDENTIALS }, { kind: 'received', proof: policy })
+  const status = await receiving({}, { kind: 'status', proof: policy })
+  const received = await receiving({}, { kind: 'received', proof: policy })
   const proofs = new Map<string, EventProof>()
   const collect = (event: WebhookEvent): void =>
     void proofs.set('channel' in event ? event.channel : event.type, event.proof)

@@ -2,13 +2,13 @@
 import type { WebhookEvent } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { receiving } from '../support/receiving.ts'
-import { AUTH_KEY, collecting, emulating, sendFrom, SIGNING_SECRET } from './emulating.ts'
+import { collecting, emulating, sendFrom } from './emulating.ts'
 
 const READ = '999300000001'
 const DELIVERED = '999100000000'
 
 test('a chat-app by its real name, in answers, reports and errors', async () => {
-  const { url, receiver } = await receiving({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } })
+  const { url, receiver } = await receiving()
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
   const channels = { 'chat-app': 'telegraph' }

@@ -3,12 +3,11 @@ import { text } from 'node:stream/consumers'
 import { createEmulator, type Emulator, type EmulatorOptions, type ProjectOptions } from 'messaging-webhooks/emulator'
 import type { CallbackKind } from 'messaging-webhooks'
 import { onTestFinished, vi } from 'vitest'
-import { serve } from '../support/receiving.ts'
+import { AUTH_KEY, CREDENTIALS, serve, SIGNING_SECRET } from '../support/receiving.ts'
 
 export const SHOP = 'My Shop'
 export const API_KEY = 'api-key-of-the-shop'
-export const AUTH_KEY = 'auth-key-of-the-shop'
-export const SIGNING_SECRET = 'signing-secret-of-the-shop'
+export { AUTH_KEY, SIGNING_SECRET }
 
 /** For `expect.poll` and `idle`: machines may be busy. */
 export const POLL = { timeout: 30_000 }
@@ -40,7 +39,7 @@ export async function emulating(
   options: Omit<EmulatorOptions, 'projects'> = {},
 ): Promise<Emulating> {
   const emulator = createEmulator({
-    projects: [{ name: SHOP, apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET, ...shop }],
+    projects: [{ name: SHOP, apiKey: API_KEY, ...CREDENTIALS, ...shop }],
     network: AT_ONCE,
     ...options,
   })

@@ -6,7 +6,7 @@ import type http from 'node:http'
 import { RefusedError, type ProofPolicy, type WebhookEvent } from 'messaging-webhooks'
 import type { Emulator, EmulatorOptions } from 'messaging-webhooks/emulator'
 import { receiving, serve } from '../support/receiving.ts'
-import { AUTH_KEY, emulating, SIGNING_SECRET } from './emulating.ts'
+import { emulating } from './emulating.ts'
 
 interface SeenRequest {
   readonly headers: http.IncomingHttpHeaders
@@ -60,9 +60,8 @@ export async function playing(
   { proof }: { readonly proof?: ProofPolicy } = {},
 ) {
   const seen: SeenRequest[] = []
-  const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   const { receiver, url, errors } = await receiving(
-    { credentials, clock: () => NOW_MS, bodyTimeoutMs: DEADLINE_MS },
+    { clock: () => NOW_MS, bodyTimeoutMs: DEADLINE_MS },
     { kind: 'status', proof, within: (middleware) => recording(seen, middleware) },
   )
   const dispatched: WebhookEvent[] = []

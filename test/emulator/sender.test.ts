@@ -8,7 +8,7 @@ import { makeCertificate } from '../support/certificate.ts'
 import { freePort } from '../support/free-port.ts'
 import { listen, receiving } from '../support/receiving.ts'
 import { titleWith } from '../support/skipping.ts'
-import { AUTH_KEY, SIGNING_SECRET } from './emulating.ts'
+import { AUTH_KEY } from './emulating.ts'
 import { DEADLINE_MS, NOW_MS, sendingTo, serving } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
@@ -120,8 +120,7 @@ const missing = certificate === undefined && process.env['CI'] !== 'true' ? 'no 
 test.skipIf(missing !== undefined)(
   titleWith(missing, 'over TLS, a callback is accepted if the certificate is trusted, and not sent otherwise'),
   async () => {
-    const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-    const { receiver } = await receiving({ credentials, clock: () => NOW_MS })
+    const { receiver } = await receiving({ clock: () => NOW_MS })
     const server = https.createServer({ ...certificate }, receiver.middleware('status'))
     onTestFinished(() => {
       server.closeAllConnections()

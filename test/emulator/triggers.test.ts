@@ -3,11 +3,11 @@ import { createReceiver, CALLBACK_KINDS, EVENT_TYPES, type WebhookEvent } from '
 import { NOT_SHOWN, TRIGGER_NAMES, TRIGGERS, type EmulatorOptions } from 'messaging-webhooks/emulator'
 import express from 'express'
 import { expect, onTestFinished, test } from 'vitest'
-import { serve } from '../support/receiving.ts'
-import { AUTH_KEY, collecting, emulating, SHOP, SIGNING_SECRET } from './emulating.ts'
+import { CREDENTIALS, serve } from '../support/receiving.ts'
+import { AUTH_KEY, collecting, emulating, SHOP } from './emulating.ts'
 
 async function received(options: Omit<EmulatorOptions, 'projects'> = {}) {
-  const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
+  const receiver = createReceiver({ credentials: CREDENTIALS, logger: false })
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
   const app = express()

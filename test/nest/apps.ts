@@ -9,13 +9,13 @@ import { FastifyAdapter } from '@nestjs/platform-fastify'
 import type { EventPattern } from 'messaging-webhooks'
 import { OnWebhook, type OnWebhookOptions, type WebhooksModuleOptions } from 'messaging-webhooks/nest'
 import { onTestFinished } from 'vitest'
-import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
+import { CREDENTIALS } from '../support/receiving.ts'
 
 export type App = INestApplication<Server>
 
 /** For `WebhooksModule.forRoot`. */
 export const OPTIONS: WebhooksModuleOptions = {
-  credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+  credentials: CREDENTIALS,
   status: '/webhooks/status',
   retry: { initialDelayMs: 0 },
   logger: false,

@@ -18,6 +18,7 @@ import { isFakeClock, letTimePass } from './fake-clock.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-tests'
 export const SIGNING_SECRET = 'signing-secret-of-the-tests'
+export const CREDENTIALS = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 
 /** A receiver's options, of which tests may omit those that have test defaults. */
 export type SomeOptions = OtherOptions<CallbackSchemas> & {
@@ -27,7 +28,7 @@ export type SomeOptions = OtherOptions<CallbackSchemas> & {
 /** The options, with credentials if none are given. */
 export function withCredentials(options: SomeOptions): Parameters<typeof createReceiver>[0] {
   if (options.projects !== undefined) return options
-  return { ...options, credentials: options.credentials ?? { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }
+  return { ...options, credentials: options.credentials ?? CREDENTIALS }
 }
 
 export interface Mount {

@@ -4,14 +4,14 @@ import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } f
 import { examine } from '../../../src/operations/doctor/doctor.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { preparePair } from '../../../src/verify/pair.ts'
-import { AUTH_KEY, serve, SIGNING_SECRET } from '../../support/receiving.ts'
+import { CREDENTIALS, serve } from '../../support/receiving.ts'
 
-export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+export { CREDENTIALS as PAIR }
 
 /** As the command line does: it knows only the app's URL and credentials. */
 export function askDoctor(
   url: string,
-  pair: CredentialPair = PAIR,
+  pair: CredentialPair = CREDENTIALS,
   options: Omit<DoctorOptions, 'url'> = {},
 ): Promise<DoctorReport> {
   const { kind, project, timeoutMs = 10_000 } = options
