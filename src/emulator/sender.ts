@@ -8,7 +8,7 @@ import { messageOf, buildRequest, type Delivery, type Outgoing } from './request
 import { post } from './post.ts'
 import { wholeNumber, type Seed } from './random.ts'
 
-export interface SenderOptions {
+interface SenderOptions {
   /** Rate of each fault. */
   readonly faults: FaultRates
   /** The same seed repeats the same faults, drawn by each callback's `key`. */

@@ -4,7 +4,7 @@ import { createReceiver, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../../src/cli/command.ts'
 import { AUTH_KEY, CREDENTIALS as credentials, jsonLines, runCli } from './cli.ts'
 import { ownFile } from '../support/own-folder.ts'
 

@@ -1,7 +1,7 @@
 /** `migrate` as a process: it creates the tables, or prints the statements for them, and shows no password. */
 import { postgresMigrations } from 'messaging-webhooks/postgres'
 import { expect, test } from 'vitest'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../../src/cli/command.ts'
 import { runCli } from './cli.ts'
 import { SQL_ENGINES } from './sql-engines.ts'
 

@@ -3,7 +3,7 @@ import http from 'node:http'
 import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } from 'messaging-webhooks'
 import { examine } from '../../../src/operations/doctor/doctor.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
-import { preparePair } from '../../../src/verify/pair.ts'
+import { preparePair } from '../../../src/verify/credentials.ts'
 import { CREDENTIALS, serve } from '../../support/receiving.ts'
 
 export { CREDENTIALS as PAIR }
