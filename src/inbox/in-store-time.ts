@@ -153,7 +153,7 @@ export function inBatches<T, R>(
         void finish({ items: [item], waiting: [{ resolve, reject }], deadline }, results)
       })
     }
-    const result = results[0]
+    const [result] = results
     if (result === undefined) throw new Error('The store returned no result for an event.')
     return result
   }
