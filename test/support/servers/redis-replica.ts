@@ -25,7 +25,7 @@ export const SENTINEL_NAME = 'primary'
 
 /** `DOWN_MS`: how long a primary may be silent. `FAILOVER_MS`: how long Sentinel leaves a replica that follows through a proxy unchanged. */
 const DOWN_MS = 1_000
-const FAILOVER_MS = 60_000
+export const FAILOVER_MS = 60_000
 
 interface Sentinel extends OwnServer {
   readonly port: number
