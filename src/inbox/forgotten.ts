@@ -1,5 +1,6 @@
 /** The identity of an event that was erased before it reached the store. It is enough to recognise a duplicate. */
 import type { EventRecord } from '../messages/event-record.ts'
+import { NO_PLACE } from '../messages/order.ts'
 import type { NewEvent } from './store.ts'
 
 /** No report completes this step, so the event waits until the store has erased it. */
@@ -17,15 +18,12 @@ const NO_RECORD: EventRecord = {
   problem: 'damaged',
 }
 
-/** The event has no order, so it does not affect its message. */
 export function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messageKey'>): NewEvent {
   const raw = Buffer.alloc(0)
   return {
     id,
     messageKey,
-    order: '',
-    final: false,
-    step: 0,
+    ...NO_PLACE,
     awaits: NEVER,
     gapUntilMs: Number.MAX_SAFE_INTEGER,
     record: NO_RECORD,

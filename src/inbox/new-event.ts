@@ -11,7 +11,15 @@ import {
   type ReportPayload,
 } from '../carriers/report.ts'
 import type { TraceContext } from '../public/trace-context.ts'
-import { bodyIdentity, chosenIdentity, EXPECTED, messageKey, placeOf, reportIdentity } from '../messages/order.ts'
+import {
+  bodyIdentity,
+  chosenIdentity,
+  EXPECTED,
+  messageKey,
+  NO_PLACE,
+  placeOf,
+  reportIdentity,
+} from '../messages/order.ts'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import { PAYLOAD, type NewEvent } from './store.ts'
 
@@ -150,10 +158,7 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
   return {
     id,
     messageKey: id,
-    order: '',
-    final: false,
-    step: 0,
-    awaits: 0,
+    ...NO_PLACE,
     gapUntilMs: arrivedAtMs,
     record,
     raw: masked,

@@ -3,6 +3,7 @@
  * is offered as plain bytes, an `unrecognized` event.
  */
 import { isOurs } from '../public/errors.ts'
+import { NO_PLACE } from '../messages/order.ts'
 import type { Admission, Awaitable, NewEvent } from './store.ts'
 import { isError } from '../runtime/values.ts'
 
@@ -77,10 +78,7 @@ function withoutMeaning(event: NewEvent): NewEvent {
   return {
     ...event,
     messageKey: event.id,
-    order: '',
-    final: false,
-    step: 0,
-    awaits: 0,
+    ...NO_PLACE,
     record: {
       project: undefined,
       kind,

@@ -52,6 +52,9 @@ export interface Place {
   readonly awaits: number
 }
 
+/** The place of an event without an order: it is never late and does not change the latest state. */
+export const NO_PLACE: Place = { order: '', final: false, step: 0, awaits: 0 }
+
 /** The position of a report. `order` sorts byte by byte, in any locale and database. */
 export function placeOf(
   id: string,

@@ -1,5 +1,5 @@
 /** Rebuilds an unreadable record from the remaining payloads. Events may repeat; none is lost. */
-import { mergeLatest, placeOf, type MessageLatest } from './order.ts'
+import { mergeLatest, NO_PLACE, placeOf, type MessageLatest } from './order.ts'
 import type { EventRecord } from './event-record.ts'
 import { inserted } from './events.ts'
 import { EMPTY_RECORD, type Entry, type MessageRecord } from './record.ts'
@@ -27,5 +27,3 @@ export function restore(events: readonly LeftEvent[], of: string | undefined): M
   }
   return { ...EMPTY_RECORD, tokens: RESTORED_TOKENS, waiting, latest, of }
 }
-
-const NO_PLACE = { order: '', final: false }

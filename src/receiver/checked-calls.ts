@@ -111,8 +111,7 @@ const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddre
 /** Written by hand, because it runs for every request. */
 function checkRequest(request: unknown): asserts request is CallbackRequest {
   if (!isRecord(request)) throw new OptionsError(`receive: the request is ${describe(request)}; ${EXPECTED_REQUEST}`)
-  for (const key of Object.keys(request))
-    if (!REQUEST_KEYS.includes(key)) checkName('receive', 'part of a request', key, REQUEST_KEYS)
+  for (const key of Object.keys(request)) checkName('receive', 'part of a request', key, REQUEST_KEYS)
   const { kind, proof, method, headers, body, waitUntil } = request
   if (kind !== undefined) checkName('receive', 'kind of callback', kind, CALLBACK_KINDS)
   if (proof !== undefined) checkName('receive', 'proof policy', proof, PROOF_POLICIES)

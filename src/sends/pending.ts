@@ -7,7 +7,7 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import { isPendingSend, listedAt, encodeExpectation, type Expectation } from '../messages/expected.ts'
 import { everyPage } from '../inbox/pages.ts'
 import type { EndedExpectation, OpenStore, StoredExpectation, NewEvent } from '../inbox/store.ts'
-import { overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
+import { NO_PLACE, overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
 
 const A_STEP = 500
 
@@ -96,7 +96,6 @@ export function unknownSendEvent(sent: RecordedSend, nowMs: number): NewEvent {
   return made('unknownSend', sent, { id, atMs: nowMs, nowMs })
 }
 
-/** Without an order the event is never late and does not change the latest state. */
 function made(
   what: 'overdue' | 'unknownSend',
   { messageKey, expectation }: RecordedSend,
@@ -105,10 +104,7 @@ function made(
   return {
     id,
     messageKey,
-    order: '',
-    final: false,
-    step: 0,
-    awaits: 0,
+    ...NO_PLACE,
     gapUntilMs: nowMs,
     record: {
       project: expectation.project,

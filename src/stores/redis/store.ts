@@ -24,7 +24,9 @@ export interface RedisStoreOptions {
   readonly subscriber?: RedisClient | undefined
   /** The prefix of all keys, without braces. Default `messaging-webhooks`. */
   readonly prefix?: string | undefined
-  /** Partitions of the keys, each in one slot of a cluster: 16 in a cluster and 1 elsewhere, unless set. Cannot be changed later. */
+  /**
+   * Partitions of the keys, each in one slot of a cluster: 16 in a cluster and 1 elsewhere, unless set. Cannot be changed later.
+   */
   readonly partitions?: number | undefined
   /** Replicas that must confirm each write within a second; otherwise the store is unavailable. Default 0. */
   readonly waitReplicas?: number | undefined
