@@ -6,6 +6,8 @@ export interface Settings {
   readonly warmUps: number
   readonly callbacks: number
   readonly connections: number
+  /** Callbacks per second, for `against`; undefined for as many as possible. */
+  readonly rate: number | undefined
   /** Contenders of `peers`, stores of programs that use stores, steps of `micro`; undefined for all. */
   readonly only: readonly string[] | undefined
   /** The number of messages that a store knows, for `known`; undefined for the program's own steps. */
@@ -36,6 +38,7 @@ const OPTIONS = {
     what: 'How many messages a store knows (`known`), with commas between. Default 1000 to 1000000, Redis to 100000. Filling one with 1000000 takes minutes; with 10000000 an hour or more, and SQLite some 26 GB (2.6 KB each).',
   },
   connections: { type: 'string', what: 'Connections of the load. Default 32.' },
+  rate: { type: 'string', what: 'Callbacks per second, for `against`. Default: as many as possible.' },
   quick: { type: 'boolean', what: 'A quick run: see the defaults above. Do not use its figures as results.' },
   json: { type: 'string', what: 'Write everything that was measured to this file.' },
   svg: { type: 'string', what: 'Write the chart of `peers` to this file.' },
@@ -66,6 +69,7 @@ export function readSettings(
       warmUps: count('warm-ups', values['warm-ups'], otherwise.warmUps, 0),
       callbacks: count('callbacks', values.callbacks, otherwise.callbacks),
       connections: count('connections', values.connections, 32),
+      rate: values.rate === undefined ? undefined : count('rate', values.rate, 0),
       only: values.only?.split(','),
       known: values.known?.split(',').map((text) => count('known', text, 0)),
       quick,

@@ -8,14 +8,14 @@ import { besideFirst, dataOf } from './lanes.ts'
 import { describeRounds, roundsOf } from './program.ts'
 
 export async function runAgainst(settings: Settings): Promise<Report> {
-  const { checkout, only = ['node-http-memory'] } = settings
+  const { checkout, only = ['node-http-memory'], rate } = settings
   if (checkout === undefined) throw new Error('Say where the other checkout is, built: --checkout …')
   const options = roundsOf(settings)
   const names = contenderNames(only)
   const measured = await runRounds(
     names.flatMap((contender) => [
-      { label: 'the other checkout', contender, checkout },
-      { label: 'this one', contender },
+      { label: 'the other checkout', contender, checkout, ...(rate !== undefined && { rate }) },
+      { label: 'this one', contender, ...(rate !== undefined && { rate }) },
     ]),
     options,
   )

@@ -18,13 +18,21 @@ export type PackedEvents = ReturnType<typeof packEvents>
  */
 export function packEvents(events: readonly NewEvent[]) {
   const parts: Buffer[] = []
+  let length = 0
   const lists = events.map((event) => {
     const { id, messageKey, order, final, step, awaits, gapUntilMs, raw } = event
     const record = Buffer.from(JSON.stringify(event.record))
     parts.push(record, raw)
+    length += record.length + raw.length
     return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length] as const
   })
-  return { lists, bytes: new Uint8Array(Buffer.concat(parts)) }
+  const bytes = new Uint8Array(length)
+  let end = 0
+  for (const part of parts) {
+    bytes.set(part, end)
+    end += part.length
+  }
+  return { lists, bytes }
 }
 
 export function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[] {
