@@ -116,12 +116,7 @@ export function lease(record: MessageRecord | undefined, request: LeaseRequest):
   const { nowMs, untilMs, worker } = request
   const first = record?.waiting[0]
   if (record === undefined || first === undefined) return { answer: undefined }
-  if (record.lease !== undefined && record.lease.untilMs > nowMs) return { answer: undefined }
-  // Clear an expired lease even if nothing is due now.
-  if (first.dueMs > nowMs)
-    return record.lease === undefined
-      ? { answer: undefined }
-      : { answer: undefined, record: { ...record, lease: undefined } }
+  if (first.dueMs > nowMs || (record.lease !== undefined && record.lease.untilMs > nowMs)) return { answer: undefined }
   const token = record.tokens + 1
   const entry: Entry = { ...first, attempts: first.attempts + 1, token }
   return {

@@ -105,9 +105,10 @@ export interface Decision<A> {
   readonly payloads?: readonly PayloadChange[]
 }
 
-/** When the message can be leased next: when its lease expires, or when its first event is due. */
+/** When the message can be leased next: its first event is due, and its lease has expired. */
 export function dueMsOf({ lease, waiting }: MessageRecord): number | undefined {
-  return lease === undefined ? waiting[0]?.dueMs : lease.untilMs
+  const firstMs = waiting[0]?.dueMs
+  return lease === undefined ? firstMs : Math.max(lease.untilMs, firstMs ?? -Infinity)
 }
 
 export function hasEvent({ waiting, dead, settled }: MessageRecord, id: string): boolean {

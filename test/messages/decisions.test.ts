@@ -6,6 +6,7 @@ import { resolve } from '../../src/messages/dead-letters.ts'
 import { admitAndLease, admitOverflow, release, settle, takeBack } from '../../src/messages/events.ts'
 import { erase } from '../../src/messages/erase.ts'
 import { expire } from '../../src/messages/expire.ts'
+import { dueMark } from '../../src/messages/marks.ts'
 import { MOST_EVENTS } from '../../src/messages/record.ts'
 import { restore } from '../../src/messages/restore.ts'
 import { becomeOverdue, endSend, expect as expectSend } from '../../src/messages/sends.ts'
@@ -229,6 +230,22 @@ describe('delivery', () => {
     expect(one.lease()).toBeUndefined()
     expect(one.lease(NOW_MS + 500)).toMatchObject({ id: first.id, attempts: 2 })
     expect(one.apply((known) => settle(known, retry, NOW_MS))).toBe(false)
+  })
+
+  test('a leased message is due once its lease has expired and its first event is due, in this order or the other', () => {
+    const untilMs = NOW_MS + LEASE_MS
+    for (const gapUntilMs of [untilMs - 1, untilMs + 1]) {
+      const one = message()
+      one.admit(2)
+      one.lease()
+      // Of the same time and rank, so it is not late.
+      const order = report(2).order.replace('event-2', 'a')
+      expect(one.admit(2, { id: 'a', order, awaits: 1, gapUntilMs })).toBe('new')
+      const dueMs = Math.max(untilMs, gapUntilMs)
+      expect(one.record && dueMark(one.record)).toBe(dueMs)
+      expect(one.lease(dueMs - 1)).toBeUndefined()
+      expect(one.lease(dueMs)).toMatchObject({ id: 'a' })
+    }
   })
 
   test('an attempt that did not start does not count, and a token of 0 settles nothing', () => {

@@ -12,9 +12,9 @@ export const RESERVED_MS = 5_000
 export const NEWER_MS = 60_000
 
 export interface DueRow {
-  /** When the first event is due. Not later than the end of the lease. */
+  /** When the first event is due. */
   readonly at: number
-  /** The end of the lease. 0 without a lease. */
+  /** When a leased record can be leased again, not before `at`. 0 without a lease. */
   readonly heldUntil: number
   /** The worker that holds the lease. */
   readonly worker: string | undefined
@@ -31,7 +31,7 @@ export function dueRowOf(record: MessageRecord): DueRow | undefined {
   if (mark === undefined) return undefined
   if (lease === undefined)
     return { at: mark, heldUntil: 0, worker: undefined, waiting: waiting.length, first: waiting[0]?.id }
-  const at = Math.min(mark, dueMark({ ...record, lease: undefined }) ?? mark)
+  const at = dueMark({ ...record, lease: undefined }) ?? mark
   const worker = lease.worker === '' ? undefined : lease.worker
   return { at, heldUntil: mark, worker, waiting: waiting.length, first: undefined }
 }
