@@ -106,4 +106,16 @@ hazards([
     },
     outcome: accepted({ type: 'payment', data: { id: 1 } }),
   },
+  {
+    name: 'a project that is the authKey itself is masked in the event and in the store, and a repetition is a duplicate',
+    async send({ url }) {
+      await postUnsigned(url, keyedText({ project: AUTH_KEY }))
+      return postUnsigned(url, keyedText({ project: AUTH_KEY }))
+    },
+    outcome: accepted({ project: '*'.repeat(AUTH_KEY.length) }),
+    async also({ receiver }) {
+      const stored = [await receiver.events.list(), await receiver.messageState('m-1')]
+      expect(JSON.stringify(stored)).not.toContain(AUTH_KEY)
+    },
+  },
 ])

@@ -155,4 +155,5 @@ hazards([
   }),
   signed('255 KiB of quotes', '"'.repeat(MIB / 4 - 1_024), unreadable('not_json')),
   signed('255 KiB of backslashes in a string', `"${'\\'.repeat(MIB / 4 - 1_024)}`, unreadable('not_json')),
+  signed('a text of escaped quotes that never ends', `"${'\\"'.repeat(120_000)}`, unreadable('not_json')),
 ])

@@ -1,7 +1,7 @@
 /** Bodies that are too large, or nearly. Numbers refer to the hazard list. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { hazards, refused, serve, accepted } from '../support/hazard.ts'
+import { hazards, refused, serve, accepted, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { post } from '../support/receiving.ts'
 import { chunked, connect, head, postSigned, reportText, signatureOf, signedBytes, writeRaw } from '../support/wire.ts'
 
@@ -16,58 +16,34 @@ function sized(bytes: number): string {
   return reportText({ filler: 'x'.repeat(bytes - text.length) })
 }
 
+/** A body of this many bytes, with its length and in chunks. */
+function ofSize(name: string, bytes: number, outcome: Outcome): readonly HazardCase[] {
+  const body = sized(bytes)
+  return [
+    { name: `#53 ${name}`, options: small, send: ({ url }) => postSigned(url, body), outcome },
+    {
+      name: `#54 ${name}, in chunks`,
+      options: small,
+      send({ url }) {
+        const lines = head(`X-Service-Signature: ${signatureOf(body)}`, 'Transfer-Encoding: chunked')
+        return writeRaw(url, lines, chunked(body, 7))
+      },
+      outcome,
+    },
+  ]
+}
+
 hazards([
-  {
-    name: '#53 a body of maxBodyBytes',
-    options: small,
-    send: ({ url }) => postSigned(url, sized(MOST)),
-    outcome: DELIVERED,
-  },
-  {
-    name: '#53 one byte more',
-    options: small,
-    send: ({ url }) => postSigned(url, sized(MOST + 1)),
+  ...ofSize('a body of maxBodyBytes', MOST, DELIVERED),
+  ...ofSize('one byte more', MOST + 1, TOO_LARGE),
+  ...['100000000', '9007199254740993'].map((length): HazardCase => ({
+    name: `#53 ${length} bytes announced: answered before they are sent`,
+    send: ({ url }) => writeRaw(url, head(`Content-Length: ${length}`)),
     outcome: TOO_LARGE,
-  },
-  {
-    name: '#53 100 MB announced: answered before they are sent',
-    send: ({ url }) => writeRaw(url, head('Content-Length: 100000000')),
-    outcome: TOO_LARGE,
-  },
-  {
-    name: '#53 2^53 bytes announced',
-    send: ({ url }) => writeRaw(url, head('Content-Length: 9007199254740993')),
-    outcome: TOO_LARGE,
-  },
+  })),
   {
     name: '#53 5 MB that are really sent: the client sees the answer',
     send: ({ url }) => postSigned(url, sized(5_000_000)),
-    outcome: TOO_LARGE,
-  },
-  {
-    name: '#54 maxBodyBytes in chunks',
-    options: small,
-    send: ({ url }) => {
-      const body = sized(MOST)
-      return writeRaw(
-        url,
-        head(`X-Service-Signature: ${signatureOf(body)}`, 'Transfer-Encoding: chunked'),
-        chunked(body, 7),
-      )
-    },
-    outcome: DELIVERED,
-  },
-  {
-    name: '#54 one byte more in chunks',
-    options: small,
-    send: ({ url }) => {
-      const body = sized(MOST + 1)
-      return writeRaw(
-        url,
-        head(`X-Service-Signature: ${signatureOf(body)}`, 'Transfer-Encoding: chunked'),
-        chunked(body, 7),
-      )
-    },
     outcome: TOO_LARGE,
   },
   {

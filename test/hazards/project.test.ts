@@ -90,42 +90,10 @@ hazards([
     ...keyed('#85 256 characters are looked up, with a function', { project: 'y'.repeat(256) }, UNKNOWN, lookup),
     also: () => expect(asked).toContain('y'.repeat(256)),
   },
-  {
-    name: '#85 an unknown name is not looked up again at once',
-    options: lookup,
-    async send({ url }) {
-      await postUnsigned(url, reportText({ project: 'again', authKey: AUTH_KEY }))
-      return postUnsigned(url, reportText({ project: 'again', authKey: AUTH_KEY }))
-    },
-    outcome: { status: 401, events: [], codes: ['project_unknown', 'project_unknown'] },
-    also: () => expect(asked.filter((name) => name === 'again')).toHaveLength(1),
-  },
   signed(
     'a long name under one pair does not lose the callback',
     { project: 'x'.repeat(300) },
     accepted({ project: 'x'.repeat(300) }),
     {},
   ),
-  {
-    name: 'one of 16 projects, unnamed in the body',
-    options: { projects: { ...manyProjects(15), 'My Shop': MINE } },
-    send: ({ url }) => postUnsigned(url, reportText({ project: undefined, authKey: AUTH_KEY })),
-    outcome: accepted({ project: 'My Shop' }),
-  },
-  {
-    name: 'the same message of two projects is two events',
-    options: TWO,
-    async send({ url }) {
-      const other = reportText({ project: 'Other', timestamp: 1_760_000_000 })
-      await postSigned(url, reportText({ timestamp: 1_760_000_000 }))
-      return postSigned(url, other, { 'x-service-signature': signatureOf(other, { secret: OTHER.signingSecret }) })
-    },
-    outcome: accepted({ project: 'My Shop' }, { project: 'Other' }),
-  },
 ])
-
-function manyProjects(count: number) {
-  return Object.fromEntries(
-    Array.from({ length: count }, (_, index) => [`Shop ${index}`, { authKey: `the-key-of-${index}` }]),
-  )
-}

@@ -34,16 +34,6 @@ const DAY_MS = 86_400_000
 
 hazards([
   {
-    name: '#98 the same twice at once on one connection',
-    async send({ url }) {
-      const wire = await connect(url)
-      wire.write(signedBytes(reportText(AT)), signedBytes(reportText(AT)))
-      expect(await wire.answers(2)).toEqual([204, 204])
-      return 204
-    },
-    outcome: DELIVERED,
-  },
-  {
     name: '#98 the same 50 times at once on 50 connections',
     async send({ url }) {
       const statuses = await Promise.all(Array.from({ length: 50 }, () => postSigned(url, reportText(AT))))

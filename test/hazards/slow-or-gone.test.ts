@@ -3,11 +3,14 @@ import { once } from 'node:events'
 import type http from 'node:http'
 import type { Middleware } from 'messaging-webhooks'
 import { expect } from 'vitest'
-import { hazards, refused, accepted, POLL } from '../support/hazard.ts'
+import { hazards, refused, accepted, POLL, type HazardCase, type Service } from '../support/hazard.ts'
 import { chunked, connect, head, reportText, signatureOf } from '../support/wire.ts'
 
 const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const BODY = reportText()
+const SIGNED = `X-Service-Signature: ${signatureOf(BODY)}`
+const WHOLE = `Content-Length: ${BODY.length}`
+const CHUNKED = 'Transfer-Encoding: chunked'
 
 /** An application that calls the receiver once the client of a slow request has gone. */
 function calledWhenGone(middleware: Middleware): http.RequestListener {
@@ -18,49 +21,65 @@ function calledWhenGone(middleware: Middleware): http.RequestListener {
   }
 }
 
+const INCOMPLETE = { status: undefined, events: [], codes: ['body_incomplete'] } as const
+
+/** Writes this much of a request; resets the connection once the server has seen it. */
+async function reset({ url, server }: Service, ...parts: readonly string[]): Promise<void> {
+  const seen = once(server, 'request')
+  const wire = await connect(url)
+  wire.write(...parts)
+  await seen
+  wire.socket.resetAndDestroy()
+}
+
+function cutOff(name: string, ...parts: readonly string[]): HazardCase {
+  return {
+    name: `#55 ${name}, then a reset`,
+    async send(service) {
+      await reset(service, ...parts)
+      await expect.poll(() => service.errors.length, POLL).toBe(1)
+      return undefined
+    },
+    outcome: INCOMPLETE,
+  }
+}
+
+/** A body whose parts, given their number, arrive 10 ms apart. */
+function dripping(name: string, framing: string, part: (nth: number) => string): HazardCase {
+  return {
+    name: `#65 ${name}`,
+    options: { bodyTimeoutMs: 200 },
+    async send({ url }) {
+      const wire = await connect(url)
+      wire.write(head(SIGNED, framing))
+      let sent = 0
+      const drip = setInterval(() => wire.write(part((sent += 1))), 10)
+      const [status] = await wire.answers()
+      clearInterval(drip)
+      await wire.closed
+      return status
+    },
+    outcome: refused(408, 'body_too_slow'),
+  }
+}
+
+function leavingWith(last: string, bytes: string): HazardCase {
+  return {
+    name: `#66 the client leaves with its last ${last}`,
+    async send({ url }) {
+      const wire = await connect(url)
+      await new Promise((resolve) => wire.socket.write(bytes, resolve))
+      wire.socket.destroy()
+      return undefined
+    },
+    outcome: { ...DELIVERED, status: undefined },
+  }
+}
+
 hazards([
-  {
-    name: '#55 fewer bytes than announced, then a reset',
-    async send(service) {
-      const seen = once(service.server, 'request')
-      const wire = await connect(service.url)
-      wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Content-Length: 500'), BODY)
-      await seen
-      wire.socket.resetAndDestroy()
-      await expect.poll(() => service.errors.length, POLL).toBe(1)
-      return undefined
-    },
-    outcome: { status: undefined, events: [], codes: ['body_incomplete'] },
-  },
-  {
-    name: '#55 chunks without an end, then a reset',
-    async send(service) {
-      const seen = once(service.server, 'request')
-      const wire = await connect(service.url)
-      wire.write(
-        head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Transfer-Encoding: chunked'),
-        chunked(BODY).slice(0, -5),
-      )
-      await seen
-      wire.socket.resetAndDestroy()
-      await expect.poll(() => service.errors.length, POLL).toBe(1)
-      return undefined
-    },
-    outcome: { status: undefined, events: [], codes: ['body_incomplete'] },
-  },
-  {
-    name: '#55 the head and then a reset',
-    async send(service) {
-      const seen = once(service.server, 'request')
-      const wire = await connect(service.url)
-      wire.write(head('Content-Length: 500'))
-      await seen
-      wire.socket.resetAndDestroy()
-      await expect.poll(() => service.errors.length, POLL).toBe(1)
-      return undefined
-    },
-    outcome: { status: undefined, events: [], codes: ['body_incomplete'] },
-  },
+  cutOff('fewer bytes than announced', head(SIGNED, 'Content-Length: 500'), BODY),
+  cutOff('chunks without an end', head(SIGNED, CHUNKED), chunked(BODY).slice(0, -5)),
+  cutOff('the head', head('Content-Length: 500')),
   {
     name: '#65 one byte, and then nothing',
     options: { bodyTimeoutMs: 200 },
@@ -73,40 +92,13 @@ hazards([
     },
     outcome: refused(408, 'body_too_slow'),
   },
-  {
-    name: '#65 a byte now and then: the timeout covers the whole body',
-    options: { bodyTimeoutMs: 200 },
-    async send({ url }) {
-      const wire = await connect(url)
-      wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`))
-      let sent = 0
-      const drip = setInterval(() => wire.write(BODY.slice(sent, (sent += 1))), 10)
-      const [status] = await wire.answers()
-      clearInterval(drip)
-      await wire.closed
-      return status
-    },
-    outcome: refused(408, 'body_too_slow'),
-  },
-  {
-    name: '#65 chunks now and then',
-    options: { bodyTimeoutMs: 200 },
-    async send({ url }) {
-      const wire = await connect(url)
-      wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Transfer-Encoding: chunked'))
-      const drip = setInterval(() => wire.write('1\r\n \r\n'), 10)
-      const [status] = await wire.answers()
-      clearInterval(drip)
-      await wire.closed
-      return status
-    },
-    outcome: refused(408, 'body_too_slow'),
-  },
+  dripping('a byte now and then: the timeout covers the whole body', WHOLE, (nth) => BODY.slice(nth - 1, nth)),
+  dripping('chunks now and then', CHUNKED, () => '1\r\n \r\n'),
   {
     name: 'a body in thousands of tiny chunks, each of which costs far more than its byte',
     async send({ url }) {
       const wire = await connect(url)
-      wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Transfer-Encoding: chunked'))
+      wire.write(head(SIGNED, CHUNKED))
       const drip = setInterval(() => wire.write('1\r\n \r\n'.repeat(100)), 1)
       const [status] = await wire.answers()
       clearInterval(drip)
@@ -126,38 +118,14 @@ hazards([
     },
     outcome: DELIVERED,
   },
-  {
-    name: '#66 the client leaves with its last byte',
-    async send({ url }) {
-      const wire = await connect(url)
-      const bytes = head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`) + BODY
-      await new Promise((resolve) => wire.socket.write(bytes, resolve))
-      wire.socket.destroy()
-      return undefined
-    },
-    outcome: { ...DELIVERED, status: undefined },
-  },
-  {
-    name: '#66 the client leaves with its last chunk',
-    async send({ url }) {
-      const wire = await connect(url)
-      const bytes = head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Transfer-Encoding: chunked') + chunked(BODY, 10)
-      await new Promise((resolve) => wire.socket.write(bytes, resolve))
-      wire.socket.destroy()
-      return undefined
-    },
-    outcome: { ...DELIVERED, status: undefined },
-  },
+  leavingWith('byte', head(SIGNED, WHOLE) + BODY),
+  leavingWith('chunk', head(SIGNED, CHUNKED) + chunked(BODY, 10)),
   {
     name: '#66 the client leaves before a slow application calls the receiver',
     mount: { within: calledWhenGone },
-    async send({ url, server, dispatched }) {
-      const seen = once(server, 'request')
-      const wire = await connect(url)
-      const bytes = head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`, 'X-Slow: yes')
-      wire.write(bytes + BODY)
-      await seen
-      wire.socket.resetAndDestroy()
+    async send(service) {
+      await reset(service, head(SIGNED, WHOLE, 'X-Slow: yes'), BODY)
+      await expect.poll(() => service.dispatched.length, POLL).toBe(1)
       await expect.poll(() => dispatched.length, POLL).toBe(1)
       return undefined
     },
@@ -166,23 +134,18 @@ hazards([
   {
     name: '#66 the client leaves with half a body before a slow application calls the receiver',
     mount: { within: calledWhenGone },
-    async send({ url, server, errors }) {
-      const seen = once(server, 'request')
-      const wire = await connect(url)
-      wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`, 'X-Slow: yes'))
-      wire.write(BODY.slice(0, -1))
-      await seen
-      wire.socket.resetAndDestroy()
-      await expect.poll(() => errors.length, POLL).toBe(1)
+    async send(service) {
+      await reset(service, head(SIGNED, WHOLE, 'X-Slow: yes'), BODY.slice(0, -1))
+      await expect.poll(() => service.errors.length, POLL).toBe(1)
       return undefined
     },
-    outcome: { status: undefined, events: [], codes: ['body_incomplete'] },
+    outcome: INCOMPLETE,
   },
   {
     name: '#67 the client half-closes behind its body',
     async send({ url }) {
       const wire = await connect(url)
-      wire.socket.end(head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`) + BODY)
+      wire.socket.end(head(SIGNED, WHOLE) + BODY)
       await wire.closed
       return undefined
     },

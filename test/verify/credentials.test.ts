@@ -1,5 +1,6 @@
+/** Pairs and projects: which are live, and to which project a callback belongs. */
 import { createReceiver, type CredentialPair } from 'messaging-webhooks'
-import { callback, deliver } from 'messaging-webhooks/testing'
+import { callback, deliver, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { receiving } from '../support/receiving.ts'
@@ -38,17 +39,6 @@ describe('pairs', () => {
     expect(await send(url, { authKey: A.authKey })).toBe(401)
     expect(await send(url, { authKey: B.authKey })).toBe(204)
   })
-
-  test('the body names the project of an unnamed pair', async () => {
-    const { receiver, url } = await receiving({ credentials: A })
-    const projects: unknown[] = []
-    receiver.onAny(({ project }) => void projects.push(project))
-    await send(url, A, { messageId: '1', project: 'My Shop' })
-    await send(url, A, { messageId: '2', project: undefined })
-    await receiver.drain()
-    expect(projects).toEqual(['My Shop', undefined])
-    expect(await receiver.messageState('1')).toMatchObject({ project: 'My Shop' })
-  })
 })
 
 describe('projects', () => {
@@ -81,4 +71,34 @@ test.each<Pick<CredentialPair, 'authKey' | 'signingSecret'>>([
   const weak = lines.filter(([{ code }]) => code === 'secret_weak')
   expect(weak).toHaveLength(1)
   expect(lines.find(([{ code }]) => code === 'dead_letter')?.[1]).toContain('/usr/src/app/short/aaaaaaaaaaaa')
+})
+
+const PROJECTS = Object.fromEntries(
+  Array.from({ length: 50 }, (_, index) => [
+    `Shop ${index}`,
+    { authKey: `auth-key-of-shop-${index}`, signingSecret: `signing-secret-of-shop-${index}` },
+  ]),
+)
+
+async function postUnnamed(url: string, body: string, secret: string): Promise<number> {
+  const headers = { 'x-service-signature': signCallback(body, secret) }
+  return (await fetch(url, { method: 'POST', body, headers })).status
+}
+
+test('a payment without a project belongs to the one whose pair proves it, including the fiftieth', async () => {
+  const { receiver, url } = await receiving({ projects: PROJECTS }, { kind: 'payment' })
+  const seen: (string | undefined)[] = []
+  receiver.on('payment', ({ project }) => void seen.push(project))
+  for (const index of [0, 17, 49])
+    expect(await postUnnamed(url, `{"amount":${index}}`, `signing-secret-of-shop-${index}`)).toBe(204)
+  await receiver.drain()
+  expect(seen.toSorted()).toEqual(['Shop 0', 'Shop 17', 'Shop 49'])
+})
+
+test('tries a large body without a project with sixteen pairs, so that a forged one stays cheap', async () => {
+  const { url, errors } = await receiving({ projects: PROJECTS }, { kind: 'payment' })
+  const body = `{"note":"${'x'.repeat(250 * 1024)}"}`
+  expect(await postUnnamed(url, body, 'signing-secret-of-shop-15')).toBe(204)
+  expect(await postUnnamed(url, body, 'signing-secret-of-shop-17')).toBe(401)
+  expect(errors.map(({ code }) => code)).toEqual(['signature_mismatch'])
 })
