@@ -9,90 +9,68 @@ import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.
 type ReceiverOptions = Parameters<typeof receiving>[0] & object
 
 /** A user function that runs `act` for a hostile callback. */
-interface Hook {
-  readonly name: string
-  readonly options: (act: () => unknown) => ReceiverOptions
-  readonly status: number
-  readonly codes: readonly ErrorCode[]
+type Hook = readonly [
+  name: string,
+  status: number,
+  codes: readonly ErrorCode[],
   /** The event type that handlers receive. */
-  readonly type: string | undefined
-}
+  type: string | undefined,
+  options: (act: () => unknown) => ReceiverOptions,
+]
 
 const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const logging = (act: () => unknown) => ({ debug: act, info: act, warn: act, error: act })
+const CONSENT = 'subscription.consent'
+const isHostile = (value: unknown): boolean => (value as { readonly project?: unknown }).project === 'Hostile'
+
+function hostileSchema(act: () => unknown): ReceiverOptions {
+  const validate = (value: unknown) => (isHostile(value) ? (act() as { value: unknown }) : { value })
+  return { schemas: { subscription: { '~standard': { version: 1, vendor: 'hostile', validate } } } }
+}
+
+function hostileClock(act: () => unknown): ReceiverOptions {
+  let reads = 0
+  return { clock: () => ((reads += 1) % 2 === 0 ? (act() as number) : Date.now()) }
+}
 
 const HOOKS: readonly Hook[] = [
-  {
-    name: 'dedupeKey',
-    options: (act) => ({ dedupeKey: () => act() as string }),
-    status: 204,
-    codes: ['dedupe_key_failed'],
-    type: 'subscription.consent',
-  },
-  {
-    name: 'readReport',
-    options: (act) => ({ readReport: ({ project }) => (project === 'Hostile' ? (act() as undefined) : undefined) }),
-    status: 204,
-    codes: ['read_report_failed'],
-    type: 'subscription.consent',
-  },
-  {
-    name: 'credentials',
-    options: (act) => ({ credentials: (project) => (project === 'Hostile' ? (act() as undefined) : pair) }),
-    status: 503,
-    codes: ['credentials_failed'],
-    type: undefined,
-  },
-  {
-    name: 'subscriptionType',
-    options: (act) => ({
-      subscriptionType: ({ project }) => (project === 'Hostile' ? (act() as 'consent') : 'consent'),
-    }),
-    status: 204,
-    codes: [],
-    type: 'subscription.consent',
-  },
-  {
-    name: 'validate of a schema',
-    options: (act) => ({
-      schemas: {
-        subscription: {
-          '~standard': {
-            version: 1,
-            vendor: 'hostile',
-            validate: (value) =>
-              (value as { project?: unknown }).project === 'Hostile' ? (act() as { value: unknown }) : { value },
-          },
-        },
-      },
-    }),
-    status: 204,
-    codes: [],
-    type: 'unrecognized',
-  },
-  {
-    name: 'logger',
-    // Any reason to log works: here an invalid signature beside a valid authKey.
-    options: (act) => ({ logger: logging(act), dedupeKey: () => 7 as unknown as string }),
-    status: 204,
-    codes: ['dedupe_key_failed'],
-    type: 'subscription.consent',
-  },
-  {
-    name: 'clock',
-    options(act) {
-      let reads = 0
-      return { clock: () => ((reads += 1) % 2 === 0 ? (act() as number) : Date.now()) }
-    },
-    status: 204,
-    codes: ['clock_failed'],
-    type: 'subscription.consent',
-  },
+  ['dedupeKey', 204, ['dedupe_key_failed'], CONSENT, (act) => ({ dedupeKey: () => act() as string })],
+  [
+    'readReport',
+    204,
+    ['read_report_failed'],
+    CONSENT,
+    (act) => ({ readReport: (payload) => (isHostile(payload) ? (act() as undefined) : undefined) }),
+  ],
+  [
+    'credentials',
+    503,
+    ['credentials_failed'],
+    undefined,
+    (act) => ({ credentials: (project) => (project === 'Hostile' ? (act() as undefined) : pair) }),
+  ],
+  [
+    'subscriptionType',
+    204,
+    [],
+    CONSENT,
+    (act) => ({ subscriptionType: (payload) => (isHostile(payload) ? (act() as 'consent') : 'consent') }),
+  ],
+  ['validate of a schema', 204, [], 'unrecognized', hostileSchema],
+  // Any reason to log works: here an invalid idempotency key.
+  [
+    'logger',
+    204,
+    ['dedupe_key_failed'],
+    CONSENT,
+    (act) => ({ logger: logging(act), dedupeKey: () => 7 as unknown as string }),
+  ],
+  ['clock', 204, ['clock_failed'], CONSENT, hostileClock],
 ]
 
 const hostile = callback.subscription({ event: 'consent', project: 'Hostile' })
 
-describe.each(HOOKS)('$name', ({ options, status, codes, type }) => {
+describe.each(HOOKS)('%s', (_name, status, codes, type, options) => {
   describe.each(['throws', 'rejects with'])('%s', (how) => {
     test.each(THROWN)('%s', async (_what, thrown) => {
       const unhandled = unhandledRejections()

@@ -27,6 +27,7 @@ const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1', proof:
 const BY_KEY = accepted({ type: 'message.delivered', messageId: 'm-1', proof: 'authKey' })
 const PARSED = refused(401, 'body_already_parsed')
 const READ = refused(401, 'body_already_read')
+const MISMATCH = refused(401, 'signature_mismatch')
 
 /** The steps run before the receiver for requests that ask for them; the good callback at the end skips them. */
 function after(...steps: readonly Step[]): Application {
@@ -71,12 +72,31 @@ const keepsRawBody = express.json({
   verify: (incoming: Parameters<Step>[0], _, bytes) => void (incoming.rawBody = bytes),
 })
 
+const JSON_PARSER = express.json()
+const RAW = express.raw({ type: () => true })
+const TEXT = express.text({ type: () => true })
+const PARSED_BY_KEY = reporting(BY_KEY, 'body_already_parsed')
+
+/** A step that sets one property once the body is read. */
+const leaving = (name: 'body' | 'rawBody', value: unknown): Step => reading((incoming) => void (incoming[name] = value))
+
+/** A compressed body, to an application that inflates it, with these headers and proofs. */
+function inflated(name: string, step: Step, text: string, outcome: Outcome, signature?: string | Buffer): HazardCase {
+  const headers = { ...BENT, 'content-encoding': 'gzip' }
+  return signed(`#61 ${name}`, [step], outcome, {
+    send: ({ url }) =>
+      signature === undefined
+        ? postUnsigned(url, gzipSync(text), headers)
+        : postSigned(url, gzipSync(text), { ...headers, 'x-service-signature': signatureOf(signature) }),
+  })
+}
+
 hazards([
-  signed('#73 express.json(), signed', [express.json()], PARSED),
+  signed('#73 express.json(), signed', [JSON_PARSER], PARSED),
   signed('#73 express.json() of Express 4, signed', [express4.json()], PARSED),
-  keyed('#74 express.json(), right authKey', [express.json()], reporting(BY_KEY, 'body_already_parsed')),
-  keyed('#74 express.json() of Express 4, right authKey', [express4.json()], reporting(BY_KEY, 'body_already_parsed')),
-  keyed('#74 reports it once', [express.json()], reporting(BY_KEY, 'body_already_parsed'), {
+  keyed('#74 express.json(), right authKey', [JSON_PARSER], PARSED_BY_KEY),
+  keyed('#74 express.json() of Express 4, right authKey', [express4.json()], PARSED_BY_KEY),
+  keyed('#74 reports it once', [JSON_PARSER], PARSED_BY_KEY, {
     async send({ url }) {
       for (let count = 0; count < 3; count += 1) await postUnsigned(url, keyedText({ timestamp: 1_760_000_000 }), BENT)
       return 204
@@ -95,12 +115,12 @@ hazards([
       send: ({ url }) => postSigned(url, reportText(), { ...BENT, 'content-type': 'text/plain' }),
     }),
   ),
-  signed('express.raw()', [express.raw({ type: () => true })], DELIVERED),
-  signed('express.raw() and no body', [express.raw({ type: () => true })], refused(401, 'signature_missing'), {
+  signed('express.raw()', [RAW], DELIVERED),
+  signed('express.raw() and no body', [RAW], refused(401, 'signature_missing'), {
     send: ({ url }) => postUnsigned(url, '', BENT),
   }),
-  signed('express.text()', [express.text({ type: () => true })], DELIVERED),
-  signed('express.text(), bytes that are not UTF-8', [express.text({ type: () => true })], PARSED, {
+  signed('express.text()', [TEXT], DELIVERED),
+  signed('express.text(), bytes that are not UTF-8', [TEXT], PARSED, {
     send({ url }) {
       const body = Buffer.concat([
         Buffer.from(reportText({ note: '' }).slice(0, -2)),
@@ -111,39 +131,11 @@ hazards([
     },
   }),
   signed('express.urlencoded() that takes JSON for a form', [express.urlencoded({ type: () => true })], PARSED),
-  signed(
-    '#61 express.raw() that inflated it, signed before it was compressed',
-    [express.raw({ type: () => true })],
-    DELIVERED,
-    {
-      send: ({ url }) =>
-        postSigned(url, gzipSync(reportText()), {
-          ...BENT,
-          'content-encoding': 'gzip',
-          'x-service-signature': signatureOf(reportText()),
-        }),
-    },
-  ),
-  signed('#61 express.raw() that inflated it, right authKey', [express.raw({ type: () => true })], BY_KEY, {
-    send: ({ url }) => postUnsigned(url, gzipSync(keyedText()), { ...BENT, 'content-encoding': 'gzip' }),
-  }),
-  signed(
-    '#61 express.raw() that inflated it, signed as sent',
-    [express.raw({ type: () => true })],
-    refused(401, 'signature_mismatch'),
-    {
-      send: ({ url }) => postSigned(url, gzipSync(reportText()), { ...BENT, 'content-encoding': 'gzip' }),
-    },
-  ),
-  signed(
-    '#61 express.json() that inflated it, right authKey',
-    [express.json()],
-    reporting(BY_KEY, 'body_already_parsed'),
-    {
-      send: ({ url }) => postUnsigned(url, gzipSync(keyedText()), { ...BENT, 'content-encoding': 'gzip' }),
-    },
-  ),
-  signed('express.json() rejects what is not JSON before the receiver', [express.json()], neverReachesUs(400), {
+  inflated('express.raw(), signed before it was compressed', RAW, reportText(), DELIVERED, reportText()),
+  inflated('express.raw(), right authKey', RAW, keyedText(), BY_KEY),
+  inflated('express.raw(), signed as sent', RAW, reportText(), MISMATCH, gzipSync(reportText())),
+  inflated('express.json(), right authKey', JSON_PARSER, keyedText(), PARSED_BY_KEY),
+  signed('express.json() rejects what is not JSON before the receiver', [JSON_PARSER], neverReachesUs(400), {
     send: ({ url }) => postSigned(url, '{', BENT),
   }),
   signed(
@@ -180,21 +172,13 @@ hazards([
     },
   ),
   ...[true, 42, () => 'body', Symbol('body')].map((rawBody) =>
-    signed(`rawBody that is a ${typeof rawBody}`, [reading((incoming) => void (incoming.rawBody = rawBody))], READ),
+    signed(`rawBody that is a ${typeof rawBody}`, [leaving('rawBody', rawBody)], READ),
   ),
-  ...[null, undefined].map((body) =>
-    signed(`body that is ${String(body)}`, [reading((incoming) => void (incoming.body = body))], READ),
-  ),
+  ...[null, undefined].map((body) => signed(`body that is ${String(body)}`, [leaving('body', body)], READ)),
   ...[42, true, [], ['m-1'], Symbol('body'), () => 'body', 10n].map((body) =>
-    signed(
-      `body that is ${typeof body} ${JSON.stringify(body, noBigint)}`,
-      [reading((incoming) => void (incoming.body = body))],
-      PARSED,
-    ),
+    signed(`body that is ${typeof body} ${JSON.stringify(body, noBigint)}`, [leaving('body', body)], PARSED),
   ),
-  ...unwritableBodies().map(([what, body]) =>
-    signed(`body that is ${what}`, [reading((incoming) => void (incoming.body = body))], PARSED),
-  ),
+  ...unwritableBodies().map(([what, body]) => signed(`body that is ${what}`, [leaving('body', body)], PARSED)),
   signed('something read the body and left nothing', [reading(() => {})], READ),
   signed(
     '#77 setEncoding() before the receiver',

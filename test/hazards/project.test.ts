@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { hazards, refused, accepted, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
-import { postSigned, postUnsigned, reportText, signatureOf } from '../support/wire.ts'
+import { postSigned, postUnsigned, reportText } from '../support/wire.ts'
 
 const MINE = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const OTHER = { authKey: 'the-key-of-the-other', signingSecret: 'the-secret-of-the-other' }

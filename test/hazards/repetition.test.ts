@@ -2,16 +2,7 @@
 import { memoryStore } from 'messaging-webhooks'
 import { expect } from 'vitest'
 import { hazards, several, accepted, type HazardCase } from '../support/hazard.ts'
-import {
-  connect,
-  digestOf,
-  keyedText,
-  nowSeconds,
-  postSigned,
-  postUnsigned,
-  reportText,
-  signedBytes,
-} from '../support/wire.ts'
+import { digestOf, keyedText, nowSeconds, postSigned, postUnsigned, reportText } from '../support/wire.ts'
 
 const DELIVERED = accepted({ type: 'message.delivered', messageId: 'm-1' })
 const AT = { timestamp: 1_760_000_000 }

@@ -7,15 +7,15 @@ import { keyedText, postSigned, reportText } from '../support/wire.ts'
 
 type Validate = NonNullable<CallbackSchemas['payment']>['~standard']['validate']
 
-/** A signed body at the URL of a kind. */
+/** Signed bodies at the URL of a kind. */
 function at(
   kind: 'received' | 'payment' | 'subscription' | 'status' | undefined,
-  name: string,
-  body: object | string,
-  outcome: Outcome,
-): HazardCase {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return { name, mount: { kind }, send: ({ url }) => postSigned(url, text), outcome }
+  cases: readonly (readonly [name: string, body: object | string, outcome: Outcome])[],
+): readonly HazardCase[] {
+  return cases.map(([name, body, outcome]) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    return { name, mount: { kind }, send: ({ url }) => postSigned(url, text), outcome }
+  })
 }
 
 /** A payment under the user's own schema. */
@@ -47,81 +47,56 @@ function otherSubscription(word?: string): Outcome {
   return accepted({ type: 'subscription.other', ...(word === undefined ? undefined : { word }) })
 }
 
+const DELIVERED = accepted({ type: 'message.delivered' })
+const NO_ID = unreadable('no_message_id', { kind: 'status' })
+const REPORT = { data: { messageId: 'm-1' } }
+const ACTIVATE = accepted({ type: 'subscription.activate' })
+const NOT_JSON = unreadable('not_json', { kind: 'payment', data: undefined })
+
 hazards([
-  at(
-    'payment',
-    '#96 a report at the URL of payments',
-    reportText(),
-    accepted({ type: 'payment', data: { messageId: 'm-1' } }),
-  ),
-  at('received', '#96 a report at the URL of received messages', reportText(), accepted({ type: 'received' })),
-  at(
-    'subscription',
-    '#96 a report at the URL of subscriptions',
-    reportText(),
-    accepted({ type: 'subscription.other', data: { messageId: 'm-1' } }),
-  ),
-  at(
-    'status',
-    '#96 a payment at the URL of reports',
-    callback.payment(),
-    unreadable('no_message_id', { kind: 'status' }),
-  ),
-  at('status', '#96 a received message at the URL of reports', callback.received(), unreadable('no_message_id')),
-  at('status', '#96 a subscription at the URL of reports', callback.subscription(), unreadable('no_message_id')),
-  at(undefined, 'a report at a URL without a kind', reportText(), accepted({ type: 'message.delivered' })),
-  at(
-    undefined,
-    'a chat-app report at a URL without a kind',
-    callback.chatApp(),
-    accepted({ type: 'message.delivered' }),
-  ),
-  at(undefined, 'a payment at a URL without a kind', callback.payment(), unreadable('unknown_shape')),
-  at(undefined, 'a list at a URL without a kind', '[]', unreadable('not_an_object')),
-  at('payment', 'a list at the URL of payments', '[1]', unreadable('not_an_object', { kind: 'payment', data: [1] })),
-  at(
-    'payment',
-    'not JSON at the URL of payments',
-    '<a/>',
-    unreadable('not_json', { kind: 'payment', data: undefined }),
-  ),
-  at('payment', 'an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })),
-  at('payment', 'an empty object at the URL of payments', '{}', accepted({ type: 'payment', data: {} })),
-  ...['activate', 'deactivate', 'consent', 'delivery', 'billing'].map((word) =>
-    at(
-      'subscription',
-      `a subscription: ${word}`,
-      callback.subscription({ event: word }),
-      accepted({ type: `subscription.${word}` }),
+  ...at('payment', [
+    ['#96 a report at the URL of payments', reportText(), accepted({ type: 'payment', ...REPORT })],
+    ['a list at the URL of payments', '[1]', unreadable('not_an_object', { kind: 'payment', data: [1] })],
+    ['not JSON at the URL of payments', '<a/>', NOT_JSON],
+    ['an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })],
+    ['an empty object at the URL of payments', '{}', accepted({ type: 'payment', data: {} })],
+  ]),
+  ...at('received', [['#96 a report at the URL of received messages', reportText(), accepted({ type: 'received' })]]),
+  ...at('status', [
+    ['#96 a payment at the URL of reports', callback.payment(), NO_ID],
+    ['#96 a received message at the URL of reports', callback.received(), NO_ID],
+    ['#96 a subscription at the URL of reports', callback.subscription(), NO_ID],
+  ]),
+  ...at(undefined, [
+    ['a report at a URL without a kind', reportText(), DELIVERED],
+    ['a chat-app report at a URL without a kind', callback.chatApp(), DELIVERED],
+    ['a payment at a URL without a kind', callback.payment(), unreadable('unknown_shape')],
+    ['a list at a URL without a kind', '[]', unreadable('not_an_object')],
+  ]),
+  ...at('subscription', [
+    ['#96 a report at the URL of subscriptions', reportText(), accepted({ type: 'subscription.other', ...REPORT })],
+    ['two different words', { a: 'activate', b: 'consent' }, otherSubscription()],
+    ['billed', { event: 'billed' }, accepted({ type: 'subscription.billing' })],
+    ['a word of its own', { event: 'renewed', x: 1 }, otherSubscription('renewed')],
+    ['an empty object', '{}', otherSubscription()],
+    ...['event', 'type', 'action', 'status'].map(
+      (name) =>
+        [
+          `the word in ${name}`,
+          { [name]: 'Consent', a: 'delivery' },
+          accepted({ type: 'subscription.consent' }),
+        ] as const,
     ),
-  ),
-  at('subscription', 'two different words', { a: 'activate', b: 'consent' }, otherSubscription()),
-  at('subscription', 'billed', { event: 'billed' }, accepted({ type: 'subscription.billing' })),
-  at('subscription', 'a word of its own', { event: 'renewed', x: 1 }, otherSubscription('renewed')),
-  at('subscription', 'an empty object', '{}', otherSubscription()),
-  ...['event', 'type', 'action', 'status'].map((name) =>
-    at(
-      'subscription',
-      `the word in ${name}`,
-      { [name]: 'Consent', a: 'delivery' },
-      accepted({ type: 'subscription.consent' }),
-    ),
-  ),
-  at(
-    'subscription',
-    'the word in several fields: the first of them in their order counts',
-    { status: 'delivery', action: 'consent', event: 'unknown', type: 'ACTIVATE' },
-    accepted({ type: 'subscription.activate' }),
-  ),
-  at('subscription', 'a list at the URL of subscriptions', '[1]', unreadable('not_an_object')),
-  at(
-    'subscription',
-    'the same word twice',
-    { a: 'activate', b: 'activate' },
-    accepted({ type: 'subscription.activate' }),
-  ),
-  at('subscription', 'the word in capitals', { event: 'ACTIVATE' }, accepted({ type: 'subscription.activate' })),
-  at('subscription', 'the word further in', { event: { type: 'activate' } }, otherSubscription()),
+    [
+      'the word in several fields: the first of them in their order counts',
+      { status: 'delivery', action: 'consent', event: 'unknown', type: 'ACTIVATE' },
+      ACTIVATE,
+    ],
+    ['a list at the URL of subscriptions', '[1]', unreadable('not_an_object')],
+    ['the same word twice', { a: 'activate', b: 'activate' }, ACTIVATE],
+    ['the word in capitals', { event: 'ACTIVATE' }, ACTIVATE],
+    ['the word further in', { event: { type: 'activate' } }, otherSubscription()],
+  ]),
   checked('#97 the schema refuses', () => ({ issues: [{ message: 'quotes from the body' }] }), REFUSED),
   checked('#97 the schema refuses later', () => Promise.resolve({ issues: [{ message: 'quotes' }] }), REFUSED),
   checked('#97 the schema gives no issue and yet an empty list', () => ({ issues: [] }), REFUSED),
