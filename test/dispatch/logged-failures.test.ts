@@ -73,12 +73,6 @@ test.each<readonly [what: string, thrown: () => unknown, says: string]>([
   expect(letter?.error).toContain(says)
 })
 
-test('an error that is its own cause ends the chain', async () => {
-  const error = new Error('round and round')
-  error.cause = error
-  expect((await logged(error)).line.fields['cause']).toMatch(/^Error: round and round( Caused by: \S+: [a-z ]+){3}$/)
-})
-
 const ODD: readonly (readonly [what: string, thrown: () => unknown])[] = [
   ...THROWN,
   ['null', () => null],

@@ -1,6 +1,7 @@
-/** Handlers throw anything. It costs no event and no process, and is kept as a text of at most 8 KiB. */
+/** Handlers throw anything, or are cut off. It costs no event and no process, and is kept as a text of at most 8 KiB. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
+import { HandlerError } from 'messaging-webhooks'
 import { unhandledRejections } from '../support/hostile.ts'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
@@ -78,4 +79,24 @@ test('nothing that a handler does becomes an unhandled rejection', async () => {
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect(unhandled).toEqual([])
   expect((await receiver.deadLetters.list()).items[0]?.error).toContain('after its time')
+})
+
+test('reports each handler that is cut off, with its event and its running time', async () => {
+  const { receiver, url, server } = await receiving()
+  const errors: Error[] = []
+  receiver.onError((error) => void errors.push(error))
+  let isAborted = false
+  receiver.onAny(async (_, { signal }) => {
+    signal.addEventListener('abort', () => (isAborted = true))
+    await new Promise(() => {})
+  })
+  await post(url, callback.smsDelivery({ messageId: 'm-cut' }))
+  await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+  server.closeAllConnections()
+  server.close()
+  await receiver.close({ deadlineMs: 20 })
+  expect(isAborted).toBe(true)
+  const [cut] = errors.filter((error) => error instanceof HandlerError)
+  expect(cut).toMatchObject({ code: 'handler_cut_off', messageId: 'm-cut', attempt: 1 })
+  expect(cut?.message).toMatch(/It had run for \d+ ms\./)
 })

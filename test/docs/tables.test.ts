@@ -1,5 +1,5 @@
-/** Every table of the reference matches the code's constants, row by row and word by word. */
-import { readdirSync } from 'node:fs'
+/** Every table of the reference matches the code’s constants, row by row and word by word, and the guide lists every example. */
+import { readdirSync, existsSync, globSync } from 'node:fs'
 import { memoryStore } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { mysqlStore } from 'messaging-webhooks/mysql'
@@ -7,7 +7,7 @@ import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
-import { PAGES, readPage, readProjectFile, render, tableOf } from '../../docs/markdown.ts'
+import { PAGES, readPage, readProjectFile, render, tableOf, ROOT } from '../../docs/markdown.ts'
 import { GENERATED_TABLES } from '../../docs/tables.ts'
 import { withTables } from '../../docs/with-tables.ts'
 import { LOG_CODES } from '../../docs/log-codes.ts'
@@ -118,4 +118,22 @@ test('the default duration of retries matches the table', () => {
   expect(hours / 2).toBeCloseTo(1.5, 0)
   expect(hours).toBeGreaterThan(3)
   expect(hours).toBeLessThanOrEqual(3.25)
+})
+
+/** Files that other examples start: the parts of an example are in a folder of its name. */
+const EXAMPLES = [...globSync('examples/*.ts', { cwd: ROOT }), ...globSync('examples/*/start.ts', { cwd: ROOT })]
+const COMMANDS = tableOf(readPage('docs/guides/getting-started.md'), 'examples', ['Command', 'What it shows']).map(
+  ([command = '']) => command.replaceAll('`', ''),
+)
+
+test('lists exactly the existing examples', () => {
+  const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Readonly<Record<string, string>> }
+  const [, started = ''] = /node (examples\/\S+)$/.exec(scripts['start'] ?? '') ?? []
+  const named = COMMANDS.map((command) => (command === 'npm start' ? started : command.split(' ')[2]))
+  expect(named.toSorted()).toEqual(EXAMPLES.toSorted())
+  for (const path of named) expect(existsSync(`${ROOT}${path ?? ''}`)).toBe(true)
+})
+
+test('with the Node.js that is installed with the packages, not the machine’s own', () => {
+  for (const command of COMMANDS) expect(command).toMatch(/^(npm start$|npx node examples\/)/)
 })

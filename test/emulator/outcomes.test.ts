@@ -1,7 +1,9 @@
-/** Outcomes of messages: documented numbers one by one, other numbers by the profile. */
+/** Outcomes of messages on each channel: documented numbers one by one, other numbers by the profile. */
 import { OUTCOMES } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
+import type { WebhookEvent } from 'messaging-webhooks'
 import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP } from './emulating.ts'
+import { receiving } from '../support/receiving.ts'
 
 /** By hand from the contract, service.md#carrier-a-status-values. */
 const CARRIER_A: Readonly<Record<string, readonly number[]>> = {
@@ -170,4 +172,47 @@ describe('undocumented numbers', () => {
     expect(read).toBeGreaterThan(40)
     expect(read).toBeLessThan(delivered - 40)
   })
+})
+
+const READ = '999300000001'
+const DELIVERED = '999100000000'
+
+test('a chat-app by its real name, in answers, reports and errors', async () => {
+  const { url, receiver } = await receiving()
+  const events: WebhookEvent[] = []
+  receiver.onAny((event) => void events.push(event))
+  const channels = { 'chat-app': 'telegraph' }
+  const { endpoint, idle } = await emulating({ callbackUrls: { status: url } }, { channels })
+  const answer = await sendFrom(endpoint, { to: READ, channel: 'telegraph' })
+  expect(answer).toMatchObject({ status: 200, body: { messageData: { messages: 1 } } })
+  await idle()
+  expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
+  expect(events).toMatchObject([
+    { type: 'message.sent', channel: 'telegraph' },
+    { type: 'message.delivered', channel: 'telegraph' },
+    { type: 'message.read', channel: 'telegraph' },
+  ])
+  const message =
+    'Error. Invalid request. The channel field must be one of sms, telegraph, premium, premium-subscription, airtime.'
+  expect(await sendFrom(endpoint, { to: READ, channel: 'chat-app' })).toEqual({
+    status: 400,
+    body: { messageData: { message } },
+  })
+})
+
+test('the other channels can be renamed too, even to each other’s names', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const channels = { premium: 'airtime', airtime: 'top up', 'premium-subscription': 'Club' }
+  const { endpoint, idle } = await emulating({ callbackUrls }, { channels })
+  await sendFrom(endpoint, { to: DELIVERED, channel: 'airtime' })
+  await sendFrom(endpoint, { to: DELIVERED, channel: 'Club' })
+  const { body } = await sendFrom(endpoint, { to: DELIVERED, channel: 'top up', amount: 5 })
+  expect(body).toMatchObject({ data: { messages: 1 } })
+  await idle()
+  const channelsSeen = collected.map(({ path, body: sent }) => [path, sent['channel']])
+  expect(channelsSeen.toSorted()).toEqual([
+    ['/status', 'top up'],
+    ['/subscription', undefined],
+    ['/subscription', undefined],
+  ])
 })

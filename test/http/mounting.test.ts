@@ -10,9 +10,7 @@ import { receiving, SIGNING_SECRET } from '../support/receiving.ts'
 
 /** Each way to mount the middleware; it answers `/status`. */
 const MOUNTS: Readonly<Record<string, (middleware: Middleware) => http.RequestListener | Express>> = {
-  'node:http': (middleware) => middleware,
   Connect: (middleware) => connect().use('/status', middleware),
-  'app.use': (middleware) => express().use('/status', middleware),
   'app.post': (middleware) => express().post('/status', middleware),
   'a Router': (middleware) => express().use(express.Router().use('/status', middleware)),
   'app.use of Express 4': (middleware) => express4().use('/status', middleware),

@@ -1,7 +1,14 @@
 /** The store is unavailable, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { memoryStore, type Receiver } from 'messaging-webhooks'
+import {
+  memoryStore,
+  type Receiver,
+  ERRORS,
+  MessagingWebhooksError,
+  OptionsError,
+  RefusedError,
+} from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -40,13 +47,6 @@ test('events that waited behind a failed batch go into the spool after it', asyn
   expect(seen.filter((line) => line.startsWith('m '))).toEqual(['m sent', 'm delivered', 'm read'])
   expect(seen).toHaveLength(23)
   expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
-})
-
-test('a spool that cannot be written is an error of start()', async () => {
-  const file = join(ownFolder(), 'a file, not a folder')
-  writeFileSync(file, '')
-  const { receiver } = await receiving({ spool: file })
-  await expect(receiver.start()).rejects.toMatchObject({ code: 'spool_unusable' })
 })
 
 test.each([true, false])(
@@ -107,4 +107,20 @@ test('answers a callback with 503 only if the spool fails too', async () => {
   rmSync(folder, { recursive: true })
   expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
   expect(errors.map(({ code }) => code)).toContain('spool_failed')
+})
+
+test.each([
+  ['an error of its options', new OptionsError('partitions is 3; it was 16.'), 'store_failed'],
+  ['an error that is about handlers', new MessagingWebhooksError('dead_letter'), 'store_failed'],
+  ['any other error', new Error('The store is unavailable.'), 'store_failed'],
+  ['a missing package', new MessagingWebhooksError('peer_missing', 'pg'), 'peer_missing'],
+  ['an error of a store', new MessagingWebhooksError('store_newer'), 'store_newer'],
+] as const)('%s', async (_, thrown, code) => {
+  const store = { ...memoryStore(), open: () => Promise.reject(thrown) }
+  const { url, errors } = await receiving({ store }, { kind: 'status' })
+  expect((await post(url, callback.smsDelivery())).status).toBe(503)
+  const refusals = errors.filter((error) => error instanceof RefusedError)
+  expect(refusals).toMatchObject([{ code, status: 503 }])
+  expect(refusals[0]?.message).toContain(ERRORS[code][0])
+  if (code === 'store_failed') expect(refusals[0]?.cause).toBe(thrown)
 })

@@ -1,7 +1,7 @@
 /** A store outage logs its cause, and at its end its length and the number of spooled events. */
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { faultyStore, type Fault } from '../support/faulty-store.ts'
 import { logging } from '../support/logging.ts'
@@ -9,8 +9,6 @@ import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const POLL = { timeout: 30_000 }
-
-afterEach(() => void vi.restoreAllMocks())
 
 async function withSpool(spool: string | false = ownFolder(), fault: Fault = 'none') {
   const store = faultyStore(memoryStore())

@@ -1,5 +1,7 @@
-/** Access to the inspector, and the security headers of its answers. */
+/** Access to the inspector, the security headers of its answers, and the built page. */
 import http from 'node:http'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import express from 'express'
 import { createReceiver, memoryStore, OptionsError, type Store } from 'messaging-webhooks'
 import { inspector } from 'messaging-webhooks/inspector'
@@ -202,4 +204,24 @@ test('answers a rejection of a custom store as a store failure', async () => {
   expect(as<Problem>(body).error.message).toContain('RangeError')
   expect(as<Problem>(body).error.message).not.toContain('4711')
   expect(lines).toMatchObject([{ code: 'inspector_failed', cause: expect.stringContaining('row 4711') as string }])
+})
+
+const FOLDER = fileURLToPath(new URL('../../dist/inspector/page/', import.meta.url))
+const MOST_BYTES = 70 * 1_024
+
+const files = new Map(readdirSync(FOLDER).map((name) => [name, readFileSync(FOLDER + name, 'utf8')]))
+
+test('is at most 70 KiB before compression', () => {
+  const sizes = [...files.values()].map((text) => Buffer.byteLength(text))
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(MOST_BYTES)
+})
+
+test('references only its own files by relative paths, has nothing inline, and evaluates no strings', () => {
+  const index = files.get('index.html') ?? ''
+  const named = [...index.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address = '']) => address)
+  expect(named).toContain('page/main.js')
+  for (const address of named) expect([...files.keys()].map((name) => `page/${name}`)).toContain(address)
+  expect(index).not.toMatch(/<style|style=|\son\w+=|<script[^>]*>[^<]/)
+  const script = files.get('main.js') ?? ''
+  expect(script).not.toMatch(/\bimport[\s("'`{]|\beval\(|new Function/)
 })

@@ -1,12 +1,50 @@
-/** The module's URLs, independent of the app's other routes. */
-import { Body, Controller, Module, Post, RequestMethod, VersioningType, type MiddlewareConsumer } from '@nestjs/common'
-import { json, urlencoded } from 'express'
+/** The module’s URLs: the cases of every adapter on both of Nest’s platforms, independent of the app’s other routes. */
+import express, { json, urlencoded } from 'express'
+import { ExpressAdapter } from '@nestjs/platform-express'
+import type { FastifyAdapter } from '@nestjs/platform-fastify'
 import type { Receiver } from 'messaging-webhooks'
 import { getReceiverToken, WebhooksModule } from 'messaging-webhooks/nest'
+import { Body, Controller, Module, Post, RequestMethod, VersioningType, type MiddlewareConsumer } from '@nestjs/common'
 import { describe, expect, test } from 'vitest'
-import { keyedText, postSigned, postUnsigned, reportText, request } from '../support/wire.ts'
+import { adapterCases, type AdapterOptions, type StartedAdapter } from '../http/adapters/cases.ts'
 import { watched } from '../http/adapters/watched.ts'
-import { createApp, listening, moduleWith, OPTIONS, PLATFORMS, type App } from './apps.ts'
+import { close, createApp, listen, moduleWith, PLATFORMS, listening, OPTIONS, type App } from './apps.ts'
+import { keyedText, postSigned, postUnsigned, reportText, request } from '../support/wire.ts'
+
+function starting(platform: () => ExpressAdapter | FastifyAdapter) {
+  return async (options: AdapterOptions): Promise<StartedAdapter> => {
+    const webhooks = WebhooksModule.forRoot({ ...options, status: '/webhooks/status', closeDeadlineMs: 100 })
+    const app = await createApp(platform(), moduleWith({ imports: [webhooks] }))
+    const observed = watched(app.get<Receiver>(getReceiverToken()))
+    const url = await listen(app)
+    return { url: `${url}webhooks/status`, observed, close: () => close(app) }
+  }
+}
+
+adapterCases('NestJS on Express', {
+  start: starting(PLATFORMS.Express),
+  parser: {
+    // Anything added to the app runs later; to run before, it must be registered before Nest starts.
+    start: starting(() => new ExpressAdapter(express().use(express.json()))),
+    code: 'body_already_parsed',
+    says: 'before express.json()',
+  },
+})
+
+adapterCases('NestJS on Fastify', {
+  start: starting(PLATFORMS.Fastify),
+  parser: {
+    start: starting(() => {
+      const adapter = PLATFORMS.Fastify()
+      adapter
+        .getInstance()
+        .addHook('onRequest', (request, _reply, done) => void request.raw.resume().once('end', () => done()))
+      return adapter
+    }),
+    code: 'body_already_read',
+    says: 'Mount the receiver before anything that reads the body.',
+  },
+})
 
 /** A body that changes when it is parsed and serialised again. */
 const BODY = `{ "messageId" : "m-\u{1F980}", "status":"success" }\r\n`

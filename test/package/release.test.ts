@@ -1,5 +1,6 @@
-/** The contents of a release: licences, SBOM, known vulnerabilities, notes, and size. */
+/** The contents of a release: the lock file, licences, SBOM, known vulnerabilities, notes, and size. */
 import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readProjectFile } from '../../docs/markdown.ts'
@@ -83,4 +84,16 @@ test('the workflow publishes only what it has tested', () => {
   ])
     expect(workflow).toContain(step)
   expect(workflow).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/)
+})
+
+const entry = z.looseObject({ resolved: z.string().optional(), integrity: z.string().optional() })
+const pinned = z.object({ packages: z.record(z.string(), entry) })
+
+test('the lock file pins every package by its content, not by its address', async () => {
+  const { packages } = pinned.parse(JSON.parse(await readFile('package-lock.json', 'utf8')))
+  const entries = Object.entries(packages).filter(([path]) => path !== '')
+  expect(entries.length).toBeGreaterThan(100)
+  expect(entries.filter(([, { integrity }]) => integrity === undefined)).toEqual([])
+  // A resolved address would send every install to the registry of the file's author.
+  expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
 })

@@ -1,3 +1,4 @@
+/** Several processes on one folder, and a backlog larger than the memory of one. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
@@ -6,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { crashed, emptiedNames, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
 import { ownFolder } from '../../support/own-folder.ts'
+import { runProgram } from '../../support/program.ts'
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'append.ts')
 
@@ -123,4 +125,18 @@ test('a folder whose path is too long for a socket works on Linux', async () => 
   await child.kill()
   const { spool } = await spooling({ folder })
   expect((await emptiedNames(spool)).length).toBe(child.acknowledged.length)
+})
+
+const EMPTY_MANY = join(import.meta.dirname, 'programs', 'empty-many.ts')
+const RECORDS = 100_000
+
+test('writes, counts and drains 100,000 records in bounded memory', { timeout: 120_000 }, async () => {
+  const { stdout, stderr } = await runProgram(process.execPath, ['--expose-gc', EMPTY_MANY, ownFolder(), `${RECORDS}`])
+  expect(stderr).toBe('')
+  const { drained, bytes, heldBeforeMb, mostHeldMb, longestBatch } = JSON.parse(stdout) as Record<string, number>
+  console.log(stdout.trim())
+  expect(drained).toBe(RECORDS)
+  expect(bytes).toBeGreaterThan(50_000_000)
+  expect(longestBatch).toBeLessThanOrEqual(256)
+  expect((mostHeldMb ?? Infinity) - (heldBeforeMb ?? 0)).toBeLessThan(30)
 })

@@ -17,33 +17,23 @@ const { bytes } = writing
 await writing.close()
 
 const heldBeforeMb = heldMb()
-const startMs = performance.now()
 const spool = await openSpool(options)
-const openedMs = Math.round(performance.now() - startMs)
 let mostHeldMb = heldMb()
 let drained = 0
 let batches = 0
 let longestBatch = 0
-const drainStartMs = performance.now()
 await spool.empty(async (events) => {
   drained += events.length
   longestBatch = Math.max(longestBatch, events.length)
   batches += 1
   if (batches % 50 === 0) mostHeldMb = Math.max(mostHeldMb, heldMb())
 })
-const drainedMs = Math.round(performance.now() - drainStartMs)
 await spool.close()
-console.log(
-  JSON.stringify({ drained, bytes, openedMs, drainedMs, heldBeforeMb, mostHeldMb, longestBatch, rssMb: rssMb() }),
-)
+console.log(JSON.stringify({ drained, bytes, heldBeforeMb, mostHeldMb, longestBatch }))
 
 /** The memory in use after garbage collection. */
 function heldMb(): number {
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
   return Math.round((heapUsed + external) / 1e6)
-}
-
-function rssMb(): number {
-  return Math.round(process.memoryUsage.rss() / 1e6)
 }
