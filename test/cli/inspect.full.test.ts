@@ -11,9 +11,7 @@ import { request, writeRaw } from '../support/wire.ts'
 async function fileWithDeadLetter(): Promise<string> {
   const path = ownFile()
   const receiver = createReceiver({ credentials, store: sqliteStore(path), retry: { attempts: 1 }, logger: false })
-  receiver.on('message.failed', () => {
-    throw new Error('no luck')
-  })
+  receiver.on('message.failed', () => Promise.reject(new Error('no luck')))
   const body = callback.smsDelivery({ messageId: 'm-1', status: 'network_failure' })
   await deliver(receiver.middleware('status'), body, credentials)
   await receiver.drain()

@@ -8,7 +8,7 @@ import { AT_ONCE, emulating, POLL } from '../emulator/emulating.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { receiving } from '../support/receiving.ts'
-import { ACCEPTED, answering, clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
+import { ACCEPTED, answering, clientOf, DELIVERED, failing } from './answering.ts'
 
 const everything = { from: new Date(0), to: new Date(8e15) }
 const HELLO = { to: DELIVERED, message: 'Hello' }
@@ -86,14 +86,6 @@ test('a `fetch` that throws at once leaves no send open', async () => {
   const error = await failing(clientOf('http://service.invalid/', { receiver, fetch }).send({ ...HELLO, reference }))
   expect(error).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
   expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 1, waiting: 0 })
-})
-
-test('counts immediate refusals, and expects reports of the accepted recipients', async () => {
-  const { send, receiver } = await sending()
-  const sent = await send({ to: [DELIVERED, UNSUPPORTED], message: 'Hello' })
-  expect(sent.kind).toBe('partial')
-  expect(sent.reference).toMatch(/^[0-9a-f-]{36}$/)
-  expect(await receiver.account(everything)).toMatchObject({ sent: 2, refused: { unsupported_number: 1 } })
 })
 
 test('sends a reference once, however often it is requested', async () => {

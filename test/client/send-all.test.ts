@@ -3,7 +3,6 @@ import type { NumberOutcome, SendTotals } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
 import { ACCEPTED, answering, clientOf, onTheWire, UNSUPPORTED } from './answering.ts'
-import { freePort } from '../support/free-port.ts'
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, nth) => String(254_711_000_000 + nth))
 
@@ -142,12 +141,6 @@ test.each([
   expect(all.outcomes[2]).toMatchObject({ outcome: 'failed', error: { code } })
 })
 
-test('a service that cannot be reached stops the list', async () => {
-  const client = clientOf(`http://127.0.0.1:${await freePort()}/`)
-  const all = await client.sendAll({ to: numbers(30), message: 'x' }, { batch: 10, concurrency: 1 })
-  expect(all).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 10, unsent: 20 } })
-})
-
 describe('totals count numbers, not entries of the answer', () => {
   const [one = '', two = '', three = ''] = numbers(3)
   const entry = (messageId: string, to: string, statusCode = '11', messagePart = 1) => {
@@ -170,13 +163,6 @@ describe('totals count numbers, not entries of the answer', () => {
     const all = await clientOf(url).sendAll({ to, message: 'Sale!' })
     isWhole(to, all.outcomes, all.totals)
     expect(all.outcomes.map(({ outcome }) => outcome)).toEqual(outcomes)
-  })
-
-  test('recipients that the answer does not name are unknown', async () => {
-    const { url } = await answering(() => ({ body: { recipients: [entry('a', one), entry('b', one)] } }))
-    const sent = await clientOf(url).send({ to: [one, two], message: 'x' })
-    expect(sent.kind).toBe('partial')
-    expect(sent.recipients.at(-1)).toMatchObject({ to: two, outcome: 'unknown', code: undefined })
   })
 })
 

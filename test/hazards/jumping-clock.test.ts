@@ -169,9 +169,7 @@ test('a clock that jumps a year ahead erases nothing', async () => {
     store,
     retry: { attempts: 1 },
   })
-  receiver.on('message.failed', () => {
-    throw new Error('dead')
-  })
+  receiver.on('message.failed', () => Promise.reject(new Error('dead')))
   const timestamp = Math.floor(clock.now() / 1_000)
   const dead = callback.smsDelivery({ status: 'failed', timestamp })
   const done = callback.smsDelivery({ timestamp })

@@ -180,9 +180,7 @@ describe('a handler of onError', () => {
       if (reported < 1_000) receiver.onError(onRepeated)
     }
     receiver.onError(onRepeated)
-    receiver.onAny(() => {
-      throw new Error('once')
-    })
+    receiver.onAny(() => Promise.reject(new Error('once')))
     expect((await post(url, first())).status).toBe(204)
     expect(await receiver.drain()).toBe(true)
     // `handler_failed` by one, `dead_letter` by two.
@@ -197,9 +195,7 @@ describe('a handler of onError', () => {
       await receiver.close({ deadlineMs: 100 })
       isClosed = true
     })
-    receiver.onAny(() => {
-      throw new Error('once')
-    })
+    receiver.onAny(() => Promise.reject(new Error('once')))
     expect((await post(url, first())).status).toBe(204)
     await expect.poll(() => isClosed, POLL).toBe(true)
     await untilRejectionsReported()

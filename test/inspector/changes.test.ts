@@ -38,9 +38,7 @@ async function withDeadLetters() {
 test('a dead letter names the recipient of its recorded send, masked without the right to reveal', async () => {
   const { receiver, status, get } = await inspecting({ retry: { attempts: 1 } })
   await receiver.expect({ messages: [{ messageId: 'm-1', to: '254711000007' }] })
-  receiver.on('message.*', () => {
-    throw new Error('broken')
-  })
+  receiver.on('message.*', () => Promise.reject(new Error('broken')))
   await post(status, { messageId: 'm-1', status: 'success', channel: 'sms', project: 'Shop' })
   await expect.poll(async () => (await receiver.stats()).deadLetters).toBe(1)
   const recipient = async (may: string) =>
@@ -52,9 +50,7 @@ test('a dead letter names the recipient of its recorded send, masked without the
 test('a discarded dead letter of another process says only that it is settled', async () => {
   const store = ownFile()
   const before = await inspecting({ store: sqliteStore(store), retry: { attempts: 1 } })
-  before.receiver.on('payment', () => {
-    throw new Error('broken')
-  })
+  before.receiver.on('payment', () => Promise.reject(new Error('broken')))
   await post(before.payment, { id: 'p-1' })
   await expect.poll(async () => (await before.receiver.stats()).deadLetters).toBe(1)
   await before.receiver.close()
@@ -226,9 +222,7 @@ test('groups dead letters by error, filters them, lists them newest first, and n
   made.receiver.on('payment', ({ data }) => {
     throw Number(data['amount']) > 2 ? new TypeError(`no such amount: ${String(data['amount'])}`) : new Error('closed')
   })
-  made.receiver.on('received', () => {
-    throw new Error('closed')
-  })
+  made.receiver.on('received', () => Promise.reject(new Error('closed')))
   for (const amount of [1, 2, 3, 4, 5]) {
     await post(made.payment, { id: `p-${amount}`, amount, project: amount === 1 ? 'Other' : 'Shop' })
     await made.receiver.drain()

@@ -26,9 +26,7 @@ const options = { networks: { A: 'carrierA', B: 'carrierB' } } as const
 describe.each(onEachStore)('on %s', (_, make) => {
   test('lists events newest first, filters them, and finds them by message id, recipient and their own id', async () => {
     const { get, status, payment, receiver } = await inspecting({ ...options, store: make(), retry: { attempts: 1 } })
-    receiver.on('payment', () => {
-      throw new Error('no')
-    })
+    receiver.on('payment', () => Promise.reject(new Error('no')))
     await post(status, report('m-1', 'success'))
     await post(status, chatReport('m-2', 'failed', { recipient: '+4915199999999' }))
     await post(status, report('m-3', 'delivered', { network: 'B' }))
@@ -227,9 +225,7 @@ test('exports a list as CSV or JSON, with its filters, masked without `reveal`, 
     { ...options, store: sqliteStore(ownFile()), retry: { attempts: 1 } },
     { audit: (entry) => void entries.push(entry) },
   )
-  receiver.on('message.failed', () => {
-    throw new Error(`=cmd("a", "b") for ${PHONE}`)
-  })
+  receiver.on('message.failed', () => Promise.reject(new Error(`=cmd("a", "b") for ${PHONE}`)))
   await post(status, chatReport('m-1', 'failed'))
   await post(status, report('m-2', 'success'))
   await receiver.drain()

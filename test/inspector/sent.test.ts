@@ -82,9 +82,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
   test('finds an overdue event by its type', async () => {
     const { receiver, list } = await inspectingSends({ store: make(), retry: { initialDelayMs: 600_000 } })
     // Every store has the whole event while it waits for a retry.
-    receiver.on('send.overdue', () => {
-      throw new Error('not today')
-    })
+    receiver.on('send.overdue', () => Promise.reject(new Error('not today')))
     await receiver.start()
     await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { withinMs: 1_000 })
     const found = async (query: string) => (await list(query)).items.map(({ type, messageId }) => [type, messageId])
@@ -161,23 +159,6 @@ test('shows the newest of many sends to one number, and the time to continue fro
   }
   expect(to).toBeUndefined()
   expect(seen.size).toBe(45)
-})
-
-test('a late final report follows the overdue event', async () => {
-  const { receiver, status, message } = await inspectingSends({ store: sqliteStore(ownFile()) })
-  const dispatched: string[] = []
-  receiver.onAny(({ type }) => void dispatched.push(type))
-  await receiver.start()
-  await post(status, smsReport('m-1', 'network_failure'))
-  await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { withinMs: 1_000 })
-  await expect.poll(() => dispatched.at(-1)).toBe('send.overdue')
-  await post(status, smsReport('m-1', 'success'))
-  await expect.poll(() => dispatched.at(-1)).toBe('message.delivered')
-  const { sent, entries } = await message('m-1')
-  expect(sent).toMatchObject({ state: 'ended', wasOverdue: true })
-  const order = ['message.failed', 'send.overdue', 'message.delivered']
-  expect(entries.map(({ event }) => event.type)).toEqual(order)
-  expect((await receiver.events.ofMessage('m-1')).map(({ type }) => type)).toEqual(order)
 })
 
 test('a re-sent message and its repetition refer to each other', async () => {

@@ -1,7 +1,6 @@
 /** A small project that installs the packed tarball and uses each of its entries, also in Jest and in CommonJS. */
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
@@ -124,25 +123,24 @@ describe('the command line', { timeout: 90_000 }, () => {
 })
 
 test('`deliver` says what to install without supertest', { timeout: 90_000 }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'messaging-webhooks-bare-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const filter = (path: string): boolean => !/node_modules\/(supertest|\.bin)$/.test(path)
-  await cp(join(project.folder, 'node_modules'), join(folder, 'node_modules'), { recursive: true, filter })
+  const installed = join(project.folder, 'node_modules/supertest')
+  const hidden = join(project.folder, 'node_modules/.supertest')
+  await rename(installed, hidden)
+  onTestFinished(() => rename(hidden, installed))
   const program = `import { deliver } from 'messaging-webhooks/testing'
 await deliver(() => {}, {}).catch((error) => console.log(error.code, error.message.includes('npm install --save-dev supertest')))`
   for (const node of [process.execPath, oldestNode])
-    expect(await mustRun(node, ['--input-type=module', '-e', program], folder)).toBe('peer_missing true\n')
+    expect(await mustRun(node, ['--input-type=module', '-e', program], project.folder)).toBe('peer_missing true\n')
 })
 
 test.each([
-  ['pg', 'postgres.mjs'],
-  ['pg', 'postgres.cjs'],
-  ['mysql2', 'mysql.mjs'],
-  ['mysql2', 'mysql.cjs'],
-])('without %s, %s says to install it, on Node 22.13 too', async (peer, file) => {
-  const [name = ''] = file.split('.')
+  ['pg', 'postgres', 'peer.mjs'],
+  ['pg', 'postgres', 'peer.cjs'],
+  ['mysql2', 'mysql', 'peer.mjs'],
+  ['mysql2', 'mysql', 'peer.cjs'],
+])('without %s, the entry %s says to install it in %s, on Node 22.13 too', async (peer, name, file) => {
   for (const node of [process.execPath, oldestNode])
-    expect(await mustRun(node, [file], project.folder)).toBe(`${name} peer_missing npm install ${peer}\n`)
+    expect(await mustRun(node, [file, name], project.folder)).toBe(`${name} peer_missing npm install ${peer}\n`)
 })
 
 test('Jest runs a receiver, its stores and the testing kit without a flag, on Node 22.13 too', TIMEOUT, async () => {

@@ -20,9 +20,7 @@ function overdueIn(events: readonly WebhookEvent[]): readonly OverdueEvent[] {
 describe.each(onEachStore)('%s', (_, makeStore) => {
   test('every report includes its send: on time, late, as a dead letter, and in the state of its message', async () => {
     const { receiver, url, clock, events, pass } = await expecting({ store: makeStore(), retry: { attempts: 1 } })
-    const takeOff = receiver.on('message.delivered', () => {
-      throw new Error('not today')
-    })
+    const takeOff = receiver.on('message.delivered', () => Promise.reject(new Error('not today')))
     const sentAt = at(clock)
     const sent = {
       sentAt,

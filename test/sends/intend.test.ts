@@ -171,9 +171,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
 
   test('reports an unknown send at once, moves it to the dead letters, and replays it', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore(), retry: { attempts: 1 } })
-    const takeOff = receiver.on('send.unknown', () => {
-      throw new Error('not today')
-    })
+    const takeOff = receiver.on('send.unknown', () => Promise.reject(new Error('not today')))
     const { unknown } = await receiver.intend({ reference: 'order 8', meta: { order: 8 } })
     await unknown()
     await unknown()

@@ -63,9 +63,7 @@ test.each<Pick<CredentialPair, 'authKey' | 'signingSecret'>>([
   const log = (fields: { readonly code: string }, text: string): void => void lines.push([fields, text])
   const logger = { debug() {}, info() {}, warn: log, error: log } as const
   const receiver = createReceiver({ credentials: pair, logger, retry: { attempts: 1 } })
-  receiver.onAny(() => {
-    throw new Error('no file /usr/src/app/short/aaaaaaaaaaaa')
-  })
+  receiver.onAny(() => Promise.reject(new Error('no file /usr/src/app/short/aaaaaaaaaaaa')))
   await deliver(receiver.middleware('status'), callback.smsDelivery(), pair)
   await receiver.drain()
   const weak = lines.filter(([{ code }]) => code === 'secret_weak')

@@ -1,8 +1,13 @@
 // The same with require.
 const { createReceiver } = require('messaging-webhooks')
-const { mysqlStore } = require('messaging-webhooks/mysql')
 
-const store = mysqlStore({ uri: 'mysql://127.0.0.1/unused' })
+const name = process.argv[2]
+const options = {
+  postgres: { connectionString: 'postgres://127.0.0.1/unused' },
+  mysql: { uri: 'mysql://127.0.0.1/unused' },
+}
+const { [`${name}Store`]: makeStore } = require(`messaging-webhooks/${name}`)
+const store = makeStore(options[name])
 const receiver = createReceiver({ credentials: { authKey: 'key-of-the-consumer' }, store, logger: false })
 receiver
   .start()
