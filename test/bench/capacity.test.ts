@@ -56,34 +56,19 @@ test('every callback is handled, refused, waiting or spooled in each second', ()
   for (const count of [queue.handled, queue.refused, queue.spooled, mostWaiting]) expect(count).toBeGreaterThan(0)
 })
 
-test('without capacity the backlog grows by the arrivals of each second', () => {
-  let queue = EMPTY
-  for (let second = 1; second <= 100; second += 1) {
-    queue = advance(queue, { arrivals: 30, capacity: 0, isStoreUp: true, spoolLimit: 0 })
-    expect(queue).toEqual({ arrived: 30 * second, handled: 0, refused: 0, waiting: 30 * second, spooled: 0 })
-  }
-})
+const DOWN = { arrivals: 60, capacity: 100, isStoreUp: false, spoolLimit: 100 }
+const UP = { arrivals: 10, capacity: 15, isStoreUp: true, spoolLimit: 100 }
 
-test('new callbacks wait behind the spools until these are empty', () => {
-  const down = { arrivals: 10, capacity: 15, isStoreUp: false, spoolLimit: 100 }
-  const first = advance(EMPTY, down)
-  expect(first).toMatchObject({ handled: 0, spooled: 10, waiting: 0 })
-  const second = advance(first, { ...down, isStoreUp: true, capacity: 5 })
-  expect(second).toMatchObject({ handled: 5, spooled: 15, waiting: 0 })
-  const third = advance(second, { ...down, isStoreUp: true })
-  expect(third).toMatchObject({ handled: 20, spooled: 0, waiting: 10 })
-})
-
-test('what waits in the store goes before the spools', () => {
-  const queue: Queue = { arrived: 20, handled: 0, refused: 0, waiting: 10, spooled: 10 }
-  const next = advance(queue, { arrivals: 3, capacity: 15, isStoreUp: true, spoolLimit: 100 })
-  expect(next).toEqual({ arrived: 23, handled: 15, refused: 0, waiting: 0, spooled: 8 })
-})
-
-test('full spools and missing spools refuse callbacks', () => {
-  const down = { arrivals: 60, capacity: 100, isStoreUp: false, spoolLimit: 100 }
-  expect(advance(advance(EMPTY, down), down)).toMatchObject({ spooled: 100, refused: 20 })
-  expect(advance(EMPTY, { ...down, spoolLimit: 0 })).toMatchObject({ spooled: 0, refused: 60 })
+test.each<readonly [what: string, from: Partial<Queue>, second: Parameters<typeof advance>[1], to: Partial<Queue>]>([
+  ['without capacity the backlog grows', { waiting: 30 }, { ...UP, capacity: 0 }, { handled: 0, waiting: 40 }],
+  ['while the store is down, spools fill', {}, { ...DOWN, arrivals: 10 }, { handled: 0, spooled: 10, waiting: 0 }],
+  ['new callbacks wait behind the spools', { spooled: 10 }, { ...UP, capacity: 5 }, { handled: 5, spooled: 15 }],
+  ['empty spools let new callbacks wait in the store', { spooled: 15 }, UP, { handled: 15, spooled: 0, waiting: 10 }],
+  ['the store goes before the spools', { waiting: 10, spooled: 10 }, UP, { handled: 15, waiting: 0, spooled: 15 }],
+  ['full spools refuse callbacks', { spooled: 60 }, DOWN, { spooled: 100, refused: 20 }],
+  ['missing spools refuse callbacks', {}, { ...DOWN, spoolLimit: 0 }, { spooled: 0, refused: 60 }],
+])('%s', (_, from, second, to) => {
+  expect(advance({ ...EMPTY, ...from }, second)).toMatchObject(to)
 })
 
 test('on a flat curve the drain takes the arrivals of the outage, divided by the spare capacity', () => {

@@ -78,3 +78,9 @@ export function jsonLines(text: string): readonly Record<string, unknown>[] {
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 }
+
+/** The environment of a command line without some of the optional packages. */
+export function without(...packages: readonly string[]): NodeJS.ProcessEnv {
+  const program = new URL('programs/without-packages.ts', import.meta.url)
+  return { WITHOUT: packages.join(','), NODE_OPTIONS: `--import=${program.href}` }
+}

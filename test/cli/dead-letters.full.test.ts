@@ -13,9 +13,8 @@ import { storeAt } from '../../src/cli/stores.ts'
 import { useCluster } from '../stores/redis/own-cluster.ts'
 import { clusterClientFor, describeRedis, freshPrefix, useRedis } from '../stores/redis/own-redis.ts'
 import { ownFile, ownFolder } from '../support/own-folder.ts'
-import { AUTH_KEY, CREDENTIALS as credentials, jsonLines, POLL, runCli } from './cli.ts'
+import { AUTH_KEY, CREDENTIALS as credentials, jsonLines, POLL, runCli, without } from './cli.ts'
 import { SQL_ENGINES } from './sql-engines.ts'
-import { without } from './without-packages.ts'
 
 const TIMEOUT = { timeout: 180_000 }
 

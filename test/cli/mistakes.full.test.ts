@@ -5,8 +5,7 @@ import { expect, test } from 'vitest'
 import { EXIT_CODES, type ExitName } from '../../src/cli/command.ts'
 import { ERRORS } from '../../src/public/error-table.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import { KEYS, runCli } from './cli.ts'
-import { without } from './without-packages.ts'
+import { KEYS, runCli, without } from './cli.ts'
 
 /** Runs in a folder of its own with these files. Every secret in a row contains `hidden`. */
 const FILES: Readonly<Record<string, string>> = {

@@ -1,8 +1,12 @@
-/** Metrics, as OpenTelemetry's own SDK collects them. */
+/** Metrics, as OpenTelemetry’s own SDK collects them, and their names in its semantic conventions. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
+import * as conventions from '@opentelemetry/semantic-conventions/incubating'
 import { observed, withSdk } from './observed.ts'
 import { gate } from '../support/gate.ts'
+import { ATTRIBUTES, METRICS } from '../../src/otel/names.ts'
 
 const PROCESS = { 'messaging.system': 'messaging_webhooks', 'messaging.operation.name': 'process' }
 
@@ -61,4 +65,17 @@ test('counts unsettled events; a closed receiver reports nothing of its store', 
   await receiver.drain()
   await receiver.close()
   expect(await sdk.points('messaging_webhooks.store_up')).toEqual([[{}, 0]])
+})
+
+test('names other than our own are those of the semantic conventions, in the stated version', () => {
+  const theirs = new Set<unknown>(Object.values(conventions))
+  const all = [...Object.values(ATTRIBUTES), ...Object.keys(METRICS)]
+  const ours = all.filter((name) => name.startsWith('messaging_webhooks.'))
+  expect(ours.length).toBeGreaterThan(5)
+  expect(all.filter((name) => !ours.includes(name) && !theirs.has(name))).toEqual([])
+  expect(ours.filter((name) => theirs.has(name))).toEqual([])
+  const file = readFileSync('src/otel/names.ts', 'utf8')
+  const main = createRequire(import.meta.url).resolve('@opentelemetry/semantic-conventions')
+  const manifest = readFileSync(main.replace(/dist.*$/, 'package.json'), 'utf8')
+  expect(manifest).toContain(`"version": "${/version (\d+\.\d+\.\d+)/.exec(file)?.[1] ?? 'none'}"`)
 })

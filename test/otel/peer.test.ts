@@ -1,6 +1,6 @@
 /** Apps that do not import `messaging-webhooks/otel` do not need OpenTelemetry. */
 import { expect, test } from 'vitest'
-import { without } from '../cli/without-packages.ts'
+import { without } from '../cli/cli.ts'
 import { runProgram } from '../support/program.ts'
 
 test('without the peer the receiver works, and only the entry says what is missing', async () => {

@@ -199,21 +199,6 @@ test('does not observe another receiver of the process', async () => {
   expect(await sdk.points('messaging_webhooks.callbacks')).toEqual([])
 })
 
-test('works without an SDK, and keeps nothing', async () => {
-  const telemetry = openTelemetry()
-  const receiver = createReceiver({ logger: false, traceContext: telemetry.traceContext, ...withCredentials({}) })
-  onTestFinished(() => receiver.close({ deadlineMs: 0 }))
-  const stop = telemetry.observe(receiver)
-  let handled = 0
-  receiver.onAny(() => void (handled += 1))
-  const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
-  expect(await receiver.receive({ method: 'POST', headers: {}, body })).toMatchObject({ status: 204 })
-  await receiver.drain()
-  expect(handled).toBe(1)
-  expect(telemetry.traceContext()).toBeUndefined()
-  stop()
-})
-
 test('refuses an option that is not a provider', () => {
   // @ts-expect-error: JavaScript has no types.
   expect(() => openTelemetry({ tracerProvider: {} })).toThrow(/tracerProvider.*expected a provider of OpenTelemetry/)

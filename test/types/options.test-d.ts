@@ -13,6 +13,7 @@ import {
   type CallbackSchemas,
   type Store,
   type WebhookEvent,
+  type ErasureCounts,
 } from 'messaging-webhooks'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
@@ -241,4 +242,22 @@ test('closeOnSignal takes one or several signals, and anything that listens', ()
     // @ts-expect-error -- a receiver is not a server
     receiver.closeOnSignal('SIGTERM', receiver)
   }).toBeFunction()
+})
+
+const forgetting = createReceiver({ credentials: { authKey: 'a', signingSecret: 's' } })
+
+test('takes one selector, and returns how much it removed', () => {
+  expectTypeOf(forgetting.forget({ messageId: 'm', project: 'p' })).resolves.toEqualTypeOf<ErasureCounts>()
+  expectTypeOf(forgetting.forget).toBeCallableWith({ recipient: '+254700123456' }, { dryRun: true, compact: false })
+  expectTypeOf(forgetting.forget).toBeCallableWith({ before: new Date() })
+  expectTypeOf(forgetting.forget).toBeCallableWith({ where: (payload) => payload['account'] === 'a' })
+})
+
+test('no selector, two, or a project without effect do not compile', () => {
+  // @ts-expect-error: nothing is named
+  void forgetting.forget({})
+  // @ts-expect-error: two are named
+  void forgetting.forget({ messageId: 'm', recipient: 'r' })
+  // @ts-expect-error: a time covers every project
+  void forgetting.forget({ before: 0, project: 'p' })
 })

@@ -1,10 +1,11 @@
-/** The size of an application deployed as one file: the receiver and the Fetch entry, with all their imports. */
+/** Applications deployed as one file: their size, and the SQLite store in one. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { appFolder, removeFolder } from '../http/adapters/app-process.ts'
 import { bundle } from '../http/adapters/bundled.ts'
+import { runProgram } from '../support/program.ts'
 
 const APP = `import { createReceiver } from 'messaging-webhooks'
 import { receiverHandler } from 'messaging-webhooks/fetch'
@@ -45,4 +46,30 @@ test('the Fetch entry does not include the receiver', async () => {
   // Measured: 86,196 bytes, mostly checks of the URL's options.
   expect(bytes.length).toBeLessThan(100_000)
   expect(bytes.includes('createSecretKey')).toBe(false)
+})
+
+const SQLITE_APP = `
+import { createReceiver } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+const store = sqliteStore(process.argv[2])
+const receiver = createReceiver({ credentials: { authKey: 'a-key-of-the-app' }, store, logger: false })
+try {
+  await receiver.start()
+  console.log('started')
+} catch (error) {
+  console.log(error.code + ': ' + error.message)
+}
+await receiver.close()
+`
+
+test('names the setting that keeps the package out of the bundle', { timeout: 120_000 }, async () => {
+  const folder = appFolder('any')
+  onTestFinished(() => removeFolder(folder))
+  writeFileSync(join(folder, 'entry.mjs'), SQLITE_APP)
+  const file = await bundle(folder, 'entry.mjs', 'app.mjs')
+  const { code, stdout } = await runProgram(process.execPath, [file, join(folder, 'inbox.db')])
+  expect(stdout).toMatch(/^store_bundled: .*serverExternalPackages/)
+  expect(code).toBe(0)
+  const plain = await runProgram(process.execPath, [join(folder, 'entry.mjs'), join(folder, 'inbox.db')])
+  expect(plain.stdout).toBe('started\n')
 })
