@@ -45,15 +45,12 @@ hazards([
     send: ({ url }) => writeRaw(url, 'POST / HTTP/1.1\r\nHost: localhost\r\n\r\n'),
     outcome: NO_PROOF,
   },
-  signed('white space alone', ' \r\n\t ', unreadable('not_json')),
   signed('#33 a byte order mark and JSON', Buffer.concat([MARK, Buffer.from(reportText())]), DELIVERED),
   unsigned(
     '#33 a byte order mark and JSON with the authKey',
     Buffer.concat([MARK, Buffer.from(keyedText())]),
     accepted({ type: 'message.delivered', proof: 'authKey' }),
   ),
-  signed('two byte order marks', Buffer.concat([MARK, MARK, Buffer.from(reportText())]), unreadable('not_json')),
-  signed('a byte order mark alone', MARK, unreadable('not_json')),
   signed('#34 UTF-16, little end first', Buffer.from(reportText(), 'utf16le'), unreadable('not_json')),
   signed('#34 UTF-16 with the authKey in it', Buffer.from(keyedText(), 'utf16le'), unreadable('not_json'), {
     also: ({ dispatched: [event] }) => expect(event?.raw.toString('utf16le')).not.toContain(AUTH_KEY),
@@ -77,7 +74,6 @@ hazards([
       also: ({ dispatched: [event] }) => expect(event?.raw).toEqual(withBytes(reportText({ note: 'a?b' }), 0xff, 0xc0)),
     },
   ),
-  signed('a character cut in two', withBytes(reportText({ note: '?' }), 0xe2, 0x82), DELIVERED),
   ...['messageId', 'status', 'project'].map((field): HazardCase => ({
     name: `#36 0xff and 0xfe in ${field} are two events`,
     options: { networks: { b: 'carrierB' } },
@@ -105,20 +101,14 @@ hazards([
   ),
   signed('#38 an escaped NUL in a free field', reportText({ note: '\u0000' }), DELIVERED),
   signed('#39 a NUL as it is', reportText({ note: '?' }).replace('?', '\0'), unreadable('not_json')),
-  signed('a line end as it is inside a string', reportText({ note: '?' }).replace('?', '\n'), unreadable('not_json')),
   signed('#40 a NUL behind the JSON', `${reportText()}\0`, unreadable('not_json')),
-  signed('#40 letters behind the JSON', `${reportText()}x`, unreadable('not_json')),
-  signed('#40 two JSON values', `${reportText()}${reportText()}`, unreadable('not_json')),
   signed('#40 two JSON values on two lines', `${reportText()}\n${reportText()}`, unreadable('not_json')),
-  signed('white space round the JSON', `\r\n ${reportText()}\n\n`, DELIVERED),
-  signed('#41 cut off', reportText().slice(0, -1), unreadable('not_json')),
   signed('#41 cut off inside the authKey', keyedText().slice(0, -6), unreadable('not_json')),
   unsigned('#41 cut off behind the right authKey', keyedText().slice(0, -1), NO_PROOF),
   ...['[]', `[${reportText()}]`, '"text"', '1', 'null', 'true', '-0'].flatMap((body) => [
     signed(`#42 ${body}, signed`, body, unreadable('not_an_object')),
     unsigned(`#42 ${body}, without a proof`, body, NO_PROOF),
   ]),
-  signed('an empty object', '{}', unreadable('no_message_id')),
   ...['undefined', 'NaN', "{'a':1}", '{a:1}', '{"a":1,}', '{"a":01}', '{"a":+1}', '/**/{}', '{"a":.5}', '\v{}'].map(
     (body) => signed(`JavaScript that is not JSON: ${JSON.stringify(body)}`, body, unreadable('not_json')),
   ),
@@ -128,20 +118,11 @@ hazards([
     accepted({ type: 'message.delivered', messageId: 'm-1', oddities: ['duplicate_key'] }),
   ),
   signed(
-    '#43 status twice, once with an escape',
-    reportText().replace('{', '{"\\u0073tatus":"network_failure",'),
-    accepted({ type: 'message.delivered', oddities: ['duplicate_key'] }),
-  ),
-  signed('status twice, but one of them inside another object', reportText({ inner: { status: 'x' } }), DELIVERED, {
-    also: ({ dispatched: [event] }) => expect(event).not.toHaveProperty('oddities'),
-  }),
-  signed(
     '#48 numbers that JavaScript cannot hold',
     reportText({ amount: '?' }).replace('"?"', '1e400,"b":-1e999999,"c":1e200000'),
     accepted({ type: 'message.delivered', payload: { amount: Infinity, b: -Infinity } }),
     { also: ({ dispatched: [event] }) => expect(event?.raw.toString()).toContain('1e400,"b":-1e999999,"c":1e200000') },
   ),
-  signed('#64 JSON inside a JSON string', JSON.stringify(reportText()), unreadable('double_encoded')),
   signed('#64 JSON inside a JSON string with the authKey', JSON.stringify(keyedText()), unreadable('double_encoded')),
   unsigned('#64 JSON inside a JSON string by the authKey alone', JSON.stringify(keyedText()), NO_PROOF),
   unsigned(
@@ -149,10 +130,6 @@ hazards([
     `project=My+Shop&messageId=m-1&status=success&authKey=${AUTH_KEY}`,
     NO_PROOF,
   ),
-  signed('XML', '<report><messageId>m-1</messageId></report>', unreadable('not_json')),
-  signed('random bytes', Buffer.from(Array.from({ length: 4_096 }, (_, index) => (index * 7_919) % 256)), {
-    ...unreadable('not_json'),
-  }),
   signed('255 KiB of quotes', '"'.repeat(MIB / 4 - 1_024), unreadable('not_json')),
   signed('255 KiB of backslashes in a string', `"${'\\'.repeat(MIB / 4 - 1_024)}`, unreadable('not_json')),
   signed('a text of escaped quotes that never ends', `"${'\\"'.repeat(120_000)}`, unreadable('not_json')),

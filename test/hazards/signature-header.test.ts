@@ -78,15 +78,9 @@ hazards([
     outcome: DELIVERED,
   },
   header('#5 a space after the comma', ({ t, v1 }) => `t=${t}, v1=${v1}`, DELIVERED),
-  header('#5 a tab after the comma', ({ t, v1 }) => `t=${t},\tv1=${v1}`, DELIVERED),
   header('#5 two spaces after the comma', ({ t, v1 }) => `t=${t},  v1=${v1}`, MALFORMED),
-  header('#5 a space before the comma', ({ t, v1 }) => `t=${t} ,v1=${v1}`, MALFORMED),
-  header('#5 a space after =', ({ t, v1 }) => `t= ${t},v1=${v1}`, MALFORMED),
-  header('#5 a tab before =', ({ t, v1 }) => `t=${t},v1\t=${v1}`, MALFORMED),
   header('#6 v1 before t', ({ t, v1 }) => `v1=${v1},t=${t}`, DELIVERED),
   header('#7 sent twice, both right', ({ t, v1 }) => [`t=${t},v1=${v1}`, `t=${t},v1=${v1}`], MALFORMED),
-  header('#7 sent in two halves', ({ t, v1 }) => [`t=${t}`, `v1=${v1}`], MALFORMED),
-  header('#7 sent twice, the second empty', ({ t, v1 }) => [`t=${t},v1=${v1}`, ''], MALFORMED),
   keyed(
     '#7 sent twice, right authKey',
     ({ t, v1 }) => [`t=${t},v1=${v1}`, `t=${t},v1=${v1}`],
@@ -94,56 +88,20 @@ hazards([
   ),
   header('#8 twice, joined by a proxy', ({ t, v1 }) => `t=${t},v1=${v1}, t=${t},v1=${v1}`, MALFORMED),
   header('#9 two t, the last one right', ({ t, v1 }) => `t=1,t=${t},v1=${v1}`, MALFORMED),
-  header('#9 two t, the first one right', ({ t, v1 }) => `t=${t},v1=${v1},t=1`, MALFORMED),
   header('#10 no t', ({ v1 }) => `v1=${v1}`, MALFORMED),
-  header('#10 no v1', ({ t }) => `t=${t}`, MALFORMED),
-  header('#10 only v0', ({ t, v1 }) => `t=${t},v0=${v1}`, MALFORMED),
-  header('only another name in capitals', ({ t, v1 }) => `T=${t},V1=${v1}`, MALFORMED),
-  header('an unknown item beside right ones', ({ t, v1 }) => `t=${t},v0=old,v1=${v1},v2=new`, DELIVERED),
-  header('an item without a value beside right ones', ({ t, v1 }) => `t=${t},v1=${v1},flag`, MALFORMED),
-  header('a comma at the end', ({ t, v1 }) => `t=${t},v1=${v1},`, MALFORMED),
-  header('a semicolon for a comma', ({ t, v1 }) => `t=${t};v1=${v1}`, MALFORMED),
-  header('the value in quotes', ({ t, v1 }) => `"t=${t},v1=${v1}"`, MALFORMED),
   header('#11 two v1, the second right', ({ t, v1 }) => `t=${t},v1=${'0'.repeat(64)},v1=${v1}`, DELIVERED),
-  header('five v1, the fifth right', ({ t, v1 }) => `t=${t},${`v1=${'0'.repeat(64)},`.repeat(4)}v1=${v1}`, DELIVERED),
   header('#12 six v1, the sixth right', ({ t, v1 }) => `t=${t},${`v1=${'0'.repeat(64)},`.repeat(5)}v1=${v1}`, MISMATCH),
-  header('#13 a right v1 and a malformed one', ({ t, v1 }) => `t=${t},v1=${v1},v1=potato`, DELIVERED),
   header('#13 a malformed v1 and a right one', ({ t, v1 }) => `t=${t},v1=potato,v1=${v1}`, DELIVERED),
-  header('#14 empty digest', ({ t }) => `t=${t},v1=`, MALFORMED),
-  header('#14 one digit', ({ t, v1 }) => `t=${t},v1=${v1.slice(0, 1)}`, MALFORMED),
   header('#14 63 digits', ({ t, v1 }) => `t=${t},v1=${v1.slice(0, 63)}`, MALFORMED),
-  header('#14 65 digits', ({ t, v1 }) => `t=${t},v1=${v1}0`, MALFORMED),
-  header('#14 half the right digest', ({ t, v1 }) => `t=${t},v1=${v1.slice(0, 32)}`, MALFORMED),
-  header('#14 the right digest twice in one value', ({ t, v1 }) => `t=${t},v1=${v1}${v1}`, MALFORMED),
-  header('#14 the right digest and 64 noughts', ({ t, v1 }) => `t=${t},v1=${v1}${'0'.repeat(64)}`, MALFORMED),
   header('#15 capitals', ({ t, v1 }) => `t=${t},v1=${v1.toUpperCase()}`, MALFORMED),
-  header('#15 one capital', ({ t }) => `t=${t},v1=${'a'.repeat(63)}A`, MALFORMED),
   header('#16 zz at the end of 64 characters', ({ t, v1 }) => `t=${t},v1=${v1.slice(0, 62)}zz`, MALFORMED),
-  header('#16 zz at the start of 64 characters', ({ t, v1 }) => `t=${t},v1=zz${v1.slice(2)}`, MALFORMED),
   header('#17 64 characters beyond ASCII', ({ t }) => `t=${t},v1=${'\u00e9'.repeat(64)}`, MALFORMED),
-  header('a wrong digest', ({ t }) => `t=${t},v1=${'0'.repeat(64)}`, MISMATCH),
-  header('a digest with one bit wrong', ({ t, v1 }) => `t=${t},v1=${lastDigitFlipped(v1)}`, MISMATCH),
-  header('a digest over another second', ({ t }) => `t=${t},v1=${digestOf(t - 1, BODY)}`, MISMATCH),
-  header('a digest with another secret', ({ t }) => `t=${t},v1=${digestOf(t, BODY, 'another')}`, MISMATCH),
-  header('a digest made with the authKey', ({ t }) => `t=${t},v1=${digestOf(t, BODY, AUTH_KEY)}`, MISMATCH),
-  header('a digest made with an empty secret', ({ t }) => `t=${t},v1=${digestOf(t, BODY, '')}`, MISMATCH),
-  header('a digest without the period', ({ t }) => `t=${t},v1=${digestOf('', `${t}${BODY}`)}`, MISMATCH),
-  header('a digest over the body alone', ({ t }) => `t=${t},v1=${digestOf('', BODY)}`, MISMATCH),
   ...['1e9', '0x10', '-1', '+1', '1.0', 'NaN', 'Infinity', ''].map((t) =>
     header(`#18 t=${t}`, () => rightOver(t), MALFORMED),
   ),
-  header('#18 t with a fraction of this second', ({ t }) => rightOver(`${t}.0`), MALFORMED),
   header('#19 t with leading zeros', ({ t }) => rightOver(`000${t}`), MALFORMED),
-  header('#19 t=0', () => rightOver('0'), MALFORMED),
   header('#20 t in milliseconds', ({ t }) => rightOver(`${t}000`), refused(401, 'signature_milliseconds')),
-  header('#20 t of 13 nines', () => rightOver('9'.repeat(13)), refused(401, 'signature_milliseconds')),
   header('#20 t of 4,000 digits', () => rightOver('9'.repeat(4_000)), refused(401, 'signature_milliseconds')),
-  keyed(
-    '#20 t in milliseconds, right authKey',
-    ({ t, v1 }) => `t=${t}000,v1=${v1}`,
-    reporting(BY_KEY, 'signature_ignored'),
-  ),
-  header('t of 12 nines is a time far in the future', () => rightOver('9'.repeat(12)), STALE),
   // A client can only send them as bytes, and Node reads header bytes as latin1.
   header('#21 Arabic-Indic digits', () => Buffer.from('t=١٧٣٢,v1=').toString('latin1') + '0'.repeat(64), MALFORMED),
   keyed('#24 stale t, wrong digest, right authKey', ({ t, v1 }) => `t=${t - 400},v1=${v1}`, STALE),
@@ -175,26 +133,11 @@ hazards([
     send: ({ url }) => postUnsigned(`${url}?X-Service-Signature=${signatureOf(BODY)}`, BODY),
     outcome: refused(401, 'signature_missing'),
   },
-  {
-    name: 'the name of the header in any case',
-    send: async ({ url }) =>
-      writeRaw(url, head(`x-SERVICE-signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`), BODY),
-    outcome: DELIVERED,
-  },
-  {
-    name: 'the name of the header with an underscore',
-    send: ({ url }) =>
-      writeRaw(url, head(`X_Service_Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`), BODY),
-    outcome: refused(401, 'signature_missing'),
-  },
 ])
 
 const signedBodies: readonly (readonly [what: string, signed: string, sent: string])[] = [
-  ['the JSON written anew', JSON.stringify(JSON.parse(BODY), null, 1), BODY],
   ['the body and a line end', `${BODY}\n`, BODY],
-  ['the body without its byte order mark', BODY, `\uFEFF${BODY}`],
   ['the body in another letter case', BODY.toUpperCase(), BODY],
-  ['an empty body', '', BODY],
 ]
 hazards(
   signedBodies.map(([what, signed, sent]) => ({
@@ -240,7 +183,3 @@ test('#27 after 2,100 headers before the signature, no callback is accepted on h
   expect(dispatched).toEqual([])
   expect(await postSigned(url, BODY)).toBe(204)
 })
-
-function lastDigitFlipped(digest: string): string {
-  return digest.slice(0, -1) + (Number.parseInt(digest.slice(-1), 16) ^ 1).toString(16)
-}
