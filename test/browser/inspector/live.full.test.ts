@@ -42,7 +42,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, live'), 
     await app.reportSms('sms-2', 'success')
     await new Promise((resolve) => setTimeout(resolve, 500))
     const before = asked
-    await new Promise((resolve) => setTimeout(resolve, 4_500))
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
     expect(asked).toBe(before)
     expect(await rows.count()).toBe(1)
     await hide(page, false)
