@@ -32,19 +32,6 @@ function distinctiveField(event: ReportEvent): unknown {
   return event.shape === 'sms' ? event.payload.network : event.payload.statuses?.recipient
 }
 
-test('each of the two delivery callbacks has its own shape', async () => {
-  const { receiver, reportsOf } = await reporting()
-  const events = await reportsOf(
-    callback.smsDelivery({ messageId: 'm-1', network: 'carrier-a' }),
-    callback.chatApp({ statuses: { message_id: 'm-2', status: 'sent', recipient: '254711000000' } }),
-  )
-  expect(events.map((event) => [event.shape, distinctiveField(event)])).toEqual([
-    ['sms', 'carrier-a'],
-    ['chat-app', '254711000000'],
-  ])
-  expect(await receiver.messageState('m-2')).toMatchObject({ shape: 'chat-app' })
-})
-
 test("a report read by the user's code has the shape of its fields, unless the user's code sets another", async () => {
   const shapes: (ReportShape | undefined)[] = [undefined, undefined, 'chat-app']
   const { reportsOf } = await reporting({

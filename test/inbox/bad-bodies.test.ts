@@ -31,8 +31,6 @@ const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becom
   ['surrogates the wrong way round', withId('"\\udc00\\ud800"'), DELIVERED],
   ['an id of 200 kB', withId(`"${'x'.repeat(200_000)}"`), DELIVERED],
   ['an id with separators', withId('"a:b{c}\\n,\'%s$1?"'), DELIVERED],
-  ['an id named __proto__', withId('"__proto__"'), DELIVERED],
-  ['an id named constructor', withId('"constructor"'), DELIVERED],
   ['an id that is an unsafe integer', withId('12345678901234567890'), DELIVERED],
   ['an unsafe integer that reads as the same number', withId('12345678901234567891'), DELIVERED],
   ['an id that is not a scalar', withId('{}'), UNREADABLE],
@@ -41,17 +39,11 @@ const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becom
   ['bad UTF-8 in another member', Buffer.from(withMember('"note":"\xc3\x28"'), 'latin1'), DELIVERED],
   ['NUL in another member', withMember('"note":"\\u0000"'), DELIVERED],
   ['1e400', withMember('"n":1e400'), DELIVERED],
-  ['1e200000', withMember('"n":1e200000'), DELIVERED],
   ['a member named __proto__', withMember('"__proto__":{"status":"failed"}'), DELIVERED],
   ['a byte order mark', Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(good('mark'))]), DELIVERED],
-  ['depth 10,000', withMember(`"deep":${'['.repeat(10_000)}${']'.repeat(10_000)}`), UNREADABLE],
-  ['brackets that are never closed', '['.repeat(10_000), UNREADABLE],
   ['UTF-16', Buffer.from(good('utf16'), 'utf16le'), UNREADABLE],
   ['a raw NUL', withId('"a\u0000b"'), UNREADABLE],
-  ['half a body', good('half').slice(0, 20), UNREADABLE],
   ['nothing', '', UNREADABLE],
-  ['null', 'null', UNREADABLE],
-  ['an array', '[]', UNREADABLE],
 ]
 
 interface Way {

@@ -1,9 +1,11 @@
-/** The packed vectors: plain files, a combined file, and the module. */
+/** The packed files: the README, whose links registries can resolve, and the vectors as plain files, in one file, and as a module. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { vectors } from 'messaging-webhooks/vectors'
+import { z } from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readMarkdown, readProjectFile } from '../../docs/markdown.ts'
 import { runProgram } from '../support/program.ts'
 import { describePython, PYTHON_ENV } from '../support/python.ts'
 import { mustRun, pack } from './packed.ts'
@@ -24,7 +26,28 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-test('packs each file unchanged', () => {
+test('every relative link of the packed README, and its picture, is packed too', async () => {
+  const packed = (await mustRun('find', ['.', '-type', 'f'], installed)).split('\n')
+  const { links } = readMarkdown(readFileSync(join(installed, 'README.md'), 'utf8'))
+  const relative = links.map((link) => link.split('#')[0] ?? '').filter((path) => path !== '' && !path.includes(':'))
+  expect(relative.filter((path) => !packed.includes(`./${path}`))).toEqual([])
+  expect(packed.filter((path) => path.includes('.built'))).toEqual([])
+})
+
+test('package.json has the repository, the homepage and the issues at one address', () => {
+  const { repository, homepage, bugs } = z
+    .object({
+      repository: z.object({ type: z.literal('git'), url: z.string() }),
+      homepage: z.url(),
+      bugs: z.object({ url: z.url() }),
+    })
+    .parse(JSON.parse(readProjectFile('package.json')))
+  const [, address = ''] = /^git\+(https:\/\/.+)\.git$/.exec(repository.url) ?? []
+  expect(address).toMatch(/\/messaging-webhooks$/)
+  expect([homepage, bugs.url]).toEqual([`${address}#readme`, `${address}/issues`])
+})
+
+test('packs each file of the vectors unchanged', () => {
   const names = readdirSync(SOURCES).filter((name) => name.endsWith('.json'))
   expect(names).toHaveLength(5)
   for (const name of names)
