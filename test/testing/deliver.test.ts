@@ -1,12 +1,13 @@
-/** `deliver` posts to any form of an app, as the service would. */
+/** `deliver` posts to any form of an app, as the service would; every event type has a callback that causes it. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import connect from 'connect'
 import express from 'express'
 import express4 from 'express4'
-import { createReceiver } from 'messaging-webhooks'
-import { callback, deliver } from 'messaging-webhooks/testing'
+import { createReceiver, EVENT_TYPES } from 'messaging-webhooks'
+import { callback, deliver, callbackFor, waitFor } from 'messaging-webhooks/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { listen } from '../support/receiving.ts'
+import { CALLBACKS } from '../../src/testing/callbacks.ts'
 
 const signingSecret = 'secret-of-the-tests'
 const authKey = 'auth-key-of-the-tests'
@@ -103,4 +104,36 @@ test.each([
   ['rejects', () => Promise.reject(new Error('mine'))],
 ])('reports what a listener %s to the caller of deliver', async (_, listener) => {
   await expect(deliver(listener, callback.smsDelivery())).rejects.toThrow('mine')
+})
+
+const TYPES = EVENT_TYPES.filter((type) => type !== 'late' && type !== 'send.overdue' && type !== 'send.unknown')
+
+test('covers every event type that one callback can cause', () => {
+  expect(Object.keys(CALLBACKS).sort()).toEqual([...TYPES].sort())
+})
+
+describe.each(TYPES)('%s', (type) => {
+  test('results from its callback', async () => {
+    const own = createReceiver({ credentials: { signingSecret }, ordering: { gapTimeoutMs: 0 }, logger: false })
+    const { kind } = CALLBACKS[type]
+    const answer = await deliver(own.middleware(kind), callbackFor(type), { signingSecret })
+    expect(answer.status).toBe(204)
+    expect((await waitFor(own, type, undefined, { timeoutMs: 20_000 })).type).toBe(type)
+    await own.close()
+  })
+})
+
+test.each(['message.delivered', 'message.read'] as const)('custom fields, in any shape: %s', async (type) => {
+  const own = createReceiver({ credentials: { signingSecret }, ordering: { gapTimeoutMs: 0 }, logger: false })
+  const body = callbackFor(type, { messageId: 'm-1', project: 'Another', extra: 1 })
+  await deliver(own.middleware('status'), body, { signingSecret })
+  const event = await waitFor(own, type, 'm-1', { timeoutMs: 20_000 })
+  expect(event).toMatchObject({ messageId: 'm-1', project: 'Another', payload: { extra: 1 } })
+  await own.close()
+})
+
+test('fields of the `statuses` object are merged into it', () => {
+  expect(callbackFor('message.sent', { statuses: { recipient: '254722000000' } })).toMatchObject({
+    statuses: { status: 'sent', recipient: '254722000000', type: 'status' },
+  })
 })
