@@ -27,6 +27,12 @@ async function postRaw(url: string, body: string | Buffer, headers: Record<strin
   return (await fetch(url, { method: 'POST', body, headers })).status
 }
 
+/** Each request has a new name. */
+let names = 0
+async function junk(url: string, count: number): Promise<void> {
+  for (let nth = 0; nth < count; nth += 1) await send(url, A, { project: `junk ${(names += 1)}` }, START)
+}
+
 describe('a request without a valid proof', () => {
   test('is answered 401, and admitted once the right key proves it, with its own time of arrival', async () => {
     const { url, quarantine, receiver, events, clock, rotateTo } = await rotating()
@@ -302,7 +308,6 @@ describe('a look-up of credentials that fails', () => {
 
   test('does not wait for any number of failing names: known names, and the most frequent ones, are looked up in each run', async () => {
     let down = false
-    let names = 0
     const asked: (string | undefined)[] = []
     const { url, clock, receiver, events } = await rotating({
       credentials: (project) => {
@@ -311,12 +316,9 @@ describe('a look-up of credentials that fails', () => {
         return A
       },
     })
-    const junk = async (count: number): Promise<void> => {
-      for (let nth = 0; nth < count; nth += 1) await send(url, A, { project: `junk ${(names += 1)}` }, START)
-    }
     expect(await send(url, A, { project: 'Known' }, START)).toBe(204)
     down = true
-    await junk(70)
+    await junk(url, 70)
     for (const messageId of ['1', '2']) expect(await send(url, A, { messageId }, START)).toBe(503)
     expect(await send(url, A, { project: 'Known', messageId: '3' }, START)).toBe(503)
     // Each run fails, and gets more new names than it looks up.
@@ -326,7 +328,7 @@ describe('a look-up of credentials that fails', () => {
       expect(asked).toContain('My Shop')
       expect(asked).toContain('Known')
       expect(asked.length).toBeLessThanOrEqual(64)
-      await junk(70)
+      await junk(url, 70)
     }
     down = false
     await clock.advance(8_000)
@@ -336,23 +338,19 @@ describe('a look-up of credentials that fails', () => {
 
   test('reaches a name with a single request, even if new failing names never end', async () => {
     let down = true
-    let names = 0
     const { url, clock, receiver, events } = await rotating({
       credentials: (project) => {
         if (down || project !== 'My Shop') throw new Error('down')
         return A
       },
     })
-    const junk = async (count: number): Promise<void> => {
-      for (let nth = 0; nth < count; nth += 1) await send(url, A, { project: `junk ${(names += 1)}` }, START)
-    }
     expect(await send(url, A, {}, START)).toBe(503)
-    await junk(10)
+    await junk(url, 10)
     await clock.advance(1_000)
     down = false
     // By now it was looked up, and failed.
     for (let run = 0; run < 4 && events.length === 0; run += 1) {
-      await junk(70)
+      await junk(url, 70)
       await clock.advance(60_000)
       await receiver.drain()
     }
