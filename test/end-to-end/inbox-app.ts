@@ -10,44 +10,25 @@ export const AUTH_KEY = 'auth-key-of-the-inbox-tests'
 export interface InboxAppSettings {
   readonly folder: string
   readonly authKey: string
-  readonly clockOffsetMs?: number
   readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF'
   /** Whether handlers log what they receive. */
   readonly logs?: boolean
-  readonly holds?: boolean
   readonly held?: boolean
   readonly slowMs?: number
   readonly leaks?: boolean
-  readonly cured?: boolean
-  readonly retry?: { readonly attempts: number; readonly initialDelayMs: number; readonly maxDelayMs: number }
   readonly concurrency?: number
-  readonly handlerTimeoutMs?: number
-  readonly gapTimeoutMs?: number
 }
 
 export type Question =
   | { readonly ask: 'stats' | 'cpuMs' | 'memory' }
   | { readonly ask: 'drain'; readonly deadlineMs: number }
-  | { readonly ask: 'deadLetters'; readonly page: { readonly after?: string; readonly limit: number } }
-  | { readonly ask: 'replay'; readonly id: string; readonly force: boolean }
-  | {
-      readonly ask: 'behave'
-      readonly held?: boolean
-      readonly slowMs?: number
-      readonly leaks?: boolean
-      readonly cured?: boolean
-    }
+  | { readonly ask: 'behave'; readonly held?: boolean; readonly slowMs?: number }
 
 export interface Memory {
   readonly heap: number
   readonly external: number
   readonly threadHeap: number
   readonly rss: number
-}
-
-export interface DeadLetterPage {
-  readonly items: readonly { readonly id: string; readonly attempts: number; readonly error: string }[]
-  readonly next?: string
 }
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'inbox-app.ts')
@@ -94,8 +75,8 @@ export function dispatchedEvents(folder: string) {
   const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').split('\n')
   // An empty file, and the rest after the last line's end, do not count as lines.
   return lines.filter(Boolean).map((line) => {
-    const [messageId = '', status = '', type = '', attempt = '', replay = ''] = line.split(' ')
-    return { messageId, status, type, attempt: Number(attempt), replay: replay === 'true' }
+    const [messageId = '', status = ''] = line.split(' ')
+    return { messageId, status }
   })
 }
 

@@ -1,8 +1,4 @@
-/**
- * A receiver on an SQLite file whose handlers its parent controls. It writes each handled event to a file, one line
- * each. A message's name decides how its handlers behave: `poison…` fails until cured, `flaky…` fails once, `held…` is held until
- * released; the app can also poison or hold all other messages.
- */
+/** A receiver on an SQLite file whose handlers its parent holds and slows down. They write each event to a file, one line each. */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
@@ -23,9 +19,8 @@ const { createReceiver } = await import('../../../src/index.ts')
 const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
 
 const settings = JSON.parse(process.argv[2] ?? '') as InboxAppSettings
-const { folder, authKey, clockOffsetMs = 0, synchronous = 'FULL', logs = true, ...options } = settings
-let { held = false, slowMs = 0, leaks = false } = settings
-let cured = false
+const { folder, authKey, synchronous = 'FULL', logs = true, leaks = false, concurrency } = settings
+let { held = false, slowMs = 0 } = settings
 let release = (): void => {}
 const released = new Promise<void>((resolve) => (release = resolve))
 const leaked: unknown[] = []
@@ -35,22 +30,15 @@ const before = process.cpuUsage()
 const receiver = createReceiver({
   credentials: { authKey },
   store: sqliteStore({ path: `${folder}/inbox.db`, synchronous }),
-  clock: () => Date.now() + clockOffsetMs,
   logger: false,
-  ...(options.retry === undefined ? {} : { retry: options.retry }),
-  ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-  ...(options.handlerTimeoutMs === undefined ? {} : { handlerTimeoutMs: options.handlerTimeoutMs }),
-  ...(options.gapTimeoutMs === undefined ? {} : { ordering: { gapTimeoutMs: options.gapTimeoutMs } }),
+  concurrency,
 })
-receiver.on(['message.*', 'late'], async (event, { attempt, replay }) => {
+receiver.on(['message.*', 'late'], async (event) => {
   const { messageId, status } = event.type === 'late' ? event.report : event
   if (leaks) leaked.push(event)
-  if (log !== undefined) writeSync(log, `${messageId} ${status} ${event.type} ${attempt} ${replay}\n`)
-  if (held || (settings.holds === true && messageId.startsWith('held'))) await released
+  if (log !== undefined) writeSync(log, `${messageId} ${status}\n`)
+  if (held) await released
   if (slowMs > 0) await new Promise((resolve) => setTimeout(resolve, slowMs))
-  if (status === 'sent' && messageId.startsWith('poison') && !cured && settings.cured !== true)
-    throw new Error(`No cure for ${messageId}.`)
-  if (messageId.startsWith('flaky') && attempt === 1) throw new Error('Not at once.')
 })
 const server = http.createServer(receiver.middleware('status'))
 await receiver.start()
@@ -89,17 +77,9 @@ async function answer(question: Question): Promise<unknown> {
       return memory()
     case 'drain':
       return receiver.drain({ deadlineMs: question.deadlineMs })
-    case 'deadLetters': {
-      const { items, next } = await receiver.deadLetters.list(question.page)
-      return { items: items.map(({ id, attempts, error }) => ({ id, attempts, error })), next }
-    }
-    case 'replay':
-      return receiver.deadLetters.replay(question.id, { force: question.force })
     case 'behave':
       held = question.held ?? held
       slowMs = question.slowMs ?? slowMs
-      leaks = question.leaks ?? leaks
-      cured = question.cured ?? cured
       if (!held) release()
       return true
   }
