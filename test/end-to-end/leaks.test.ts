@@ -1,10 +1,15 @@
 /** Passes marker secrets in and searches all output for them: as text, as JSON, inspected, and as bytes. */
 import { createHmac } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import type { ProofPolicy, WebhookEvent } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { afterEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
+import { ownFolder } from '../support/own-folder.ts'
+import { A, B, send } from '../support/pairs.ts'
 import { receiving } from '../support/receiving.ts'
 
 const AUTH_KEY = 'MARKER-AUTH-KEY-7f3a'
@@ -189,4 +194,30 @@ test('errors about credentials from a function contain no value', async () => {
     expect(errors).toMatchObject([{ code: 'credentials_invalid' }])
     expectNoSecret(shownOf([errors, ...errors]) + (await response.text()))
   }
+})
+
+test('keys are in the files of the quarantine and in no other', async () => {
+  const folder = ownFolder()
+  let pair = B
+  const { receiver, url } = await receiving({
+    credentials: () => pair,
+    store: sqliteStore(join(folder, 'inbox.db')),
+    quarantine: {},
+  })
+  receiver.onAny(() => {})
+  await receiver.start()
+  const files = () =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+  expect(await send(url, A)).toBe(401)
+  await expect.poll(() => files().some((path) => path.endsWith('.request'))).toBe(true)
+  pair = A
+  expect(await receiver.quarantine.reverify()).toMatchObject({ admitted: 1 })
+  expect(await send(url, A, { messageId: 'accepted at once' })).toBe(204)
+  const others = files().filter((path) => !path.endsWith('.request'))
+  expect(others.length).toBeGreaterThan(1)
+  for (const path of others)
+    for (const secret of [A.authKey, A.signingSecret, B.authKey, B.signingSecret])
+      expect(readFileSync(path).includes(secret), path).toBe(false)
 })

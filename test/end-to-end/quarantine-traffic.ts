@@ -1,4 +1,4 @@
-/** Traffic for a receiver with the wrong secret: real callbacks, junk between them, and forgeries that look real. */
+/** Traffic for a receiver with the wrong secret: real callbacks, and forgeries that look real. */
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { A } from '../support/pairs.ts'
 
@@ -20,14 +20,6 @@ export function realCallbacks(messages = 200): readonly Request[] {
       return [body, index === 0 ? {} : { 'x-service-signature': signCallback(body, A.signingSecret) }]
     })
   }).flat()
-}
-
-/** Requests that are not shaped like callbacks, each different. */
-export function junk(count: number): readonly Request[] {
-  return Array.from({ length: count }, (_, nth): Request => {
-    const kinds = [`{"hello":${nth}}`, `a=${nth}&authKey=x`, `[${nth}]`, `{"messageId":"${nth}","status":"success"}`]
-    return [kinds[nth % kinds.length] ?? '', nth % 5 === 0 ? { 'x-service-signature': 'nonsense' } : {}]
-  })
 }
 
 export function forgeries(count: number): readonly Request[] {

@@ -59,7 +59,7 @@ export async function explain(stage: Stage, { plan, outcome }: NonNullable<Repor
   const smallest = await shrunken(plan, async (smaller) => (await runPlan(stage, smaller)).broken?.promise === promise)
   return [
     `${stage.name}, seed ${plan.seed} (SEED=${plan.seed} replays it): ${outcome.broken?.message ?? 'nothing'}`,
-    `The smallest plan that breaks it, for regressions.ts:`,
+    `The smallest plan that breaks it:`,
     JSON.stringify(smallest),
   ].join('\n')
 }

@@ -39,8 +39,6 @@ interface WorldOptions {
   /** Whether the store lives in its process and is called without a network. */
   readonly inProcess?: boolean
   readonly defects?: Defects
-  /** Without the exceptions for known, unfixed problems: see regressions.test.ts. */
-  readonly isStrict?: boolean
   readonly log?: (line: string) => void
 }
 
@@ -79,7 +77,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
 }
 
 async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
-  const { plan, inProcess = false, isStrict = false, defects = {} } = options
+  const { plan, inProcess = false, defects = {} } = options
   const timeline = createTimeline(options.log)
   const ledger = createLedger()
   const disk: Disk = createDisk(timeline)
@@ -262,7 +260,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
       timeline.note(`refused ${code}`)
       // A start that takes too long refuses callbacks meanwhile, because the spool is not open yet either.
-      const isExcused = !plan.spool || diskFaults > 0 || process.isClosing || (!isStrict && code === 'store_slow')
+      const isExcused = !plan.spool || diskFaults > 0 || process.isClosing || code === 'store_slow'
       if (!isExcused) ledger.breaks('callbacks that the store cannot accept go into the spool', code)
     }
   }

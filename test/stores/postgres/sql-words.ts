@@ -25,20 +25,11 @@ export function wordsOf(statements: string): readonly string[] {
   return [...new Set(KINDS.flatMap((kind) => bare.match(kind) ?? []))]
 }
 
-/** The first word of each statement. */
-export function verbsOf(statements: string): readonly string[] {
-  const each = statements.replaceAll(NO_WORDS, ' ').split(';')
-  return each.flatMap((statement) => /^\s*(\w+)/.exec(statement)?.[1] ?? [])
-}
-
-/** The table of the page: everything that it lists, and the statements of its first row. */
-export function wordsOfPage(): { readonly words: ReadonlySet<string>; readonly verbs: ReadonlySet<string> } {
+/** Everything that the table of the page lists. */
+export function wordsOfPage(): ReadonlySet<string> {
   const section = SECTION.exec(readFileSync(PAGE, 'utf8'))?.[1] ?? ''
   const [, , ...rows] = /(?:^\|.*\n)+/m.exec(section)?.[0].trimEnd().split('\n') ?? []
-  const [verbs = [], ...others] = rows.map((row) =>
-    [...row.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.split(' ')),
-  )
-  return { words: new Set([...verbs, ...others.flat()]), verbs: new Set(verbs) }
+  return new Set(rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.split(' '))))
 }
 
 /** The words of every text in the sources of the store and what it shares, with the file of each. */
