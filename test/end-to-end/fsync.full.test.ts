@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import type { SyncedPlan } from './programs/synced-app.ts'
-import { holdsAnything } from './outage/on-sqlite.ts'
+import { holdsAnything } from './cluster/under-load.ts'
 import { readTrace, startTraced, whyNoStrace } from './strace.ts'
 import { checkSyncOrder, markOf, type SyncOrder } from './sync-order.ts'
 

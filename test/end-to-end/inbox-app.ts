@@ -15,7 +15,6 @@ export interface InboxAppSettings {
   readonly logs?: boolean
   readonly held?: boolean
   readonly slowMs?: number
-  readonly leaks?: boolean
   readonly concurrency?: number
 }
 

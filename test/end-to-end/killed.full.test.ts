@@ -7,7 +7,8 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { CRASH_POINTS } from './cluster/crashing.ts'
 import { STORE_OUTAGES } from './cluster/instance.ts'
-import { holdsAnything, onSqlite } from './outage/on-sqlite.ts'
+import { holdsAnything } from './cluster/under-load.ts'
+import { onSqlite } from './outage/on-sqlite.ts'
 
 const KILLS = Number(process.env['KILLS'] ?? '4')
 const CRASHES = Number(process.env['CRASHES'] ?? '1')

@@ -31,33 +31,23 @@ async function send(app: InboxApp, count: number): Promise<void> {
   expect(await app.ask({ ask: 'drain', deadlineMs: 600_000 })).toBe(true)
 }
 
-/** Growth of the two heaps between the first events and the last, in bytes. */
-async function growth(app: InboxApp, first: number, all: number): Promise<number> {
-  await send(app, first)
+test(`${EVENTS} events leave the heap where the first ${FIRST} left it`, { timeout: 60_000 + EVENTS * 4 }, async () => {
+  const folder = ownFolder()
+  const app = await startInboxApp({ folder, synchronous: 'OFF', logs: false })
+  await send(app, FIRST)
   const before = await app.ask<Memory>({ ask: 'memory' })
-  await send(app, all - first)
+  await send(app, EVENTS - FIRST)
   const after = await app.ask<Memory>({ ask: 'memory' })
-  for (const [events, { heap, threadHeap, external, rss }] of [[first, before] as const, [all, after] as const])
+  for (const [events, { heap, threadHeap, external, rss }] of [[FIRST, before] as const, [EVENTS, after] as const])
     console.log(
       `after ${events} events: heap ${megabytes(heap)}, store's thread ${megabytes(threadHeap)}, ` +
         `external ${megabytes(external)}, RSS ${megabytes(rss)}`,
     )
-  return Math.max(after.heap - before.heap, 0) + Math.max(after.threadHeap - before.threadHeap, 0)
-}
-
-test(`${EVENTS} events leave the heap where the first ${FIRST} left it`, { timeout: 60_000 + EVENTS * 4 }, async () => {
-  const folder = ownFolder()
-  const app = await startInboxApp({ folder, synchronous: 'OFF', logs: false })
-  const grown = await growth(app, FIRST, EVENTS)
+  const grown = Math.max(after.heap - before.heap, 0) + Math.max(after.threadHeap - before.threadHeap, 0)
   const { size } = statSync(join(folder, 'inbox.db'))
   console.log(
     `grown by ${megabytes(grown)}; the file has ${megabytes(size)}, ${Math.round(size / EVENTS)} bytes an event`,
   )
   expect(await app.ask({ ask: 'stats' })).toMatchObject({ accepted: EVENTS, unsettled: 0 })
   expect(grown).toBeLessThan(NOISE_BYTES + (EVENTS - FIRST) * BYTES_AN_EVENT)
-})
-
-test('detects a handler that keeps its events', { timeout: 120_000 }, async () => {
-  const app = await startInboxApp({ folder: ownFolder(), synchronous: 'OFF', logs: false, leaks: true })
-  expect(await growth(app, 2_000, 6_000)).toBeGreaterThan(NOISE_BYTES + 4_000 * BYTES_AN_EVENT)
 })

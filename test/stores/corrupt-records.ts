@@ -1,10 +1,11 @@
 /** A corrupt record affects only itself, is reported once, and is repaired as far as the remaining data allows. */
 import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import type { NewExpectation, OpenStore } from 'messaging-webhooks/store'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { MOST_EVENTS } from '../../src/messages/record.ts'
 import { admit, allOf, claim, list, sample, START_MS } from '../../src/store-conformance/samples.ts'
 import { die, settleAll } from '../../src/store-conformance/steps.ts'
+import { checkNewerRecord } from './newer-record.ts'
 
 /** Makes part of this record unreadable. */
 type Corrupt = (key: string) => Promise<void> | void
@@ -23,7 +24,7 @@ async function overdue(open: OpenStore<object>): Promise<readonly (string | unde
   return found?.items.map(({ expectation }) => expectation.messageId).toSorted()
 }
 
-export async function checkCorruptSends(store: Store<object>, corrupt: Corrupt): Promise<void> {
+async function checkCorruptSends(store: Store<object>, corrupt: Corrupt): Promise<void> {
   const reports: MessagingWebhooksError[] = []
   const open = await store.open({ onWork() {}, report: (error) => void reports.push(error) })
   try {
@@ -57,7 +58,7 @@ export const REPORTS = Array.from({ length: MOST_EVENTS + 1 }, (_, at) => sample
 export const OVERFLOWING = sample({ at: MOST_EVENTS + 1 }).id
 
 /** An event whose report did not fit into its message's record still belongs to that message. `corrupt`: its text. */
-export async function checkCorruptOverflow(store: Store<object>, corrupt: Corrupt): Promise<void> {
+async function checkCorruptOverflow(store: Store<object>, corrupt: Corrupt): Promise<void> {
   const open = await store.open({ onWork() {}, report() {} })
   const { messageKey } = sample()
   try {
@@ -74,6 +75,34 @@ export async function checkCorruptOverflow(store: Store<object>, corrupt: Corrup
   } finally {
     await open.close()
   }
+}
+
+/** `newer`, `send` and `state` overwrite that part of the record with this key. `isAtomic`: an erasure removes everything or nothing. */
+export function testCorruptRecords(
+  corruptible: () => {
+    readonly store: Store<object>
+    readonly newer: Corrupt
+    readonly send: Corrupt
+    readonly state: Corrupt
+  },
+  { isAtomic = false } = {},
+): void {
+  const TIMEOUT = { timeout: 60_000 }
+
+  test('a record of a later version', TIMEOUT, async () => {
+    const { store, newer } = corruptible()
+    await checkNewerRecord(store, newer, { isAtomic })
+  })
+
+  test('sends', TIMEOUT, async () => {
+    const { store, send } = corruptible()
+    await checkCorruptSends(store, send)
+  })
+
+  test("a record of an event that did not fit into its message's record", TIMEOUT, async () => {
+    const { store, state } = corruptible()
+    await checkCorruptOverflow(store, state)
+  })
 }
 
 /** Every column that is read as a number refuses one that JavaScript cannot represent: it would make other rows unreadable. */

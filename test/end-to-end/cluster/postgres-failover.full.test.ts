@@ -5,14 +5,11 @@
 import pg from 'pg'
 import { test } from 'vitest'
 import { postgresPrograms, STANDBY, startPostgres, startStandby } from '../../support/servers/postgres.ts'
-import { holdsAnything } from '../outage/on-sqlite.ts'
-import { startCluster } from './cluster.ts'
-import { startLoad } from './service.ts'
-import { firstBeginAfterMs, judge, NOTHING_WRONG } from './verdict.ts'
+import { startUnderLoad } from './under-load.ts'
+import { firstBeginAfterMs } from './verdict.ts'
 
 const FAILOVERS = Number(process.env['FAILOVERS'] ?? '1')
 const POLL = { timeout: 60_000, interval: 50 }
-const ENOUGH = 100
 const TIMEOUT_MS = 120_000
 
 const missing = postgresPrograms() === undefined ? 'Postgres is not installed' : undefined
@@ -37,7 +34,8 @@ for (let failover = 1; failover <= FAILOVERS; failover += 1)
   test.skipIf(missing !== undefined).concurrent.for(WAYS)(
     `the primary is $way under load and its standby promoted (${failover} of ${FAILOVERS})`,
     { timeout: TIMEOUT_MS },
-    async ({ way, signal }, { expect, onTestFinished }) => {
+    async ({ way, signal }, context) => {
+      const { expect, onTestFinished } = context
       const settings = { synchronous_standby_names: STANDBY, synchronous_commit: 'on' }
       const primary = await startPostgres({ settings })
       onTestFinished(primary.remove)
@@ -50,13 +48,8 @@ for (let failover = 1; failover <= FAILOVERS; failover += 1)
       const url = primary.url().replace('@127.0.0.1:', `@127.0.0.1:${standby.port},127.0.0.1:`)
       const spec = { engine: 'postgres', url, name: 'failover' } as const
 
-      const cluster = await startCluster(2, [spec], { storeTimeoutMs: 5_000 }, onTestFinished)
-      const load = startLoad(() => cluster.instances)
-      const { answered } = load.record
-      const moreAnswers = async (): Promise<void> => {
-        const before = answered.size
-        await expect.poll(() => answered.size - before, POLL).toBeGreaterThan(ENOUGH)
-      }
+      const { cluster, load, answered, moreAnswers, untilSpoolsAreEmpty, expectAllHandled, expectOnly204 } =
+        await startUnderLoad(2, [spec], { storeTimeoutMs: 5_000 }, context)
       await moreAnswers()
       const [row] = await ask(primary.url(), 'SELECT count(*)::int AS records FROM failover.records')
       expect(row?.['records']).toBeGreaterThan(0)
@@ -66,19 +59,15 @@ for (let failover = 1; failover <= FAILOVERS; failover += 1)
       await ask(standby.url(), 'SELECT pg_promote()')
       const promotedNs = process.hrtime.bigint()
       await moreAnswers()
-      const spools = cluster.instances.map((_, place) => cluster.spoolOf(place))
-      await expect.poll(() => spools.filter(holdsAnything), POLL).toEqual([])
+      await untilSpoolsAreEmpty()
       await load.stop()
 
-      for (const instance of cluster.instances)
-        expect(await instance.ask('drain')).toMatchObject({ drained: true, unsettled: 0, deadLetters: 0 })
-      const verdict = judge(cluster.lives, load.record)
+      const summary = await expectAllHandled()
       const resumedMs = firstBeginAfterMs(cluster.lives, promotedNs)
       console.log(
         `postgres, primary ${way}: ${answeredBefore} events answered 204 before, promoted after ` +
-          `${Math.round(Number(promotedNs - endedNs) / 1e6)} ms, dispatch resumed ${Math.round(resumedMs)} ms after that; ${verdict.summary}`,
+          `${Math.round(Number(promotedNs - endedNs) / 1e6)} ms, dispatch resumed ${Math.round(resumedMs)} ms after that; ${summary}`,
       )
-      expect(verdict).toMatchObject(NOTHING_WRONG)
-      expect([...load.record.statuses.keys()]).toEqual([204])
+      expectOnly204()
     },
   )

@@ -10,16 +10,13 @@ import { addReplicas, startRedisCluster } from '../../support/servers/redis-clus
 import { FAILOVER_MS, REPLICABLE, startReplica, startSentinel } from '../../support/servers/redis-replica.ts'
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { holdsAnything } from '../outage/on-sqlite.ts'
 import { startCluster } from './cluster.ts'
 import type { Finally } from './instance.ts'
-import { startLoad } from './service.ts'
+import { startUnderLoad } from './under-load.ts'
 import { firstBeginAfterMs, judge, NOTHING_WRONG } from './verdict.ts'
 
 const FAILOVERS = process.env['FAILOVERS']
 const POLL = { timeout: 60_000, interval: 50 }
-const FOLLOWED = { timeout: 2 * FAILOVER_MS, interval: 50 }
-const ENOUGH = 100
 const TIMEOUT_MS = 300_000
 
 const missing = hasRedis() ? undefined : 'redis-server is not installed'
@@ -115,21 +112,22 @@ const cases =
 test.skipIf(missing !== undefined).for(cases)(
   'the primary is killed under load, and $through promotes its replica ($appendfsync, waitReplicas $waitReplicas, $lagMs ms, dispatch $dispatch)',
   { timeout: TIMEOUT_MS },
-  async (one, { expect, onTestFinished }) => {
+  async (one, context) => {
+    const { expect, onTestFinished } = context
     const { through, appendfsync, waitReplicas, lagMs, dispatch } = one
     const { spec, primary, replicas, fail } = await (through === 'sentinel' ? withSentinel : withCluster)(
       one,
       onTestFinished,
     )
     const stores = [{ ...spec, waitReplicas }]
-    const cluster = await startCluster(2, stores, { storeTimeoutMs: 5_000, dispatch }, onTestFinished)
-    const load = startLoad(() => cluster.instances, { pauseMs: 10 })
-    const { answered } = load.record
-    const moreAnswers = async (): Promise<void> => {
-      const before = answered.size
-      await expect.poll(() => answered.size - before, POLL).toBeGreaterThan(ENOUGH)
-    }
-
+    const settings = { storeTimeoutMs: 5_000, dispatch }
+    const { cluster, load, answered, moreAnswers, untilSpoolsAreEmpty, expectOnly204 } = await startUnderLoad(
+      2,
+      stores,
+      settings,
+      context,
+      { pauseMs: 10 },
+    )
     await moreAnswers()
     const endedNs = process.hrtime.bigint()
     await fail()
@@ -140,9 +138,8 @@ test.skipIf(missing !== undefined).for(cases)(
     if (through === 'cluster') await primary.start()
     await moreAnswers()
     await load.stop()
-    const spools = cluster.instances.map((_, place) => cluster.spoolOf(place))
     // Until the other replica follows the new primary, the store confirms nothing. Sentinel repeats a lost request to it later.
-    await expect.poll(() => spools.filter(holdsAnything), FOLLOWED).toEqual([])
+    await untilSpoolsAreEmpty(2 * FAILOVER_MS)
 
     const { instances, lives } = dispatch ? cluster : await startCluster(1, stores, {}, onTestFinished)
     for (const instance of instances) expect(await instance.ask('drain')).toMatchObject({ drained: true, unsettled: 0 })
@@ -156,6 +153,6 @@ test.skipIf(missing !== undefined).for(cases)(
         `${Math.round(Number(promotedNs - endedNs) / 1e6)} ms${resumed}; ${verdict.summary}`,
     )
     if (waitReplicas > 0) expect(verdict).toMatchObject(NOTHING_WRONG)
-    expect([...load.record.statuses.keys()]).toEqual([204])
+    expectOnly204()
   },
 )

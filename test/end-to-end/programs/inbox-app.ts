@@ -19,11 +19,10 @@ const { createReceiver } = await import('../../../src/index.ts')
 const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
 
 const settings = JSON.parse(process.argv[2] ?? '') as InboxAppSettings
-const { folder, authKey, synchronous = 'FULL', logs = true, leaks = false, concurrency } = settings
+const { folder, authKey, synchronous = 'FULL', logs = true, concurrency } = settings
 let { held = false, slowMs = 0 } = settings
 let release = (): void => {}
 const released = new Promise<void>((resolve) => (release = resolve))
-const leaked: unknown[] = []
 const log = logs ? openSync(`${folder}/handlers.log`, 'a') : undefined
 
 const before = process.cpuUsage()
@@ -35,7 +34,6 @@ const receiver = createReceiver({
 })
 receiver.on(['message.*', 'late'], async (event) => {
   const { messageId, status } = event.type === 'late' ? event.report : event
-  if (leaks) leaked.push(event)
   if (log !== undefined) writeSync(log, `${messageId} ${status}\n`)
   if (held) await released
   if (slowMs > 0) await new Promise((resolve) => setTimeout(resolve, slowMs))

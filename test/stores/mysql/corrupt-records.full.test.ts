@@ -1,41 +1,27 @@
 /** Records that were changed from outside, or written by a later version, affect no other record. */
 import { mysqlStore } from 'messaging-webhooks/mysql'
 import { test } from 'vitest'
-import { checkCorruptOverflow, checkCorruptSends, checkRefusedNumbers } from '../corrupt-records.ts'
-import { checkNewerRecord, NEWER_STATE } from '../newer-record.ts'
+import { checkRefusedNumbers, testCorruptRecords } from '../corrupt-records.ts'
+import { NEWER_STATE } from '../newer-record.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
-const TIMEOUT = { timeout: 60_000 }
-
 describeMysql('corrupt records', () => {
-  /** A store, and a function that changes columns of the record with a key. */
-  function corruptible() {
+  function fresh() {
     const prefix = freshPrefix()
+    return { prefix, store: mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller', maxConnections: 2 }) }
+  }
+
+  testCorruptRecords(() => {
+    const { prefix, store } = fresh()
     const set = (columns: string) => async (key: string) => {
       await rowsOf(`UPDATE \`${prefix}_records\` SET ${columns} WHERE digest = x'${key}'`)
     }
-    const store = mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller', maxConnections: 2 })
-    return { store, set }
-  }
-
-  test('a record of a later version', TIMEOUT, async () => {
-    const { store, set } = corruptible()
-    await checkNewerRecord(store, set(`state = '${NEWER_STATE}', version = version + 1`))
+    const newer = set(`state = '${NEWER_STATE}', version = version + 1`)
+    return { store, newer, send: set("send = x'ff00'"), state: set("state = 'not JSON'") }
   })
 
-  test('sends', TIMEOUT, async () => {
-    const { store, set } = corruptible()
-    await checkCorruptSends(store, set("send = x'ff00'"))
-  })
-
-  test("a record of an event that did not fit into its message's record", TIMEOUT, async () => {
-    const { store, set } = corruptible()
-    await checkCorruptOverflow(store, set("state = 'not JSON'"))
-  })
-
-  test('numbers that JavaScript cannot represent', TIMEOUT, async () => {
-    const prefix = freshPrefix()
-    const store = mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller', maxConnections: 2 })
+  test('numbers that JavaScript cannot represent', { timeout: 60_000 }, async () => {
+    const { prefix, store } = fresh()
     const columns = {
       records: ['version', 'sent_at', 'overdue_at', 'pending_since', 'due_at', 'held_until', 'waiting'],
       payloads: ['admitted_at'],

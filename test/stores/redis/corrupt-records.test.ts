@@ -3,8 +3,8 @@ import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 import { admit, sample, START_MS } from '../../../src/store-conformance/samples.ts'
-import { checkCorruptOverflow, checkCorruptSends, OVERFLOWING, REPORTS } from '../corrupt-records.ts'
-import { checkNewerRecord, NEWER_STATE } from '../newer-record.ts'
+import { OVERFLOWING, REPORTS, testCorruptRecords } from '../corrupt-records.ts'
+import { NEWER_STATE } from '../newer-record.ts'
 import { clientFor, describeRedis, freshPrefix, toldStore, useRedis } from './own-redis.ts'
 
 describeRedis('corrupt records', () => {
@@ -26,19 +26,10 @@ describeRedis('corrupt records', () => {
     return { direct, base: of(OVERFLOWING).base, set, store: toldStore(client.client, { prefix }) }
   }
 
-  test('a record of a later version', { timeout: 60_000 }, async () => {
+  testCorruptRecords(() => {
     const { store, set } = corruptible()
-    await checkNewerRecord(store, set('r', `000000000001${NEWER_STATE}`))
-  })
-
-  test('sends', { timeout: 60_000 }, async () => {
-    const { store, set } = corruptible()
-    await checkCorruptSends(store, set('s', 'not JSON'))
-  })
-
-  test("a record of an event that did not fit into its message's record", { timeout: 60_000 }, async () => {
-    const { store, set } = corruptible()
-    await checkCorruptOverflow(store, set('r', 'not JSON'))
+    const newer = set('r', `000000000001${NEWER_STATE}`)
+    return { store, newer, send: set('s', 'not JSON'), state: set('r', 'not JSON') }
   })
 
   test('no longer lists such a record once it is gone', { timeout: 60_000 }, async () => {

@@ -1,39 +1,34 @@
 /** Records that were changed from outside, or written by a later version, affect no other record. */
 import { DatabaseSync } from 'node:sqlite'
-import { expect, test } from 'vitest'
-import { sample } from '../../../src/store-conformance/samples.ts'
+import { test } from 'vitest'
 import { ownFile } from '../../support/own-folder.ts'
-import { checkCorruptOverflow, checkCorruptSends } from '../corrupt-records.ts'
-import { checkNewerRecord, NEWER_STATE } from '../newer-record.ts'
+import { checkRefusedNumbers, testCorruptRecords } from '../corrupt-records.ts'
+import { NEWER_STATE } from '../newer-record.ts'
 import { engineStore } from './engine-store.ts'
 
-/** The file, and a function that changes a column of the record with a key. */
-function corruptible() {
-  const path = ownFile()
-  const set = (column: string, value: string) => (key: string) => {
-    const db = new DatabaseSync(path)
-    try {
-      db.exec(`UPDATE records SET ${column} = ${value} WHERE key = x'${key}'`)
-    } finally {
-      db.close()
-    }
+function change(path: string, sql: string): void {
+  const db = new DatabaseSync(path)
+  try {
+    db.exec(sql)
+  } finally {
+    db.close()
   }
-  return { store: engineStore(path), set }
 }
 
-test('a record of a later version', async () => {
-  const { store, set } = corruptible()
-  await checkNewerRecord(store, set('state', `'${NEWER_STATE}'`), { isAtomic: true })
-})
+testCorruptRecords(
+  () => {
+    const path = ownFile()
+    const set = (columns: string) => (key: string) =>
+      change(path, `UPDATE records SET ${columns} WHERE key = x'${key}'`)
+    const newer = set(`state = '${NEWER_STATE}'`)
+    return { store: engineStore(path), newer, send: set(`send = '0no'`), state: set(`state = 'not JSON'`) }
+  },
+  { isAtomic: true },
+)
 
-test('sends', async () => {
-  const { store, set } = corruptible()
-  await checkCorruptSends(store, set('send', `'0no'`))
-  // The file itself accepts no absurd time.
-  expect(() => set('overdue_at', '9223372036854775807')(sample({ message: 'other' }).messageKey)).toThrow('CHECK')
-})
-
-test("a record of an event that did not fit into its message's record", async () => {
-  const { store, set } = corruptible()
-  await checkCorruptOverflow(store, set('state', `'not JSON'`))
+test('the file accepts no absurd time', async () => {
+  const path = ownFile()
+  await checkRefusedNumbers(engineStore(path), { records: ['overdue_at'] }, async (table, column, value) =>
+    change(path, `UPDATE ${table} SET ${column} = ${value}`),
+  )
 })
