@@ -1,12 +1,12 @@
 /** A receiver from start to end: backlog, failing stores, draining, closing, and two receivers in one process. */
-import { spawn } from 'node:child_process'
 import { createReceiver, memoryStore, MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
+import { runProgram } from '../support/program.ts'
 import { post, receiving } from '../support/receiving.ts'
-import { brokenStore, lastingStore, slowStore } from '../support/stores.ts'
+import { brokenStore, lastingStore } from '../support/stores.ts'
 
 const down = (): never => {
   throw new Error('the disk is gone')
@@ -98,19 +98,24 @@ describe('a store that fails', () => {
     expect(await receiver.stats()).toMatchObject({ accepted: 1, refused: 1 })
   })
 
-  test('in settle is retried while the lease lasts, and the event is not dispatched again', async () => {
+  // The lease: a second for the schema, one for the handler, and ten.
+  test.each([
+    ['while the lease lasts is retried, and the event is not dispatched again', 5_000, [1]],
+    ['until the lease expires dispatches the event again', 11_900, [1, 2]],
+  ])('in settle %s', async (_what, forMs, expected) => {
     const clock = fakeClock()
     const broken: Partial<OpenStore> = { settle: down }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
     const attempts: number[] = []
     receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
     await post(url, callback.smsDelivery())
-    await clock.advance(5_000)
-    // Reported once, not at each attempt.
-    expect(errors.map(({ code }) => code)).toEqual(['store_failed'])
+    await clock.advance(forMs)
+    expect(attempts).toEqual([1])
     delete broken.settle
     await clock.advance(60_000)
-    expect(attempts).toEqual([1])
+    expect(attempts).toEqual(expected)
+    // Reported once, not at each attempt.
+    expect(errors.map(({ code }) => code)).toEqual(['store_failed'])
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
 
@@ -136,23 +141,6 @@ describe('a store that fails', () => {
     await clock.advance(0)
     expect(attempts).toEqual([1])
     expect(await inner.counts()).toMatchObject({ unsettled: 0 })
-  })
-
-  test('in settle until the lease expires dispatches the event again', async () => {
-    const clock = fakeClock()
-    const broken: Partial<OpenStore> = { settle: down }
-    const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
-    const attempts: number[] = []
-    receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
-    await post(url, callback.smsDelivery())
-    // The lease: a second for the schema, one for the handler, and ten.
-    await clock.advance(11_900)
-    expect(attempts).toEqual([1])
-    delete broken.settle
-    await clock.advance(60_000)
-    expect(attempts).toEqual([1, 2])
-    expect(errors.map(({ code }) => code)).toEqual(['store_failed'])
-    expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
 
   test.each([
@@ -187,20 +175,17 @@ describe('a store that fails', () => {
 
 test('batches arrivals during a write into the next write', async () => {
   const sizes: number[] = []
-  const slow = slowStore(20)
-  const store = {
-    ...slow,
-    async open(host: { readonly onWork: () => void }): Promise<OpenStore> {
-      const opened = await slow.open(host)
-      return {
-        ...opened,
-        admit(events, nowMs) {
-          sizes.push(events.length)
-          return opened.admit(events, nowMs)
-        },
-      }
+  const inner = await memoryStore().open({ onWork() {} })
+  const store = brokenStore({
+    async admit(events, nowMs) {
+      sizes.push(events.length)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return inner.admit(events, nowMs)
     },
-  }
+    claim: (request) => inner.claim(request),
+    settle: (settlements, nowMs) => inner.settle(settlements, nowMs),
+    counts: () => inner.counts(),
+  })
   const { receiver, url } = await receiving({ store })
   const handled = new Set<string>()
   receiver.onAny(({ id }) => void handled.add(id))
@@ -319,14 +304,8 @@ test('a process with an idle receiver ends by itself', async () => {
     server.close()
     console.log(status)
   `
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  onTestFinished(() => void child.kill())
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const code = await new Promise((resolve) => child.on('close', resolve))
-  expect({ code, output }).toEqual({ code: 0, output: '204\n' })
+  const { code, stdout } = await runProgram(process.execPath, ['--input-type=module', '--eval', script])
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '204\n' })
 })
 
 test('answers 503 to a callback that exceeds the store capacity, and reports it', async () => {

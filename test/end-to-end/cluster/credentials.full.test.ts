@@ -1,16 +1,18 @@
 /**
- * A process never prints the credentials of a connection URL: not in its log, not in what `onError` receives with
- * all its causes, and not in the error that ends it. The store fails in every possible way.
+ * A receiver never shows the credentials of a connection URL: not in its log, not on the console, not in what `onError`
+ * receives with all its causes, and not in what `start()` throws. The store fails in every possible way.
  */
+import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { callback } from 'messaging-webhooks/testing'
+import { vi } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
+import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../../support/receiving.ts'
 import type { EngineServer } from '../../support/servers/engines.ts'
-import type { StoreSpec } from '../../support/servers/store-spec.ts'
+import { storeOf, type StoreSpec } from '../../support/servers/store-spec.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { startFailingStores } from './failing-stores.ts'
-import { AUTH_KEY, SECRET } from './instance.ts'
+import { temporaryFolder } from './cluster.ts'
 import { onEachEngine, type EngineName } from './on-each-engine.ts'
-import { send } from './service.ts'
 
 const POLL = { timeout: 60_000, interval: 100 }
 
@@ -121,32 +123,55 @@ function leaksIn(text: string, secrets: readonly string[]): readonly string[] {
 
 onEachEngine(
   ['postgres', 'mysql', 'redis'],
-  'a failing store prints no credentials and does not end the process',
+  'a failing store shows no credentials',
   async ({ server, engine, context: { expect, onTestFinished } }) => {
     const { port, password } = server
     if (port === undefined || password === undefined) throw new Error('This engine has no password.')
-    const stores = startFailingStores(onTestFinished)
-    const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
+    const folder = temporaryFolder(onTestFinished)
+    const shown: string[] = []
+    // As an error listener may log it: with every cause and every hidden field.
+    const show = (...said: readonly unknown[]): void => {
+      for (const each of said)
+        shown.push(
+          inspect(each, { depth: Infinity, showHidden: true, maxStringLength: Infinity }),
+          JSON.stringify(each),
+        )
+    }
+    const logger = { debug: show, info: show, warn: show, error: show }
+    for (const level of ['log', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(show)
 
     async function fail(failure: Failure): Promise<void> {
       const proxy = await startTcpProxy(port ?? 0)
       onTestFinished(proxy.close)
-      const { url, codes } = await stores.serve(await failure.spec({ server, proxy }))
-      await failure.then?.({ server, proxy })
-      const failed = async (): Promise<readonly string[]> => {
-        if (url !== '') expect(await send(url, body)).toBe(204)
-        return codes()
+      const codes: string[] = []
+      const failed = (error: unknown): void => {
+        show(error)
+        codes.push(error instanceof Error && 'code' in error ? String(error.code) : 'thrown')
       }
+      const spec = await failure.spec({ server, proxy })
+      const store = await storeOf(spec).catch(failed)
+      if (store === undefined) return
+      const options = { store, spool: join(folder, failure.name), storeTimeoutMs: 500, logger }
+      const { receiver, url } = await receiving(options, { kind: 'status' }, onTestFinished)
+      receiver.onError(failed)
+      await receiver.start().catch(failed)
+      await failure.then?.({ server, proxy })
       await expect
-        .poll(failed, { ...POLL, message: failure.name })
-        .toContainEqual(expect.stringMatching(/^(store_|thrown|ERR_)/))
+        .poll(
+          async () => {
+            expect((await post(url, callback.smsDelivery())).status).toBe(204)
+            return codes
+          },
+          { ...POLL, message: failure.name },
+        )
+        .toContainEqual(expect.stringMatching(/^(store_|ERR_)/))
     }
 
     const failures = FAILURES.filter((failure) => (failure.engine ?? engine) === engine)
     await Promise.all(failures.filter(({ isLast }) => isLast !== true).map(fail))
     for (const failure of failures.filter(({ isLast }) => isLast === true)) await fail(failure)
-    const printed = await stores.end()
-    expect(printed.length).toBeGreaterThan(1_000)
-    expect(leaksIn(printed, [...spellings(password), ...spellings(WRONG), AUTH_KEY, SECRET])).toEqual([])
+    const text = shown.join('\n')
+    expect(text.length).toBeGreaterThan(1_000)
+    expect(leaksIn(text, [...spellings(password), ...spellings(WRONG), AUTH_KEY, SIGNING_SECRET])).toEqual([])
   },
 )

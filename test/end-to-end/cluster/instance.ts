@@ -45,8 +45,7 @@ export const STORE_OUTAGES = ['none', 'all the time', 'from then on', 'until the
 
 type StoreOutage = (typeof STORE_OUTAGES)[number]
 
-export type InstanceRequest =
-  'report' | 'drain' | 'close' | 'hold' | 'release' | 'silence' | 'end the worker' | Exclude<Fault, 'will not open'>
+export type InstanceRequest = 'report' | 'drain' | 'hold' | 'release' | 'silence' | Exclude<Fault, 'will not open'>
 
 export interface InstanceAnswer {
   readonly port?: number

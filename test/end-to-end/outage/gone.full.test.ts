@@ -1,4 +1,4 @@
-/** The database file disappears under a running process, or the thread that works on it ends. */
+/** The database file disappears under a running process. */
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -38,15 +38,4 @@ test('removing the file for good loses its contents and nothing after that', TIM
   await cluster.replace(0)
   expect(await instance().ask('drain')).toMatchObject({ drained: true, unsettled: 0 })
   expect(judge(cluster.lives, after.record).lost).toEqual([])
-})
-
-test('replaces a thread that ends, and loses nothing', TIMEOUT, async () => {
-  const { load, moreAnswers, instance, expectAllHandled, expectOnly204 } = await onSqlite(SETTINGS)
-  await moreAnswers()
-  await instance().ask('end the worker')
-  await moreAnswers()
-  await load.stop()
-  await expectAllHandled()
-  expectOnly204()
-  expect(await outages(instance())).toBeLessThanOrEqual(1)
 })

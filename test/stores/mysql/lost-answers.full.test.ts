@@ -4,7 +4,7 @@ import { mysqlStore } from 'messaging-webhooks/mysql'
 import type { Claim } from 'messaging-webhooks/store'
 import { test, type TestContext } from 'vitest'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { claim, done, eventOf, namesOf } from '../postgres/events.ts'
+import { claim, done, eventOf } from '../postgres/events.ts'
 import { describeMysql, dropTables, MYSQL_URL, newPrefix, rowsOf } from './database.ts'
 
 const POLL = { timeout: 30_000 }
@@ -37,19 +37,6 @@ const CUTS = [
 ] as const
 
 describeMysql('lost answers', () => {
-  test.concurrent.for(CUTS)('admit, cut $when', TIMEOUT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
-    const { proxy, open, rows } = await cuttable(onTestFinished)
-    const cut = proxy.cutAfterSending(bytes)
-    await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject(LOST)
-    await cut
-    expect(await rows('payloads')).toHaveLength(isWritten ? 1 : 0)
-    expect(await open.admit([eventOf('m')], Date.now())).toEqual([isWritten ? 'duplicate' : 'new'])
-    const claims = await claim(open)
-    expect(namesOf(claims)).toEqual(['m'])
-    expect(await open.settle(claims.map(done), Date.now())).toEqual([true])
-    expect(await claim(open)).toEqual([])
-  })
-
   test.concurrent.for(CUTS)(
     'admit and claim together, cut $when',
     TIMEOUT,

@@ -39,7 +39,7 @@ async function cutConnections(): Promise<void> {
 }
 
 /** A receiver on a new store, and the messages that its handler received. */
-async function receivingOn(prefix: string, spool: string | false) {
+async function receivingOn(prefix: string, spool: string) {
   const store = mysqlStore({ uri: MYSQL_URL, prefix, maxConnections: 2, pollIntervalMs: 200 })
   const { receiver, url, errors } = await receiving({ store, spool })
   const messages: string[] = []
@@ -88,15 +88,6 @@ describeMysql('max_allowed_packet', () => {
       }),
     )
   }
-
-  test('answers 503 to a callback that does not fit, and accepts the others', TIMEOUT, async () => {
-    await packetsOf(SMALL)
-    const { url, messages, causes } = await receivingOn(freshPrefix(), false)
-    expect(await postAll(url)).toEqual([204, 204, 204, 503, 204, 204, 204])
-    await expect.poll(() => messages.toSorted(), POLL).toEqual(OTHERS)
-    expect(causes()).toEqual([expect.stringMatching(/^store_failed: /)])
-    expect(causes()[0]).toMatch(REASON)
-  })
 
   test('keeps a callback that does not fit in the spool until the limit is raised', TIMEOUT, async () => {
     await packetsOf(SMALL)

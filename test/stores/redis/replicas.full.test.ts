@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { claim, sample, settlementOf } from '../../../src/store-conformance/samples.ts'
+import { sample } from '../../../src/store-conformance/samples.ts'
 import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
 import { REPLICABLE, startReplica } from '../../support/servers/redis-replica.ts'
 import { clientFor, describeClients, freshPrefix } from './own-redis.ts'
@@ -43,21 +43,6 @@ describeClients((name) => {
     })
     return open
   }
-
-  test('what was acknowledged is on the replica', TIMEOUT, async () => {
-    const prefix = freshPrefix()
-    const open = await opened(prefix)
-    const events = Array.from({ length: 150 }, (_, index) => sample({ message: `m${index}` }))
-    expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['new']))
-    expect(await recordsOn(replica, prefix)).toBe(events.length)
-    const nowMs = Date.now()
-    const { claims } = await claim(open, { nowMs, leaseUntilMs: nowMs + 60_000, limit: events.length })
-    const settled = await open.settle(
-      claims.map((one) => settlementOf(one, { outcome: 'done' })),
-      Date.now(),
-    )
-    expect(new Set(settled)).toEqual(new Set([true]))
-  })
 
   test('accepts nothing, not even a duplicate, while the replica is down', TIMEOUT, async () => {
     const prefix = freshPrefix()

@@ -2,6 +2,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
@@ -72,9 +73,9 @@ test('does not list a killed worker that has not been detected yet', TIMEOUT, as
   const first = await open(path)
   const dying = await worker(path)
   expect(dying.claims).toHaveLength(1)
-  expect((await first.workers?.())?.map(({ isSelf, held }) => [isSelf, held])).toEqual([
-    [true, 0],
-    [false, 1],
+  expect((await first.workers?.())?.map(({ name, isSelf, held }) => [name, isSelf, held])).toEqual([
+    [`${hostname()}:${process.pid}`, true, 0],
+    [expect.stringMatching(/:\d+$/), false, 1],
   ])
   await dying.kill()
   expect((await first.workers?.())?.map(({ isSelf }) => isSelf)).toEqual([true])
@@ -90,6 +91,7 @@ test.each(['living', 'killed'] as const)(
     if (state === 'killed') await first.kill()
     rmSync(`${path}-workers`, { recursive: true })
     const second = await open(path)
+    expect(await second.workers?.()).toMatchObject([{ isSelf: true }])
     await killAnotherWorker(path)
     expect((await claimNow(second)).claims).toEqual([])
     const laterMs = Date.now() + LONG_LEASE_MS

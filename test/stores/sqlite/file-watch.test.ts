@@ -35,10 +35,3 @@ test('a file that another process is still writing is not taken for another', as
   for (let look = 0; look < 10; look += 1) expect(file.look()).toBe(false)
   expect(file.isReplaced).toBe(false)
 })
-
-test('a file that stays shorter than its first page says was overwritten or cut', async () => {
-  const { file } = await longAccordingToItsHeader()
-  const looks = Array.from({ length: 5 }, () => file.look())
-  expect(looks).toContain(true)
-  expect(file.isReplaced).toBe(true)
-})

@@ -5,7 +5,6 @@
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { flushCompileCache } from 'node:module'
-import type { Worker } from 'node:worker_threads'
 import { createReceiver, type Store } from '../../../../src/index.ts'
 import type { OpenStore } from '../../../../src/store.ts'
 import { faultyStore } from '../../../support/faulty-store.ts'
@@ -19,8 +18,6 @@ const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_00
 const OUTAGE_TURNS_MS = 150
 const log = openSync(settings.log, 'a')
 const codes: string[] = []
-const workers: Worker[] = []
-process.on('worker', (worker) => workers.push(worker))
 let opened: OpenStore<object> | undefined
 let release = (): void => {}
 let held = Promise.resolve()
@@ -110,17 +107,11 @@ async function obey(request: InstanceRequest): Promise<InstanceAnswer> {
       return {}
     case 'silence':
       return { silentMs: (await opened?.workers?.())?.find(({ isSelf }) => !isSelf)?.silentMs }
-    case 'end the worker':
-      await Promise.all(workers.map((worker) => worker.terminate()))
-      return {}
     case 'throws':
     case 'hangs':
     case 'is late':
     case 'none':
       faulty.fault = request
-      return {}
-    case 'close':
-      await receiver.close({ deadlineMs: 2_000 })
       return {}
   }
 }
