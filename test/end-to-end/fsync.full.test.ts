@@ -13,7 +13,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { SyncedPlan } from './programs/synced-app.ts'
 import { holdsAnything } from './cluster/under-load.ts'
 import { readTrace, startTraced, whyNoStrace } from './strace.ts'
-import { checkSyncOrder, markOf, type SyncOrder } from './sync-order.ts'
+import { checkSyncOrder, markOf, type SyncOrder, type Violation } from './sync-order.ts'
 
 const CALLBACKS = Number(process.env['CALLBACKS'] ?? '300')
 /** Enough for a test that checks the detection itself. */
@@ -86,77 +86,72 @@ function send(agent: http.Agent, port: number, messageId: string): Promise<numbe
   })
 }
 
-/** Skips the test with a reason if system calls cannot be traced; in CI it fails instead, because it must run there. */
-function traced(name: string, run: () => Promise<void>): void {
-  if (reason === undefined) test(name, TIME, run)
-  else if (process.env['CI'] === 'true')
-    test(name, () => {
-      throw new Error(`This test must run in CI, but ${reason}.`)
-    })
-  else {
-    test.skip(`${name} (${reason})`)
-  }
-}
-
-function print(name: string, result: Traced): void {
-  const { violations, ...counts } = result
-  console.log(`${name}: ${JSON.stringify(counts)}, violations ${JSON.stringify(violations)}`)
-}
-
 const reason = whyNoStrace()
 
-traced('SQLite: each 204 comes after the sync of its transaction', async () => {
-  const result = await trace({})
-  print('SQLite', result)
+/** Skips the test with a reason if system calls cannot be traced; in CI it fails instead, because it must run there. */
+function traced(name: string, load: Load, check: (result: Traced) => void): void {
+  if (reason !== undefined && process.env['CI'] !== 'true') {
+    test.skip(`${name} (${reason})`)
+    return
+  }
+  test(name, TIME, async () => {
+    if (reason !== undefined) throw new Error(`This test must run in CI, but ${reason}.`)
+    const result = await trace(load)
+    const { violations, ...counts } = result
+    console.log(`${name}: ${JSON.stringify(counts)}, violations ${JSON.stringify(violations)}`)
+    check(result)
+  })
+}
+
+function isInOrder(result: Traced): void {
   expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
   expect(result.violations).toEqual({})
-})
+}
 
-traced('detects SQLite without syncs', async () => {
-  const result = await trace({ synchronous: 'OFF', callbacks: FEW })
-  print('SQLite, synchronous OFF', result)
-  expect(result.violations['answered before the sync']).toBeGreaterThan(0)
-})
+const detects =
+  (violation: Violation) =>
+  ({ violations }: Traced): void =>
+    expect(violations[violation]).toBeGreaterThan(0)
 
-traced('spool: each 204 comes after the sync of its record', async () => {
-  const result = await trace({ isUnavailable: true })
-  print('Spool', result)
-  expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
-  expect(result.violations).toEqual({})
-})
-
-traced('detects a spool without syncs', async () => {
-  const result = await trace({ isUnavailable: true, spoolSyncs: false, callbacks: FEW })
-  print('Spool without syncs', result)
-  expect(result.violations['answered before the sync']).toBeGreaterThan(0)
-})
-
-traced('spool: a record is removed only after the available store has synced it', async () => {
-  const result = await trace({ isUnavailable: true, backAfter: Math.ceil(CALLBACKS / 3) })
-  print('Spool, then SQLite', result)
-  expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
-  expect(result.violations).toEqual({})
-  expect(result.spooledFilesRemoved).toBeGreaterThan(0)
-})
-
-traced('detects a store that does not sync after it becomes available again', async () => {
-  const result = await trace({ isUnavailable: true, backAfter: FEW / 2, synchronous: 'OFF' })
-  print('Spool, then SQLite with synchronous OFF', result)
-  expect(result.violations['spooled file removed before the store had it']).toBeGreaterThan(0)
-})
-
-traced('spool: a failed sync sends no 204, and is never retried on its file', async () => {
-  const result = await trace({ isUnavailable: true, inject: 'fdatasync:error=EIO:when=4+4' })
-  print('Spool, every fourth sync of a thread fails', result)
+function answersNoFailedSync(result: Traced): void {
   expect(result.failedSyncs).toBeGreaterThan(0)
   expect(result).toMatchObject({ seen: result.answered, checked: result.answered })
   expect(result.violations).toEqual({})
-})
+}
 
-traced('SQLite: a failed sync sends no 204', async () => {
-  const result = await trace({ inject: 'fsync:error=EIO:when=12+6' })
-  print('SQLite, every sixth sync of a thread fails', result)
-  expect(result.failedSyncs).toBeGreaterThan(0)
-  expect(result).toMatchObject({ seen: result.answered, checked: result.answered })
-  expect(result.violations).toEqual({})
-})
+traced('SQLite: each 204 comes after the sync of its transaction', {}, isInOrder)
+
+traced('spool: each 204 comes after the sync of its record', { isUnavailable: true }, isInOrder)
+
+traced(
+  'spool: a record is removed only after the available store has synced it',
+  { isUnavailable: true, backAfter: Math.ceil(CALLBACKS / 3) },
+  (result) => {
+    isInOrder(result)
+    expect(result.spooledFilesRemoved).toBeGreaterThan(0)
+  },
+)
+
+traced('detects SQLite without syncs', { synchronous: 'OFF', callbacks: FEW }, detects('answered before the sync'))
+
+traced(
+  'detects a spool without syncs',
+  { isUnavailable: true, spoolSyncs: false, callbacks: FEW },
+  detects('answered before the sync'),
+)
+
+traced(
+  'detects a store that does not sync after it becomes available again',
+  { isUnavailable: true, backAfter: FEW / 2, synchronous: 'OFF' },
+  detects('spooled file removed before the store had it'),
+)
+
+// Every fourth sync of a thread fails.
+traced(
+  'spool: a failed sync sends no 204, and is never retried on its file',
+  { isUnavailable: true, inject: 'fdatasync:error=EIO:when=4+4' },
+  answersNoFailedSync,
+)
+
+// Every sixth sync of a thread fails.
+traced('SQLite: a failed sync sends no 204', { inject: 'fsync:error=EIO:when=12+6' }, answersNoFailedSync)

@@ -122,38 +122,35 @@ test(
   },
 )
 
-test('a keep-alive connection gets one more answer, which closes it', async () => {
-  const app = await startApp({ options: { idleMs: 20_000, deadlineMs: 20_000 } })
-  const agent = pool()
-  expect(await send(app.port, 'before', agent)).toMatchObject({ status: 204, connection: 'keep-alive' })
-  app.child.kill('SIGTERM')
-  await vi.waitFor(
-    async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
-    { timeout: 30_000 },
-  )
-  expect(await send(app.port, 'after', agent)).toMatchObject({ status: 204, connection: 'close' })
-  expect(await app.ended).toEqual([0, null])
-})
+/** Resolves when the app has stopped listening. */
+async function untilRefused({ port }: App): Promise<void> {
+  await vi.waitFor(async () => expect(await send(port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }), {
+    timeout: 30_000,
+  })
+}
 
-test('a keep-alive connection that another listener answers closes after that answer', async () => {
+/** Asks another listener of the app's server. */
+function askHealth(port: number, agent: http.Agent): Promise<Pick<Outcome, 'connection'>> {
+  return new Promise((resolve, reject) => {
+    http
+      .get({ host: '127.0.0.1', port, path: '/health', agent }, (response) => {
+        response.resume()
+        response.on('end', () => resolve({ connection: response.headers.connection }))
+      })
+      .on('error', reject)
+  })
+}
+
+test.each([
+  ['the receiver', (port: number, agent: http.Agent) => send(port, 'm', agent)],
+  ['another listener', askHealth],
+])('a keep-alive connection gets one more answer of %s, which closes it', async (_who, ask) => {
   const app = await startApp({ options: { idleMs: 20_000, deadlineMs: 20_000 } })
   const agent = pool()
-  const health = (): Promise<string | undefined> =>
-    new Promise((resolve, reject) => {
-      http
-        .get({ host: '127.0.0.1', port: app.port, path: '/health', agent }, (response) => {
-          response.resume()
-          response.on('end', () => resolve(response.headers.connection))
-        })
-        .on('error', reject)
-    })
-  expect(await health()).toBe('keep-alive')
+  expect((await ask(app.port, agent)).connection).toBe('keep-alive')
   app.child.kill('SIGTERM')
-  await vi.waitFor(
-    async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
-    { timeout: 30_000 },
-  )
-  expect(await health()).toBe('close')
+  await untilRefused(app)
+  expect((await ask(app.port, agent)).connection).toBe('close')
   expect(await app.ended).toEqual([0, null])
 })
 
@@ -210,10 +207,7 @@ test.each([
   expect(await send(app.port, 'hangs', false)).toMatchObject({ status: 204 })
   await vi.waitFor(() => expect(logOf(app)).toEqual(['begin hangs']), { timeout: 30_000 })
   app.child.kill(signal)
-  await vi.waitFor(
-    async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
-    { timeout: 30_000 },
-  )
+  await untilRefused(app)
   app.child.kill(signal)
   expect(await app.ended).toEqual([code, null])
 })

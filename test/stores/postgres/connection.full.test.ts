@@ -1,12 +1,12 @@
 /** Connections that are silent, cut, refused, encrypted, idle, or of a role that would lose commits. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { makeCertificate } from '../../support/certificate.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 import { startPostgres } from '../../support/servers/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { runProgram } from '../../support/program.ts'
@@ -24,12 +24,6 @@ async function throughProxy(): Promise<{ readonly proxy: TcpProxy; readonly url:
   address.hostname = '127.0.0.1'
   address.port = String(proxy.port)
   return { proxy, url: address.href }
-}
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'postgres-store-'))
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
-  return path
 }
 
 async function opened(
@@ -169,15 +163,11 @@ describePostgres('encryption', () => {
     'the sslmode of an address decides how the connection is encrypted and which servers it trusts',
     TIMEOUT,
     async () => {
-      const place = folder()
-      const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
-      const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-      const files = ['-keyout', key, '-out', certificate]
-      execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files], {
-        stdio: 'pipe',
-      })
-      const tls = { key: readFileSync(key, 'utf8'), certificate: readFileSync(certificate, 'utf8') }
-      const server = await startPostgres({ tls })
+      const made = makeCertificate()
+      if (made === undefined) throw new Error('openssl is not installed.')
+      const certificate = join(ownFolder(), 'certificate.pem')
+      writeFileSync(certificate, made.cert)
+      const server = await startPostgres({ tls: { key: made.key, certificate: made.cert } })
       onTestFinished(() => server.remove())
       const encrypted = async (query: string): Promise<unknown> => {
         const open = await postgresStore({ connectionString: server.url({ query }) }).open({ onWork() {} })

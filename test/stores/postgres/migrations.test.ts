@@ -28,45 +28,30 @@ describePostgres('migrations', () => {
     await Promise.all(stores.map(async (open) => open.close()))
   })
 
-  test('rejects foreign tables with our names and leaves them as they are', TIMEOUT, async () => {
+  test.each([
+    ['store_foreign', 'payloads', 'CREATE TABLE {schema}.payloads (theirs text)'],
+    [
+      'store_newer',
+      '1000',
+      `${postgresMigrations()}; INSERT INTO {schema}.messaging_webhooks_migrations (version) VALUES (1000)`,
+    ],
+  ])('refuses with %s, and leaves the tables as they are', TIMEOUT, async (code, says, sql) => {
     const schema = freshSchema()
-    await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
+    const own = sql.replaceAll('"messaging_webhooks"', `"${schema}"`).replaceAll('{schema}', `"${schema}"`)
+    await rowsOf(`CREATE SCHEMA IF NOT EXISTS "${schema}"; ${own}`)
     const before = await tablesOf(schema)
-    const opening = Promise.resolve(postgresStore({ connectionString: POSTGRES_URL, schema }).open(HOST))
-    await expect(opening).rejects.toMatchObject({
-      code: 'store_foreign',
-      message: expect.stringContaining('payloads') as string,
-    })
+    const place = { connectionString: POSTGRES_URL, schema }
+    const refused = { code, message: expect.stringContaining(says) as string }
+    await expect(Promise.resolve(postgresStore(place).open(HOST))).rejects.toMatchObject(refused)
+    await expect(migratePostgres(place)).rejects.toMatchObject({ code })
     expect(await tablesOf(schema)).toEqual(before)
-  })
-
-  test('rejects tables of a newer version and leaves them as they are', TIMEOUT, async () => {
-    const schema = freshSchema()
-    await migratePostgres({ connectionString: POSTGRES_URL, schema })
-    await rowsOf(`INSERT INTO "${schema}".messaging_webhooks_migrations (version) VALUES (1000)`)
-    const before = await tablesOf(schema)
-    const opening = Promise.resolve(postgresStore({ connectionString: POSTGRES_URL, schema }).open(HOST))
-    await expect(opening).rejects.toMatchObject({
-      code: 'store_newer',
-      message: expect.stringContaining('1000') as string,
-    })
-    await expect(migratePostgres({ connectionString: POSTGRES_URL, schema })).rejects.toMatchObject({
-      code: 'store_newer',
-    })
-    expect(await tablesOf(schema)).toEqual(before)
-  })
-
-  test('reports the versions before and after, and does nothing the second time', TIMEOUT, async () => {
-    const schema = freshSchema()
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 1 })
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 1 })
   })
 
   test('the printed migrations create the same tables, and change nothing when applied twice', TIMEOUT, async () => {
     const [printed, applied] = [freshSchema(), freshSchema()]
     const sql = postgresMigrations({ schema: printed })
     await onServer((client) => client.query(sql))
-    await migratePostgres({ connectionString: POSTGRES_URL, schema: applied })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: applied })).toEqual({ from: 0, to: 1 })
     expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
     await expect(onServer((client) => client.query(sql))).rejects.toThrow(/messaging_webhooks_migrations_pkey/)
     expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 1, to: 1 })

@@ -1,5 +1,5 @@
 /** `context.transaction`: what handlers write commits together with the event's settlement. */
-import { createReceiver, RetryLater } from 'messaging-webhooks'
+import { createReceiver } from 'messaging-webhooks'
 import { postgresStore, type PostgresContext } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { POLL, testTransactions, TIMEOUT, writing, type TransactionalDatabase } from '../transactional.ts'
@@ -26,26 +26,6 @@ async function fresh(): Promise<TransactionalDatabase<PostgresContext>> {
 
 describePostgres('transactional', () => {
   testTransactions(fresh)
-
-  test(
-    'rolls back the writes of a handler that asks to be called later, without counting an attempt',
-    TIMEOUT,
-    async () => {
-      const { receiver, errors, insert, written, admit, counts } = await writing(await fresh(), { attempts: 1 })
-      const calledAt: number[] = []
-      receiver.on('message.*', async (event, context) => {
-        calledAt.push(Date.now())
-        await insert(context, `${calledAt.length} of attempt ${context.attempt}`)
-        if (calledAt.length === 1) throw new RetryLater(700)
-      })
-      await admit()
-      await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
-      const [first = 0, second = 0] = calledAt
-      expect(second - first).toBeGreaterThanOrEqual(700)
-      expect(await written()).toEqual(['2 of attempt 1'])
-      expect(errors).toEqual([])
-    },
-  )
 
   test(
     'a failed statement that is not thrown fails the attempt, and in the end makes a dead letter',

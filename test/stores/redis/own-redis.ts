@@ -32,50 +32,33 @@ interface TestClient {
 export const CLIENTS = ['redis', 'ioredis'] as const
 export type ClientName = (typeof CLIENTS)[number]
 
-/** A client of either package, connected by the store that gets it. */
-export function clientFor(name: ClientName, url: string): TestClient {
-  if (name === 'redis') {
-    const client = createClient({ url, socket: { reconnectStrategy: 50 } })
-    return {
-      client,
-      async end() {
-        if (client.isOpen) client.destroy()
-      },
-    }
-  }
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: null })
-  return {
-    client,
-    async end() {
-      client.disconnect()
-    },
+function endedBy(client: Redis | Cluster | ReturnType<typeof createClient> | ReturnType<typeof createCluster>) {
+  return async () => {
+    if (client instanceof Redis || client instanceof Cluster) client.disconnect()
+    else if (client.isOpen) client.destroy()
   }
 }
 
+/** A client of either package, connected by the store that gets it. */
+export function clientFor(name: ClientName, url: string): TestClient {
+  const client =
+    name === 'redis'
+      ? createClient({ url, socket: { reconnectStrategy: 50 } })
+      : new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: null })
+  return { client, end: endedBy(client) }
+}
+
 export function clusterClientFor(name: ClientName, nodes: readonly RedisServer[]): TestClient {
-  if (name === 'redis') {
-    const client = createCluster({
-      rootNodes: nodes.map((node) => ({ url: node.url() })),
-      // The nodes exchange their addresses without it.
-      defaults: { password: nodes[0]?.password ?? '' },
-    })
-    return {
-      client,
-      async end() {
-        if (client.isOpen) client.destroy()
-      },
-    }
-  }
-  const client = new Cluster(
-    nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
-    { lazyConnect: true, redisOptions: { password: nodes[0]?.password ?? '' } },
-  )
-  return {
-    client,
-    async end() {
-      client.disconnect()
-    },
-  }
+  const defaults = { password: nodes[0]?.password ?? '' }
+  const client =
+    name === 'redis'
+      ? // The nodes exchange their addresses without the password.
+        createCluster({ rootNodes: nodes.map((node) => ({ url: node.url() })), defaults })
+      : new Cluster(
+          nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
+          { lazyConnect: true, redisOptions: defaults },
+        )
+  return { client, end: endedBy(client) }
 }
 
 /** One server for a test file. */

@@ -19,38 +19,39 @@ async function open(path: string, options: Partial<SqliteStoreOptions> = {}, onW
   return opened
 }
 
-test('rejects a file that is not a database by name, and leaves it as it is', async () => {
-  const path = ownFile()
-  writeFileSync(path, 'notes of another program, which are longer than a header of a hundred bytes: '.repeat(4))
-  const before = readFileSync(path)
-  await expect(open(path)).rejects.toMatchObject({ code: 'store_foreign' })
-  expect(readFileSync(path)).toEqual(before)
-})
+function change(path: string, sql: string): void {
+  const db = new DatabaseSync(path)
+  db.exec(sql)
+  db.close()
+}
 
-test('rejects a foreign database by name, and leaves it as it is', async () => {
+test.each([
+  {
+    what: 'a file that is not a database',
+    make: (path: string) =>
+      writeFileSync(path, 'notes of another program, longer than a header of a hundred bytes: '.repeat(4)),
+    error: { code: 'store_foreign' },
+  },
+  {
+    what: 'a foreign database',
+    make: (path: string) => change(path, 'CREATE TABLE customers (name TEXT)'),
+    error: { code: 'store_foreign' },
+  },
+  {
+    what: 'a file of a newer version',
+    async make(path: string) {
+      await (await open(path)).close()
+      change(path, 'PRAGMA user_version = 99; PRAGMA journal_mode = DELETE')
+    },
+    error: { code: 'store_newer', detail: 'The file has version 99; this package knows 1.' },
+  },
+])('rejects $what by name, and leaves it as it is', async ({ make, error }) => {
   const path = ownFile()
-  const theirs = new DatabaseSync(path)
-  theirs.exec('CREATE TABLE customers (name TEXT)')
-  theirs.close()
+  await make(path)
   const before = readFileSync(path)
-  await expect(open(path)).rejects.toMatchObject({ code: 'store_foreign' })
+  await expect(open(path)).rejects.toMatchObject(error)
   expect(readFileSync(path)).toEqual(before)
   expect(existsSync(`${path}-wal`)).toBe(false)
-})
-
-test('rejects a file of a newer version by name, and leaves it as it is', async () => {
-  const path = ownFile()
-  const first = await open(path)
-  await first.close()
-  const newer = new DatabaseSync(path)
-  newer.exec('PRAGMA user_version = 99; PRAGMA journal_mode = DELETE')
-  newer.close()
-  const before = readFileSync(path)
-  await expect(open(path)).rejects.toMatchObject({
-    code: 'store_newer',
-    detail: 'The file has version 99; this package knows 1.',
-  })
-  expect(readFileSync(path)).toEqual(before)
 })
 
 test('a folder that does not exist, and the path of a folder, are errors, not hangs', async () => {

@@ -98,21 +98,8 @@ export async function startStandby(primary: PostgresServer): Promise<PostgresSer
   const place = newFolder()
   execFileSync(
     join(place.programs, 'pg_basebackup'),
-    [
-      '-D',
-      place.data,
-      '-h',
-      '127.0.0.1',
-      '-p',
-      String(primary.port),
-      '-U',
-      'postgres',
-      '-R',
-      '-c',
-      'fast',
-      '--no-sync',
-    ],
-    { ...notRoot(), cwd: place.folder, env: { ...process.env, PGPASSWORD: POSTGRES_PASSWORD }, stdio: 'pipe' },
+    [`--pgdata=${place.data}`, `--dbname=${primary.url()}`, '--write-recovery-conf', '--checkpoint=fast', '--no-sync'],
+    { ...notRoot(), cwd: place.folder, stdio: 'pipe' },
   )
   return startIn(place, await freePort(), { cluster_name: STANDBY })
 }
