@@ -4,14 +4,14 @@
  * Runs with syncs left out show that the test detects them. `CALLBACKS` sets the number (`npm run test:fsync`).
  */
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, realpathSync } from 'node:fs'
 import http from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import type { SyncedPlan } from './programs/synced-app.ts'
 import { holdsAnything } from './cluster/under-load.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { readTrace, startTraced, whyNoStrace } from './strace.ts'
 import { checkSyncOrder, markOf, type SyncOrder, type Violation } from './sync-order.ts'
 
@@ -37,8 +37,7 @@ interface Load extends Partial<SyncedPlan> {
 }
 
 async function trace({ callbacks = CALLBACKS, backAfter, inject, ...plan }: Load): Promise<Traced> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'synced-')))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = realpathSync(ownFolder())
   const root = join(folder, 'data')
   mkdirSync(root)
   const output = join(folder, 'trace')

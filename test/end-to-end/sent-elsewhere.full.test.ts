@@ -139,13 +139,3 @@ onEachEngine(
     await expect.poll(() => namesOf(other.events).at(-1), SOON).toBe('next message.delivered')
   },
 )
-
-onEachEngine(['postgres'], 'none waits where orphanHoldMs says so', async ({ server, context }) => {
-  const { expect } = context
-  const spec = server.spec('sent')
-  const sender = await receivingOn(spec, context, { dispatch: false })
-  const other = await receivingOn(spec, context, { orphanHoldMs: 0 })
-  await sender.receiver.intend({ to })
-  await other.report('mine')
-  await expect.poll(() => namesOf(other.events), SOON).toEqual(['mine message.delivered'])
-})

@@ -1,10 +1,8 @@
 /** `max_allowed_packet` of the server: batches are split, and an event that does not fit affects no other. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { mysqlStore } from 'messaging-webhooks/mysql'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
+import { ownFolder } from '../../support/own-folder.ts'
 import { post, receiving } from '../../support/receiving.ts'
 import { claim, done, eventOf } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
@@ -91,8 +89,7 @@ describeMysql('max_allowed_packet', () => {
 
   test('keeps a callback that does not fit in the spool until the limit is raised', TIMEOUT, async () => {
     await packetsOf(SMALL)
-    const [prefix, spool] = [freshPrefix(), mkdtempSync(join(tmpdir(), 'packets-'))]
-    onTestFinished(() => rmSync(spool, { recursive: true, force: true }))
+    const [prefix, spool] = [freshPrefix(), ownFolder()]
     const small = await receivingOn(prefix, spool)
     expect(await postAll(small.url)).toEqual(SIZES.map(() => 204))
     await expect.poll(() => small.messages.toSorted(), POLL).toEqual(OTHERS)

@@ -90,26 +90,4 @@ describeRedis('what is kept, and for how long', () => {
     const left = await lives(redis, prefix)
     expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'recent', 'workers'].toSorted())
   })
-
-  test('a message that is always active still erases its old events', TIMEOUT, async () => {
-    const prefix = freshPrefix()
-    const redis = direct()
-    const open = await opened(clientFor('redis', server().url()), { prefix, partitions: 1, retention: RETENTION })
-    // One event waits all the time, so the message is never inactive.
-    await open.admit([sample({ at: 9_999, awaits: 1, gapUntilMs: START_MS + 1_000 * DAY_MS })], START_MS)
-    for (let day = 0; day < 20; day += 1) {
-      const nowMs = START_MS + day * 10 * DAY_MS
-      await open.admit(
-        Array.from({ length: 50 }, (_, index) => sample({ at: 1 + day * 50 + index, final: true })),
-        nowMs,
-      )
-      await dispatchAll(open, nowMs)
-    }
-    const [, [key = '']] = await redis.scan('0', 'MATCH', `${prefix}:*:r:${sample().messageKey}`, 'COUNT', 100_000)
-    // A thousand events arrived in 200 days.
-    expect(await redis.strlen(key)).toBeLessThan(50_000)
-    const yesterday = START_MS + 191 * DAY_MS
-    expect(await open.admit([sample({ at: 1_000, final: true })], yesterday)).toEqual(['duplicate'])
-    expect((await open.latest(sample().messageKey))?.finals).toHaveLength(64)
-  })
 })

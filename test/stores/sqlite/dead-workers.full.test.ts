@@ -4,16 +4,18 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { OpenStore } from 'messaging-webhooks/store'
+import { DatabaseSync } from 'node:sqlite'
+import type { Claim, OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
-import { workerNames, LONG_LEASE_MS, startWorker, type WorkerProcess } from './worker-processes.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 const POLL = { timeout: 30_000 }
+/** Much longer than any test runs: an event that returns earlier did not return because its lease expired. */
+const LONG_LEASE_MS = 600_000
 
 async function open(path: string, onWork = () => {}): Promise<OpenStore> {
   const opened = await sqliteStore({ path, busyTimeoutMs: 20_000 }).open({ onWork })
@@ -23,10 +25,26 @@ async function open(path: string, onWork = () => {}): Promise<OpenStore> {
   return opened
 }
 
-async function worker(path: string): Promise<WorkerProcess> {
-  const started = await startWorker(path)
-  onTestFinished(() => started.kill())
-  return started
+/** A process that claims everything due for as long as `LONG_LEASE_MS`. */
+async function worker(path: string) {
+  const child = fork(new URL('./programs/holding.ts', import.meta.url), [path])
+  const exited = once(child, 'exit')
+  async function kill(): Promise<void> {
+    child.kill('SIGKILL')
+    await exited
+  }
+  onTestFinished(kill)
+  // The message of programs/holding.ts.
+  const [{ claims }] = (await once(child, 'message')) as [{ readonly claims: readonly Pick<Claim, 'id'>[] }]
+  return { claims, kill }
+}
+
+/** The worker names of the leases in the file. */
+function workerNames(path: string): readonly string[] {
+  const db = new DatabaseSync(path, { readOnly: true })
+  const rows = db.prepare('SELECT name FROM workers ORDER BY worker').all()
+  db.close()
+  return rows.map(({ name }) => String(name))
 }
 
 /** Claims for longer than any test runs. */
