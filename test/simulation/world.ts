@@ -28,7 +28,6 @@ export interface Outcome {
 /** Replacements for real parts, with planted defects. */
 export interface Defects {
   readonly fs?: (fs: FileSystem) => FileSystem
-  readonly store?: (store: OpenStore) => OpenStore
   /** Replaces parts of a process: its calls to settle, admit and other verbs. */
   readonly process?: (process: Process) => Process
 }
@@ -105,10 +104,9 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     starts: 0,
   }))
   const notified = randomOf(plan.seed, 'notified')
-  const watched = defects.store === undefined ? engine.store : defects.store(engine.store)
   const connect = createNetwork({
     timeline,
-    engine: { ...engine, store: watched },
+    engine,
     ledger,
     faults,
     admitted(by) {
@@ -120,32 +118,33 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
 
   /** A store in its process, which answers at once. */
   function direct(): OpenStore {
+    const { store } = engine
     return {
-      ...watched,
+      ...store,
       admit(events, nowMs) {
-        const admissions = watched.admit(events, nowMs)
+        const admissions = store.admit(events, nowMs)
         if (!(admissions instanceof Promise)) ledger.admitted(events, nowMs, admissions)
         return admissions
       },
       claim(request) {
-        const result = watched.claim(request)
+        const result = store.claim(request)
         if (!(result instanceof Promise)) ledger.claimed(request, result)
         return result
       },
       admitAndClaim(events, request) {
-        const result = watched.admitAndClaim?.(events, request)
+        const result = store.admitAndClaim?.(events, request)
         if (result === undefined || result instanceof Promise)
           throw new Error('A store in its process must answer at once.')
         ledger.admittedAndClaimed(events, request, result)
         return result
       },
       settle(settlements, nowMs) {
-        const answers = watched.settle(settlements, nowMs)
+        const answers = store.settle(settlements, nowMs)
         if (!(answers instanceof Promise)) ledger.settled(settlements, nowMs, answers)
         return answers
       },
       resolve(id, resolution, nowMs) {
-        const found = watched.resolve(id, resolution, nowMs)
+        const found = store.resolve(id, resolution, nowMs)
         if (typeof found === 'boolean') ledger.replayed(id, nowMs, found)
         return found
       },

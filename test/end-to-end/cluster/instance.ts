@@ -25,7 +25,6 @@ export interface InstanceSettings {
   readonly spool?: string
   readonly storeTimeoutMs?: number
   readonly handlerTimeoutMs?: number
-  readonly gapTimeoutMs?: number
   /** Duration of its handlers, which stop when they are aborted. */
   readonly handlerMs?: number
   /** Maximum of a random duration of handlers, which run to their end. Default 4. */

@@ -25,7 +25,7 @@ function change(path: string, sql: string): void {
   db.close()
 }
 
-test.each([
+test.each<{ readonly what: string; readonly make: (path: string) => unknown; readonly error: object }>([
   {
     what: 'a file that is not a database',
     make: (path: string) =>

@@ -37,14 +37,7 @@ test('an event that the database refuses affects no other', async () => {
     admit(open, [sample({ message: 'd' })]),
     open.counts(),
   ])
-  expect(asked.map(({ status }) => status)).toEqual([
-    'fulfilled',
-    'fulfilled',
-    'rejected',
-    'fulfilled',
-    'fulfilled',
-    'fulfilled',
-  ])
+  expect(asked.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([2])
   const { claims } = await claim(open)
   expect(await open.counts()).toEqual({ unsettled: 3, deadLetters: 0 })
   expect(claims.length).toBeLessThanOrEqual(3)

@@ -13,8 +13,6 @@ export interface TcpProxy {
   mode: ProxyMode
   /** Delay of every chunk, in both directions. */
   delayMs: number
-  /** Connections since the start. */
-  readonly connections: number
   /** Ends all open connections. */
   cut(): void
   /**
@@ -42,7 +40,6 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>()
   let mode: ProxyMode = 'passes'
   let delayMs = 0
-  let connections = 0
   let trap: { readonly bytes: string; left: number; readonly sprung: () => void } | undefined
 
   /** Keeps the order: everything of a pair has the same delay, or waits in one queue. */
@@ -82,7 +79,6 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   }
 
   const { port, cut, close } = await startSocketServer((client, connect) => {
-    connections += 1
     if (mode === 'refuses') {
       client.destroy()
       return
@@ -115,9 +111,6 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     },
     set delayMs(next) {
       delayMs = next
-    },
-    get connections() {
-      return connections
     },
     cut,
     close,

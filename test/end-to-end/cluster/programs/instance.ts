@@ -14,7 +14,7 @@ import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSetti
 
 // Written by the test that starts this program.
 const settings = JSON.parse(process.env[SETTINGS] ?? '') as InstanceSettings
-const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_000, gapTimeoutMs = 2_000 } = settings
+const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_000 } = settings
 const OUTAGE_TURNS_MS = 150
 const log = openSync(settings.log, 'a')
 const codes: string[] = []
@@ -76,7 +76,7 @@ const receiver = createReceiver({
   spool: settings.spool ?? false,
   storeTimeoutMs,
   handlerTimeoutMs,
-  ordering: { gapTimeoutMs },
+  ordering: { gapTimeoutMs: 2_000 },
   retry: { attempts: 3, initialDelayMs: 50 },
   dispatch: settings.dispatch ?? true,
   logger: false,
