@@ -1,6 +1,6 @@
 /**
  * The emulator with every fault of callbacks and answers on, against an Express app with each store. The app sends with the receiver as
- * its witness. Handlers receive each intact callback once, unchanged and in order, and the account matches
+ * its witness, and resends temporary failures. Handlers receive each intact callback once, unchanged and in order, and the account matches
  * the emulator's journal message by message. `MESSAGES` sets the number of messages (`npm run test:soak`: 20,000); the seed is fixed,
  * so that a failure is reproducible. Each store has a server or a file of its own.
  */
@@ -10,16 +10,16 @@ import {
   type SendAccount,
   type AccountPeriod,
   type OutstandingMessage,
-  type OverdueEvent,
   type Receiver,
-  type UnknownSendEvent,
 } from 'messaging-webhooks'
 import { createClient } from 'messaging-webhooks/client'
 import { createEmulator, FAULT_NAMES, FAULTS, SEND_FAULT_NAMES, TRIGGER_NAMES } from 'messaging-webhooks/emulator'
 import { describe, test } from 'vitest'
 import { titleWith } from '../support/skipping.ts'
 import { accountOf, balanceOf, type Balanced } from './account/balance.ts'
-import { wrongIn } from './account/overdue.ts'
+import { postLaterEnds } from './account/later-ends.ts'
+import { remember, wrongIn } from './account/overdue.ts'
+import { resendFailures } from './account/resending.ts'
 import { createSending, TIMEOUT, WITHIN_MS } from './account/sending.ts'
 import { serveCallbacks } from './soak/app.ts'
 import { SOAKED_STORES } from './soak/stores.ts'
@@ -50,9 +50,13 @@ async function allOutstanding(receiver: Receiver): Promise<readonly OutstandingM
 }
 
 /** Each message without a final state: the latest report, and whether it was overdue. */
-function openOf(messages: readonly Balanced[]): Readonly<Record<string, string>> {
+function openOf(
+  messages: readonly Balanced[],
+  repetitions: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
   const open = messages.filter(
-    ({ refused, isUnreported, ends }) => refused === undefined && !isUnreported && ends.length === 0,
+    ({ messageId, refused, isUnreported, ends }) =>
+      refused === undefined && !isUnreported && ends.length === 0 && !repetitions.has(messageId),
   )
   return Object.fromEntries(
     open.map(({ messageId, to, reports }) => {
@@ -106,10 +110,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           bodyTimeoutMs: DEADLINE_MS,
           storeTimeoutMs: DEADLINE_MS,
         })
-        const overdue: OverdueEvent[] = []
-        const unknownSends: UnknownSendEvent[] = []
-        receiver.on('send.overdue', (event) => void overdue.push(event))
-        receiver.on('send.unknown', (event) => void unknownSends.push(event))
+        const handled = remember(receiver)
         const all: Handled[] = []
         receiver.onAny((event) => {
           if (event.type !== 'send.overdue' && event.type !== 'send.unknown') all.push(handledOf(event))
@@ -127,11 +128,21 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           receiver,
         } as const
         const sending = createSending(createClient(options))
+        const { repetitions, failed: unrepeated } = resendFailures(receiver, options)
         /** Numbers of sends that were lost or whose answer was lost: the client cannot know the result. */
         const unknownIn = ({ from, to }: AccountPeriod): number =>
           sending.failed
             .filter(({ mayBeSent, sentAt = from }) => mayBeSent && sentAt >= from && sentAt < to)
             .reduce((sum, { recipients }) => sum + recipients, 0)
+        /** Handlers resend temporary failures. */
+        async function rest(): Promise<void> {
+          let sends: number
+          do {
+            sends = emulator.sends().length
+            expect(await emulator.idle({ deadlineMs: DEADLINE_MS })).toBe(true)
+            expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
+          } while (emulator.sends().length > sends)
+        }
         const balance = (): readonly Balanced[] => balanceOf(emulator.sends(), emulator.deliveries())
 
         const startedMs = performance.now()
@@ -145,31 +156,30 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
               reference: `trigger ${left - due}`,
             })
           await sending.play(Math.min(left, atOnce))
-          expect(await emulator.idle({ deadlineMs: DEADLINE_MS })).toBe(true)
-          expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
+          await rest()
           ends.push(new Date())
         }
-        const unanswered = openOf(balance())
+        const unanswered = openOf(balance(), repetitions)
         const isOver = (): boolean => {
-          const overdueIds = new Set(overdue.map(({ messageId }) => messageId))
+          const overdueIds = new Set(handled.overdue.map(({ messageId }) => messageId))
           return Object.entries(unanswered).every(([id, state]) => state.endsWith('waiting') || overdueIds.has(id))
         }
         await expect.poll(isOver, { timeout: DEADLINE_MS, interval: 100 }).toBe(true)
 
         const period = { from, to: new Date() }
-        async function agree(): Promise<SendAccount> {
+        async function agree(): Promise<void> {
           expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
           const expected = balance()
-          const account = await receiver.account(period)
-          expect(account).toEqual(accountOf(expected, unknownIn(period)))
+          expect(await receiver.account(period)).toEqual(
+            accountOf(expected, { unknown: unknownIn(period), repetitions }),
+          )
           const open = (await allOutstanding(receiver)).map(
             ({ messageId, lastReport = 'none', wasOverdue }) =>
               [messageId, `${lastReport}, ${wasOverdue ? 'overdue' : 'waiting'}`] as const,
           )
-          expect(Object.fromEntries(open)).toEqual(openOf(expected))
+          expect(Object.fromEntries(open)).toEqual(openOf(expected, repetitions))
           expect(open).toHaveLength(new Set(open.map(([messageId]) => messageId)).size)
-          expect(wrongIn(expected, overdue)).toEqual([])
-          return account
+          expect(wrongIn(expected, handled, repetitions)).toEqual([])
         }
         await agree()
 
@@ -193,20 +203,10 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         for (const { faults: met } of deliveries.filter((each) => each.sent && each.status === undefined))
           expect(met).toContain('connectionReset')
 
-        // Final states that arrive after the wait for them, and some that contradict an earlier one.
-        const before = overdue.length
-        const payloads = new Map(deliveries.map(({ payload }) => [payload['messageId'], payload]))
-        const posted = balance().map(async ({ messageId, isUnreported, ends }, nth) => {
-          const payload = payloads.get(messageId)
-          if (payload === undefined || isUnreported || (ends.length > 0 ? nth % 10 > 0 : nth % 3 === 0)) return
-          const status = nth % 20 === 0 ? 'success' : 'delivery_impossible'
-          const timestamp = Math.floor(Date.now() / 1_000)
-          await emulator.callback('status', { ...payload, status, network: 'carrier-a', timestamp })
-        })
-        await Promise.all(posted)
-        const account = await agree()
-        expect(account.contradictory).toBeGreaterThan(0)
-        expect(overdue).toHaveLength(before)
+        const before = handled.overdue.length
+        await postLaterEnds(emulator, balance())
+        await agree()
+        expect(handled.overdue).toHaveLength(before)
 
         // Each part of the run has its own account.
         const sends = emulator.sends()
@@ -214,16 +214,17 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           const since = ends[nth - 1] ?? from
           const some = sends.filter(({ atMs }) => atMs >= since.getTime() && atMs < to.getTime())
           const part = { from: since, to }
-          expect(await receiver.account(part)).toEqual(
-            accountOf(balanceOf(some, emulator.deliveries()), unknownIn(part)),
-          )
+          const expected = accountOf(balanceOf(some, emulator.deliveries()), { unknown: unknownIn(part), repetitions })
+          expect(await receiver.account(part)).toEqual(expected)
         }
 
         const { sends: counts, callbacks, faults } = emulator.report()
+        const account = await receiver.account(period)
         console.log(
           [
             `${name}, ${((performance.now() - startedMs) / 1_000).toFixed(0)} s: ${line(account)}`,
-            `  overdue at any time ${overdue.length}`,
+            `  outstanding ${(await allOutstanding(receiver)).length}, overdue at any time ${handled.overdue.length}, ` +
+              `resent ${repetitions.size}, reports ${handled.reports.length}, of them ${handled.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
             `  sends: ${counts.requests} answered, ${SEND_FAULT_NAMES.map((fault) => `${fault} ${counts.faults[fault] ?? 0}`).join(', ')}`,
             `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} omitted`,
           ].join('\n'),
@@ -239,16 +240,17 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         // A fault hid the sends that the client does not know about; for all others it knows that nothing was sent.
         const { lateAnswer = 0, ...lost } = counts.faults
         expect(lateAnswer).toBeGreaterThan(0)
-        const failed = sending.failed.filter(({ answer }) => answer === undefined)
+        const failed = [...sending.failed.filter(({ answer }) => answer === undefined), ...unrepeated]
         const unknown = failed.filter(({ mayBeSent }) => mayBeSent)
         expect(unknown).toHaveLength(Object.values(lost).reduce((sum, count) => sum + count, 0))
-        expect(new Set(unknownSends.map(({ id }) => id)).size).toBe(unknownSends.length)
-        expect(unknownSends.reduce((sum, { sent }) => sum + sent.recipients, 0)).toBe(
+        expect(new Set(handled.unknown.map(({ id }) => id)).size).toBe(handled.unknown.length)
+        expect(handled.unknown.reduce((sum, { sent }) => sum + sent.recipients, 0)).toBe(
           unknown.reduce((sum, { recipients }) => sum + recipients, 0),
         )
         expect(failed.filter(({ mayBeSent }) => !mayBeSent)).toHaveLength(
           sends.filter(({ refusal, recipients }) => refusal !== undefined && recipients.length === 0).length,
         )
+        expect(repetitions.size).toBeGreaterThan(messages / 100)
         for (const count of [account.delivered, account.read, account.overdue, account.waiting, account.unknown])
           expect(count).toBeGreaterThan(0)
         expect(Object.keys(account.refused)).toHaveLength(3)

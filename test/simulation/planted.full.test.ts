@@ -26,6 +26,8 @@ async function play(
 }
 
 afterEach(() => {
+  vi.doUnmock('../../src/inbox/poison.ts')
+  vi.doUnmock('../../src/messages/order.ts')
   vi.doUnmock('../../src/dispatch/slots.ts')
   vi.doUnmock('../../src/dispatch/attempt.ts')
   vi.doUnmock('../../src/messages/events.ts')
@@ -50,6 +52,19 @@ test('finds an inbox that answers before the store has answered', async () => {
   expect(await play(({ SQLITE }) => SQLITE, { defects: { process: answersAtOnce } })).toBe(
     'no accepted callback is lost',
   )
+})
+
+test('finds an inbox that discards the events of a failed batch', async () => {
+  vi.doMock('../../src/inbox/poison.ts', () => ({
+    async admitAroundPoison(admit: (events: readonly unknown[]) => unknown, events: readonly unknown[]) {
+      try {
+        return await admit(events)
+      } catch {
+        return events.map(() => 'new')
+      }
+    },
+  }))
+  expect(await play(({ MEMORY }) => MEMORY)).toBe('no accepted callback is lost')
 })
 
 test('finds a dispatcher that claims events already in flight', async () => {
@@ -98,6 +113,14 @@ test.each([
     },
   })
   expect(await play(({ MEMORY }) => MEMORY, { defects: { fs: unsynced } })).toBe('no accepted callback is lost')
+})
+
+test('finds a memory store that treats a late report as a new one', async () => {
+  vi.doMock('../../src/messages/order.ts', async (original) => ({
+    ...(await original<typeof import('../../src/messages/order.ts')>()),
+    isLate: () => false,
+  }))
+  expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('an event is admitted once, and marked late if it is')
 })
 
 test('finds an SQLite store that settles without checking the fencing token', async () => {

@@ -100,14 +100,20 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
 }
 
 /**
- * The totals once every deadline but the one-day deadlines has passed. `unknown`: the number of recipients of sends whose
- * answer was lost.
+ * The totals once every deadline but the one-day deadlines has passed. `unknown`: the number of recipients of sends whose answer was lost.
+ * `repetitions`: maps a message to the one that repeats it; both count as one.
  */
-export function accountOf(messages: readonly Balanced[], unknown: number): SendAccount {
+export function accountOf(
+  messages: readonly Balanced[],
+  { unknown = 0, repetitions = new Map() }: { unknown?: number; repetitions?: ReadonlyMap<string, string> } = {},
+): SendAccount {
   const failed: Record<string, number> = {}
   const refused: Record<string, number> = {}
+  const byId = new Map(messages.map((message) => [message.messageId, message]))
+  const repeating = new Set(repetitions.values())
+  const firsts = messages.filter(({ messageId }) => !repeating.has(messageId))
   const sum = {
-    sent: messages.length + unknown,
+    sent: firsts.length + unknown,
     delivered: 0,
     read: 0,
     contradictory: 0,
@@ -116,19 +122,34 @@ export function accountOf(messages: readonly Balanced[], unknown: number): SendA
     unreported: 0,
     unknown,
   }
-  for (const { to, refused: refusal, isUnreported, ends, reports } of messages) {
+  for (const first of firsts) {
+    const chain = [first]
+    for (let next = nextOf(first); next !== undefined; next = nextOf(next)) chain.push(next)
+    const message = chain.find(isDelivered) ?? chain.at(-1) ?? first
+    const { refused: refusal, ends, reports } = message
     const success = ends.findLast(isSuccess)
     const last = reports.at(-1)
     // A `sent` or `queued` report after the final state does not change it.
     const end = last !== undefined && (isSuccess(last) || last.stage >= FAILED_FOR_NOW) ? last : ends.at(-1)
     if (refusal !== undefined) refused[refusal] = (refused[refusal] ?? 0) + 1
-    else if (isUnreported) sum.unreported += 1
-    else if (end === undefined || ends.length === 0) sum[to.startsWith(TIMEOUT) ? 'waiting' : 'overdue'] += 1
+    else if (message.isUnreported) sum.unreported += 1
+    else if (end === undefined || ends.length === 0) sum[message.to.startsWith(TIMEOUT) ? 'waiting' : 'overdue'] += 1
     else if (success !== undefined && ends.some(isFailure)) sum.contradictory += 1
     else if (!isSuccess(end)) failed[causeOf(end)] = (failed[causeOf(end)] ?? 0) + 1
     else sum[end.word === 'read' ? 'read' : 'delivered'] += 1
   }
   return { ...sum, failed, refused }
+
+  function nextOf({ messageId }: Balanced): Balanced | undefined {
+    const next = repetitions.get(messageId)
+    return next === undefined ? undefined : byId.get(next)
+  }
+}
+
+/** Delivered or read, and no report contradicts it. */
+function isDelivered({ refused, ends, reports }: Balanced): boolean {
+  const isFailed = ends.some(isFailure) || reports.at(-1)?.stage === FAILED_FOR_NOW
+  return refused === undefined && ends.some(isSuccess) && !isFailed
 }
 
 function isSuccess({ word }: Reported): boolean {
