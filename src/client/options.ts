@@ -6,7 +6,7 @@ import {
   expected,
   functionOf,
   hasMethods,
-  numberAboveZero,
+  millisecondsAboveZero,
   numberFrom,
   textOf,
   wholeNumberFrom,
@@ -74,7 +74,7 @@ const clientOptions = {
   /** The function that makes requests. Default: the runtime's `fetch`. */
   fetch: functionOf<FetchFunction>('(url, init) => Promise<Response>').optional(),
   /** Timeout of a whole answer, in milliseconds. Each retry has its own. Default: 10,000. */
-  timeoutMs: numberAboveZero(LONGEST_TIMER_MS, 'milliseconds').default(10_000),
+  timeoutMs: millisecondsAboveZero.default(10_000),
   /** Retries of requests that did not reach the service: `attempts`, `initialDelayMs`, `maxDelayMs`. */
   retry: z.strictObject(clientRetry).prefault({}),
   /** Your service's names for its other channels. */

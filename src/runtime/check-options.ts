@@ -1,6 +1,6 @@
 /** Checks options and arguments, with the same wording everywhere: the value, the expectation, and a suggestion. */
 import { z } from 'zod'
-import type { Clock } from './clock.ts'
+import { LONGEST_TIMER_MS, type Clock } from './clock.ts'
 import { OptionsError } from '../public/errors.ts'
 
 /** Maximum number of names or mistakes in a message. The reference lists all. */
@@ -176,6 +176,12 @@ export function numberAboveZero(most: number, of?: string): z.ZodType<number, nu
     (value) => typeof value === 'number' && value > 0 && value <= most,
   ).meta({ isNumber: true })
 }
+
+/** One hundred years. Databases cannot represent much longer times. */
+export const LONGEST_DAYS = 36_500
+
+export const daysAboveZero = numberAboveZero(LONGEST_DAYS, 'days')
+export const millisecondsAboveZero = numberAboveZero(LONGEST_TIMER_MS, 'milliseconds')
 
 function written(value: number): string {
   return value.toLocaleString('en')

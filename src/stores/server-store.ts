@@ -1,13 +1,20 @@
 /** Composes a store on servers from decisions, heartbeats, notifications and handler transactions. */
 import { systemClock } from '../runtime/clock.ts'
-import type { SharedStore } from '../inbox/record-store.ts'
+import type { SharedStore, VersionedChange } from '../inbox/record-store.ts'
 import { settlementCommand } from '../inbox/runtime/commands.ts'
-import { createOpenStore } from '../inbox/runtime/open-store.ts'
+import { createOpenStore, type Verbs } from '../inbox/runtime/open-store.ts'
 import { createSharedRunner } from '../inbox/runtime/shared-runner.ts'
 import { inStoreTime, settlementIn, type StoreClock } from '../inbox/runtime/store-time.ts'
-import type { Awaitable, ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../inbox/store.ts'
+import {
+  isKept,
+  type Awaitable,
+  type ClaimRequest,
+  type ClaimResult,
+  type OpenStore,
+  type Settlement,
+  type StoreHost,
+} from '../inbox/store.ts'
 import type { Retention } from '../messages/expire.ts'
-import { announcing, announcingRest, SETTLE_LINGER_MS } from './announcing.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
 import { createWorkers, type LeasingPart } from './workers.ts'
 
@@ -139,4 +146,63 @@ export async function openServerStore<Session, Context extends object>(
     },
     ...(transactions === undefined ? {} : { contextFor: transactions.contextFor }),
   }
+}
+
+/** Holding settlements back for some milliseconds halves the round trips of many processes with little load. */
+const SETTLE_LINGER_MS = 25
+
+interface Announcing {
+  /** Notifies other processes that an event may be due. */
+  readonly announce: () => void
+  /** Notifies other processes of events that were admitted here and not leased. */
+  readonly announceAdmitted: () => void
+  readonly onWork: StoreHost['onWork']
+}
+
+type Announced = Pick<Verbs, 'admit' | 'admitAndClaim' | 'resolve' | 'forget' | 'expect' | 'admitOverdue'>
+
+function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }: Announcing): Announced {
+  async function after<T>(answer: Awaitable<T>, isDue: (answered: T) => boolean, notify = announce): Promise<T> {
+    const answered = await answer
+    if (isDue(answered)) notify()
+    return answered
+  }
+
+  return {
+    admit: (events, nowMs) =>
+      after(verbs.admit(events, nowMs), (admissions) => admissions.some(isKept), announceAdmitted),
+    async admitAndClaim(events, request) {
+      try {
+        return await after(
+          verbs.admitAndClaim(events, request),
+          // Duplicates, and events leased here, are not due for others.
+          ({ admissions, claims }) => admissions.filter(isKept).length > claims.length,
+          announceAdmitted,
+        )
+      } catch (error) {
+        // The leases may have been granted all the same. The next claim takes them back.
+        systemClock().soon(onWork)
+        throw error
+      }
+    },
+    resolve: (id, resolution, nowMs) =>
+      after(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
+    forget: (request, nowMs) =>
+      after(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
+    expect: (messages, nowMs) => after(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
+    admitOverdue: (events, nowMs) => after(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true)),
+  }
+}
+
+/** Calls `onWork` after the settlement of an event if other events of its message wait. */
+function announcingRest(write: SharedStore['write'], onWork: StoreHost['onWork']): SharedStore['write'] {
+  return async (changes, asOfMs, pending) => {
+    const versions = await write(changes, asOfMs, pending)
+    if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change))) systemClock().soon(onWork)
+    return versions
+  }
+}
+
+function leavesRest({ before, after }: VersionedChange): boolean {
+  return after !== undefined && after.waiting.length > 0 && before?.lease !== undefined && after.lease === undefined
 }

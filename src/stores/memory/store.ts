@@ -3,7 +3,7 @@
  * only, and no longer recognises duplicates of those.
  */
 import { z } from 'zod'
-import { checkOptions, numberAboveZero } from '../../runtime/check-options.ts'
+import { checkOptions, daysAboveZero, numberAboveZero } from '../../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Indexes, LocalStore } from '../../inbox/record-store.ts'
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
@@ -11,7 +11,6 @@ import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createLocalRunner } from '../../inbox/runtime/commands.ts'
 import type { OpenStore, Store } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
-import { daysAboveZero } from '../bounds.ts'
 import { createRecords, createTables, dueKeys, payloadOf, type MemoryTables } from './records.ts'
 import { scanDeadLetters, scanEvents, scanRecords, scanSends } from './scanning.ts'
 

@@ -3,8 +3,7 @@
  * into the text and nothing is prepared. All text is stored as bytes: no character set or collation of a server, connection or
  * table can change or equate them. Statements are ASCII, and answers are read as the server's bytes.
  */
-import { createRowReader, unusable, type Row } from '../sql/rows.ts'
-import { hexIn, isPlain, quoted } from '../sql/values.ts'
+import { createRowReader, hexIn, isPlain, quoted, unusable, type Row } from '../sql/values.ts'
 
 export function digestValue(digest: string): string {
   return `x'${hexIn(digest)}'`

@@ -3,20 +3,18 @@ import type { Pool } from 'mysql2/promise'
 import { systemClock } from '../../runtime/clock.ts'
 import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
-import { secretsIn } from '../secrets.ts'
+import { secretsIn } from '../sql/failures.ts'
 import { loadPeer } from '../sql/connecting.ts'
-import { openSqlStore } from '../sql/open.ts'
-import { createPolling } from '../sql/polling.ts'
+import { createPolling, openSqlStore } from '../sql/open.ts'
 import { checkPrivileges, type Migrated } from '../sql/tables.ts'
 import { createConnections, type Session } from './connections.ts'
-import { createDue } from './due.ts'
-import { createEngine, rowsBy } from './engine.ts'
+import { createDue, createRecords } from './records.ts'
+import { createEngine, rowsBy, type Engine } from './engine.ts'
 import { createMysqlFailures } from './failures.ts'
-import { requiredColumns, findVersion, LATEST, migrate } from './migrations.ts'
-import { createRecords } from './records.ts'
+import { findVersion, LATEST, migrate, requiredColumns } from './migrations.ts'
 import type { Settings } from './settings.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
-import { listWriter } from './workers.ts'
+import type { WriteList } from '../sql/workers.ts'
 
 export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
   const { prefix } = settings
@@ -94,4 +92,15 @@ async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Pro
     connectTimeout: connectTimeoutMs,
     enableKeepAlive: true,
   })
+}
+
+function listWriter({ connections: { run }, tables: { workers } }: Engine): WriteList {
+  return async (version, list, expected) => {
+    const { affected } = await run(
+      expected === undefined
+        ? `INSERT IGNORE INTO ${workers} (id, version, list) VALUES (1, ${version}, ${list})`
+        : `UPDATE ${workers} SET version = ${version}, list = ${list} WHERE id = 1 AND version = ${expected}`,
+    )
+    return affected > 0
+  }
 }

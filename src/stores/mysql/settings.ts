@@ -2,9 +2,8 @@
 import type { Pool } from 'mysql2/promise'
 import { z } from 'zod'
 import { OptionsError } from '../../public/errors.ts'
-import { checkOptions, hasMethods } from '../../runtime/check-options.ts'
-import { millisecondsAboveZero } from '../bounds.ts'
-import { SQL_SETTINGS } from '../sql/settings.ts'
+import { checkOptions, hasMethods, millisecondsAboveZero } from '../../runtime/check-options.ts'
+import { SQL_SETTINGS } from '../sql/connecting.ts'
 
 /** Names of tables have at most 64 characters. Some servers ignore case in them. */
 const tablePrefix = z

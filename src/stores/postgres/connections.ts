@@ -2,13 +2,13 @@
 import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import type { Failures } from '../sql/failures.ts'
-import type { Row } from '../sql/rows.ts'
+import type { Row } from '../sql/values.ts'
 import { ATTEMPTS, createDeadlines, loadPeer, type TimeLimits } from '../sql/connecting.ts'
 import { truth } from './encoding.ts'
 import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
-import { createHosts, FIND_READ_ONLY, readOnly, type Hosts } from './hosts.ts'
 import { createPlans, writtenOut } from './plans.ts'
 import { isError, isRecord } from '../../runtime/values.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 
 /**
  * Runs settings and statements in one round trip and one transaction, to which the settings are limited. Returns the rows of each
@@ -206,4 +206,41 @@ async function ownPool({ connectionString = '', maxConnections, ...limits }: Pla
 /** Loads the driver when a store is opened. */
 export async function loadPg(): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
   return loadPeer(import('pg'), 'postgresStore needs pg: npm install pg.')
+}
+
+/** Scheme and credentials, hosts, and the rest. */
+const PARTS = /^([^:/?#]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s
+
+/** One address for each host of `postgres://user:password@first:5432,second:5432/database`. */
+export function addressesIn(connectionString: string): readonly [string, ...string[]] {
+  const [, start = '', hosts = '', rest = ''] = PARTS.exec(connectionString) ?? []
+  const [first = '', ...others] = hosts.split(',')
+  if (others.length === 0) return [connectionString]
+  return [start + first + rest, ...others.map((host) => start + host + rest)]
+}
+
+interface Hosts {
+  readonly count: number
+  current(): string
+  /** Moves to the next address after this one failed or refused writes, unless another caller already has. */
+  leave(address: string): void
+}
+
+export function createHosts(connectionString: string): Hosts {
+  const addresses = addressesIn(connectionString)
+  let [current] = addresses
+  return {
+    count: addresses.length,
+    current: () => current,
+    leave(address) {
+      if (address === current) current = addresses[(addresses.indexOf(current) + 1) % addresses.length] ?? current
+    },
+  }
+}
+
+/** A standby refuses writes, and so does a server or role that is read-only by default. */
+const FIND_READ_ONLY = /* sql */ `SELECT current_setting('transaction_read_only') = 'on' AS is_on`
+
+function readOnly(): MessagingWebhooksError {
+  return new MessagingWebhooksError('store_failed', 'The server accepts no writes: it is a standby, or read-only.')
 }

@@ -4,8 +4,7 @@
  * NUL, and bytea accepts anything. Answers are read as the server's text, whatever parsers the application has set; digests as
  * hexadecimal digits, other bytes in the format `escape`.
  */
-import { createRowReader, isNull, unusable, type Row } from '../sql/rows.ts'
-import { hexIn, isPlain, orNull, quoted } from '../sql/values.ts'
+import { createRowReader, hexIn, isNull, isPlain, orNull, quoted, unusable, type Row } from '../sql/values.ts'
 import { parameter } from './plans.ts'
 
 export function digestValue(digest: string): string {
@@ -129,3 +128,15 @@ function unescaped(escaped: string): string {
 
 export const rowReader = createRowReader({ digits: text, digest: text, text: textOf, bytesOrNone })
 export const { integer, integerOrNone, keyIn } = rowReader
+
+/** The server's clock in milliseconds, the same in all statements of one round trip. */
+export const SERVER_NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint'
+
+/** Inserts the schema into a statement without values. */
+export function inSchema(statement: string, schema: string): string {
+  return statement.replaceAll('{schema}', quoteName(schema))
+}
+
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

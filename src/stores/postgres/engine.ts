@@ -1,12 +1,17 @@
 /** The common base of all statements: connections, schema, time limits, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
-import { createDialect, type Dialect, type RowsOf } from '../sql/dialect.ts'
-import { createNoteTime, MOST_APART_MS, type NoteTime } from '../sql/server-time.ts'
+import {
+  createDialect,
+  createNoteTime,
+  MOST_APART_MS,
+  type Dialect,
+  type NoteTime,
+  type RowsOf,
+} from '../sql/dialect.ts'
 import type { Batch, Connections } from './connections.ts'
-import { digestValue, isOneOf, rowReader, textValue, truth } from './encoding.ts'
+import { digestValue, isOneOf, quoteName, rowReader, SERVER_NOW, textValue, truth } from './encoding.ts'
 import { parameter } from './plans.ts'
-import { quoteName, SERVER_NOW } from './sql-text.ts'
 
 /**
  * Begins a transaction of several statements: each sees everything committed before it started, whatever the default of the

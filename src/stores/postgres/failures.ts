@@ -1,8 +1,7 @@
 /** What the errors of Postgres mean. */
 import type { Pool } from 'pg'
 import { isError } from '../../runtime/values.ts'
-import { secretsIn } from '../secrets.ts'
-import { createFailures, type Failures } from '../sql/failures.ts'
+import { createFailures, secretsIn, type Failures } from '../sql/failures.ts'
 
 /** The role lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501'

@@ -4,16 +4,14 @@ import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
 import { checkPrivileges } from '../sql/tables.ts'
-import { loadPg, reach, type Session } from './connections.ts'
-import { createDue } from './due.ts'
-import { createEngine, rowsBy } from './engine.ts'
-import { createHosts } from './hosts.ts'
-import { startListening, type ListenClient } from './listen.ts'
-import { requiredColumns, migrate } from './migrate.ts'
-import { createRecords } from './records.ts'
+import { createHosts, loadPg, reach, type Session } from './connections.ts'
+import { createDue, createRecords } from './records.ts'
+import { createEngine, rowsBy, type Engine } from './engine.ts'
+import { startListening, type ListenClient } from './notifications.ts'
+import { migrate, requiredColumns } from './migrations.ts'
 import type { Settings } from './settings.ts'
 import { checkTransactions, transactionEngine, type PostgresContext } from './transactions.ts'
-import { listWriter } from './workers.ts'
+import type { WriteList } from '../sql/workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
@@ -75,5 +73,15 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   } catch (error) {
     await connections.close()
     throw failures.asThrown(error)
+  }
+}
+
+function listWriter({ schema, together }: Engine): WriteList {
+  return async (version, list, expected) => {
+    const [rows = []] = await together(`
+INSERT INTO ${schema}.workers AS w (id, version, list) VALUES (1, ${version}, ${list})
+ON CONFLICT (id) DO UPDATE SET version = excluded.version, list = excluded.list WHERE w.version = ${expected ?? 'NULL'}
+RETURNING w.id;`)
+    return rows.length > 0
   }
 }

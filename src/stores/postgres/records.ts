@@ -1,13 +1,18 @@
 /** Reads records from the tables, writes them if no one has changed them, and finds them by their indexes. */
 import type { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Payload, SharedStore } from '../../inbox/record-store.ts'
+import type { Payload, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
 import { createTableRecords, type TableRecords } from '../sql/records.ts'
 import type { Batch } from './connections.ts'
-import { integer, rowReader, rowsQuery } from './encoding.ts'
+import { integer, integerOrNone, isOneOf, keyIn, rowReader, rowsQuery, SERVER_NOW, text } from './encoding.ts'
 import { rowsBy, type Engine } from './engine.ts'
 import { createWriting } from './writing.ts'
+import { monotonicMs } from '../../runtime/clock.ts'
+import { newerRecord } from '../../inbox/runtime/commands.ts'
+import { dueRowOf, NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
+import { isNull, numberValue, type Row } from '../sql/values.ts'
+import { parameter } from './plans.ts'
 
-export type Records = TableRecords & Pick<SharedStore, 'write' | 'payloads'>
+type Records = TableRecords & Pick<SharedStore, 'write' | 'payloads'>
 
 /** `together`: the connection to use. */
 export function createRecords(
@@ -35,4 +40,97 @@ SELECT u.place, ${dialect.payloadColumns} FROM (${wanted}) u JOIN ${schema}.reco
       return payloads
     },
   }
+}
+
+/** A reservation may be lost in a crash of the server, so it need not be on the disk. */
+const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
+
+export function createDue(
+  { schema, together, isTime, noteTime, dialect: { recordColumns, payloadColumns } }: Engine,
+  { readRecords, write }: Pick<Records, 'readRecords' | 'write'>,
+  report: (error: MessagingWebhooksError) => void,
+): SharedStore['due'] {
+  /** Postpones records of a later version, so that a process of that version can lease them. */
+  async function putOff(rows: readonly Row[], reserved: string, nowMs: number): Promise<void> {
+    const until = numberValue(nowMs + NEWER_MS)
+    await together(`UPDATE ${schema}.due d SET held_until = ${until} WHERE ${isStill(rows, reserved)};`)
+    for (const row of rows) report(newerRecord(keyIn(row)))
+  }
+
+  /**
+   * Repairs rows of `due` that contradict their record. The lock returns the current row, but the record is read as of the
+   * start of the statement, so another process may have written both in between. Read both again in one snapshot; the record
+   * decides.
+   */
+  async function putRight(rows: readonly Row[], reserved: string): Promise<void> {
+    const [again = []] = await together(`
+SELECT d.at AS due_at, d.record AS due_record, ${recordColumns}
+FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE ${isStill(rows, reserved)};`)
+    const known = again.filter((row) => !isNull(row, 'number'))
+    const found = await readRecords(known.map(rowReader.recordIn), true)
+    const changes: VersionedChange[] = []
+    const gone: Row[] = []
+    for (const row of again) {
+      const key = isNull(row, 'number') ? undefined : keyIn(row)
+      const versioned = key === undefined ? undefined : found.get(key)
+      if (key !== undefined && versioned !== undefined && dueRowOf(versioned.record) !== undefined)
+        changes.push(repairingDue(key, versioned))
+      // Leave a record of a later version to that version.
+      else if (key === undefined || versioned !== undefined) gone.push(row)
+    }
+    await write(changes, undefined)
+    if (gone.length > 0) await together(`DELETE FROM ${schema}.due d WHERE ${isStill(gone, reserved)};`)
+  }
+
+  return async ({ limit, nowMs, exclude }) => {
+    const now = Math.floor(nowMs)
+    const others =
+      exclude.size === 0
+        ? ''
+        : `AND NOT EXISTS (SELECT FROM ${schema}.records x WHERE x.number = d.record AND ${isOneOf('x.key', [...exclude])})`
+    const reserved = numberValue(now + RESERVED_MS)
+    const nowValue = parameter(numberValue(now), 'bigint')
+    const most = parameter(String(limit), 'bigint')
+    const sentMs = monotonicMs()
+    const [all = []] = await together(
+      `
+WITH found AS MATERIALIZED (
+  SELECT d.at, d.record, d.first FROM ${schema}.due d
+  WHERE d.at <= ${nowValue} AND d.held_until <= ${nowValue} AND ${isTime(nowMs)} ${others}
+  ORDER BY d.at LIMIT ${most} FOR UPDATE SKIP LOCKED
+), reserved AS (
+  UPDATE ${schema}.due d SET held_until = ${parameter(reserved, 'bigint')} WHERE d.record = ANY (ARRAY(SELECT record FROM found))
+)
+SELECT times.now, times.next, found.at AS due_at, found.record AS due_record, ${recordColumns}, ${payloadColumns}
+FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${most} THEN least(
+    (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${nowValue} ${others}),
+    (SELECT min(d.held_until) FROM ${schema}.due d WHERE d.at <= ${nowValue} AND d.held_until > ${nowValue} ${others})
+  ) END AS next) AS times
+  LEFT JOIN (
+    found LEFT JOIN ${schema}.records r ON r.number = found.record
+    LEFT JOIN ${schema}.payloads p ON p.record = found.record AND p.id = found.first
+  ) ON true ORDER BY found.at;`,
+      [SOON_ON_DISK],
+    )
+    const [times] = all
+    noteTime(times, nowMs, sentMs)
+    const rows = times === undefined || isNull(times, 'due_record') ? [] : all
+    const { found, newer, astray } = await readDue(rows, now, rowReader, readRecords)
+    const payloads = new Map<string, Payload>()
+    for (const row of rows) {
+      const key = isNull(row, 'number') || isNull(row, 'id') ? undefined : keyIn(row)
+      if (key !== undefined && found.has(key)) payloads.set(key, rowReader.payloadIn(row))
+    }
+    if (newer.length > 0) await putOff(newer, reserved, nowMs)
+    if (astray.length > 0) await putRight(astray, reserved)
+    const next = times && integerOrNone(times, 'next')
+    // Look again for records that were locked, postponed or repaired meanwhile.
+    const nextDueMs = rows.length >= limit || astray.length > 0 ? nowMs : next
+    return { keys: [...found.keys()], nextDueMs, found, payloads }
+  }
+}
+
+/** The rows of `due` that still have this reservation. A process that has written the record since has changed it. */
+function isStill(rows: readonly Row[], reserved: string): string {
+  return `d.held_until = ${reserved} AND d.record IN (${rows.map((row) => text(row, 'due_record')).join(', ')})`
 }

@@ -1,10 +1,15 @@
 /** Checks the settings of a Postgres store and fills in defaults. */
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime/check-options.ts'
+import {
+  checkOptions,
+  hasMethods,
+  millisecondsAboveZero,
+  textOf,
+  wholeNumberFrom,
+} from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
-import { millisecondsAboveZero } from '../bounds.ts'
-import { SQL_SETTINGS } from '../sql/settings.ts'
+import { SQL_SETTINGS } from '../sql/connecting.ts'
 
 const LONGEST_NAME_BYTES = 63
 

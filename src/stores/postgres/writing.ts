@@ -16,14 +16,12 @@ import {
   type Written,
 } from '../sql/changes.ts'
 import { dueRowOf, type DueRow } from '../sql/due.ts'
-import { newNumber } from '../sql/numbers.ts'
+import { newNumber, numberValue } from '../sql/values.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
-import { numberValue } from '../sql/values.ts'
 import type { Batch } from './connections.ts'
-import { bytesOf, integerOrNone, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
+import { bytesOf, integerOrNone, rowsOf, rowsQuery, SERVER_NOW, text, type Column } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { parameter, writtenOut } from './plans.ts'
-import { SERVER_NOW } from './sql-text.ts'
 
 interface Placed extends Written {
   /** Identifies the change in the statement. */

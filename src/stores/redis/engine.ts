@@ -20,7 +20,7 @@ export interface Engine {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-/** The set of pending sends in the first partition; see `pending.ts`. */
+/** The set of pending sends in the first partition; see `sets.ts`. */
 export const PENDING = 'pending'
 
 /** Commands to run if a key has this version. */

@@ -10,7 +10,7 @@ import { splitSend, splitVersion, versionText } from './encoding.ts'
 import { ask, confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Partition } from './partitions.ts'
 import { payloadsLeft } from './payloads.ts'
-import { createPending } from './pending.ts'
+import { createPending } from './sets.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {

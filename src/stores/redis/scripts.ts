@@ -14,7 +14,7 @@
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
  * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` of overflow records
  * - `recent`: sorted set of `<id>:<key>` of the newest events, by admission time; some may be gone
- * - `pending`: in the first partition; sorted set of the keys of pending sends, by their start; see `pending.ts`
+ * - `pending`: in the first partition; sorted set of the keys of pending sends, by their start; see `sets.ts`
  * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: see `watching.ts` and `workers.ts`
  */

@@ -1,11 +1,26 @@
-/** Checks the server before the store uses it: layout of the keys, memory policy, cluster or not. */
-import { systemClock } from '../../runtime/clock.ts'
+/** Recognises the client that the user passed, and checks its server before the store uses it: layout of the keys, memory policy, cluster or not. */
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
-import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
-import { connectIdle } from './clients/connection.ts'
+import { connectIdle, type Adapter } from './clients/connection.ts'
+import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './clients/ioredis.ts'
+import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } from './clients/node-redis.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { valuesAt } from './engine.ts'
 import { text } from './replies.ts'
 import { createScripted, type Scripted } from './scripted.ts'
+
+/** A client of `redis` (node-redis 5) or `ioredis` 5, of one server or of a cluster. */
+export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | IoredisCluster
+
+/** Throws an `OptionsError` for anything else. */
+export function adapterOf(given: unknown, option: string): Adapter {
+  if (typeof given === 'object' && given !== null) {
+    if (isNodeRedis(given)) return nodeRedis(given)
+    if (isIoredis(given)) return ioredis(given)
+  }
+  throw new OptionsError(
+    `redisStore: ${option} is not a known client; expected one of the package redis 5 (createClient, createCluster) or ioredis 5 (Redis, Cluster). Install one: npm install redis`,
+  )
+}
 
 const LAYOUT_VERSION = 1
 /** Time limit of tools, which get only an address. */

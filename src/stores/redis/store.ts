@@ -4,14 +4,20 @@
  * @module messaging-webhooks/redis
  */
 import { z } from 'zod'
-import { checkOptions, numberFrom, wholeNumberFrom } from '../../runtime/check-options.ts'
+import {
+  checkOptions,
+  daysAboveZero,
+  LONGEST_DAYS,
+  millisecondsAboveZero,
+  numberFrom,
+  wholeNumberFrom,
+} from '../../runtime/check-options.ts'
 import type { Store } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/expire.ts'
-import { daysAboveZero, LONGEST_DAYS, millisecondsAboveZero } from '../bounds.ts'
-import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
+import { adapterOf, type RedisClient } from './server.ts'
 import { openRedis } from './open.ts'
 
-export type { RedisClient } from './clients/adapter-of.ts'
+export type { RedisClient } from './server.ts'
 
 /** The settings of a Redis store. */
 export interface RedisStoreOptions {

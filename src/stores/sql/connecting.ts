@@ -1,6 +1,8 @@
-/** Connecting to a server: the driver, and the time limits of connections and statements. */
+/** Connecting to a server: the settings that the stores share, the driver, and the time limits of connections and statements. */
+import { z } from 'zod'
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { daysAboveZero, millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
 
 export interface TimeLimits {
   readonly connectTimeoutMs: number
@@ -54,4 +56,18 @@ export async function loadPeer<Peer>(loading: Promise<Peer>, message: string): P
   } catch (error) {
     throw new MessagingWebhooksError('peer_missing', message, { cause: error })
   }
+}
+
+const MOST_CONNECTIONS = 10_000
+
+export const SQL_SETTINGS = {
+  transactional: z.boolean().default(false),
+  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
+  retentionDays: daysAboveZero.default(7),
+  deadLetterDays: daysAboveZero.default(30),
+  dedupeDays: daysAboveZero.default(30),
+  connectTimeoutMs: millisecondsAboveZero.default(5_000),
+  queryTimeoutMs: millisecondsAboveZero.default(10_000),
+  lockTimeoutMs: millisecondsAboveZero.default(3_000),
+  clock: z.enum(['server', 'caller']).default('server'),
 }

@@ -1,5 +1,7 @@
-/** What differs between engines in the statements that they share. */
-import type { Row, RowReader } from './rows.ts'
+/** What differs between engines in the statements that they share, and the server's clock, which all of them return. */
+import type { Row, RowReader } from './values.ts'
+import { ClockJump } from '../../inbox/record-store.ts'
+import type { StoreClock } from '../../inbox/runtime/store-time.ts'
 
 /** Runs statements in order, in one round trip if the engine can, and returns the rows of each. */
 export type RowsOf = (...statements: readonly string[]) => Promise<readonly (readonly Row[])[]>
@@ -44,5 +46,21 @@ export function createDialect(differences: Omit<Dialect, 'recordColumns' | 'payl
     recordColumns: `r.number, ${digestIn(`r.${keyColumn}`)} AS digest, r.version, r.sent_at, r.overdue_at,
   ${bytes('r', ['state', 'reports', 'send'])}`,
     payloadColumns: `p.record, ${digestIn('p.id')} AS id, p.admitted_at, ${bytes('p', ['event', 'raw', 'error'])}`,
+  }
+}
+
+/** Tolerance between the server's clock and a process's estimate of it. */
+export const MOST_APART_MS = 2_000
+
+/** Takes the server's time from a row with `now`. Throws a `ClockJump` if it differs from the caller's estimate `nowMs`. */
+export type NoteTime = (row: Row | undefined, nowMs: number | undefined, sentMs: number) => void
+
+/** `clock`: undefined if the clocks of the callers apply. */
+export function createNoteTime(clock: StoreClock | undefined, { integer }: Pick<RowReader, 'integer'>): NoteTime {
+  return (row, nowMs, sentMs) => {
+    if (clock === undefined || row === undefined) return
+    const storeMs = integer(row, 'now')
+    clock.note(storeMs, sentMs)
+    if (nowMs !== undefined && Math.abs(storeMs - Math.round(nowMs)) > MOST_APART_MS) throw new ClockJump()
   }
 }

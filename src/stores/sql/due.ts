@@ -4,7 +4,7 @@ import { isNewerRecord } from '../../inbox/runtime/codec.ts'
 import { dueMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import type { ReadRecords } from './records.ts'
-import { isNull, type Row, type RowReader } from './rows.ts'
+import { isNull, type Row, type RowReader } from './values.ts'
 
 /** How long a found record is reserved. */
 export const RESERVED_MS = 5_000

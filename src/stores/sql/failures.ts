@@ -1,7 +1,6 @@
 /** Converts errors of a server and the network into errors that name their cause and are safe to show. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isError } from '../../runtime/values.ts'
-import { createRedaction } from '../secrets.ts'
 
 const LONGEST_MESSAGE = 500
 
@@ -53,5 +52,32 @@ export function createFailures(reader: ErrorReader, secrets: readonly string[]):
       const code = isForbidden(error) ? 'store_forbidden' : 'store_failed'
       return new MessagingWebhooksError(code, undefined, { cause: clean })
     },
+  }
+}
+
+const BETWEEN_NAME_AND_HOST = /^[^:]*:\/\/[^:@/]*:(.*)@/s
+const AS_PARAMETER = /[?&\s](?:ssl)?password=([^&\s]+)/g
+
+/** The addresses and the passwords in them, encoded and decoded. */
+export function secretsIn(addresses: readonly (string | undefined)[]): readonly string[] {
+  const all = addresses.filter((address) => address !== undefined)
+  const written = all.flatMap((address) => [
+    BETWEEN_NAME_AND_HOST.exec(address)?.[1] ?? '',
+    ...[...address.matchAll(AS_PARAMETER)].map((match) => match[1] ?? ''),
+  ])
+  return [...all, ...written, ...written.map(decoded)]
+}
+
+/** Replaces secrets in a message, the longest first. */
+function createRedaction(secrets: readonly string[]): (message: string) => string {
+  const known = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+  return (message) => known.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), message)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }

@@ -3,13 +3,11 @@ import type { SharedStore } from '../../inbox/record-store.ts'
 import type { OpenStore } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/expire.ts'
 import { openServerStore, type ServerStoreOptions } from '../server-store.ts'
-import { createAging } from './aging.ts'
-import type { Dialect } from './dialect.ts'
-import type { TableRecords } from './records.ts'
-
+import { createAging, type TableRecords } from './records.ts'
+import type { Dialect, NoteTime } from './dialect.ts'
 import { createScans } from './scans.ts'
-import type { NoteTime } from './server-time.ts'
 import { createLeasing, type WriteList } from './workers.ts'
+import type { Clock } from '../../runtime/clock.ts'
 
 /** How long closing waits for the release of leases. */
 const LEAVE_MS = 10_000
@@ -45,4 +43,27 @@ export async function openSqlStore<Session, Context extends object>(
     partOf: () => 0,
     leaveMs: LEAVE_MS,
   })
+}
+
+/** The first interval begins with `restart`. */
+export function createPolling(clock: Clock, onWork: () => void, intervalMs: () => number) {
+  let isStopped = false
+  let cancel = (): void => {}
+
+  function restart(): void {
+    cancel()
+    if (isStopped) return
+    cancel = clock.setTimer(() => {
+      onWork()
+      restart()
+    }, intervalMs())
+  }
+
+  return {
+    restart,
+    stop: (): void => {
+      isStopped = true
+      cancel()
+    },
+  }
 }

@@ -5,8 +5,7 @@ import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf, type StoredPayload } from '../stored.ts'
 import type { Dialect } from './dialect.ts'
 import type { ReadRecords } from './records.ts'
-import type { Row } from './rows.ts'
-import { LARGEST, LEAST, timeValue } from './values.ts'
+import { LARGEST, LEAST, timeValue, type Row } from './values.ts'
 
 type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 

@@ -1,4 +1,7 @@
-/** Values in the text of statements. They are written as ASCII, whatever the encoding of the connection. */
+/** Values in the text of statements and in the rows of answers, and the numbers of records. Statements are ASCII, whatever the encoding of the connection. */
+import type { MessageRecord } from '../../messages/record.ts'
+import { joinRecord } from '../../inbox/runtime/codec.ts'
+import { storedPayload, type PayloadColumns, type RecordColumns, type StoredPayload } from '../stored.ts'
 
 /** ASCII is half as long as hexadecimal digits. Excludes backslashes, which may escape, and control characters. */
 const PLAIN = /^[ -[\]-~]*$/
@@ -36,4 +39,104 @@ export function timeValue(ms: number): string {
 
 export function orNull<T>(value: T | undefined, written: (value: T) => string): string {
   return value === undefined ? 'NULL' : written(value)
+}
+
+const DIGITS = 6
+/** With `DIGITS` more digits, this number still fits in eight bytes. */
+const MOST_MS = 9_000_000_000_000
+let lastDigits = Math.floor(Math.random() * 10 ** DIGITS)
+
+/** The smallest number of records whose first event was admitted at that time. */
+export function leastNumberAt(ms: number): string {
+  return `${Math.floor(Math.max(0, Math.min(ms, MOST_MS)))}${'0'.repeat(DIGITS)}`
+}
+
+/**
+ * The number of a new record. If another process chose the same one, the write does not apply, and the next attempt uses
+ * another.
+ */
+export function newNumber({ waiting, send }: MessageRecord): string {
+  lastDigits = (lastDigits + 1) % 10 ** DIGITS
+  const firstMs = waiting[0]?.admittedAtMs ?? send?.sentAtMs ?? 0
+  return leastNumberAt(firstMs).slice(0, -DIGITS) + String(lastDigits).padStart(DIGITS, '0')
+}
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** How the driver of an engine returns values. Each function throws if the row lacks the value. */
+interface ColumnReader {
+  /** An integer as digits. */
+  readonly digits: (row: Row, column: string) => string
+  /** A digest as hexadecimal digits. */
+  readonly digest: (row: Row, column: string) => string
+  /** Bytes that hold UTF-8 text. */
+  readonly text: (row: Row, column: string) => string
+  /** Undefined if the column is null. */
+  readonly bytesOrNone: (row: Row, column: string) => Buffer | undefined
+}
+
+export interface RecordRow extends RecordColumns {
+  readonly number: string
+  readonly key: string
+  readonly version: number
+}
+
+export interface RowReader extends ColumnReader {
+  readonly integer: (row: Row, column: string) => number
+  readonly integerOrNone: (row: Row, column: string) => number | undefined
+  /** The key of the record in this row. */
+  readonly keyIn: (row: Row) => string
+  readonly recordIn: (row: Row) => RecordRow
+  readonly payloadColumnsIn: (row: Row) => PayloadColumns
+  readonly payloadIn: (row: Row) => StoredPayload
+}
+
+export function createRowReader(columns: ColumnReader): RowReader {
+  const { digits, digest, text, bytesOrNone } = columns
+
+  function integer(row: Row, column: string): number {
+    const written = digits(row, column)
+    const number = written === '' ? Number.NaN : Number(written)
+    return Number.isSafeInteger(number) ? number : unusable(column)
+  }
+
+  function integerOrNone(row: Row, column: string): number | undefined {
+    return isNull(row, column) ? undefined : integer(row, column)
+  }
+
+  function payloadColumnsIn(row: Row): PayloadColumns {
+    return {
+      id: digest(row, 'id'),
+      admittedAtMs: integer(row, 'admitted_at'),
+      record: bytesOrNone(row, 'event'),
+      raw: bytesOrNone(row, 'raw'),
+      error: bytesOrNone(row, 'error')?.toString('utf8'),
+    }
+  }
+
+  return {
+    ...columns,
+    integer,
+    integerOrNone,
+    keyIn: (row) => digest(row, 'digest'),
+    recordIn: (row) => ({
+      number: digits(row, 'number'),
+      key: digest(row, 'digest'),
+      version: integer(row, 'version'),
+      state: joinRecord(text(row, 'state'), isNull(row, 'reports') ? '' : text(row, 'reports')),
+      send: isNull(row, 'send') ? undefined : text(row, 'send'),
+      sentAtMs: integerOrNone(row, 'sent_at') ?? 0,
+      overdueAtMs: integerOrNone(row, 'overdue_at'),
+    }),
+    payloadColumnsIn,
+    payloadIn: (row) => storedPayload(payloadColumnsIn(row)),
+  }
+}
+
+export function isNull(row: Row, column: string): boolean {
+  return row[column] === null
+}
+
+export function unusable(column: string): never {
+  throw new Error(`The database has no usable ${column} in a row that must have one.`)
 }

@@ -3,9 +3,8 @@ import { randomInt } from 'node:crypto'
 import { monotonicMs } from '../../runtime/clock.ts'
 import { readLiveness } from '../liveness.ts'
 import type { LeasingPart } from '../workers.ts'
-import type { Dialect } from './dialect.ts'
-import { isNull } from './rows.ts'
-import type { NoteTime } from './server-time.ts'
+import type { Dialect, NoteTime } from './dialect.ts'
+import { isNull } from './values.ts'
 
 /** Limits the rows to examine: so many of the earliest due and of the latest due, instead of a whole backlog. */
 const MOST_SWEPT = 50_000

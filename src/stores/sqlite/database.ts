@@ -6,7 +6,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { watchFile } from './file-watch.ts'
 import { checkOurs, migrate, stampFile } from './migrations.ts'
-import { cut, integer } from './statements.ts'
+import { cut, integer } from './encoding.ts'
 
 export interface DatabaseOptions {
   readonly path: string

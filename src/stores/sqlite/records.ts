@@ -7,8 +7,7 @@ import { dueMark, lastDay, overdueMark, pendingMark } from '../../messages/marks
 import { EMPTY_RECORD, type MessageRecord, type SendEntry } from '../../messages/record.ts'
 import { storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Database } from './database.ts'
-import { digestBytes, recordBytes } from './encoding.ts'
-import { blob, cut, integer, text, textOrNone, type Row } from './statements.ts'
+import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Row } from './encoding.ts'
 
 /** How long a record of a later version of this package is postponed. */
 const NEWER_MS = 60_000

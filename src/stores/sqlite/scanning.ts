@@ -6,9 +6,8 @@ import type { MessageRecord } from '../../messages/record.ts'
 import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf } from '../stored.ts'
 import type { Database } from './database.ts'
-import { digestBytes } from './encoding.ts'
+import { cut, digestBytes, integer, text, type Row } from './encoding.ts'
 import { PAYLOAD_COLUMNS, payloadIn, PAYLOADS_OF, RECORD_COLUMNS } from './records.ts'
-import { cut, integer, text, type Row } from './statements.ts'
 
 /** Rows of a filtered list per piece. */
 const PIECE = 200

@@ -4,10 +4,9 @@
  * @module messaging-webhooks/sqlite
  */
 import { z } from 'zod'
-import { checkOptions, textOf } from '../../runtime/check-options.ts'
+import { checkOptions, daysAboveZero, millisecondsAboveZero, textOf } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import type { Store } from '../../inbox/store.ts'
-import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import { canShare } from './database.ts'
 import { openSqlite } from './open.ts'
 

@@ -14,7 +14,7 @@ import {
   type Reply,
   type WorkerSettings,
 } from './protocol.ts'
-import { watchOthers } from './sharing.ts'
+import { watchOthers } from './workers.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file runs in a worker thread.')

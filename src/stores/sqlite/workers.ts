@@ -1,7 +1,14 @@
 /** The workers of the file, so that leases of a dead process need not expire. */
+import { readdir, rm, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { releaseCommand, type Runner } from '../../inbox/runtime/commands.ts'
 import { UNTIMED, type Database } from './database.ts'
-import { cut, integer, text } from './statements.ts'
+import { cut, integer, text } from './encoding.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { isKnownDead, nodeFs } from '../../disk-log/node-file-system.ts'
+import { isProcessFolder, makeProcessFolder } from '../../disk-log/process-folder.ts'
+import type { WorkerState } from '../../inbox/store.ts'
+import { WORKER_NAME } from '../holding.ts'
 
 /** A process that leases events. */
 export interface Worker {
@@ -14,12 +21,12 @@ export interface Worker {
 }
 
 /** A worker as stored in the file, alive or not. */
-export interface ListedWorker extends Worker {
+interface ListedWorker extends Worker {
   /** Events under its leases. */
   readonly held: number
 }
 
-export type Workers = ReturnType<typeof createWorkers>
+type Workers = ReturnType<typeof createWorkers>
 
 export function createWorkers({ db, transaction }: Database, runner: Runner) {
   const prepare = (sql: string) => db.prepare(sql)
@@ -79,4 +86,98 @@ GROUP BY name ORDER BY min(since), min(worker)`)
     /** Releases the leases of a worker that is dead or closes, and removes it. Returns the number of leases. */
     release: (name: string) => transaction(false, UNTIMED, () => releaseNow(name)),
   }
+}
+
+/** The longest delay until work that another process admitted is noticed here. */
+const LOOK_EVERY_MS = 250
+/** Deaths are checked at every fourth poll, because the check looks at each process. */
+const LOOKS_FOR_DEAD = 4
+/** A folder older than this is complete or abandoned: creating it and its lock takes less time. */
+const UNFINISHED_MS = 60_000
+
+interface Shared {
+  readonly database: Database
+  readonly workers: Workers
+  /** Contains a folder for each worker. */
+  readonly folder: string
+  /** Called when an event may be due. */
+  readonly onWork: () => void
+  /** Called once, when the file was overwritten. */
+  readonly onReplaced: () => void
+}
+
+/** Polls for writes and deaths of other processes, at once and then while the store is open. */
+export async function watchOthers(shared: Shared): Promise<void> {
+  const { db, file } = shared.database
+  // The counter of foreign writes and the state of the file are cheap to read.
+  const readVersion = db.prepare('PRAGMA data_version')
+  let known = readVersion.get()?.['data_version']
+  for (let looks = 0; db.isOpen; looks += 1) {
+    try {
+      if (file.look()) shared.onReplaced()
+      const version = readVersion.get()?.['data_version']
+      if (version !== known) shared.onWork()
+      known = version
+      if (looks % LOOKS_FOR_DEAD === 0) await releaseDead(shared)
+    } catch {
+      // The disk failed, another process writes for long, or the store was closed. Try again at the next poll; the calls report
+      // the error.
+    }
+    await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_EVERY_MS))
+  }
+}
+
+/** Also removes the folder of a process that was killed before it registered. */
+async function releaseDead({ workers, folder, onWork }: Shared): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name)
+    if (name === workers.ownName || !isProcessFolder(basename(name, '.new')) || !(await isKnownDead(path))) continue
+    // A folder being created looks dead for a moment: its lock exists before it answers.
+    if (!isProcessFolder(name) && !(await isOld(path))) continue
+    if (workers.release(name) > 0) onWork()
+    // Remove the folder last: without it, the worker could no longer be recognised as dead.
+    await rm(path, { recursive: true, force: true })
+  }
+}
+
+async function isOld(folder: string): Promise<boolean> {
+  const made = await stat(folder).catch(() => undefined)
+  return made !== undefined && Math.abs(systemClock().now() - made.mtimeMs) > UNFINISHED_MS
+}
+
+/**
+ * Undefined if the file system supports no lock. Other processes then wait for leases to expire. Call it in the thread that
+ * runs the handlers, because the lock must end with them.
+ */
+export async function registerWorker(folder: string) {
+  try {
+    const home = await makeProcessFolder(nodeFs, folder)
+    return {
+      worker: { name: home.name, process: WORKER_NAME, sinceMs: systemClock().now() },
+      async end(): Promise<void> {
+        await home.leave()
+        await rm(home.folder, { recursive: true, force: true })
+      },
+    }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Excludes workers that died unnoticed, and all others in a copied file. Includes a worker of unknown state, such as another
+ * user's.
+ */
+export async function livingWorkers(
+  folder: string,
+  listed: readonly ListedWorker[],
+  own: string | undefined,
+): Promise<readonly WorkerState[]> {
+  const living: WorkerState[] = []
+  for (const { name, process, sinceMs, held } of listed) {
+    const isSelf = name === own
+    if (isSelf || (isProcessFolder(name) && (await nodeFs.isHeld(join(folder, name)).catch(() => true))))
+      living.push({ id: name, name: process, isSelf, sinceMs, silentMs: 0, held })
+  }
+  return living
 }

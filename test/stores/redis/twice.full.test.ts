@@ -1,6 +1,6 @@
 /** The contract, with a client that sends every command twice and returns the second answer, as after a cut connection. */
 import type { Adapter } from '../../../src/stores/redis/clients/connection.ts'
-import { adapterOf } from '../../../src/stores/redis/clients/adapter-of.ts'
+import { adapterOf } from '../../../src/stores/redis/server.ts'
 import { reserve } from '../../../src/stores/redis/scripts.ts'
 import { clientFor, describeRedis, REDIS_CAPABILITIES, toldStore, useRedis } from './own-redis.ts'
 import { conformance } from '../conformance.ts'

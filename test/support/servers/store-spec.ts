@@ -1,6 +1,6 @@
 /** A serializable description of a store, and how a process opens it. */
 import type { Store } from '../../../src/index.ts'
-import type { RedisClient } from '../../../src/stores/redis/clients/adapter-of.ts'
+import type { RedisClient } from '../../../src/stores/redis/server.ts'
 import { SENTINEL_NAME } from './redis-replica.ts'
 
 export interface StoreSpec {

@@ -1,6 +1,6 @@
 /** When a store notifies the other processes of an admission. */
 import { expect, test } from 'vitest'
-import { createNotifier } from '../../../src/stores/postgres/notifying.ts'
+import { createNotifier } from '../../../src/stores/postgres/notifications.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 
 /** Longer than a process has to claim what it admitted. */
