@@ -42,30 +42,7 @@ export interface HeartbeatAnswer {
   readonly hasReleased: boolean
 }
 
-interface HoldingOptions {
-  readonly clock: Clock
-  readonly sendHeartbeat: (heartbeat: Heartbeat) => Promise<HeartbeatAnswer>
-  /** Called when leases granted to the current id are lost, or may be soon. */
-  readonly onLost: () => void
-  /** Called when an event may be due, also after an outage. */
-  readonly onWork: () => void
-  /** Monotonic milliseconds. Default `elapsedMs()`. */
-  readonly monotonicMs?: () => number
-}
-
-export interface Holding {
-  /** The worker id that leases are granted to. It changes after a loss. */
-  readonly id: string
-  /**
-   * Whether this process holds its leases: true if it cannot have been declared dead, false if it has been by now, undefined if
-   * only the store can tell.
-   */
-  isHeld(): boolean | undefined
-  /** Resolves to the id once it is confirmed. Rejects if the store does not answer. */
-  sure(): Promise<string>
-  /** Stops the heartbeat. Resolves when none is pending. */
-  stop(): Promise<void>
-}
+export type Holding = ReturnType<typeof createHolding>
 
 /** Names this process in lists of workers. */
 export const WORKER_NAME = `${hostname()}:${process.pid}`
@@ -74,7 +51,16 @@ export const WORKER_NAME = `${hostname()}:${process.pid}`
 const newId = (): string => String(randomInt(1, 2 ** 48 - 1))
 
 /** Sends the first heartbeat with the first `sure()`. */
-export function createHolding(options: HoldingOptions): Holding {
+export function createHolding(options: {
+  readonly clock: Clock
+  readonly sendHeartbeat: (heartbeat: Heartbeat) => Promise<HeartbeatAnswer>
+  /** Called when leases granted to the current id are lost, or may be soon. */
+  readonly onLost: () => void
+  /** Called when an event may be due, also after an outage. */
+  readonly onWork: () => void
+  /** Monotonic milliseconds. Default `elapsedMs()`. */
+  readonly monotonicMs?: () => number
+}) {
   const { clock, sendHeartbeat, onLost, onWork, monotonicMs = elapsedMs() } = options
   let id = newId()
   let isFirst = true
@@ -87,6 +73,10 @@ export function createHolding(options: HoldingOptions): Holding {
   let cancelNext = (): void => {}
   let cancelEnd = (): void => {}
 
+  /**
+   * Whether this process holds its leases: true if it cannot have been declared dead, false if it has been by now, undefined if
+   * only the store can tell.
+   */
   function isHeld(): boolean | undefined {
     const leftMs = sureUntilMs - monotonicMs()
     if (leftMs > 0) return true
@@ -165,6 +155,7 @@ export function createHolding(options: HoldingOptions): Holding {
     }, ASK_MS)
   }
 
+  /** Resolves to the id once it is confirmed. Rejects if the store does not answer. */
   async function sure(): Promise<string> {
     // A pending heartbeat may have been sent before the suspension. The first one of a new id follows an answer.
     for (let asked = 0; !isSure() && asked < 4; asked += 1) await once()
@@ -173,12 +164,14 @@ export function createHolding(options: HoldingOptions): Holding {
   }
 
   return {
+    /** The worker id that leases are granted to. It changes after a loss. */
     get id() {
       return id
     },
     isHeld,
     sure,
-    async stop() {
+    /** Stops the heartbeat. Resolves when none is pending. */
+    async stop(): Promise<void> {
       isStopped = true
       cancelNext()
       cancelEnd()

@@ -40,27 +40,13 @@ interface WorkerSelf {
   readonly sweptMs: number | undefined
 }
 
-interface RecordedHeartbeat {
-  readonly liveness: Liveness
-  /** False if it was declared dead. */
-  readonly isKnown: boolean
-  readonly isAlone: boolean
-  readonly nextDeathInMs: number | undefined
-  /** Whether to release the leases of a worker. Undefined if there are no leases to look for. */
-  readonly endsLeaseOf: ((worker: string) => boolean) | undefined
-  /** Whether `endsLeaseOf` also covers workers missing from the list. */
-  readonly endsUnlisted: boolean
-}
-
-/** A stored list. `version` is compared for equality, and undefined if there is no list. */
-interface StoredLiveness {
-  readonly liveness: Liveness | undefined
-  readonly version: string | undefined
-  readonly nowMs: number
-}
-
 export interface WorkerList {
-  read(): Promise<StoredLiveness>
+  /** `version` is compared for equality, and undefined if there is no list. */
+  read(): Promise<{
+    readonly liveness: Liveness | undefined
+    readonly version: string | undefined
+    readonly nowMs: number
+  }>
   /** Answers false and writes nothing if the list has another version. */
   write(liveness: Liveness, version: string | undefined): Promise<boolean>
 }
@@ -111,7 +97,7 @@ export function createHeartbeat(options: {
  * Handles a heartbeat. Other workers that were silent for `DEAD_AFTER_MS` are dead, unless all were silent: then the server was
  * unavailable or its clock was set, and all get that time again. Times far in the future come from a clock that was set back.
  */
-function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: number): RecordedHeartbeat {
+function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: number) {
   const isSteady = known !== undefined && Math.abs(nowMs - known.lastMs) <= GAP_MS && known.sinceMs <= nowMs + GAP_MS
   const sinceMs = isSteady ? known.sinceMs : nowMs
   const judges = sinceMs <= nowMs - DEAD_AFTER_MS
@@ -141,13 +127,16 @@ function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: n
   const endsLeaseOf = (worker: string): boolean => goneIds.has(worker) || (judges && !livingIds.has(worker))
   return {
     liveness: { sinceMs, lastMs: nowMs, isUnswept, workers },
+    /** False if it was declared dead. */
     isKnown,
     isAlone: living.length === 0,
     nextDeathInMs:
       living.length === 0
         ? undefined
         : Math.max(sinceMs, Math.min(...living.map(({ seenMs }) => seenMs))) + DEAD_AFTER_MS + 1 - nowMs,
+    /** Whether to release the leases of a worker. Undefined if there are no leases to look for. */
     endsLeaseOf: hasGone || (isUnswept && judges) ? endsLeaseOf : undefined,
+    /** Whether `endsLeaseOf` also covers workers missing from the list. */
     endsUnlisted: judges,
   }
 }

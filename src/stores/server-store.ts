@@ -21,25 +21,6 @@ import { createWorkers, type LeasingPart } from './workers.ts'
 /** A statement may run this much longer than its time limit after its client has disconnected. */
 const MARGIN_MS = 2_000
 
-interface Waking {
-  /** Notifies other processes that an event may be due. */
-  readonly notify: () => void
-  /** Like `notify`, for a process that claims too. Default: `notify`. */
-  readonly notifyOfRemaining?: () => void
-  /** Called when a claim begins. The caller calls the returned function once nothing more is due. */
-  readonly claiming?: () => () => void
-  readonly stop: () => Awaitable<void>
-}
-
-/** Handler transactions on connections of the pool. */
-interface TransactionOptions<Session, Context extends object> {
-  readonly engine: Omit<TransactionEngine<Session>, 'settle'>
-  readonly contextOf: (session: Session) => Context
-  readonly maxConnections: number
-  /** The operations of the store in the open transaction. */
-  readonly within: (session: Session) => Pick<SharedStore, 'read' | 'write'>
-}
-
 export interface ServerStoreOptions<Session, Context extends object> {
   /** `mayLease`: whether this process can lease records of a part now. */
   readonly createStore: (mayLease: (part: number) => boolean) => SharedStore
@@ -52,9 +33,17 @@ export interface ServerStoreOptions<Session, Context extends object> {
   readonly partOf: (recordKey: string) => number
   /** How long closing waits for the release of leases. After that, other workers take them over in a few seconds. */
   readonly leaveMs: number
-  readonly waking: Waking
+  readonly waking: {
+    /** Notifies other processes that an event may be due. */
+    readonly notify: () => void
+    /** Like `notify`, for a process that claims too. Default: `notify`. */
+    readonly notifyOfRemaining?: () => void
+    /** Called when a claim begins. The caller calls the returned function once nothing more is due. */
+    readonly claiming?: () => () => void
+    readonly stop: () => Awaitable<void>
+  }
   /** Undefined if handlers get no transaction. */
-  readonly transactions?: TransactionOptions<Session, Context> | undefined
+  readonly transactions?: TransactionEngine<Session, Context> | undefined
   readonly close: () => Promise<void>
 }
 
@@ -62,7 +51,6 @@ export async function openServerStore<Session, Context extends object>(
   options: ServerStoreOptions<Session, Context>,
 ): Promise<OpenStore<Context>> {
   const { host, storeClock, waking } = options
-  const clock = systemClock()
   const unannounced = options.createStore((part) => workers.mayLease(part))
   const store = { ...unannounced, write: announcingRest(unannounced.write, host.onWork) }
   const storeNowMs = storeClock?.nowMs
@@ -70,11 +58,9 @@ export async function openServerStore<Session, Context extends object>(
     store,
     storeNowMs,
     writeLastsMs: options.queryTimeoutMs + MARGIN_MS,
-    onLost() {
-      clock.soon(host.onWork)
-    },
+    onLost: () => systemClock().soon(host.onWork),
   })
-  const workers = createWorkers({ ...options, runner, clock, announce: waking.notify })
+  const workers = createWorkers({ ...options, runner, announce: waking.notify })
   await workers.begin()
   const plain = createOpenStore({
     runner,
@@ -96,35 +82,27 @@ export async function openServerStore<Session, Context extends object>(
   }
 
   const settle = async (settlements: readonly Settlement[], nowMs: number) => verbs.settle(settlements, nowMs)
-  const transactions = options.transactions && transactionsOf(options.transactions, { claim: plainClaim, settle })
+  const engine = options.transactions
+  const transactions = engine && createTransactions({ engine, settleWithin, claim: plainClaim, settle })
 
-  function transactionsOf(
-    { engine, contextOf, maxConnections, within }: TransactionOptions<Session, Context>,
-    plainVerbs: { readonly claim: typeof plainClaim; readonly settle: typeof settle },
-  ) {
-    async function settleIn(session: Session, settlement: Settlement, nowMs: number): Promise<boolean> {
-      const one = createSharedRunner({
-        store: { ...store, ...within(session) },
-        storeNowMs: undefined,
-        writeLastsMs: 0,
-      })
-      const by = storeNowMs === undefined ? 0 : storeNowMs() - nowMs
-      const [held = false] = await one.run([settlementCommand(settlementIn(by)(settlement), nowMs + by)])
-      runner.forget(settlement.messageKey)
-      return held
-    }
-    return createTransactions({ engine: { ...engine, settle: settleIn }, contextOf, maxConnections, ...plainVerbs })
+  async function settleWithin(
+    transaction: Pick<SharedStore, 'read' | 'write'>,
+    settlement: Settlement,
+    nowMs: number,
+  ): Promise<boolean> {
+    const one = createSharedRunner({ store: { ...store, ...transaction }, storeNowMs: undefined, writeLastsMs: 0 })
+    const by = storeNowMs === undefined ? 0 : storeNowMs() - nowMs
+    const [held = false] = await one.run([settlementCommand(settlementIn(by)(settlement), nowMs + by)])
+    runner.forget(settlement.messageKey)
+    return held
   }
 
   let closing: Promise<void> | undefined
 
   /** Notifies after the commit, in a separate transaction: a transaction with NOTIFY makes other commits of Postgres wait. */
   const { notify, notifyOfRemaining = notify } = waking
-  const { admitAndClaim, ...announced } = announcing(verbs, {
-    announce: notify,
-    announceAdmitted: host.claims === false ? notify : notifyOfRemaining,
-    onWork: host.onWork,
-  })
+  const notifyOfAdmitted = host.claims === false ? notify : notifyOfRemaining
+  const { admitAndClaim, ...announced } = announcing(verbs, notify, notifyOfAdmitted, host.onWork)
   const { admitAndClaim: _, ...others } = verbs
   return {
     ...others,
@@ -151,33 +129,32 @@ export async function openServerStore<Session, Context extends object>(
 /** Holding settlements back for some milliseconds halves the round trips of many processes with little load. */
 const SETTLE_LINGER_MS = 25
 
-interface Announcing {
-  /** Notifies other processes that an event may be due. */
-  readonly announce: () => void
-  /** Notifies other processes of events that were admitted here and not leased. */
-  readonly announceAdmitted: () => void
-  readonly onWork: StoreHost['onWork']
-}
-
-type Announced = Pick<Verbs, 'admit' | 'admitAndClaim' | 'resolve' | 'forget' | 'expect' | 'admitOverdue'>
-
-function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }: Announcing): Announced {
-  async function after<T>(answer: Awaitable<T>, isDue: (answered: T) => boolean, notify = announce): Promise<T> {
+/**
+ * The operations after which an event may be due for other processes. They call `notify` then, or `notifyOfAdmitted` for events
+ * that were admitted here and not leased.
+ */
+function announcing(
+  verbs: Verbs,
+  notify: () => void,
+  notifyOfAdmitted: () => void,
+  onWork: StoreHost['onWork'],
+): Pick<Verbs, 'admit' | 'admitAndClaim' | 'resolve' | 'forget' | 'expect' | 'admitOverdue'> {
+  async function after<T>(answer: Awaitable<T>, isDue: (answered: T) => boolean, announce = notify): Promise<T> {
     const answered = await answer
-    if (isDue(answered)) notify()
+    if (isDue(answered)) announce()
     return answered
   }
 
   return {
     admit: (events, nowMs) =>
-      after(verbs.admit(events, nowMs), (admissions) => admissions.some(isKept), announceAdmitted),
+      after(verbs.admit(events, nowMs), (admissions) => admissions.some(isKept), notifyOfAdmitted),
     async admitAndClaim(events, request) {
       try {
         return await after(
           verbs.admitAndClaim(events, request),
           // Duplicates, and events leased here, are not due for others.
           ({ admissions, claims }) => admissions.filter(isKept).length > claims.length,
-          announceAdmitted,
+          notifyOfAdmitted,
         )
       } catch (error) {
         // The leases may have been granted all the same. The next claim takes them back.

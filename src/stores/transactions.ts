@@ -1,19 +1,17 @@
 /** The transactions in which handlers write: one per event, opened with its claim and ended with its settlement. */
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { Claim, ClaimRequest, ClaimResult, OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
+import type { SharedStore } from '../inbox/record-store.ts'
+import type { Claim, ClaimRequest, ClaimResult, SettleFailed, Settlement } from '../inbox/store.ts'
 
-type Verbs<Context extends object> = Pick<OpenStore<Context>, 'claim' | 'settle'> & {
-  contextFor(claim: Claim): Context
-  /** Rolls back the transactions of unsettled events. */
-  close(): Promise<void>
-}
-
-/** Transactions of an engine, each on a connection of its own. */
-export interface TransactionEngine<Session> {
+/** Transactions of an engine, each on a connection of its own of a pool. */
+export interface TransactionEngine<Session, Context extends object> {
+  readonly maxConnections: number
   /** Takes a connection and opens a transaction on it. */
   begin(): Promise<Session>
-  /** Settles in the open transaction. Resolves to whether the lease is still valid. */
-  settle(session: Session, settlement: Settlement, nowMs: number): Promise<boolean>
+  /** The part of a connection that handlers get. */
+  contextOf(session: Session): Context
+  /** The operations of the store in the open transaction. */
+  within(session: Session): Pick<SharedStore, 'read' | 'write'>
   commit(session: Session): Promise<unknown>
   rollBack(session: Session): Promise<unknown>
   /** Returns the connection to the pool. With an `error`, closes it, which ends its transaction. */
@@ -33,15 +31,18 @@ const LOOK_AGAIN_MS = 50
 const RUN_AGAIN_MS = 1_000
 
 export function createTransactions<Session, Context extends object>(options: {
-  readonly engine: TransactionEngine<Session>
-  /** The part of a connection that handlers get. */
-  readonly contextOf: (session: Session) => Context
-  readonly maxConnections: number
+  readonly engine: TransactionEngine<Session, Context>
+  /** Settles in this open transaction. Resolves to whether the lease is still valid. */
+  readonly settleWithin: (
+    transaction: Pick<SharedStore, 'read' | 'write'>,
+    settlement: Settlement,
+    nowMs: number,
+  ) => Promise<boolean>
   readonly claim: (request: ClaimRequest) => Promise<ClaimResult>
   readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly (boolean | SettleFailed)[]>
-}): Verbs<Context> {
-  const { engine, contextOf, claim, settle } = options
-  const most = Math.max(1, options.maxConnections - RESERVED)
+}) {
+  const { engine, settleWithin, claim, settle } = options
+  const most = Math.max(1, engine.maxConnections - RESERVED)
   const open = new Map<string, Session>()
   let beginning = 0
 
@@ -70,7 +71,7 @@ export function createTransactions<Session, Context extends object>(options: {
 
   async function commit(session: Session, settlement: Settlement, nowMs: number) {
     try {
-      const held = await engine.settle(session, settlement, nowMs)
+      const held = await settleWithin(engine.within(session), settlement, nowMs)
       if (!held) {
         await rollBack(session)
         return false
@@ -106,7 +107,7 @@ export function createTransactions<Session, Context extends object>(options: {
   }
 
   return {
-    async claim(request) {
+    async claim(request: ClaimRequest): Promise<ClaimResult> {
       const limit = Math.min(request.limit, most - open.size - beginning)
       if (limit <= 0) return { claims: [], nextDueMs: request.nowMs + LOOK_AGAIN_MS }
       beginning += limit
@@ -126,7 +127,7 @@ export function createTransactions<Session, Context extends object>(options: {
         beginning -= limit
       }
     },
-    async settle(settlements, nowMs) {
+    async settle(settlements: readonly Settlement[], nowMs: number) {
       const settled = await Promise.allSettled(settlements.map((settlement) => settleOne(settlement, nowMs)))
       return settled.map((each) => {
         // Reject all: the caller then settles each alone, which shows what happened to it.
@@ -134,12 +135,13 @@ export function createTransactions<Session, Context extends object>(options: {
         return each.value
       })
     },
-    contextFor(claimed) {
+    contextFor(claimed: Claim): Context {
       const session = open.get(nameOf(claimed))
       if (session === undefined) throw new MessagingWebhooksError('store_failed', 'The transaction of a claim is gone.')
-      return contextOf(session)
+      return engine.contextOf(session)
     },
-    async close() {
+    /** Rolls back the transactions of unsettled events. */
+    async close(): Promise<void> {
       const left = [...open.values()]
       open.clear()
       await Promise.all(left.map(rollBack))

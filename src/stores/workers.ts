@@ -1,6 +1,6 @@
 /** This process as a worker: sends heartbeats, and releases the leases of dead workers. */
 import { randomBytes } from 'node:crypto'
-import { withDeadline, type Clock } from '../runtime/clock.ts'
+import { systemClock, withDeadline } from '../runtime/clock.ts'
 import { releaseCommand, type Runner } from '../inbox/runtime/commands.ts'
 import type { WorkerState, StoreHost } from '../inbox/store.ts'
 import { createHolding, type Holding } from './holding.ts'
@@ -16,19 +16,18 @@ export interface LeasingPart {
   leases(): Promise<readonly { readonly key: string; readonly worker: string }[]>
 }
 
-interface WorkersOptions {
+export function createWorkers(options: {
   readonly parts: readonly LeasingPart[]
   readonly partOf: (recordKey: string) => number
   readonly runner: Runner
-  readonly clock: Clock
   readonly host: StoreHost
   /** Notifies other processes that an event is due. */
   readonly announce: () => void
   /** How long closing waits until all leases are released. */
   readonly leaveMs: number
-}
-
-export function createWorkers({ parts, partOf, runner, clock, host, announce, leaveMs }: WorkersOptions) {
+}) {
+  const { parts, partOf, runner, host, announce, leaveMs } = options
+  const clock = systemClock()
   const process = randomBytes(6).toString('base64url')
   const members = host.claims === false ? undefined : parts.map((part, at) => ({ part, holding: holdingIn(part, at) }))
 

@@ -29,6 +29,13 @@ export function createStoreClock(): StoreClock {
   }
 }
 
+/** Tolerance between the store's clock and a process's estimate of it. */
+export const MOST_APART_MS = 2_000
+
+export function refuseJump(storeMs: number, asOfMs: number | undefined): void {
+  if (asOfMs !== undefined && Math.abs(storeMs - Math.round(asOfMs)) > MOST_APART_MS) throw new ClockJump()
+}
+
 /** After a suspension, the first response corrects the estimate. */
 const MOST_ATTEMPTS = 4
 

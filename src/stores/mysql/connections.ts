@@ -29,18 +29,7 @@ export interface Session {
 
 export type Transaction = Pick<Session, 'run' | 'longest'>
 
-export interface Connections {
-  /** Runs one statement, which is a transaction of its own. */
-  readonly run: Run
-  /**
-   * Runs the statements of `work` in one transaction. Rejects with a `Conflict` if another process changed the same rows, after
-   * rolling back.
-   */
-  together<T>(work: (session: Transaction) => Promise<T>): Promise<T>
-  /** Takes a connection. The caller must release it. */
-  checkOut(): Promise<Session>
-  close(): Promise<void>
-}
+export type Connections = ReturnType<typeof createConnections>
 
 /** A statement that the server would refuse for its length. */
 export class TooLong extends Error {}
@@ -58,7 +47,7 @@ export function createConnections(options: {
   /** No handler leaves a transaction idle. */
   readonly endsIdle: boolean
   readonly failures: Failures
-}): Connections {
+}) {
   const { pool, owned, limits, endsIdle, failures } = options
   const deadlines = createDeadlines('MySQL', limits)
   /** The longest statement of each connection whose session has been set. */
@@ -73,6 +62,7 @@ export function createConnections(options: {
     return { rows: [], affected: typeof affected === 'number' ? affected : 0 }
   }
 
+  /** Takes a connection. The caller must release it. */
   async function checkOut(): Promise<Session> {
     const client = await deadlines.connected(pool.getConnection()).catch((error: unknown) => {
       throw failures.asThrown(error)
@@ -112,7 +102,8 @@ export function createConnections(options: {
 
   return {
     checkOut,
-    async run(sql) {
+    /** Runs one statement, which is a transaction of its own. */
+    async run(sql: string): Promise<Answer> {
       for (let attempt = 1; ; attempt += 1) {
         const session = await checkOut()
         try {
@@ -126,7 +117,11 @@ export function createConnections(options: {
         }
       }
     },
-    async together(work) {
+    /**
+     * Runs the statements of `work` in one transaction. Rejects with a `Conflict` if another process changed the same rows,
+     * after rolling back.
+     */
+    async together<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
       const session = await checkOut()
       try {
         await session.run('START TRANSACTION')
@@ -140,7 +135,7 @@ export function createConnections(options: {
         throw isConflict(error) ? new Conflict() : failures.asThrown(error)
       }
     },
-    async close() {
+    async close(): Promise<void> {
       if (owned) await deadlines.ended(pool.end())
     },
   }

@@ -1,40 +1,29 @@
 /** What all statements share: connections, the dialect, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { StoreClock } from '../../inbox/runtime/store-time.ts'
-import { createDialect, createNoteTime, type Dialect, type NoteTime, type RowsOf } from '../sql/dialect.ts'
+import { createDialect, createServerTime, type Dialect, type RowsOf } from '../sql/dialect.ts'
 import type { Row } from '../sql/values.ts'
 import type { Connections, Run } from './connections.ts'
 import { digestValue, isOneOf, rowReader, textValue } from './encoding.ts'
 import { tablesOf, type Tables } from './migrations.ts'
+import type { Settings } from './settings.ts'
 
 /** The server's clock in milliseconds when the statement began, whatever the time zone of the session. */
 export const SERVER_NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
 
-export interface Engine {
-  readonly connections: Connections
-  readonly tables: Tables
-  readonly dialect: Dialect
-  readonly noteTime: NoteTime
-}
+export type Engine = Awaited<ReturnType<typeof createEngine>>
 
 /** Reads the server's version, and its clock for the first time. */
-export async function createEngine(options: {
-  readonly connections: Connections
-  readonly prefix: string
-  /** Undefined if the clocks of the callers apply. */
-  readonly clock: StoreClock | undefined
-}): Promise<Engine> {
-  const { connections, prefix, clock } = options
-  const noteTime = createNoteTime(clock, rowReader)
+export async function createEngine(connections: Connections, { prefix, clock }: Pick<Settings, 'prefix' | 'clock'>) {
+  const times = createServerTime(clock, rowReader)
   const sentMs = monotonicMs()
   const { rows } = await connections.run(`SELECT ${SERVER_NOW} AS now, VERSION() AS version`)
   const [row] = rows
   if (row === undefined) throw new Error('The database did not return its time.')
   refuseOld(rowReader.text(row, 'version'))
-  noteTime(row, undefined, sentMs)
+  times.noteTime(row, undefined, sentMs)
   const tables = tablesOf(prefix)
-  return { connections, tables, dialect: dialectOf(tables, connections.run), noteTime }
+  return { ...times, connections, tables, dialect: dialectOf(tables, connections.run) }
 }
 
 function dialectOf(tables: Tables, run: Run): Dialect {

@@ -1,14 +1,12 @@
 /** Opens the store: pool, tables and clock, and composes its parts. MySQL notifies no process, so the store is polled. */
 import type { Pool } from 'mysql2/promise'
-import { systemClock } from '../../runtime/clock.ts'
-import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { secretsIn } from '../sql/failures.ts'
 import { loadPeer } from '../sql/connecting.ts'
 import { createPolling, openSqlStore } from '../sql/open.ts'
 import { checkPrivileges, type Migrated } from '../sql/tables.ts'
-import { createConnections, type Session } from './connections.ts'
-import { createDue, createRecords } from './records.ts'
+import { createConnections } from './connections.ts'
+import { createRecords } from './records.ts'
 import { createEngine, rowsBy, type Engine } from './engine.ts'
 import { createMysqlFailures } from './failures.ts'
 import { findVersion, LATEST, migrate, requiredColumns } from './migrations.ts'
@@ -20,31 +18,24 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Op
   const { prefix } = settings
   const { connections, failures } = await reach(settings)
   const report = host.report ?? (() => {})
-  const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   try {
     await migrate(connections, prefix)
     await checkPrivileges(rowsBy(connections.run), requiredColumns(prefix), host)
-    const engine = await createEngine({ connections, prefix, clock: storeClock })
-    const records = createRecords(engine, report)
+    const engine = await createEngine(connections, settings)
+    const polling = createPolling(host.onWork, () => settings.pollIntervalMs)
+    if (host.claims !== false) polling.restart()
     return await openSqlStore({
-      dialect: engine.dialect,
-      records,
-      due: createDue(engine, records, report),
-      noteTime: engine.noteTime,
-      writeList: listWriter(engine),
-      retention: settings,
       host,
-      storeClock,
-      queryTimeoutMs: settings.queryTimeoutMs,
-      waking: startPolling(settings.pollIntervalMs, host),
-      transactions: settings.transactional
-        ? {
-            engine: transactionEngine(connections, failures),
-            contextOf: ({ client }: Session): MysqlContext => ({ transaction: client }),
-            maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
-            within: (session) => createRecords(engine, report, session.run, (work) => work(session)),
-          }
-        : undefined,
+      settings,
+      engine,
+      records: createRecords(engine, report),
+      writeList: listWriter(engine),
+      waking: { notify() {}, stop: polling.stop },
+      transactions: {
+        ...transactionEngine(connections, failures),
+        maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
+        within: (session) => createRecords(engine, report, session.run, (work) => work(session)),
+      },
       close: connections.close,
     })
   } catch (error) {
@@ -78,12 +69,6 @@ async function reach(settings: Settings) {
   }
 }
 
-function startPolling(everyMs: number, { claims, onWork }: StoreHost) {
-  const polling = createPolling(systemClock(), onWork, () => everyMs)
-  if (claims !== false) polling.restart()
-  return { notify() {}, stop: polling.stop }
-}
-
 async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Promise<Pool> {
   const mysql = await loadPeer(import('mysql2/promise'), 'mysqlStore needs mysql2: npm install mysql2.')
   return mysql.createPool({
@@ -94,6 +79,7 @@ async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Pro
   })
 }
 
+/** Replaces the list of workers. */
 function listWriter({ connections: { run }, tables: { workers } }: Engine): WriteList {
   return async (version, list, expected) => {
     const { affected } = await run(

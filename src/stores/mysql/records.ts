@@ -1,7 +1,7 @@
 /** Reads records from the tables, writes them if nothing has changed them, and finds them by their indexes. */
 import type { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Payload, SharedStore } from '../../inbox/record-store.ts'
-import { createTableRecords, type TableRecords } from '../sql/records.ts'
+import type { EventPlace, Payload, SharedStore } from '../../inbox/record-store.ts'
+import { createTableRecords, type ReadRecords } from '../sql/records.ts'
 import type { Connections, Run } from './connections.ts'
 import { digestValue, digits, integerOrNone, isOneOf, keyIn, rowReader } from './encoding.ts'
 import { rowsBy, SERVER_NOW, type Engine } from './engine.ts'
@@ -12,21 +12,21 @@ import { NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
 import { isNull, numberValue, type Row } from '../sql/values.ts'
 import { Conflict } from './failures.ts'
 
-type Records = TableRecords & Pick<SharedStore, 'write' | 'payloads'>
-
 /** `run` and `together`: the connection to use. */
 export function createRecords(
   engine: Engine,
   report: (error: MessagingWebhooksError) => void,
   run: Run = engine.connections.run,
   together: Connections['together'] = engine.connections.together,
-): Records {
+) {
   const { dialect, tables } = engine
   const write = createWriting(engine, together)
+  const table = createTableRecords(dialect, rowsBy(run), write, report)
   return {
-    ...createTableRecords(dialect, rowsBy(run), write, report),
+    ...table,
     write,
-    async payloads(places) {
+    due: createDue(engine, table.readRecords, write, report),
+    async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const keys = places.map(({ key }) => key)
       const wanted = places.map(({ key, id }) => `(r.digest = ${digestValue(key)} AND p.id = ${digestValue(id)})`)
@@ -42,9 +42,11 @@ WHERE ${isOneOf('r.digest', keys)} AND (${wanted.join(' OR ')})`)
   }
 }
 
-export function createDue(
+/** Finds due records and reserves them for this process. */
+function createDue(
   { connections, tables: { records }, dialect: { recordColumns }, noteTime }: Engine,
-  { readRecords, write }: Pick<Records, 'readRecords' | 'write'>,
+  readRecords: ReadRecords,
+  write: SharedStore['write'],
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
   /** Locks what is due, skips what other processes have locked, and reserves it. */

@@ -21,7 +21,7 @@ const SAVEPOINT = 'messaging_webhooks'
 export function transactionEngine(
   connections: Connections,
   { cleaned, asThrown }: Failures,
-): Omit<TransactionEngine<Session>, 'settle'> {
+): Omit<TransactionEngine<Session, MysqlContext>, 'maxConnections' | 'within'> {
   return {
     async begin() {
       const session = await connections.checkOut()
@@ -35,6 +35,7 @@ export function transactionEngine(
         throw asThrown(error)
       }
     },
+    contextOf: ({ client }) => ({ transaction: client }),
     async commit({ run }) {
       // Refused if a deadlock, a handler or a change of a table has ended the transaction.
       await run(`RELEASE SAVEPOINT ${SAVEPOINT}`)

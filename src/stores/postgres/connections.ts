@@ -16,15 +16,7 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
  */
 export type Batch = (statements: string, settings?: readonly string[]) => Promise<readonly (readonly Row[])[]>
 
-export interface Connections {
-  readonly limits: TimeLimits
-  /** Runs one statement with parameters. */
-  query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  batch: Batch
-  /** Takes a connection for a transaction. The caller must release it. */
-  checkOut(): Promise<Session>
-  close(): Promise<void>
-}
+export type Connections = ReturnType<typeof createConnections>
 
 export interface Session {
   readonly client: ClientBase
@@ -39,10 +31,10 @@ const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 function createConnections(options: {
   readonly pool: Pool
   /** Undefined for the application's pool, which is not closed with the store. */
-  readonly hosts: Hosts | undefined
+  readonly hosts: ReturnType<typeof createHosts> | undefined
   readonly limits: TimeLimits
   readonly failures: Failures
-}): Connections {
+}) {
   const { pool, hosts, limits, failures } = options
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
@@ -76,6 +68,7 @@ function createConnections(options: {
     return [result].flat().map(rowsOf)
   }
 
+  /** Takes a connection for a transaction. The caller must release it. */
   async function checkOut(): Promise<Session> {
     const client = await connect()
     // Without a listener, a connection that breaks between two statements would end the process.
@@ -120,14 +113,16 @@ function createConnections(options: {
 
   return {
     limits,
-    query: async (sql, values = []) => (await run(({ client }) => ask(client, sql, values)))[0] ?? [],
-    batch: (statements, settings = []) =>
+    /** Runs one statement with parameters. */
+    query: async (sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
+      (await run(({ client }) => ask(client, sql, values)))[0] ?? [],
+    batch: (statements: string, settings: readonly string[] = []) =>
       run(async ({ client, batch }) => {
         const planned = await plans.forConnection(client, statements, (text) => batch(text, settings))
         return batch(planned.statements, [...settings, ...planned.settings])
       }),
     checkOut,
-    async close() {
+    async close(): Promise<void> {
       if (hosts === undefined) {
         pool.off('error', ignore)
         return
@@ -154,21 +149,18 @@ interface Place extends TimeLimits {
   readonly maxConnections: number
 }
 
-interface Reached {
-  readonly connections: Connections
-  readonly failures: Failures
-  readonly pool: Pool
-}
-
 /** Uses the application's pool, or creates one. No use of it hangs, and no error ends the process. */
-export async function reach(place: Place): Promise<Reached> {
+export async function reach(place: Place) {
   const failures = createPostgresFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
   const { pool, hosts } = place.pool === undefined ? await ownPool(place) : { pool: place.pool, hosts: undefined }
   return { pool, failures, connections: createConnections({ pool, hosts, limits: place, failures }) }
 }
 
 /** Closes the connections after `work`. */
-export async function reachOnce<T>(place: Place, work: (reached: Reached) => Promise<T>): Promise<T> {
+export async function reachOnce<T>(
+  place: Place,
+  work: (reached: Awaited<ReturnType<typeof reach>>) => Promise<T>,
+): Promise<T> {
   const reached = await reach(place)
   try {
     return await work(reached)
@@ -219,20 +211,15 @@ export function addressesIn(connectionString: string): readonly [string, ...stri
   return [start + first + rest, ...others.map((host) => start + host + rest)]
 }
 
-interface Hosts {
-  readonly count: number
-  current(): string
-  /** Moves to the next address after this one failed or refused writes, unless another caller already has. */
-  leave(address: string): void
-}
-
-export function createHosts(connectionString: string): Hosts {
+/** Several hosts in one address, as libpq writes them. The store uses the one that accepts writes. */
+export function createHosts(connectionString: string) {
   const addresses = addressesIn(connectionString)
   let [current] = addresses
   return {
     count: addresses.length,
-    current: () => current,
-    leave(address) {
+    current: (): string => current,
+    /** Moves to the next address after this one failed or refused writes, unless another caller already has. */
+    leave(address: string): void {
       if (address === current) current = addresses[(addresses.indexOf(current) + 1) % addresses.length] ?? current
     },
   }

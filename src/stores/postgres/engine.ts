@@ -1,17 +1,11 @@
 /** The common base of all statements: connections, schema, time limits, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { StoreClock } from '../../inbox/runtime/store-time.ts'
-import {
-  createDialect,
-  createNoteTime,
-  MOST_APART_MS,
-  type Dialect,
-  type NoteTime,
-  type RowsOf,
-} from '../sql/dialect.ts'
+import { MOST_APART_MS } from '../../inbox/runtime/store-time.ts'
+import { createDialect, createServerTime, type Dialect, type RowsOf } from '../sql/dialect.ts'
 import type { Batch, Connections } from './connections.ts'
 import { digestValue, isOneOf, quoteName, rowReader, SERVER_NOW, textValue, truth } from './encoding.ts'
 import { parameter } from './plans.ts'
+import type { Settings } from './settings.ts'
 
 /**
  * Begins a transaction of several statements: each sees everything committed before it started, whatever the default of the
@@ -22,27 +16,10 @@ const READ_COMMITTED = /* sql */ 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED
 /** Makes the server answer only after the commit is on the disk. */
 const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
 
-export interface Engine {
-  /** The schema's name as it appears in statements. */
-  readonly schema: string
-  /** Runs statements in one transaction, within the time limits. */
-  readonly together: Batch
-  /** Like `together`, on a connection with an open transaction. */
-  within(batch: Batch): Batch
-  /** A condition that is false if the server's clock differs from the caller's estimate. */
-  isTime(nowMs: number | undefined): string
-  readonly dialect: Dialect
-  readonly noteTime: NoteTime
-}
+export type Engine = Awaited<ReturnType<typeof createEngine>>
 
 /** Reads the role's settings, and the server's clock for the first time. */
-export async function createEngine(options: {
-  readonly connections: Connections
-  readonly schema: string
-  /** Undefined if the clocks of the callers apply. */
-  readonly clock: StoreClock | undefined
-}): Promise<Engine> {
-  const { connections, clock } = options
+export async function createEngine(connections: Connections, settings: Pick<Settings, 'schema' | 'clock'>) {
   const { lockTimeoutMs, queryTimeoutMs } = connections.limits
   // They end with the transaction.
   const setLimits = [
@@ -50,22 +27,29 @@ export async function createEngine(options: {
     `SET LOCAL statement_timeout = '${Math.ceil(queryTimeoutMs)}';`,
   ]
   const always = [READ_COMMITTED, ...setLimits, ...((await commitsEarly(connections)) ? [ON_DISK] : [])]
-  const schema = quoteName(options.schema)
+  const schema = quoteName(settings.schema)
   const together: Batch = (statements, settings = []) => connections.batch(statements, [...always, ...settings])
-  const noteTime = createNoteTime(clock, rowReader)
+  const times = createServerTime(settings.clock, rowReader)
   const sentMs = monotonicMs()
   const [[row] = []] = await together(`SELECT ${SERVER_NOW} AS now;`)
-  noteTime(row, undefined, sentMs)
+  times.noteTime(row, undefined, sentMs)
   return {
+    ...times,
+    /** The schema's name as it appears in statements. */
     schema,
+    /** Runs statements in one transaction, within the time limits. */
     together,
-    within: (batch) => (statements) => batch(statements, setLimits),
-    isTime: (nowMs) =>
-      clock === undefined || nowMs === undefined
+    /** Like `together`, on a connection with an open transaction. */
+    within:
+      (batch: Batch): Batch =>
+      (statements) =>
+        batch(statements, setLimits),
+    /** A condition that is false if the server's clock differs from the caller's estimate. */
+    isTime: (nowMs: number | undefined): string =>
+      times.storeClock === undefined || nowMs === undefined
         ? 'true'
         : `abs(${SERVER_NOW} - ${parameter(String(Math.round(nowMs)), 'bigint')}) <= ${MOST_APART_MS}`,
     dialect: dialectOf(schema, together),
-    noteTime,
   }
 }
 

@@ -1,10 +1,14 @@
-/** The tables, by version. {schema} is the name of the schema. */
+/**
+ * The tables, created and changed by numbered migrations, or returned as text for a role with the privilege. The ledger has a
+ * row per migration: of processes that migrate at once, one inserts it, and the others fail and check again. A schema with an
+ * unknown migration is refused. {schema} is the name of the schema.
+ */
 import { EXACT, refuseNewer, type Migrated } from '../sql/tables.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/values.ts'
 import type { Connections, Session } from './connections.ts'
-import { inSchema, integer, quoteName, text, textValue, truth } from './encoding.ts'
+import { integer, quoteName, text, textValue, truth } from './encoding.ts'
 import { hasState, INSUFFICIENT_PRIVILEGE } from './failures.ts'
 
 /**
@@ -198,15 +202,10 @@ const SETTINGS =
   'SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ' +
   `SET LOCAL lock_timeout = ${WAIT_MS}; SET LOCAL statement_timeout = ${WAIT_MS};\n`
 
-interface Found {
-  readonly version: number
-  readonly hasSchema: boolean
-}
-
 type Query = (sql: string) => Promise<readonly Row[]>
 
 /** Throws for a foreign or newer schema. */
-async function find(query: Query, schema: string): Promise<Found> {
+async function find(query: Query, schema: string) {
   const [found] = await query(findLedger(schema))
   if (found === undefined || !truth(found, 'ledger')) {
     if (found?.['tables'] != null)
@@ -220,4 +219,9 @@ async function find(query: Query, schema: string): Promise<Found> {
   const version = row === undefined ? 0 : integer(row, 'version')
   refuseNewer(`The schema ${quoteName(schema)} has`, version, MIGRATIONS.length)
   return { version, hasSchema: true }
+}
+
+/** Inserts the schema into a statement without values. */
+function inSchema(statement: string, schema: string): string {
+  return statement.replaceAll('{schema}', quoteName(schema))
 }

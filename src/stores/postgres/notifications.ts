@@ -1,5 +1,5 @@
 /**
- * Listens on a connection of its own for events that other processes admitted. A half-open connection looks like an idle one,
+ * Notifies other processes of events admitted here, and listens on a connection of its own for events that other processes admitted. A half-open connection looks like an idle one,
  * and a pooler accepts LISTEN without delivering notifications. So the listener sends itself a notification through the pool,
  * at the start and every minute. It also polls the store.
  */
@@ -36,7 +36,7 @@ function channelOf(schema: string): string {
   return `messaging_webhooks_${createHash('sha256').update(schema).digest().toString('hex', 0, 8)}`
 }
 
-export function startListening(options: ListenOptions): Notifier {
+export function startListening(options: ListenOptions) {
   const { connect, notify, onWork, report } = options
   const clock = systemClock()
   const channel = channelOf(options.schema)
@@ -49,7 +49,7 @@ export function startListening(options: ListenOptions): Notifier {
   let probes = 0
   let onProbe: ((payload: string) => void) | undefined
   let cancelNext = (): void => {}
-  const polling = createPolling(clock, onWork, () =>
+  const polling = createPolling(onWork, () =>
     isListening ? options.pollIntervalMs : Math.min(UNNOTIFIED_POLL_MS, options.pollIntervalMs),
   )
   // If a notification fails, the other processes find the events by polling.
@@ -149,7 +149,7 @@ export function startListening(options: ListenOptions): Notifier {
   void listen()
   return {
     ...notifier,
-    async stop() {
+    async stop(): Promise<void> {
       stopped = true
       const lastNotice = notifier.stop()
       cancelNext()
@@ -162,22 +162,11 @@ export function startListening(options: ListenOptions): Notifier {
   }
 }
 
-interface Notifier {
-  /** Notifies the other processes soon, and once for several calls. */
-  notify(): void
-  /** Like `notify`, for a process that claims too: notifies only of events that it has not claimed after `OWN_TIME_MS`. */
-  notifyOfRemaining(): void
-  /** Called when a claim begins. The caller must call the returned function once nothing more is due. */
-  claiming(): () => void
-  /** Notifies at once of unclaimed events, because this process claims nothing more. */
-  stop(): Promise<void>
-}
-
 /** How long this process has to claim the events that it admitted before the others are notified. */
 const OWN_TIME_MS = 10
 
-/** `send` never rejects. */
-export function createNotifier(clock: Clock, send: () => Promise<unknown>): Notifier {
+/** Notifies other processes of events admitted here, unless this process has claimed them by then. `send` never rejects. */
+export function createNotifier(clock: Clock, send: () => Promise<unknown>) {
   let isSending = false
   /** Number of batches not announced yet. */
   let unannounced = 0
@@ -196,6 +185,7 @@ export function createNotifier(clock: Clock, send: () => Promise<unknown>): Noti
     isSending = false
   }
 
+  /** Notifies the other processes soon, and once for several calls. */
   function notify(): void {
     unannounced += 1
     if (!isSending) void sendNow()
@@ -217,17 +207,20 @@ export function createNotifier(clock: Clock, send: () => Promise<unknown>): Noti
 
   return {
     notify,
-    notifyOfRemaining() {
+    /** Like `notify`, for a process that claims too: notifies only of events that it has not claimed after `OWN_TIME_MS`. */
+    notifyOfRemaining(): void {
       left += 1
       if (!isWaiting) notifyLater()
     },
-    claiming() {
+    /** Called when a claim begins. The caller must call the returned function once nothing more is due. */
+    claiming(): () => void {
       const before = left
       return () => {
         seenTo = Math.max(seenTo, before)
       }
     },
-    async stop() {
+    /** Notifies at once of unclaimed events, because this process claims nothing more. */
+    async stop(): Promise<void> {
       cancel()
       if (seenTo < left) await send()
     },

@@ -1,11 +1,10 @@
 /** Opens the store: pool, tables and listener, and composes its parts. */
 import type { Pool } from 'pg'
-import { createStoreClock } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
 import { checkPrivileges } from '../sql/tables.ts'
-import { createHosts, loadPg, reach, type Session } from './connections.ts'
-import { createDue, createRecords } from './records.ts'
+import { createHosts, loadPg, reach } from './connections.ts'
+import { createRecords } from './records.ts'
 import { createEngine, rowsBy, type Engine } from './engine.ts'
 import { startListening, type ListenClient } from './notifications.ts'
 import { migrate, requiredColumns } from './migrations.ts'
@@ -30,44 +29,34 @@ async function listenClient({ listenConnectionString }: Settings, pool: Pool): P
 }
 
 export async function openPostgres(settings: Settings, host: StoreHost): Promise<OpenStore<PostgresContext>> {
-  const { schema, transactional } = settings
+  const { schema } = settings
   const { connections, failures, pool } = await reach(settings)
   const report = host.report ?? (() => {})
-  const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   try {
     await migrate(connections, schema, failures)
     await checkPrivileges(rowsBy(connections.batch), requiredColumns(schema), host)
-    if (transactional) await checkTransactions(connections, failures)
-    const engine = await createEngine({ connections, schema, clock: storeClock })
+    if (settings.transactional) await checkTransactions(connections, failures)
+    const engine = await createEngine(connections, settings)
     const connect = host.claims === false ? undefined : await listenClient(settings, pool)
-    const listening = startListening({
-      ...settings,
-      connect,
-      notify: (channel, payload) => connections.query(NOTIFY, [channel, payload]),
-      onWork: host.onWork,
-      report,
-      cleaned: failures.cleaned,
-    })
-    const records = createRecords(engine, report)
     return await openSqlStore({
-      dialect: engine.dialect,
-      records,
-      due: createDue(engine, records, report),
-      noteTime: engine.noteTime,
-      writeList: listWriter(engine),
-      retention: settings,
       host,
-      storeClock,
-      queryTimeoutMs: settings.queryTimeoutMs,
-      waking: listening,
-      transactions: transactional
-        ? {
-            engine: transactionEngine(connections, failures),
-            contextOf: ({ client }: Session): PostgresContext => ({ transaction: client }),
-            maxConnections: settings.pool?.options.max ?? settings.maxConnections,
-            within: ({ batch }) => createRecords(engine, report, engine.within(batch)),
-          }
-        : undefined,
+      settings,
+      engine,
+      records: createRecords(engine, report),
+      writeList: listWriter(engine),
+      waking: startListening({
+        ...settings,
+        connect,
+        notify: (channel, payload) => connections.query(NOTIFY, [channel, payload]),
+        onWork: host.onWork,
+        report,
+        cleaned: failures.cleaned,
+      }),
+      transactions: {
+        ...transactionEngine(connections, failures),
+        maxConnections: settings.pool?.options.max ?? settings.maxConnections,
+        within: ({ batch }) => createRecords(engine, report, engine.within(batch)),
+      },
       close: connections.close,
     })
   } catch (error) {
@@ -76,6 +65,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   }
 }
 
+/** Replaces the list of workers. */
 function listWriter({ schema, together }: Engine): WriteList {
   return async (version, list, expected) => {
     const [rows = []] = await together(`

@@ -31,20 +31,8 @@ export function writtenOut(statements: string): string {
   return parts.map((part, index) => (index % 3 === 1 ? `${part}::` : part)).join('')
 }
 
-interface Plans {
-  /** Returns the statements to send on this connection, and the settings to add. */
-  forConnection(client: ClientBase, statements: string, prepare: (statement: string) => Promise<unknown>): Promise<Sent>
-  /** Whether the plan caused this error. The statements may then be run again, without plans. */
-  isLost(error: unknown): boolean
-}
-
-interface Sent {
-  readonly settings: readonly string[]
-  readonly statements: string
-}
-
 /** `areKept`: false for the application's pool, because plans would change its connections. */
-export function createPlans(areKept: boolean): Plans {
+export function createPlans(areKept: boolean) {
   /** For each connection and statement: the name of its plan, or the number of uses before it gets one. */
   const connections = new WeakMap<ClientBase, Map<string, string | number>>()
 
@@ -55,7 +43,8 @@ export function createPlans(areKept: boolean): Plans {
   }
 
   return {
-    async forConnection(client, statements, prepare) {
+    /** Returns the statements to send on this connection, and the settings to add. */
+    async forConnection(client: ClientBase, statements: string, prepare: (statement: string) => Promise<unknown>) {
       if (!areKept || !statements.includes(MARK)) return unplanned(statements)
       const plans = of(client)
       const { text, types, values } = partsOf(statements)
@@ -77,7 +66,8 @@ export function createPlans(areKept: boolean): Plans {
       }
       return { settings: [NO_SCANS], statements: `EXECUTE ${plan} (${values.join(', ')});` }
     },
-    isLost(error) {
+    /** Whether the plan caused this error. The statements may then be run again, without plans. */
+    isLost(error: unknown): boolean {
       if (!LOST.some((state) => hasState(error, state))) return false
       areKept = false
       return true
@@ -85,7 +75,7 @@ export function createPlans(areKept: boolean): Plans {
   }
 }
 
-function unplanned(statements: string): Sent {
+function unplanned(statements: string) {
   return { settings: [], statements: writtenOut(statements) }
 }
 

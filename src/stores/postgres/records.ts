@@ -1,7 +1,7 @@
 /** Reads records from the tables, writes them if no one has changed them, and finds them by their indexes. */
 import type { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Payload, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
-import { createTableRecords, type TableRecords } from '../sql/records.ts'
+import type { EventPlace, Payload, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import { createTableRecords, type ReadRecords } from '../sql/records.ts'
 import type { Batch } from './connections.ts'
 import { integer, integerOrNone, isOneOf, keyIn, rowReader, rowsQuery, SERVER_NOW, text } from './encoding.ts'
 import { rowsBy, type Engine } from './engine.ts'
@@ -12,20 +12,20 @@ import { dueRowOf, NEWER_MS, readDue, repairingDue, RESERVED_MS } from '../sql/d
 import { isNull, numberValue, type Row } from '../sql/values.ts'
 import { parameter } from './plans.ts'
 
-type Records = TableRecords & Pick<SharedStore, 'write' | 'payloads'>
-
 /** `together`: the connection to use. */
 export function createRecords(
   engine: Engine,
   report: (error: MessagingWebhooksError) => void,
   together: Batch = engine.together,
-): Records {
+) {
   const { schema, dialect } = engine
   const write = createWriting(engine, together)
+  const tables = createTableRecords(dialect, rowsBy(together), write, report)
   return {
-    ...createTableRecords(dialect, rowsBy(together), write, report),
+    ...tables,
     write,
-    async payloads(places) {
+    due: createDue(engine, tables.readRecords, write, report),
+    async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const wanted = rowsQuery([
         { name: 'place', type: 'integer', values: places.map((_, place) => String(place)) },
@@ -45,9 +45,11 @@ SELECT u.place, ${dialect.payloadColumns} FROM (${wanted}) u JOIN ${schema}.reco
 /** A reservation may be lost in a crash of the server, so it need not be on the disk. */
 const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
 
-export function createDue(
+/** Finds due records, reserves them for this process, and reads them with the payload that will probably run. */
+function createDue(
   { schema, together, isTime, noteTime, dialect: { recordColumns, payloadColumns } }: Engine,
-  { readRecords, write }: Pick<Records, 'readRecords' | 'write'>,
+  readRecords: ReadRecords,
+  write: SharedStore['write'],
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
   /** Postpones records of a later version, so that a process of that version can lease them. */

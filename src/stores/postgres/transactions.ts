@@ -36,7 +36,7 @@ export async function checkTransactions(connections: Connections, failures: Fail
 export function transactionEngine(
   connections: Connections,
   { cleaned, asThrown }: Failures,
-): Omit<TransactionEngine<Session>, 'settle'> {
+): Omit<TransactionEngine<Session, PostgresContext>, 'maxConnections' | 'within'> {
   function release(session: Session, error?: unknown): void {
     session.release(error === undefined ? undefined : cleaned(error))
   }
@@ -52,6 +52,7 @@ export function transactionEngine(
         throw error
       }
     },
+    contextOf: ({ client }) => ({ transaction: client }),
     commit: (session) => session.batch('COMMIT'),
     rollBack: (session) => session.batch('ROLLBACK'),
     release,

@@ -1,14 +1,14 @@
 /** The common base of the store: scripts, partitions, the choice of clock, and conditional writes. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { ClockJump, type PendingLook } from '../../inbox/record-store.ts'
-import { createStoreClock, type StoreClock } from '../../inbox/runtime/store-time.ts'
+import type { PendingLook } from '../../inbox/record-store.ts'
+import { createStoreClock, refuseJump, type StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Retention } from '../../messages/expire.ts'
 import type { Reply } from './clients/connection.ts'
 import type { Partition, Partitions } from './partitions.ts'
 import { bytes, bytesOrNone, integer, list, text } from './replies.ts'
 import type { Scripted } from './scripted.ts'
-import { compareAndSet, MOST_APART_MS, readWaited } from './scripts.ts'
+import { compareAndSet, readWaited } from './scripts.ts'
 import type { Command } from './writing.ts'
 
 export interface Engine {
@@ -80,7 +80,7 @@ export async function runIf(
   pending?.onAnswer(text(since) === '' ? undefined : integer(since))
   const serverMs = integer(now)
   times?.note(index, serverMs, sentMs)
-  if (serverAsOfMs !== undefined && Math.abs(serverMs - Math.round(serverAsOfMs)) > MOST_APART_MS) throw new ClockJump()
+  refuseJump(serverMs, serverAsOfMs)
   return { nowMs: serverMs, found: found.map((version) => bytes(version).toString('latin1')) }
 }
 

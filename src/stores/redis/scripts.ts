@@ -18,6 +18,7 @@
  * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: see `watching.ts` and `workers.ts`
  */
+import { MOST_APART_MS } from '../../inbox/runtime/store-time.ts'
 import { script } from './scripted.ts'
 
 const BASE = /* lua */ `
@@ -30,8 +31,6 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
 export const VERSION_DIGITS = 12
-/** Tolerance between the server's clock and a process's estimate of it. */
-export const MOST_APART_MS = 2_000
 /** The version of a key that does not hold text. */
 export const FOREIGN = 'foreign'
 

@@ -4,11 +4,22 @@ import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { daysAboveZero, millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
 
-export interface TimeLimits {
-  readonly connectTimeoutMs: number
-  readonly queryTimeoutMs: number
-  readonly lockTimeoutMs: number
+const MOST_CONNECTIONS = 10_000
+
+export const SQL_SETTINGS = {
+  transactional: z.boolean().default(false),
+  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
+  retentionDays: daysAboveZero.default(7),
+  deadLetterDays: daysAboveZero.default(30),
+  dedupeDays: daysAboveZero.default(30),
+  connectTimeoutMs: millisecondsAboveZero.default(5_000),
+  queryTimeoutMs: millisecondsAboveZero.default(10_000),
+  lockTimeoutMs: millisecondsAboveZero.default(3_000),
+  clock: z.enum(['server', 'caller']).default('server'),
 }
+
+export type SqlSettings = z.output<z.ZodObject<typeof SQL_SETTINGS>>
+export type TimeLimits = Pick<SqlSettings, 'connectTimeoutMs' | 'queryTimeoutMs' | 'lockTimeoutMs'>
 
 /** Extra time for the server to report that it cancelled a statement. */
 const MARGIN_MS = 1_000
@@ -56,18 +67,4 @@ export async function loadPeer<Peer>(loading: Promise<Peer>, message: string): P
   } catch (error) {
     throw new MessagingWebhooksError('peer_missing', message, { cause: error })
   }
-}
-
-const MOST_CONNECTIONS = 10_000
-
-export const SQL_SETTINGS = {
-  transactional: z.boolean().default(false),
-  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
-  retentionDays: daysAboveZero.default(7),
-  deadLetterDays: daysAboveZero.default(30),
-  dedupeDays: daysAboveZero.default(30),
-  connectTimeoutMs: millisecondsAboveZero.default(5_000),
-  queryTimeoutMs: millisecondsAboveZero.default(10_000),
-  lockTimeoutMs: millisecondsAboveZero.default(3_000),
-  clock: z.enum(['server', 'caller']).default('server'),
 }

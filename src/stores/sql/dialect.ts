@@ -1,7 +1,9 @@
-/** What differs between engines in the statements that they share, and the server's clock, which all of them return. */
+/**
+ * What differs between engines in the statements that they share, and the server's clock, which decides what is due unless the
+ * clocks of the callers apply.
+ */
+import { createStoreClock, refuseJump } from '../../inbox/runtime/store-time.ts'
 import type { Row, RowReader } from './values.ts'
-import { ClockJump } from '../../inbox/record-store.ts'
-import type { StoreClock } from '../../inbox/runtime/store-time.ts'
 
 /** Runs statements in order, in one round trip if the engine can, and returns the rows of each. */
 export type RowsOf = (...statements: readonly string[]) => Promise<readonly (readonly Row[])[]>
@@ -49,18 +51,22 @@ export function createDialect(differences: Omit<Dialect, 'recordColumns' | 'payl
   }
 }
 
-/** Tolerance between the server's clock and a process's estimate of it. */
-export const MOST_APART_MS = 2_000
+/** What the statements of an engine share. */
+export interface SqlEngine extends ReturnType<typeof createServerTime> {
+  readonly dialect: Dialect
+}
 
-/** Takes the server's time from a row with `now`. Throws a `ClockJump` if it differs from the caller's estimate `nowMs`. */
-export type NoteTime = (row: Row | undefined, nowMs: number | undefined, sentMs: number) => void
-
-/** `clock`: undefined if the clocks of the callers apply. */
-export function createNoteTime(clock: StoreClock | undefined, { integer }: Pick<RowReader, 'integer'>): NoteTime {
-  return (row, nowMs, sentMs) => {
-    if (clock === undefined || row === undefined) return
-    const storeMs = integer(row, 'now')
-    clock.note(storeMs, sentMs)
-    if (nowMs !== undefined && Math.abs(storeMs - Math.round(nowMs)) > MOST_APART_MS) throw new ClockJump()
+export function createServerTime(clock: 'server' | 'caller', { integer }: Pick<RowReader, 'integer'>) {
+  const storeClock = clock === 'server' ? createStoreClock() : undefined
+  return {
+    /** Undefined if the clocks of the callers apply. */
+    storeClock,
+    /** Takes the server's time from a row with `now`. Throws a `ClockJump` if it differs from the caller's estimate `nowMs`. */
+    noteTime(row: Row | undefined, nowMs: number | undefined, sentMs: number): void {
+      if (storeClock === undefined || row === undefined) return
+      const storeMs = integer(row, 'now')
+      storeClock.note(storeMs, sentMs)
+      refuseJump(storeMs, nowMs)
+    },
   }
 }

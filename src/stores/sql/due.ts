@@ -36,26 +36,20 @@ export function dueRowOf(record: MessageRecord): DueRow | undefined {
   return { at, heldUntil: mark, worker, waiting: waiting.length, first: undefined }
 }
 
-interface DueRecords {
-  /** Records that are due, by key. */
-  readonly found: ReadonlyMap<string, Versioned>
-  /** Rows of records of a later version. */
-  readonly newer: readonly Row[]
-  /** Rows that contradict their record, or have none. */
-  readonly astray: readonly Row[]
-  readonly records: ReadonlyMap<string, Versioned>
-}
-
 export async function readDue(
   due: readonly Row[],
   now: number,
   { text, integer, keyIn, recordIn }: RowReader,
   readRecords: ReadRecords,
-): Promise<DueRecords> {
+) {
   const isKnown = (row: Row): boolean => !isNull(row, 'number') && !isNewerRecord(text(row, 'state'))
   const records = await readRecords(due.filter(isKnown).map(recordIn), true)
+  /** Records that are due, by key. */
   const found = new Map<string, Versioned>()
-  const [newer, astray]: [Row[], Row[]] = [[], []]
+  /** Rows of records of a later version. */
+  const newer: Row[] = []
+  /** Rows that contradict their record, or have none. */
+  const astray: Row[] = []
   for (const row of due) {
     const key = isNull(row, 'number') ? undefined : keyIn(row)
     const versioned = key === undefined ? undefined : records.get(key)

@@ -4,15 +4,7 @@ import { isError } from '../../runtime/values.ts'
 
 const LONGEST_MESSAGE = 500
 
-export interface Failures {
-  /**
-   * The error that a store operation rejects with. A `MessagingWebhooksError` means that the store is unavailable. Any other
-   * error means that an event caused it, and the inbox looks for that event.
-   */
-  asThrown(error: unknown): Error
-  /** The error without the rows, statements and passwords that it may quote. */
-  cleaned(error: unknown): Error
-}
+export type Failures = ReturnType<typeof createFailures>
 
 /** What the errors of an engine mean. */
 interface ErrorReader {
@@ -30,10 +22,14 @@ interface ErrorReader {
 }
 
 /** `secrets`: passwords, which no text may contain. */
-export function createFailures(reader: ErrorReader, secrets: readonly string[]): Failures {
+export function createFailures(reader: ErrorReader, secrets: readonly string[]) {
   const { engine, errorName, messageOf, codeOf, isOfTheData, isForbidden } = reader
-  const redacted = createRedaction(secrets)
+  // The longest first.
+  const known = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+  const redacted = (message: string): string =>
+    known.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), message)
 
+  /** The error without the rows, statements and passwords that it may quote. */
   function cleaned(error: unknown): Error {
     const message = isError(error) ? messageOf(error) : 'A value was thrown that is not an error.'
     const code = codeOf(error)
@@ -45,7 +41,11 @@ export function createFailures(reader: ErrorReader, secrets: readonly string[]):
 
   return {
     cleaned,
-    asThrown(error) {
+    /**
+     * The error that a store operation rejects with. A `MessagingWebhooksError` means that the store is unavailable. Any other
+     * error means that an event caused it, and the inbox looks for that event.
+     */
+    asThrown(error: unknown): Error {
       if (error instanceof MessagingWebhooksError) return error
       const clean = cleaned(error)
       if (isOfTheData(error)) return clean
@@ -58,7 +58,7 @@ export function createFailures(reader: ErrorReader, secrets: readonly string[]):
 const BETWEEN_NAME_AND_HOST = /^[^:]*:\/\/[^:@/]*:(.*)@/s
 const AS_PARAMETER = /[?&\s](?:ssl)?password=([^&\s]+)/g
 
-/** The addresses and the passwords in them, encoded and decoded. */
+/** The addresses of databases and the passwords in them, encoded and decoded. No message may contain one. */
 export function secretsIn(addresses: readonly (string | undefined)[]): readonly string[] {
   const all = addresses.filter((address) => address !== undefined)
   const written = all.flatMap((address) => [
@@ -66,12 +66,6 @@ export function secretsIn(addresses: readonly (string | undefined)[]): readonly 
     ...[...address.matchAll(AS_PARAMETER)].map((match) => match[1] ?? ''),
   ])
   return [...all, ...written, ...written.map(decoded)]
-}
-
-/** Replaces secrets in a message, the longest first. */
-function createRedaction(secrets: readonly string[]): (message: string) => string {
-  const known = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
-  return (message) => known.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), message)
 }
 
 function decoded(text: string): string {

@@ -2,58 +2,57 @@
 import type { SharedStore } from '../../inbox/record-store.ts'
 import type { OpenStore } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/expire.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { openServerStore, type ServerStoreOptions } from '../server-store.ts'
+import type { TransactionEngine } from '../transactions.ts'
+import type { SqlSettings } from './connecting.ts'
+import type { SqlEngine } from './dialect.ts'
 import { createAging, type TableRecords } from './records.ts'
-import type { Dialect, NoteTime } from './dialect.ts'
 import { createScans } from './scans.ts'
 import { createLeasing, type WriteList } from './workers.ts'
-import type { Clock } from '../../runtime/clock.ts'
 
 /** How long closing waits for the release of leases. */
 const LEAVE_MS = 10_000
 
-interface SqlStoreOptions<Session, Context extends object> extends Omit<
-  ServerStoreOptions<Session, Context>,
-  'createStore' | 'retention' | 'parts' | 'partOf' | 'leaveMs'
-> {
-  readonly dialect: Dialect
-  readonly records: TableRecords & Pick<SharedStore, 'write' | 'payloads'>
-  readonly due: SharedStore['due']
-  readonly noteTime: NoteTime
-  readonly writeList: WriteList
-  readonly retention: Parameters<typeof retentionOf>[0]
-}
-
 export async function openSqlStore<Session, Context extends object>(
-  options: SqlStoreOptions<Session, Context>,
+  options: Pick<ServerStoreOptions<Session, Context>, 'host' | 'waking' | 'close'> & {
+    readonly settings: SqlSettings
+    readonly engine: SqlEngine
+    readonly records: TableRecords & Pick<SharedStore, 'write' | 'payloads' | 'due'>
+    readonly writeList: WriteList
+    /** Used if the settings ask for transactions. */
+    readonly transactions: TransactionEngine<Session, Context>
+  },
 ): Promise<OpenStore<Context>> {
-  const { dialect, records, due, noteTime, writeList, storeClock } = options
-  const retention = retentionOf(options.retention)
+  const { settings, engine, records, writeList, transactions, ...others } = options
+  const retention = retentionOf(settings)
   return openServerStore({
-    ...options,
+    ...others,
     createStore: () => ({
       ...records,
-      ...createScans(dialect, records.readRecords),
-      due,
-      aged: createAging(dialect, retention),
+      ...createScans(engine.dialect, records.readRecords),
+      aged: createAging(engine.dialect, retention),
       async close() {},
     }),
+    storeClock: engine.storeClock,
     retention,
-    parts: [createLeasing({ dialect, noteTime, isServerTime: storeClock !== undefined, writeList })],
+    queryTimeoutMs: settings.queryTimeoutMs,
+    parts: [createLeasing(engine, writeList)],
     partOf: () => 0,
     leaveMs: LEAVE_MS,
+    transactions: settings.transactional ? transactions : undefined,
   })
 }
 
-/** The first interval begins with `restart`. */
-export function createPolling(clock: Clock, onWork: () => void, intervalMs: () => number) {
+/** Looks for work of other processes at intervals. The first interval begins with `restart`. */
+export function createPolling(onWork: () => void, intervalMs: () => number) {
   let isStopped = false
   let cancel = (): void => {}
 
   function restart(): void {
     cancel()
     if (isStopped) return
-    cancel = clock.setTimer(() => {
+    cancel = systemClock().setTimer(() => {
       onWork()
       restart()
     }, intervalMs())

@@ -22,42 +22,6 @@ export type ReadRecords = (rows: readonly RecordRow[], repairs: boolean) => Prom
 
 const NOTHING_LEFT = { payloads: [], of: undefined }
 
-function createReadRecords(options: {
-  /** Reads what is stored beside the record with this number. */
-  readonly leftOf: (number: string) => Promise<LeftColumns>
-  readonly write: Write
-  readonly report: (error: MessagingWebhooksError) => void
-}): ReadRecords {
-  const { leftOf, write, report } = options
-
-  async function restored(row: RecordRow, known: Versioned, repairs: boolean): Promise<Versioned> {
-    const left = await leftOf(row.number)
-    const found = storedRecord(row, () => left)
-    if (found === NEWER) return known
-    const { record, corrupt } = found
-    const { key, version } = row
-    const [part] = corrupt
-    if (!repairs || part === undefined) return { version, record }
-    // Write the rebuilt record at once: only the process that succeeds reports it.
-    const change = { key, expected: version, before: record, after: record, payloads: [], admitted: [], repairs: part }
-    const [written] = await write([change], undefined)
-    if (written === undefined) return { version, record }
-    report(new MessagingWebhooksError('state_damaged', `It is records.${part} of message ${key}.`))
-    return { version: written, record }
-  }
-
-  return async (rows, repairs) => {
-    const records = new Map<string, Versioned>()
-    for (const row of rows) {
-      const found = storedRecord(row, () => NOTHING_LEFT)
-      if (found === NEWER) continue
-      const versioned = { version: row.version, record: found.record }
-      records.set(row.key, found.corrupt.length === 0 ? versioned : await restored(row, versioned, repairs))
-    }
-    return records
-  }
-}
-
 export type TableRecords = Pick<
   SharedStore,
   'read' | 'overdue' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
@@ -75,17 +39,41 @@ export function createTableRecords(
   const [key, of] = [`r.${dialect.keyColumn}`, `r.${dialect.ofColumn}`]
   const digest = `${digestIn(key)} AS digest`
 
-  const readRecords = createReadRecords({
-    async leftOf(number) {
-      const [left = [], [overflow] = []] = await rowsOf(
-        `SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record = ${number} ORDER BY p.admitted_at, p.id`,
-        `SELECT ${digestIn(of)} AS digest FROM ${records} r WHERE r.number = ${number} AND ${of} IS NOT NULL`,
-      )
-      return { payloads: left.map(rows.payloadColumnsIn), of: overflow && rows.keyIn(overflow) }
-    },
-    write,
-    report,
-  })
+  /** Reads what is stored beside the record with this number. */
+  async function leftOf(number: string): Promise<LeftColumns> {
+    const [left = [], [overflow] = []] = await rowsOf(
+      `SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record = ${number} ORDER BY p.admitted_at, p.id`,
+      `SELECT ${digestIn(of)} AS digest FROM ${records} r WHERE r.number = ${number} AND ${of} IS NOT NULL`,
+    )
+    return { payloads: left.map(rows.payloadColumnsIn), of: overflow && rows.keyIn(overflow) }
+  }
+
+  async function restored(row: RecordRow, known: Versioned, repairs: boolean): Promise<Versioned> {
+    const left = await leftOf(row.number)
+    const found = storedRecord(row, () => left)
+    if (found === NEWER) return known
+    const { record, corrupt } = found
+    const { key, version } = row
+    const [part] = corrupt
+    if (!repairs || part === undefined) return { version, record }
+    // Write the rebuilt record at once: only the process that succeeds reports it.
+    const change = { key, expected: version, before: record, after: record, payloads: [], admitted: [], repairs: part }
+    const [written] = await write([change], undefined)
+    if (written === undefined) return { version, record }
+    report(new MessagingWebhooksError('state_damaged', `It is records.${part} of message ${key}.`))
+    return { version: written, record }
+  }
+
+  const readRecords: ReadRecords = async (read, repairs) => {
+    const known = new Map<string, Versioned>()
+    for (const row of read) {
+      const found = storedRecord(row, () => NOTHING_LEFT)
+      if (found === NEWER) continue
+      const versioned = { version: row.version, record: found.record }
+      known.set(row.key, found.corrupt.length === 0 ? versioned : await restored(row, versioned, repairs))
+    }
+    return known
+  }
 
   return {
     readRecords,
@@ -139,7 +127,7 @@ SELECT (SELECT coalesce(sum(d.waiting), 0) FROM ${due.table} d WHERE d.${due.at}
 }
 
 /**
- * The walks through records and payloads continue where the last step ended, because some old records must be kept: they still
+ * Finds records that may contain expired events, in bounded steps. `expire` decides what expires. The walks through records and payloads continue where the last step ended, because some old records must be kept: they still
  * wait. They restart after the last old one.
  */
 export function createAging(

@@ -1,6 +1,9 @@
-/** Values in the text of statements and in the rows of answers, and the numbers of records. Statements are ASCII, whatever the encoding of the connection. */
-import type { MessageRecord } from '../../messages/record.ts'
+/**
+ * Values in the text of statements, which are ASCII whatever the encoding of the connection; the numbers of records; and the
+ * values, records and payloads in the rows of answers.
+ */
 import { joinRecord } from '../../inbox/runtime/codec.ts'
+import type { MessageRecord } from '../../messages/record.ts'
 import { storedPayload, type PayloadColumns, type RecordColumns, type StoredPayload } from '../stored.ts'
 
 /** ASCII is half as long as hexadecimal digits. Excludes backslashes, which may escape, and control characters. */
@@ -52,8 +55,8 @@ export function leastNumberAt(ms: number): string {
 }
 
 /**
- * The number of a new record. If another process chose the same one, the write does not apply, and the next attempt uses
- * another.
+ * The number of a new record. Numbers grow with time, so inserts append to the primary key, which also finds old records. If
+ * another process chose the same one, the write does not apply, and the next attempt uses another.
  */
 export function newNumber({ waiting, send }: MessageRecord): string {
   lastDigits = (lastDigits + 1) % 10 ** DIGITS
@@ -81,17 +84,9 @@ export interface RecordRow extends RecordColumns {
   readonly version: number
 }
 
-export interface RowReader extends ColumnReader {
-  readonly integer: (row: Row, column: string) => number
-  readonly integerOrNone: (row: Row, column: string) => number | undefined
-  /** The key of the record in this row. */
-  readonly keyIn: (row: Row) => string
-  readonly recordIn: (row: Row) => RecordRow
-  readonly payloadColumnsIn: (row: Row) => PayloadColumns
-  readonly payloadIn: (row: Row) => StoredPayload
-}
+export type RowReader = ReturnType<typeof createRowReader>
 
-export function createRowReader(columns: ColumnReader): RowReader {
+export function createRowReader(columns: ColumnReader) {
   const { digits, digest, text, bytesOrNone } = columns
 
   function integer(row: Row, column: string): number {
@@ -118,8 +113,9 @@ export function createRowReader(columns: ColumnReader): RowReader {
     ...columns,
     integer,
     integerOrNone,
-    keyIn: (row) => digest(row, 'digest'),
-    recordIn: (row) => ({
+    /** The key of the record in this row. */
+    keyIn: (row: Row): string => digest(row, 'digest'),
+    recordIn: (row: Row): RecordRow => ({
       number: digits(row, 'number'),
       key: digest(row, 'digest'),
       version: integer(row, 'version'),
@@ -129,7 +125,7 @@ export function createRowReader(columns: ColumnReader): RowReader {
       overdueAtMs: integerOrNone(row, 'overdue_at'),
     }),
     payloadColumnsIn,
-    payloadIn: (row) => storedPayload(payloadColumnsIn(row)),
+    payloadIn: (row: Row): StoredPayload => storedPayload(payloadColumnsIn(row)),
   }
 }
 

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { monotonicMs } from '../../runtime/clock.ts'
 import { readLiveness } from '../liveness.ts'
 import type { LeasingPart } from '../workers.ts'
-import type { Dialect, NoteTime } from './dialect.ts'
+import type { SqlEngine } from './dialect.ts'
 import { isNull } from './values.ts'
 
 /** Limits the rows to examine: so many of the earliest due and of the latest due, instead of a whole backlog. */
@@ -13,14 +13,7 @@ const MOST_VERSION = 2 ** 48 - 1
 /** Writes a version and a text as values, if the list has the version `expected`. Resolves to whether it had. */
 export type WriteList = (version: number, list: string, expected: string | undefined) => Promise<boolean>
 
-export function createLeasing(options: {
-  readonly dialect: Dialect
-  readonly noteTime: NoteTime
-  /** With the clocks of the callers, the server's clock does not tell which records are leased. */
-  readonly isServerTime: boolean
-  readonly writeList: WriteList
-}): LeasingPart {
-  const { dialect, noteTime, isServerTime, writeList } = options
+export function createLeasing({ dialect, storeClock, noteTime }: SqlEngine, writeList: WriteList): LeasingPart {
   const { tables, due, keyColumn, serverNow, digestIn, bytesIn, textValue, rows, rowsOf } = dialect
   return {
     list: {
@@ -38,7 +31,8 @@ FROM (SELECT 1) AS one LEFT JOIN ${tables.workers} w ON w.id = 1`)
       write: (liveness, version) => writeList(randomInt(1, MOST_VERSION), textValue(JSON.stringify(liveness)), version),
     },
     async leases() {
-      const isPast = isServerTime ? `d.${due.at} <= ${serverNow}` : `d.${due.at} IS NOT NULL`
+      // With the clocks of the callers, the server's clock does not tell which records are leased.
+      const isPast = storeClock === undefined ? `d.${due.at} IS NOT NULL` : `d.${due.at} <= ${serverNow}`
       const some = (direction: string): string => `
   (SELECT d.${due.record} AS record, d.worker FROM ${due.table} d
   WHERE ${isPast} ORDER BY d.${due.at} ${direction} LIMIT ${MOST_SWEPT})`
