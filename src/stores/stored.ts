@@ -1,10 +1,25 @@
 /** Reads as much of a stored value as possible: another program or a failing disk may have changed it. */
+import { MessagingWebhooksError } from '../public/errors.ts'
 import { damagedRecord, readRecord } from '../messages/event-record.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '../inbox/record-store.ts'
 import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../messages/record.ts'
 import { restore } from '../messages/restore.ts'
 import { scanned } from './pages.ts'
+
+/** How long a record of a later version of this package is postponed. */
+export const NEWER_MS = 60_000
+
+/** Throws for tables or keys that a later version of this package has changed. `what`: the subject of the message. */
+export function refuseNewer(what: string, version: number, known: number): void {
+  if (version > known)
+    throw new MessagingWebhooksError('store_newer', `${what} version ${version}; this package knows ${known}.`)
+}
+
+/** Throws for a column that must have a value. */
+export function unusable(column: string): never {
+  throw new Error(`The database has no usable ${column} in a row that must have one.`)
+}
 
 export interface RecordColumns {
   readonly state: string
@@ -13,25 +28,22 @@ export interface RecordColumns {
   readonly overdueAtMs: number | undefined
 }
 
-interface StoredRecord {
-  readonly record: MessageRecord
-  /** The unreadable columns. A state is rebuilt from its payloads; a send is lost. The caller repairs and reports them. */
-  readonly corrupt: readonly ('state' | 'send')[]
-}
+const NOTHING_CORRUPT: readonly ('state' | 'send')[] = []
+const NOTHING_LEFT = { payloads: [], of: undefined }
 
-const NOTHING_CORRUPT: readonly never[] = []
-
-export function storedRecord(columns: RecordColumns, left: () => LeftColumns): StoredRecord | typeof NEWER {
+/**
+ * `corrupt`: the unreadable columns. A state is rebuilt from its payloads; a send is lost. The caller repairs and reports them. A
+ * caller without `left` reads a record with a corrupt state again, with what is left of it.
+ */
+export function storedRecord(columns: RecordColumns, left: () => LeftColumns = () => NOTHING_LEFT) {
   const state = decodeRecord(columns.state)
   if (state === NEWER) return NEWER
   if (state !== undefined && columns.send === undefined) return { record: state, corrupt: NOTHING_CORRUPT }
   const send = columns.send === undefined ? undefined : decodeSend(columns.send, columns)
-  const record = { ...(state ?? restored(left())), send }
-  const isSendCorrupt = columns.send !== undefined && send === undefined
-  return {
-    record,
-    corrupt: [...(state === undefined ? ['state' as const] : []), ...(isSendCorrupt ? ['send' as const] : [])],
-  }
+  const corrupt: ('state' | 'send')[] = []
+  if (state === undefined) corrupt.push('state')
+  if (columns.send !== undefined && send === undefined) corrupt.push('send')
+  return { record: { ...(state ?? restored(left())), send }, corrupt }
 }
 
 /** The columns that a corrupt state is rebuilt from. */
@@ -68,13 +80,9 @@ export function storedPayload(columns: PayloadColumns): StoredPayload {
   return { id, admittedAtMs, record: damaged, raw: raw ?? NO_BYTES, error, corrupt }
 }
 
-interface RecordWithPayloads extends Pick<ScannedRecord, 'key' | 'record'> {
-  readonly payloads: readonly StoredPayload[]
-}
-
 /** A page of the events of these records, newest first. Settled events may have no payload. */
 export function eventsOf(
-  records: readonly RecordWithPayloads[],
+  records: readonly (Pick<ScannedRecord, 'key' | 'record'> & { readonly payloads: readonly StoredPayload[] })[],
   { after, limit, isMeant }: EventScan,
 ): Scanned<ScannedEvent> {
   const events = records.flatMap(({ key, record, payloads }) => {

@@ -13,8 +13,8 @@ describe('the comment of a store’s setting names its default', () => {
   test.each([
     ['memory', ['memory/store.ts']],
     ['sqlite', ['sqlite/store.ts']],
-    ['postgres', ['postgres/settings.ts', 'sql/settings.ts']],
-    ['mysql', ['mysql/settings.ts', 'sql/settings.ts']],
+    ['postgres', ['postgres/settings.ts', 'sql/connecting.ts']],
+    ['mysql', ['mysql/settings.ts', 'sql/connecting.ts']],
     ['redis', ['redis/store.ts']],
   ])('%s', (store, files) => {
     const source = readProjectFile(`src/stores/${store}/store.ts`)

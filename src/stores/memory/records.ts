@@ -3,7 +3,7 @@
  * would take more than twice the memory and slow down every garbage collection.
  */
 import { LRUCache } from 'lru-cache'
-import { churningMap, removeMember, type ChurningMap } from '../../runtime/churning-map.ts'
+import { churningMap, removeMember } from '../../runtime/churning-map.ts'
 import { EXPECTED } from '../../messages/order.ts'
 import type { Change, DueRequest, LocalStore, Payload } from '../../inbox/record-store.ts'
 import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../inbox/runtime/codec.ts'
@@ -11,7 +11,7 @@ import type { NewEvent } from '../../inbox/store.ts'
 import { resolve } from '../../messages/dead-letters.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
-import { createSends, type Sends } from './sends.ts'
+import { createSends } from './sends.ts'
 
 /** A record with a waiting or dead event. */
 export interface Active {
@@ -28,45 +28,34 @@ interface DueEntry extends Due {
   readonly key: string
 }
 
-export interface MemoryTables {
-  readonly active: ChurningMap<string, Active>
-  /** Settled records as text, in the order in which they settled. The size of a record is its number of events. */
-  readonly settled: LRUCache<string, string>
-  readonly sends: Sends
-  /** Keys by the id of a dead letter, oldest first. */
-  readonly dead: Map<string, { readonly key: string; readonly number: number }>
-  /** Keys of the overflow records of this record. */
-  readonly overflow: Map<string, Set<string>>
-  readonly due: DueEntry[]
-  /** Leases by key, in the order of granting, which is also the order of expiry. */
-  readonly leased: ChurningMap<string, Lease>
-  lastNumber: number
-  unsettled: number
-  unsettledBytes: number
-  /** Called when an event may be due after the end of a lease. */
-  readonly onWork: () => void
-}
+export type MemoryTables = ReturnType<typeof createTables>
 
 /** `mostSettled`: maximum number of settled events. The record that settled first is evicted first. */
-export function createTables(mostSettled: number, onWork: () => void): MemoryTables {
-  const overflow: MemoryTables['overflow'] = new Map()
+export function createTables(mostSettled: number, onWork: () => void) {
+  /** Keys of the overflow records of a record. */
+  const overflow = new Map<string, Set<string>>()
+  /** Settled records as text, in the order in which they settled. The size of a record is its number of events. */
   const settled = new LRUCache<string, string>({
     maxSize: Math.min(Math.ceil(mostSettled), Number.MAX_SAFE_INTEGER),
     dispose(encoded, key, reason) {
       if (overflow.size > 0 && reason === 'evict') removeOverflow(overflow, decoded(encoded)?.of, key)
     },
   })
+  const due: DueEntry[] = []
   return {
-    active: churningMap(),
+    active: churningMap<string, Active>(),
     settled,
     sends: createSends(),
-    dead: new Map(),
+    /** Keys by the id of a dead letter, oldest first. */
+    dead: new Map<string, { readonly key: string; readonly number: number }>(),
     overflow,
-    due: [],
-    leased: churningMap(),
+    due,
+    /** Leases by key, in the order of granting, which is also the order of expiry. */
+    leased: churningMap<string, Lease>(),
     lastNumber: 0,
     unsettled: 0,
     unsettledBytes: 0,
+    /** Called when an event may be due after the end of a lease. */
     onWork,
   }
 }
@@ -89,18 +78,11 @@ function decoded(encoded: string): MessageRecord | undefined {
   return record === NEWER ? undefined : record
 }
 
-interface RecordsOptions {
-  /** Maximum number of unsettled events, and of bytes of their bodies. */
-  readonly maxEvents: number
-  readonly maxBytes: number
-  readonly maxDeadLetters: number
-  /** A settled record expires this long after its last event ended. */
-  readonly dedupeMs: number
-}
-
+/** A settled record expires `dedupeMs` after its last event ended. */
 export function createRecords(
   tables: MemoryTables,
-  { maxEvents, maxBytes, maxDeadLetters, dedupeMs }: RecordsOptions,
+  { maxEvents, maxBytes, maxDeadLetters }: Readonly<Record<'maxEvents' | 'maxBytes' | 'maxDeadLetters', number>>,
+  dedupeMs: number,
 ): Pick<LocalStore, 'read' | 'hasCapacity' | 'write' | 'counts'> {
   const { sends, settled, dead } = tables
 

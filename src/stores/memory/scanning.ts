@@ -1,7 +1,15 @@
 /** Scans of the memory store, for observers. */
 import { scanned } from '../pages.ts'
 import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
-import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
+import type {
+  EventScan,
+  Indexes,
+  Payload,
+  Scanned,
+  ScannedEvent,
+  ScannedRecord,
+  ScanRequest,
+} from '../../inbox/record-store.ts'
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
@@ -106,9 +114,8 @@ export function scanDeadLetters(tables: MemoryTables, { after, limit }: ScanRequ
 
 export function scanSends(
   tables: MemoryTables,
-  request: ScanRequest & { readonly fromMs: number; readonly toMs: number; readonly newestFirst: boolean },
+  { after, limit, fromMs, toMs, newestFirst }: Parameters<Indexes['scanSends']>[0],
 ): Scanned<ScannedRecord> {
-  const { after, limit, fromMs, toMs, newestFirst } = request
   const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const sign = newestFirst ? -1 : 1
   const following = tables.sends.between(fromMs, toMs).filter((one) => {

@@ -19,17 +19,11 @@ interface OverdueEntry extends Due {
   readonly key: string
 }
 
-export interface Sends {
-  /** Not a function, because every event reads it. */
-  readonly byKey: ReadonlyMap<string, SendEntry>
-  set(key: string, send: SendEntry | undefined): void
-  overdue(nowMs: number, limit: number): { readonly keys: readonly string[]; readonly nextMs: number | undefined }
-  /** The sends of a period, in the order of `bySend`. */
-  between(fromMs: number, toMs: number): readonly Listed[]
-}
+export type Sends = ReturnType<typeof createSends>
 
-export function createSends(): Sends {
+export function createSends() {
   const byKey = new Map<string, SendEntry>()
+  const known: ReadonlyMap<string, SendEntry> = byKey
   /** Removed entries stay until they are half of the list. */
   let listed: Listed[] = []
   /** An entry is void unless the send still has that deadline. */
@@ -61,8 +55,9 @@ export function createSends(): Sends {
   }
 
   return {
-    byKey,
-    set(key, send) {
+    /** Not a function, because every event reads it. */
+    byKey: known,
+    set(key: string, send: SendEntry | undefined): void {
       const before = byKey.get(key)
       if (send === undefined) {
         byKey.delete(key)
@@ -81,7 +76,7 @@ export function createSends(): Sends {
       if (overdueAtMs !== undefined && before?.overdueAtMs !== overdueAtMs)
         pushDue(overdue, { dueMs: overdueAtMs, sequence: (sequence += 1), key })
     },
-    overdue(nowMs, limit) {
+    overdue(nowMs: number, limit: number) {
       const found: OverdueEntry[] = []
       let next = firstOverdue()
       for (; next !== undefined && next.dueMs <= nowMs && found.length < limit; next = firstOverdue()) {
@@ -92,7 +87,8 @@ export function createSends(): Sends {
       for (const each of found) pushDue(overdue, each)
       return { keys: [...new Set(found.map(({ key }) => key))], nextMs: next && Math.max(nowMs, next.dueMs) }
     },
-    between: (fromMs, toMs) =>
+    /** The sends of a period, in the order of `bySend`. */
+    between: (fromMs: number, toMs: number): readonly Listed[] =>
       listed.slice(placeAfter({ sentAtMs: fromMs, key: '' }), placeAfter({ sentAtMs: toMs, key: '' })).filter(isListed),
   }
 }

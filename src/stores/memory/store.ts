@@ -46,11 +46,7 @@ const boundsSchema = z.strictObject({
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const bounds = checkOptions(boundsSchema, options, 'memoryStore')
   return {
-    capabilities: {
-      name: 'memory',
-      durable: false,
-      shared: false,
-    },
+    capabilities: { name: 'memory', durable: false, shared: false },
     open: ({ onWork }) => openMemoryStore(bounds, onWork),
   }
 }
@@ -59,7 +55,7 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, onWork: () => vo
   const dedupeMs = bounds.dedupeDays * DAY_MS
   const tables = createTables(bounds.maxEvents, onWork)
   const retention = { payloadMs: Infinity, deadLetterMs: Infinity, dedupeMs }
-  const store: LocalStore = { ...createRecords(tables, { ...bounds, dedupeMs }), ...indexesOf(tables, retention) }
+  const store: LocalStore = { ...createRecords(tables, bounds, dedupeMs), ...indexesOf(tables, retention) }
   const verbs = createOpenStore({
     runner: createLocalRunner(store),
     indexes: store,

@@ -4,9 +4,10 @@ import { isRecord } from '../../runtime/values.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/values.ts'
-import { ATTEMPTS, createDeadlines, type TimeLimits } from '../sql/connecting.ts'
+import { ATTEMPTS, createDeadlines } from '../sql/connecting.ts'
 import { integer } from './encoding.ts'
 import { Conflict, isConflict, isOfTheStatement } from './failures.ts'
+import type { Settings } from './settings.ts'
 
 /** The result of a statement. */
 interface Answer {
@@ -39,17 +40,8 @@ function isOwn(reason: unknown): boolean {
   return reason instanceof TooLong || reason instanceof ClockJump
 }
 
-export function createConnections(options: {
-  readonly pool: Pool
-  /** Whether the pool is closed with the store. */
-  readonly owned: boolean
-  readonly limits: TimeLimits
-  /** No handler leaves a transaction idle. */
-  readonly endsIdle: boolean
-  readonly failures: Failures
-}) {
-  const { pool, owned, limits, endsIdle, failures } = options
-  const deadlines = createDeadlines('MySQL', limits)
+export function createConnections(pool: Pool, settings: Settings, failures: Failures) {
+  const deadlines = createDeadlines('MySQL', settings)
   /** The longest statement of each connection whose session has been set. */
   const ready = new WeakMap<object, number>()
 
@@ -80,7 +72,7 @@ export function createConnections(options: {
 
   /** Returns the length of a statement that the server accepts on this connection, from now on. */
   async function setUp(run: Run): Promise<number> {
-    for (const statement of sessionSettings(limits, endsIdle)) await run(statement)
+    for (const statement of sessionSettings(settings)) await run(statement)
     const { rows } = await run('SELECT @@max_allowed_packet AS bytes')
     // A packet has one byte for the command.
     return integer(rows[0] ?? {}, 'bytes') - 1
@@ -136,7 +128,8 @@ export function createConnections(options: {
       }
     },
     async close(): Promise<void> {
-      if (owned) await deadlines.ended(pool.end())
+      // The application closes its own pool.
+      if (settings.pool === undefined) await deadlines.ended(pool.end())
     },
   }
 }
@@ -146,13 +139,14 @@ export function createConnections(options: {
  * too long ends; MySQL ends only queries. If this process vanishes within a transaction, MariaDB ends it; elsewhere its locks
  * last until the server notices the broken connection. Each server skips the comment of the other.
  */
-function sessionSettings(limits: TimeLimits, endsIdle: boolean): readonly string[] {
-  const [lock, query] = [limits.lockTimeoutMs, limits.queryTimeoutMs].map((ms) => Math.ceil(ms / 1000))
-  const idle = endsIdle ? `, idle_transaction_timeout = ${query}` : ''
+function sessionSettings({ lockTimeoutMs, queryTimeoutMs, transactional }: Settings): readonly string[] {
+  const [lock, query] = [lockTimeoutMs, queryTimeoutMs].map((ms) => Math.ceil(ms / 1000))
+  // A handler leaves its transaction idle.
+  const idle = transactional ? '' : `, idle_transaction_timeout = ${query}`
   return [
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
     `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, innodb_lock_wait_timeout = ${lock}, lock_wait_timeout = ${lock}
-/*M! , max_statement_time = ${limits.queryTimeoutMs / 1000}${idle} */
-/*!80000 , max_execution_time = ${Math.ceil(limits.queryTimeoutMs)} */`,
+/*M! , max_statement_time = ${queryTimeoutMs / 1000}${idle} */
+/*!80000 , max_execution_time = ${Math.ceil(queryTimeoutMs)} */`,
   ]
 }

@@ -3,7 +3,8 @@
  * into the text and nothing is prepared. All text is stored as bytes: no character set or collation of a server, connection or
  * table can change or equate them. Statements are ASCII, and answers are read as the server's bytes.
  */
-import { createRowReader, hexIn, isPlain, quoted, unusable, type Row } from '../sql/values.ts'
+import { createRowReader, hexIn, isPlain, quoted, type Row } from '../sql/values.ts'
+import { unusable } from '../stored.ts'
 
 export function digestValue(digest: string): string {
   return `x'${hexIn(digest)}'`

@@ -6,7 +6,8 @@
  * Digests of messages are in one unique index, the only one with entries at random positions.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { EXACT, refuseNewer } from '../sql/tables.ts'
+import { EXACT } from '../sql/tables.ts'
+import { refuseNewer } from '../stored.ts'
 import type { Connections } from './connections.ts'
 import { integer, rowReader } from './encoding.ts'
 

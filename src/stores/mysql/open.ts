@@ -58,15 +58,10 @@ export async function findMigrations(settings: Settings, applies: boolean): Prom
 
 /** A pool, the store's own or the application's, in which nothing hangs. */
 async function reach(settings: Settings) {
-  const { uri, transactional } = settings
   const password = settings.pool?.pool.config.password
-  const failures = createMysqlFailures([...secretsIn([uri]), ...(password === undefined ? [] : [password])])
+  const failures = createMysqlFailures([...secretsIn([settings.uri]), ...(password === undefined ? [] : [password])])
   const pool = settings.pool ?? (await ownPool(settings))
-  const owned = settings.pool === undefined
-  return {
-    failures,
-    connections: createConnections({ pool, owned, limits: settings, endsIdle: !transactional, failures }),
-  }
+  return { failures, connections: createConnections(pool, settings, failures) }
 }
 
 async function ownPool({ uri, maxConnections, connectTimeoutMs }: Settings): Promise<Pool> {

@@ -59,11 +59,7 @@ export function mysqlStore(options: MysqlStoreOptions): Store
 export function mysqlStore(options: MysqlStoreOptions): Store<MysqlContext> {
   const settings = checkSettings(options, 'mysqlStore')
   return {
-    capabilities: {
-      name: 'mysql',
-      durable: true,
-      shared: true,
-    },
+    capabilities: { name: 'mysql', durable: true, shared: true },
     open: (host) => openMysql(settings, host),
   }
 }

@@ -28,14 +28,13 @@ export interface Session {
 /** Returns every value as the text of the server, because the application may have set parsers of its own. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 
-function createConnections(options: {
-  readonly pool: Pool
-  /** Undefined for the application's pool, which is not closed with the store. */
-  readonly hosts: ReturnType<typeof createHosts> | undefined
-  readonly limits: TimeLimits
-  readonly failures: Failures
-}) {
-  const { pool, hosts, limits, failures } = options
+/** `hosts`: undefined for the application's pool, which is not closed with the store. */
+function createConnections(
+  pool: Pool,
+  hosts: ReturnType<typeof createHosts> | undefined,
+  limits: TimeLimits,
+  failures: Failures,
+) {
   // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
   const plans = createPlans(hosts !== undefined)
@@ -153,7 +152,7 @@ interface Place extends TimeLimits {
 export async function reach(place: Place) {
   const failures = createPostgresFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
   const { pool, hosts } = place.pool === undefined ? await ownPool(place) : { pool: place.pool, hosts: undefined }
-  return { pool, failures, connections: createConnections({ pool, hosts, limits: place, failures }) }
+  return { pool, failures, connections: createConnections(pool, hosts, place, failures) }
 }
 
 /** Closes the connections after `work`. */

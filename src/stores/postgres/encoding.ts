@@ -4,7 +4,8 @@
  * NUL, and bytea accepts anything. Answers are read as the server's text, whatever parsers the application has set; digests as
  * hexadecimal digits, other bytes in the format `escape`.
  */
-import { createRowReader, hexIn, isNull, isPlain, orNull, quoted, unusable, type Row } from '../sql/values.ts'
+import { createRowReader, hexIn, isNull, isPlain, orNull, quoted, type Row } from '../sql/values.ts'
+import { unusable } from '../stored.ts'
 import { parameter } from './plans.ts'
 
 export function digestValue(digest: string): string {

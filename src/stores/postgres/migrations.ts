@@ -3,7 +3,8 @@
  * row per migration: of processes that migrate at once, one inserts it, and the others fail and check again. A schema with an
  * unknown migration is refused. {schema} is the name of the schema.
  */
-import { EXACT, refuseNewer, type Migrated } from '../sql/tables.ts'
+import { EXACT, type Migrated } from '../sql/tables.ts'
+import { refuseNewer } from '../stored.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/values.ts'

@@ -70,11 +70,7 @@ export function postgresStore(options: PostgresStoreOptions): Store
 export function postgresStore(options: PostgresStoreOptions): Store<PostgresContext> {
   const settings = checkSettings(options, 'postgresStore')
   return {
-    capabilities: {
-      name: 'postgres',
-      durable: true,
-      shared: true,
-    },
+    capabilities: { name: 'postgres', durable: true, shared: true },
     open: (host) => openPostgres(settings, host),
   }
 }

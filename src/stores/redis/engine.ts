@@ -31,16 +31,6 @@ export interface Conditional {
   readonly commands: readonly Command[]
 }
 
-interface RunOptions {
-  readonly asOfMs?: number | undefined
-  /** Allow the write although memory is full. */
-  readonly fits: boolean
-  /** Commands to run before the changes, whatever their versions. */
-  readonly first?: readonly Command[]
-  /** Looks up pending sends too. For the first partition only. */
-  readonly pending?: PendingLook | undefined
-}
-
 /** With full memory, Redis refuses the first write of a script, and no later one. It allows this one. */
 const FITS: Command = ['UNLINK', 'none']
 /** `WAIT` knows only the writes of its own connection. */
@@ -54,8 +44,17 @@ export async function runIf(
   { redis, times }: Engine,
   { base, index }: Partition,
   conditionals: readonly Conditional[],
-  { asOfMs, fits, first = [], pending }: RunOptions,
+  options: {
+    readonly asOfMs?: number | undefined
+    /** Allow the write although memory is full. */
+    readonly fits: boolean
+    /** Commands to run before the changes, whatever their versions. */
+    readonly first?: readonly Command[]
+    /** Looks up pending sends too. For the first partition only. */
+    readonly pending?: PendingLook | undefined
+  },
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
+  const { asOfMs, fits, first = [], pending } = options
   const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(index, asOfMs)
   const isWrite = conditionals.some(({ commands }) => commands.length > 0)
   const replicas = isWrite ? redis.replicas : undefined

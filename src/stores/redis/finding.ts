@@ -4,6 +4,7 @@ import type { DueRequest, SharedStore, Versioned } from '../../inbox/record-stor
 import { NEWER } from '../../inbox/runtime/codec.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark } from '../../messages/marks.ts'
+import { NEWER_MS } from '../stored.ts'
 import { answered } from '../workers.ts'
 import { versionText } from './encoding.ts'
 import { ask, runIf, type Conditional, type Engine } from './engine.ts'
@@ -21,8 +22,6 @@ const RESERVED_MS = 5_000
 const MOST_RESERVED = 500
 /** How often to look for expired leases. Polls of idle processes always look. */
 const LEASES_EVERY_MS = 500
-/** How long a record of a later version of this package is postponed. */
-const NEWER_MS = 60_000
 /** Keys per step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 

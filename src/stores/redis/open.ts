@@ -44,8 +44,7 @@ export interface RedisSettings {
 
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
   const { client, subscriber, prefix, partitions: wanted, retention, commandTimeoutMs, pollIntervalMs } = settings
-  const clock = systemClock()
-  const redis = createScripted(client, clock, commandTimeoutMs, replicasOf(settings))
+  const redis = createScripted(client, commandTimeoutMs, replicasOf(settings))
   const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {
@@ -69,12 +68,12 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     // A process that claims nothing needs no notifications.
     if (host.claims !== false) {
       if (subscriber !== undefined)
-        closers.push(await createScripted(subscriber, clock, commandTimeoutMs).subscribe(channel, host.onWork))
-      const isDue = (): Promise<boolean> => isAnyDue(engine, times?.nowMs() ?? clock.now())
-      closers.push(watch(clock, pollIntervalMs, isDue, (found) => found && host.onWork()))
+        closers.push(await createScripted(subscriber, commandTimeoutMs).subscribe(channel, host.onWork))
+      const isDue = (): Promise<boolean> => isAnyDue(engine, times?.nowMs() ?? systemClock().now())
+      closers.push(watch(pollIntervalMs, isDue, (found) => found && host.onWork()))
     }
     await answered(partitions.all.map((partition) => readTime(engine, partition)))
-    closers.push(await watchEmptied(engine, clock, layout))
+    closers.push(await watchEmptied(engine, layout))
     const opened = await openServerStore({
       createStore(mayLease) {
         const finding = createFinding(engine, records, mayLease)

@@ -10,7 +10,7 @@ import { splitSend, splitVersion, versionText } from './encoding.ts'
 import { ask, confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Partition } from './partitions.ts'
 import { payloadsLeft } from './payloads.ts'
-import { createPending } from './sets.ts'
+import { lookForPending, markPending } from './sets.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {
@@ -42,7 +42,6 @@ export type Records = ReturnType<typeof createRecords>
 
 export function createRecords(engine: Engine) {
   const { partitions, retention, report } = engine
-  const pendings = createPending(engine)
   const ownVersions = randomInt(PROCESSES) * WRITES
   let writes = randomInt(WRITES)
 
@@ -172,7 +171,7 @@ export function createRecords(engine: Engine) {
       // A script sees its own partition only. With several, look up pending sends before the write: if a send gets its answer in
       // between, the write conflicts with the record of its message.
       const looksInside = partitions.all.length === 1
-      const looked = pending === undefined || looksInside ? undefined : pendings.look(pending)
+      const looked = pending === undefined || looksInside ? undefined : lookForPending(engine, pending)
       const inside = looksInside ? pending : undefined
       const answers = await inCalls(
         changes,
@@ -182,7 +181,10 @@ export function createRecords(engine: Engine) {
       )
       // Writes on other servers stay, so repeat only the others.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()
-      await pendings.mark(changes.filter((_, at) => typeof answers[at] === 'number'))
+      await markPending(
+        engine,
+        changes.filter((_, at) => typeof answers[at] === 'number'),
+      )
       await looked
       return answers.map((answer) => (answer === 'jump' ? undefined : answer))
     },
@@ -191,11 +193,9 @@ export function createRecords(engine: Engine) {
 
 function decode({ record, send }: Stored) {
   const { version, state } = splitVersion(record)
-  const stored = storedRecord({ state, ...splitSend(send) }, NOTHING_LEFT)
+  const stored = storedRecord({ state, ...splitSend(send) })
   return stored === NEWER ? NEWER : { version, ...stored }
 }
-
-const NOTHING_LEFT = () => ({ payloads: [], of: undefined })
 
 /** Drops a corrupt record of a payload. */
 function readable({ id, admittedAtMs, record, corrupt }: StoredPayload) {

@@ -1,6 +1,6 @@
 /** Runs scripts by their digests within a time limit, and sends a script that the server does not know. */
 import { createHash } from 'node:crypto'
-import { pause, withDeadline, type Clock } from '../../runtime/clock.ts'
+import { pause, systemClock, withDeadline } from '../../runtime/clock.ts'
 import { isError } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
@@ -24,7 +24,8 @@ export interface Replicas {
 const LOOK_EVERY_MS = 20
 
 /** Calls reject with `store_slow`, `store_failed`, or the refusal of Redis. */
-export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number, replicas?: Replicas) {
+export function createScripted(adapter: Adapter, timeoutMs: number, replicas?: Replicas) {
+  const clock = systemClock()
   let ended = false
 
   /**

@@ -3,7 +3,7 @@ import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './clients/ioredis.ts'
 import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } from './clients/node-redis.ts'
-import { systemClock } from '../../runtime/clock.ts'
+import { refuseNewer } from '../stored.ts'
 import { valuesAt } from './engine.ts'
 import { text } from './replies.ts'
 import { createScripted, type Scripted } from './scripted.ts'
@@ -47,12 +47,7 @@ export async function enterLayout(
   await redis.send(key, ['SET', key, `${LAYOUT_VERSION} ${partitions}`, 'NX'])
   const found = await layoutAt(redis, key)
   if (found === undefined) throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
-  const { version } = found
-  if (version > LAYOUT_VERSION)
-    throw new MessagingWebhooksError(
-      'store_newer',
-      `The keys have version ${version}; this package knows ${LAYOUT_VERSION}.`,
-    )
+  refuseNewer('The keys have', found.version, LAYOUT_VERSION)
   if (wanted !== undefined && found.partitions !== wanted)
     throw new OptionsError(
       `redisStore: partitions is ${wanted}, but the prefix "${prefix}" was first used with ${found.partitions}; it cannot be changed.`,
@@ -95,7 +90,7 @@ async function connected<T>(client: RedisClient, work: (redis: Scripted) => Prom
   const adapter = adapterOf(client, 'client')
   const close = connectIdle(adapter)
   try {
-    return await work(createScripted(adapter, systemClock(), TOOL_TIMEOUT_MS))
+    return await work(createScripted(adapter, TOOL_TIMEOUT_MS))
   } finally {
     await close()
   }

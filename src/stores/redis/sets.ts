@@ -1,4 +1,4 @@
-/** Reads sorted sets by score: of one partition, or a page over all. */
+/** Reads sorted sets by score: of one partition, or a page over all. And the set of the pending sends of all partitions. */
 import type { Indexes, PendingLook, VersionedChange } from '../../inbox/record-store.ts'
 import { answered } from '../workers.ts'
 import { ask, PENDING, type Engine } from './engine.ts'
@@ -64,45 +64,39 @@ function boundOf(ms: number): string {
 /** In a cluster, the server of this set may be unavailable while others answer. */
 const MOST_MS = 250
 
-interface Pending {
-  look(pending: PendingLook): Promise<void>
-  /** Updates the index after these changes were written. */
-  mark(changes: readonly VersionedChange[]): Promise<void>
+async function inTime(work: () => Promise<void>): Promise<void> {
+  const done = work().catch(() => {})
+  await withDeadline(systemClock(), MOST_MS, done, () => {})
 }
 
-export function createPending(engine: Engine): Pending {
+/** The pending sends are in the first partition. While its server is unavailable, no report waits for the record of its send. */
+export function lookForPending(engine: Engine, { afterMs, onAnswer }: PendingLook): Promise<void> {
+  return inTime(async () => {
+    const range = ['ZRANGEBYSCORE', PENDING, `(${afterMs}`, '+inf'] as const
+    const [first] = await membersOf(engine, engine.partitions.home, range, 1)
+    onAnswer(first?.score)
+  })
+}
+
+/** Updates the set of pending sends after these changes were written. */
+export async function markPending(engine: Engine, changes: readonly VersionedChange[]): Promise<void> {
   const { home } = engine.partitions
-
-  async function inTime(work: () => Promise<void>): Promise<void> {
-    const done = work().catch(() => {})
-    await withDeadline(systemClock(), MOST_MS, done, () => {})
+  const added: string[] = []
+  const ended: string[] = []
+  let firstMs = Infinity
+  for (const { key, before, after } of changes) {
+    const [was, is] = [before && pendingMark(before), after && pendingMark(after)]
+    if (is !== undefined) {
+      added.push(String(is), key)
+      firstMs = Math.min(firstMs, is)
+    } else if (was !== undefined) ended.push(key)
   }
-
-  return {
-    look: ({ afterMs, onAnswer }) =>
-      inTime(async () => {
-        const [first] = await membersOf(engine, home, ['ZRANGEBYSCORE', PENDING, `(${afterMs}`, '+inf'], 1)
-        onAnswer(first?.score)
-      }),
-    async mark(changes) {
-      const added: string[] = []
-      const ended: string[] = []
-      let firstMs = Infinity
-      for (const { key, before, after } of changes) {
-        const [was, is] = [before && pendingMark(before), after && pendingMark(after)]
-        if (is !== undefined) {
-          added.push(String(is), key)
-          firstMs = Math.min(firstMs, is)
-        } else if (was !== undefined) ended.push(key)
-      }
-      if (added.length + ended.length === 0) return
-      await inTime(async () => {
-        if (ended.length > 0) await ask(engine, home, ['ZREM', PENDING, ...ended])
-        if (added.length === 0) return
-        await ask(engine, home, ['ZADD', PENDING, ...added])
-        // Remove entries that killed processes left: no process asks for sends this old.
-        await ask(engine, home, ['ZREMRANGEBYSCORE', PENDING, '-inf', String(firstMs - MOST_PENDING_MS)])
-      })
-    },
-  }
+  if (added.length + ended.length === 0) return
+  await inTime(async () => {
+    if (ended.length > 0) await ask(engine, home, ['ZREM', PENDING, ...ended])
+    if (added.length === 0) return
+    await ask(engine, home, ['ZADD', PENDING, ...added])
+    // Remove entries that killed processes left: no process asks for sends this old.
+    await ask(engine, home, ['ZREMRANGEBYSCORE', PENDING, '-inf', String(firstMs - MOST_PENDING_MS)])
+  })
 }

@@ -1,6 +1,6 @@
 /** Periodic checks for due events of other processes, and for emptied servers. */
 import { randomBytes } from 'node:crypto'
-import { withDeadline, type Clock } from '../../runtime/clock.ts'
+import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ask, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
@@ -12,12 +12,12 @@ const BEGIN_MS = 1_000
 const MARK = 'mark'
 
 /** Repeats a check `everyMs` after the last one ended. If a server is unavailable, the operations report it. */
-export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, seen: (found: T) => void): () => void {
+export function watch<T>(everyMs: number, look: () => Promise<T>, seen: (found: T) => void): () => void {
   let cancel = lookLater()
   let ended = false
 
   function lookLater(): () => void {
-    return clock.setTimer(() => void lookNow(), everyMs)
+    return systemClock().setTimer(() => void lookNow(), everyMs)
   }
 
   async function lookNow(): Promise<void> {
@@ -38,11 +38,7 @@ export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, 
  * deleted. A process that finds no mark writes another one, and other processes notice the change. `restoreLayout` writes
  * the layout again. Returns a function that ends the check.
  */
-export async function watchEmptied(
-  engine: Engine,
-  clock: Clock,
-  restoreLayout: () => Promise<unknown>,
-): Promise<() => void> {
+export async function watchEmptied(engine: Engine, restoreLayout: () => Promise<unknown>): Promise<() => void> {
   const { partitions, report } = engine
   const marks = new Map<Partition, string>()
 
@@ -64,8 +60,8 @@ export async function watchEmptied(
     return emptied
   }
 
-  await withDeadline(clock, BEGIN_MS, look(), () => 0)
-  return watch(clock, LOOK_EVERY_MS, look, (emptied) => {
+  await withDeadline(systemClock(), BEGIN_MS, look(), () => 0)
+  return watch(LOOK_EVERY_MS, look, (emptied) => {
     if (emptied === 0) return
     report(new MessagingWebhooksError('store_emptied', `It held ${emptied} of ${partitions.all.length} partitions.`))
   })

@@ -8,8 +8,6 @@ import { isNull, type Row, type RowReader } from './values.ts'
 
 /** How long a found record is reserved. */
 export const RESERVED_MS = 5_000
-/** How long a record of a later version of this package is postponed. */
-export const NEWER_MS = 60_000
 
 export interface DueRow {
   /** When the first event is due. */

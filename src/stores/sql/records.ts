@@ -20,8 +20,6 @@ type Write = (changes: readonly RepairingChange[], asOfMs: undefined) => ReturnT
  */
 export type ReadRecords = (rows: readonly RecordRow[], repairs: boolean) => Promise<ReadonlyMap<string, Versioned>>
 
-const NOTHING_LEFT = { payloads: [], of: undefined }
-
 export type TableRecords = Pick<
   SharedStore,
   'read' | 'overdue' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
@@ -67,7 +65,7 @@ export function createTableRecords(
   const readRecords: ReadRecords = async (read, repairs) => {
     const known = new Map<string, Versioned>()
     for (const row of read) {
-      const found = storedRecord(row, () => NOTHING_LEFT)
+      const found = storedRecord(row)
       if (found === NEWER) continue
       const versioned = { version: row.version, record: found.record }
       known.set(row.key, found.corrupt.length === 0 ? versioned : await restored(row, versioned, repairs))

@@ -12,12 +12,6 @@ export interface Migrated {
   readonly to: number
 }
 
-/** Throws for tables that a later version of this package has changed. `tables`: the subject of the message. */
-export function refuseNewer(tables: string, version: number, known: number): void {
-  if (version > known)
-    throw new MessagingWebhooksError('store_newer', `${tables} version ${version}; this package knows ${known}.`)
-}
-
 /**
  * Rejects with `store_forbidden` if the role lacks a privilege that the operations need; a store that does not dispatch reports
  * it instead, because it may be used to read. Changes nothing. `required`: the columns of each table without a default.

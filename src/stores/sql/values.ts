@@ -4,7 +4,7 @@
  */
 import { joinRecord } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { storedPayload, type PayloadColumns, type RecordColumns, type StoredPayload } from '../stored.ts'
+import { storedPayload, unusable, type PayloadColumns, type RecordColumns, type StoredPayload } from '../stored.ts'
 
 /** ASCII is half as long as hexadecimal digits. Excludes backslashes, which may escape, and control characters. */
 const PLAIN = /^[ -[\]-~]*$/
@@ -131,8 +131,4 @@ export function createRowReader(columns: ColumnReader) {
 
 export function isNull(row: Row, column: string): boolean {
   return row[column] === null
-}
-
-export function unusable(column: string): never {
-  throw new Error(`The database has no usable ${column} in a row that must have one.`)
 }

@@ -14,21 +14,7 @@ export interface DatabaseOptions {
   readonly busyTimeoutMs: number
 }
 
-export interface Database {
-  readonly db: DatabaseSync
-  /** The time of the latest transaction before the file was opened, to within a second. */
-  readonly latestNowMs: number | undefined
-  /**
-   * Runs `work` in a transaction, or in the current one. A commit that is not `durable` may be lost in a power failure but is
-   * never torn.
-   */
-  transaction<T>(durable: boolean, nowMs: number, work: () => T): T
-  /**
-   * Detects that the file was removed, replaced or overwritten, so that writes would be lost. Every transaction then throws
-   * `store_replaced`.
-   */
-  readonly file: ReturnType<typeof watchFile>
-}
+export type Database = Awaited<ReturnType<typeof openDatabase>>
 
 /** The `nowMs` of transactions without a time from the receiver. */
 export const UNTIMED = -Infinity
@@ -37,7 +23,7 @@ export const UNTIMED = -Infinity
 const OPEN_AGAIN_MS = 20
 
 /** Opens, checks and migrates the file. Throws a `MessagingWebhooksError` (`store_unsupported`, `store_foreign`, ...). */
-export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+export async function openDatabase(options: DatabaseOptions) {
   const clock = systemClock()
   const untilMs = clock.now() + options.busyTimeoutMs
   for (;;) {
@@ -57,7 +43,7 @@ const CACHE_KIB = 65_536
 /** A checkpoint waits for the disk. With SQLite's 1,000 pages the store takes 4 to 8 % fewer events a second. */
 const CHECKPOINT_PAGES = 2_000
 
-async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): Promise<Database> {
+async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
   const db = await connect(path)
   try {
     // Set by PRAGMA, because some Node versions ignore the constructor's option.
@@ -110,9 +96,18 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
 
   return {
     db,
+    /** The time of the latest transaction before the file was opened, to within a second. */
     latestNowMs: latestTime.atOpening,
+    /**
+     * Detects that the file was removed, replaced or overwritten, so that writes would be lost. Every transaction then throws
+     * `store_replaced`.
+     */
     file,
-    transaction(durable, nowMs, work) {
+    /**
+     * Runs `work` in a transaction, or in the current one. A commit that is not `durable` may be lost in a power failure but is
+     * never torn.
+     */
+    transaction<T>(durable: boolean, nowMs: number, work: () => T): T {
       if (inTransaction) return advanceAndRun(nowMs, work)
       try {
         begin(durable)

@@ -1,10 +1,11 @@
 /**
- * Events as bytes, in the file and in messages to the other thread. JSON escapes lone surrogates and NUL, and a BLOB may
- * contain any bytes.
+ * Events as bytes, in the file and in messages to the other thread, and the values of rows. JSON escapes lone surrogates and
+ * NUL, and a BLOB may contain any bytes.
  */
 import type { SQLOutputValue } from 'node:sqlite'
 import { isEventRecord, type EventRecord } from '../../messages/event-record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
+import { unusable } from '../stored.ts'
 
 /** The 16 bytes of a digest of 32 hexadecimal digits. */
 export function digestBytes(digest: string): Buffer {
@@ -64,17 +65,18 @@ export function withBuffer<T extends { readonly raw: Buffer | undefined }>(one: 
   return one.raw === undefined ? one : { ...one, raw: asBuffer(one.raw) }
 }
 
+/** A row. Parameters are bound by position: binding by name makes an insert three times slower. */
 export type Row = Readonly<Record<string, SQLOutputValue>>
 
 /** Reads a column as its declared type. The tables are STRICT, so it cannot have another. */
 export function integer(row: Row, column: string): number {
   const value = row[column]
-  return typeof value === 'number' ? value : damaged(column)
+  return typeof value === 'number' ? value : unusable(column)
 }
 
 export function text(row: Row, column: string): string {
   const value = row[column]
-  return typeof value === 'string' ? value : damaged(column)
+  return typeof value === 'string' ? value : unusable(column)
 }
 
 /** Undefined if the column is null. */
@@ -86,11 +88,7 @@ export function textOrNone(row: Row, column: string): string | undefined {
 /** Undefined if the column is null. */
 export function blob(row: Row, column: string): Buffer | undefined {
   const value = row[column]
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined
-}
-
-function damaged(column: string): never {
-  throw new Error(`The database has no usable ${column} in a row that must have one.`)
+  return value instanceof Uint8Array ? asBuffer(value) : undefined
 }
 
 /**

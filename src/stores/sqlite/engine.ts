@@ -77,6 +77,7 @@ export function createEngine({ database, retention: days, awaitsAnswers, report 
 
 const DAY_MS = 86_400_000
 
+/** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */
 function createAging({ db }: Database, { payloadMs, deadLetterMs, dedupeMs }: Retention) {
   const prepare = (sql: string) => db.prepare(sql)
   const oldRecords = prepare(/* sql */ `

@@ -20,12 +20,7 @@ const USER_VERSION_AT = 60
 const APPLICATION_ID_AT = 68
 const HEADER_BYTES = 100
 
-interface FirstPage {
-  readonly size: number
-  readonly modifiedNs: bigint
-  /** Undefined if it is not the first page of a database. */
-  readonly bytes: Buffer | undefined
-}
+type FirstPage = ReturnType<typeof readFirstPage>
 
 /** Watches a file that was just opened. */
 export function watchFile(path: string) {
@@ -86,7 +81,8 @@ function isAnother(known: FirstPage, now: FirstPage): boolean {
   )
 }
 
-function readFirstPage(path: string, descriptor: number): FirstPage {
+/** `bytes`: undefined if it is not the first page of a database. */
+function readFirstPage(path: string, descriptor: number) {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   const bytes = Buffer.alloc(PAGE_BYTES)
   const length = readSync(descriptor, bytes, 0, PAGE_BYTES, 0)

@@ -1,6 +1,7 @@
 /** The tables of the file, by version, and the refusal of foreign files. */
 import type { DatabaseSync } from 'node:sqlite'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { refuseNewer } from '../stored.ts'
 
 /**
  * Integer keys in order of arrival, so that inserts append. Digests are only in narrow unique indexes: a table clustered by a
@@ -87,11 +88,7 @@ export function checkOurs(db: DatabaseSync): void {
   const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))
     throw new MessagingWebhooksError('store_foreign')
-  if (version > MIGRATIONS.length)
-    throw new MessagingWebhooksError(
-      'store_newer',
-      `The file has version ${version}; this package knows ${MIGRATIONS.length}.`,
-    )
+  refuseNewer('The file has', version, MIGRATIONS.length)
 }
 
 /** Creates the missing tables. */

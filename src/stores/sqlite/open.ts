@@ -22,10 +22,7 @@ import {
 import { livingWorkers, registerWorker } from './workers.ts'
 import { systemClock } from '../../runtime/clock.ts'
 
-interface Host extends Required<Pick<StoreHost, 'onWork' | 'report'>> {
-  /** False if this process never claims. It is then not a worker. */
-  readonly claims: boolean
-}
+type Host = Required<Pick<StoreHost, 'onWork' | 'report' | 'claims'>>
 
 /** The calls of the other thread, each with a promise for its result. */
 type Remote = { readonly [V in Verb]: (...args: Parameters<Calls[V]>) => Promise<Awaited<ReturnType<Calls[V]>>> }
@@ -38,6 +35,7 @@ function remoteOf(ask: (verb: Verb, args: readonly unknown[]) => Promise<unknown
 export async function openSqlite(settings: WorkerSettings, host: Host): Promise<OpenStore> {
   let thread = startThread(settings, host)
   const opened = await thread.opened
+  // A process that never claims is not a worker.
   const life = host.claims ? await registerWorker(settings.workersFolder) : undefined
   let isClosed = false
 
@@ -118,12 +116,8 @@ function workerFile(): URL {
   return file
 }
 
-interface Waiting {
-  readonly resolve: (value: unknown) => void
-  readonly reject: (error: unknown) => void
-}
-
-function startThread(settings: WorkerSettings, { onWork, report }: Required<Pick<StoreHost, 'onWork' | 'report'>>) {
+/** Each call resolves to its answer, or rejects with the error that ended the thread. */
+function startThread(settings: WorkerSettings, { onWork, report }: Host) {
   const worker = new Worker(workerFile(), {
     workerData: settings,
     name: 'messaging-webhooks sqlite',
@@ -131,7 +125,7 @@ function startThread(settings: WorkerSettings, { onWork, report }: Required<Pick
     trackUnmanagedFds: false,
   })
   let lastNumber = OPENED
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, Record<'resolve' | 'reject', (value: unknown) => void>>()
   let toSend: Request[] = []
   let cancelSending: (() => void) | undefined
 

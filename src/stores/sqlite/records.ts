@@ -5,12 +5,9 @@ import { decodeRecord, encodeRecord, encodeSend, NEWER } from '../../inbox/runti
 import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark, lastDay, overdueMark, pendingMark } from '../../messages/marks.ts'
 import { EMPTY_RECORD, type MessageRecord, type SendEntry } from '../../messages/record.ts'
-import { storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
+import { NEWER_MS, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Database } from './database.ts'
 import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Row } from './encoding.ts'
-
-/** How long a record of a later version of this package is postponed. */
-const NEWER_MS = 60_000
 
 export const RECORD_COLUMNS = `number, lower(hex(key)) AS key, state, send, ${cut('sent_at')} AS sent_at, overdue_at`
 export const PAYLOAD_COLUMNS = `lower(hex(id)) AS id, ${cut('admitted_at')} AS admitted_at, record, raw, error`

@@ -51,12 +51,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
   if (path === ':memory:') throw new OptionsError('sqliteStore: path is ":memory:"; use memoryStore() for that.')
   const shared = canShare(process.versions['sqlite'] ?? '0')
   return {
-    capabilities: {
-      name: 'sqlite',
-      durable: true,
-      shared,
-      spoolFolder: `${path}-spool`,
-    },
+    capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${path}-spool` },
     open: ({ onWork, report = () => {}, claims = true, awaitsAnswers = true }) =>
       openSqlite(
         {

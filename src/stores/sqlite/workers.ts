@@ -1,4 +1,8 @@
-/** The workers of the file, so that leases of a dead process need not expire. */
+/**
+ * The processes that share the file. Each registers as a worker, so that leases of a dead process need not expire, and has a
+ * folder beside the database, locked while it runs. SQLite does not notify them of each other's writes, so each polls for writes
+ * and for the death of others.
+ */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { releaseCommand, type Runner } from '../../inbox/runtime/commands.ts'
@@ -18,12 +22,6 @@ export interface Worker {
   readonly process: string
   /** When the process opened the store. */
   readonly sinceMs: number
-}
-
-/** A worker as stored in the file, alive or not. */
-interface ListedWorker extends Worker {
-  /** Events under its leases. */
-  readonly held: number
 }
 
 type Workers = ReturnType<typeof createWorkers>
@@ -75,9 +73,9 @@ GROUP BY name ORDER BY min(since), min(worker)`)
       own = transaction(false, UNTIMED, () => String(insert.run(name, process, sinceMs).lastInsertRowid))
       ownName = name
     },
-    /** All registered workers, oldest first. */
+    /** All registered workers, alive or not, oldest first, with the number of events under their leases. */
     listed: () =>
-      list.all().map((row): ListedWorker => ({
+      list.all().map((row) => ({
         name: text(row, 'name'),
         process: text(row, 'process'),
         sinceMs: integer(row, 'since'),
@@ -170,7 +168,7 @@ export async function registerWorker(folder: string) {
  */
 export async function livingWorkers(
   folder: string,
-  listed: readonly ListedWorker[],
+  listed: ReturnType<Workers['listed']>,
   own: string | undefined,
 ): Promise<readonly WorkerState[]> {
   const living: WorkerState[] = []
