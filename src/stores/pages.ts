@@ -23,23 +23,30 @@ export function scannedRows<Row, T>(
 
 interface Listed {
   readonly id: string
-  /** Items without a known time come last. */
-  readonly atMs: number | undefined
+  readonly atMs: number
+}
+
+export function byNewest(a: Listed, b: Listed): number {
+  return b.atMs - a.atMs || (a.id > b.id ? -1 : 1)
+}
+
+export function writtenPlace({ atMs, id }: Listed): string {
+  return `${atMs}.${id}`
+}
+
+/** Reads what `writtenPlace` wrote. The first page follows a place before all items. */
+export function placeIn(after: string | undefined): Listed {
+  const [, time, id = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+  return { atMs: time === undefined ? Infinity : Number(time), id }
+}
+
+export function isAfter(place: Listed, { atMs, id }: Listed): boolean {
+  return atMs < place.atMs || (atMs === place.atMs && id < place.id)
 }
 
 /** The items after the place `after`, one more than a page. */
 export function newestOf<T extends Listed>(all: readonly T[], after: string | undefined, limit: number): readonly T[] {
-  const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
-  const atMs = time === undefined ? Infinity : Number(time)
-  const following = all.filter((one) => timeOf(one) < atMs || (timeOf(one) === atMs && one.id < afterId))
-  const each = [...new Map(following.map((one) => [one.id, one])).values()]
-  return each.sort((a, b) => timeOf(b) - timeOf(a) || (a.id > b.id ? -1 : 1)).slice(0, limit + 1)
-}
-
-export function writtenPlace(one: Listed): string {
-  return `${timeOf(one)}.${one.id}`
-}
-
-function timeOf({ atMs }: Listed): number {
-  return atMs ?? 0
+  const place = placeIn(after)
+  const following = all.filter((one) => isAfter(place, one))
+  return [...new Map(following.map((one) => [one.id, one])).values()].sort(byNewest).slice(0, limit + 1)
 }

@@ -5,7 +5,7 @@ import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '.
 import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../messages/record.ts'
 import { restore } from '../messages/restore.ts'
-import { scanned } from './pages.ts'
+import { byNewest, scanned } from './pages.ts'
 
 /** How long a record of a later version of this package is postponed. */
 export const NEWER_MS = 60_000
@@ -93,7 +93,6 @@ export function eventsOf(
       ...settled.map(({ id, endedAtMs }) => ({ key, id, atMs: endedAtMs, record, payload: undefined })),
     ]
   })
-  const sorted = events.sort((a, b) => b.atMs - a.atMs || (a.id > b.id ? -1 : 1))
-  const placed = sorted.map((event, index): ScannedEvent => ({ ...event, place: String(index) }))
+  const placed = events.sort(byNewest).map((event, index): ScannedEvent => ({ ...event, place: String(index) }))
   return scanned(placed.slice(after === undefined ? 0 : Number(after) + 1).filter(isMeant), limit)
 }

@@ -1,5 +1,5 @@
 /** Scans of the memory store, for observers. */
-import { scanned } from '../pages.ts'
+import { byNewest, isAfter, placeIn, scanned, writtenPlace } from '../pages.ts'
 import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type {
   EventScan,
@@ -23,23 +23,21 @@ interface Candidate {
 
 /** Events, newest first: unsettled ones by arrival, settled ones by when the last event of their message ended. */
 export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Scanned<ScannedEvent> {
-  const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
-  const fromMs = time === undefined ? Infinity : Number(time)
-  const isAfter = (one: ScannedEvent): boolean => one.atMs < fromMs || (one.atMs === fromMs && one.id < afterId)
+  const place = placeIn(after)
   const found: ScannedEvent[] = []
   let looked = 0
   for (const candidate of key === undefined ? newestFirst(tables) : ofMessage(tables, key)) {
     const last = found[limit]
     // The remaining candidates have no newer events.
     if (last !== undefined && candidate.atMs < last.atMs) break
-    if (candidate.atMs > fromMs && key === undefined && tables.settled.has(candidate.key)) continue
+    if (candidate.atMs > place.atMs && key === undefined && tables.settled.has(candidate.key)) continue
     if (looked > MOST_LOOKED_AT) return lookedPage(found, limit, candidate.atMs)
-    const events = eventsOf(tables, candidate.key).filter(isAfter)
+    const events = eventsOf(tables, candidate.key).filter((one) => isAfter(place, one))
     looked += events.length
     const meant = events.filter(isMeant)
     if (meant.length === 0) continue
     found.push(...meant)
-    found.sort(byTime).splice(limit + 1)
+    found.sort(byNewest).splice(limit + 1)
   }
   return scanned(found, limit)
 }
@@ -48,10 +46,6 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
 function lookedPage(found: readonly ScannedEvent[], limit: number, atMs: number): Scanned<ScannedEvent> {
   const page = scanned(found, limit)
   return page.next === undefined ? { ...page, next: `${atMs}.~`, lookedBackToMs: atMs } : page
-}
-
-function byTime(a: ScannedEvent, b: ScannedEvent): number {
-  return b.atMs - a.atMs || (a.id > b.id ? -1 : 1)
 }
 
 function ofMessage({ overflow }: MemoryTables, key: string): readonly Candidate[] {
@@ -97,7 +91,7 @@ function scannedEvent(
   id: string,
   payload: Payload | undefined,
 ): ScannedEvent {
-  return { key, id, atMs, place: `${atMs}.${id}`, record, payload }
+  return { key, id, atMs, place: writtenPlace({ atMs, id }), record, payload }
 }
 
 export function scanDeadLetters(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedEvent> {

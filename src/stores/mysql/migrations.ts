@@ -6,7 +6,7 @@
  * Digests of messages are in one unique index, the only one with entries at random positions.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { EXACT } from '../sql/tables.ts'
+import { EXACT } from '../sql/values.ts'
 import { refuseNewer } from '../stored.ts'
 import type { Connections } from './connections.ts'
 import { integer, rowReader } from './encoding.ts'

@@ -7,6 +7,7 @@ import { ATTEMPTS, createDeadlines, loadPeer, type TimeLimits } from '../sql/con
 import { truth } from './encoding.ts'
 import { createPostgresFailures, hasState, isPassing, READ_ONLY, secretsOf } from './failures.ts'
 import { createPlans, writtenOut } from './plans.ts'
+import type { Settings } from './settings.ts'
 import { isError, isRecord } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 
@@ -140,27 +141,20 @@ function areRows(rows: unknown): rows is readonly Row[] {
   return Array.isArray(rows)
 }
 
-/** The database: the application's pool, or an address. */
-interface Place extends TimeLimits {
-  readonly pool?: Pool | undefined
-  readonly connectionString?: string | undefined
-  readonly listenConnectionString?: string | undefined
-  readonly maxConnections: number
-}
-
 /** Uses the application's pool, or creates one. No use of it hangs, and no error ends the process. */
-export async function reach(place: Place) {
-  const failures = createPostgresFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
-  const { pool, hosts } = place.pool === undefined ? await ownPool(place) : { pool: place.pool, hosts: undefined }
-  return { pool, failures, connections: createConnections(pool, hosts, place, failures) }
+export async function reach(settings: Settings) {
+  const failures = createPostgresFailures(secretsOf(settings))
+  const { pool, hosts } =
+    settings.pool === undefined ? await ownPool(settings) : { pool: settings.pool, hosts: undefined }
+  return { pool, failures, connections: createConnections(pool, hosts, settings, failures) }
 }
 
 /** Closes the connections after `work`. */
 export async function reachOnce<T>(
-  place: Place,
+  settings: Settings,
   work: (reached: Awaited<ReturnType<typeof reach>>) => Promise<T>,
 ): Promise<T> {
-  const reached = await reach(place)
+  const reached = await reach(settings)
   try {
     return await work(reached)
   } finally {
@@ -168,7 +162,7 @@ export async function reachOnce<T>(
   }
 }
 
-async function ownPool({ connectionString = '', maxConnections, ...limits }: Place) {
+async function ownPool({ connectionString = '', maxConnections, ...limits }: Settings) {
   const pg = await loadPg()
   const hosts = createHosts(connectionString)
 

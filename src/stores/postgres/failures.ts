@@ -1,6 +1,6 @@
 /** What the errors of Postgres mean. */
-import type { Pool } from 'pg'
 import { isError } from '../../runtime/values.ts'
+import type { Settings } from './settings.ts'
 import { createFailures, secretsIn, type Failures } from '../sql/failures.ts'
 
 /** The role lacks a privilege. */
@@ -58,7 +58,8 @@ function messageOf(error: Error): string {
 }
 
 /** The secrets in the addresses and in the settings of a pool. */
-export function secretsOf(pool: Pool | undefined, ...addresses: readonly (string | undefined)[]): readonly string[] {
-  const set = pool?.options.password
-  return [...secretsIn([...addresses, pool?.options.connectionString]), ...(typeof set === 'string' ? [set] : [])]
+export function secretsOf({ pool, connectionString, listenConnectionString }: Settings): readonly string[] {
+  const { connectionString: ofPool, password } = pool?.options ?? {}
+  const secrets = secretsIn([connectionString, listenConnectionString, ofPool])
+  return typeof password === 'string' ? [...secrets, password] : secrets
 }

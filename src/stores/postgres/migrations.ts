@@ -3,11 +3,11 @@
  * row per migration: of processes that migrate at once, one inserts it, and the others fail and check again. A schema with an
  * unknown migration is refused. {schema} is the name of the schema.
  */
-import { EXACT, type Migrated } from '../sql/tables.ts'
+import type { Migrated } from '../sql/connecting.ts'
+import { EXACT, type Row } from '../sql/values.ts'
 import { refuseNewer } from '../stored.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Failures } from '../sql/failures.ts'
-import type { Row } from '../sql/values.ts'
 import type { Connections, Session } from './connections.ts'
 import { integer, quoteName, text, textValue, truth } from './encoding.ts'
 import { hasState, INSUFFICIENT_PRIVILEGE } from './failures.ts'

@@ -2,7 +2,7 @@
 import type { Pool } from 'pg'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
-import { checkPrivileges } from '../sql/tables.ts'
+import { checkPrivileges } from '../sql/connecting.ts'
 import { createHosts, loadPg, reach } from './connections.ts'
 import { createRecords } from './records.ts'
 import { createEngine, rowsBy, type Engine } from './engine.ts'

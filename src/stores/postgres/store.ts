@@ -5,7 +5,7 @@
  */
 import type { Pool } from 'pg'
 import type { Store } from '../../inbox/store.ts'
-import type { Migrated } from '../sql/tables.ts'
+import type { Migrated } from '../sql/connecting.ts'
 import { reachOnce } from './connections.ts'
 import { migrate, migrationsText, pending } from './migrations.ts'
 import { openPostgres } from './open.ts'
@@ -13,7 +13,7 @@ import { checkMigrations, checkSettings } from './settings.ts'
 import type { PostgresContext } from './transactions.ts'
 
 export type { PostgresContext } from './transactions.ts'
-export type { Migrated } from '../sql/tables.ts'
+export type { Migrated } from '../sql/connecting.ts'
 
 /** The database: either `pool` or `connectionString`. */
 export interface PostgresPlace {
@@ -80,8 +80,8 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
  * the number of migrations before and after. Rejects as opening a store does.
  */
 export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
-  const { schema, ...where } = checkSettings(place, 'migratePostgres')
-  return reachOnce(where, ({ connections, failures }) => migrate(connections, schema, failures))
+  const settings = checkSettings(place, 'migratePostgres')
+  return reachOnce(settings, ({ connections, failures }) => migrate(connections, settings.schema, failures))
 }
 
 /**
@@ -89,8 +89,8 @@ export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
  * not exist), `to` the number that this package has. Rejects as opening a store does.
  */
 export async function pendingPostgresMigrations(place: PostgresPlace): Promise<Migrated> {
-  const { schema, ...where } = checkSettings(place, 'pendingPostgresMigrations')
-  return reachOnce(where, ({ connections }) => pending(connections, schema))
+  const settings = checkSettings(place, 'pendingPostgresMigrations')
+  return reachOnce(settings, ({ connections }) => pending(connections, settings.schema))
 }
 
 /**

@@ -1,8 +1,10 @@
-/** Connecting to a server: the settings that the stores share, the driver, and the time limits of connections and statements. */
+/** Connecting to a server: the settings that the stores share, the driver, time limits of connections and statements, and privileges. */
 import { z } from 'zod'
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { daysAboveZero, millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
+import type { StoreHost } from '../../inbox/store.ts'
+import type { RowsOf } from './dialect.ts'
 
 const MOST_CONNECTIONS = 10_000
 
@@ -66,5 +68,33 @@ export async function loadPeer<Peer>(loading: Promise<Peer>, message: string): P
     return await loading
   } catch (error) {
     throw new MessagingWebhooksError('peer_missing', message, { cause: error })
+  }
+}
+
+/** The number of migrations before and now. */
+export interface Migrated {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * Rejects with `store_forbidden` if the role lacks a privilege that the operations need; a store that does not dispatch reports
+ * it instead, because it may be used to read. Changes nothing. `required`: the columns of each table without a default.
+ */
+export async function checkPrivileges(
+  rowsOf: RowsOf,
+  required: readonly (readonly [table: string, first: string, ...others: string[]])[],
+  { claims, report }: StoreHost,
+): Promise<void> {
+  const statements = required.flatMap(([table, first, ...others]) => [
+    `INSERT INTO ${table} (${[first, ...others].join(', ')}) SELECT ${[first, ...others].join(', ')} FROM ${table} WHERE false`,
+    `UPDATE ${table} SET ${first} = ${first} WHERE false`,
+    `DELETE FROM ${table} WHERE false`,
+  ])
+  try {
+    await rowsOf(...statements)
+  } catch (error) {
+    if (claims !== false || !(error instanceof MessagingWebhooksError)) throw error
+    report?.(error)
   }
 }

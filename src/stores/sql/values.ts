@@ -44,6 +44,9 @@ export function orNull<T>(value: T | undefined, written: (value: T) => string): 
   return value === undefined ? 'NULL' : written(value)
 }
 
+/** A number that JavaScript cannot represent exactly would make a query unreadable, and with it the other rows. */
+export const EXACT = `BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`
+
 const DIGITS = 6
 /** With `DIGITS` more digits, this number still fits in eight bytes. */
 const MOST_MS = 9_000_000_000_000
