@@ -149,7 +149,8 @@ export function createHolding(options: {
    */
   function doubt(): void {
     if (isStopped || isSure()) return
-    void settled(sure())
+    // The next operation of the store receives the error.
+    void sure().catch(() => {})
     cancelEnd = clock.setTimer(() => {
       if (!isStopped && !isSure()) lose()
     }, ASK_MS)
@@ -176,15 +177,8 @@ export function createHolding(options: {
       cancelNext()
       cancelEnd()
       sureUntilMs = -Infinity
-      await settled(underWay)
+      // The caller of the heartbeat receives its error.
+      await underWay?.catch(() => {})
     },
-  }
-}
-
-async function settled(work: Promise<unknown> | undefined): Promise<void> {
-  try {
-    await work
-  } catch {
-    // The caller receives the error.
   }
 }

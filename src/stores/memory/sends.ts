@@ -19,8 +19,6 @@ interface OverdueEntry extends Due {
   readonly key: string
 }
 
-export type Sends = ReturnType<typeof createSends>
-
 export function createSends() {
   const byKey = new Map<string, SendEntry>()
   const known: ReadonlyMap<string, SendEntry> = byKey

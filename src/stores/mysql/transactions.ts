@@ -20,7 +20,7 @@ const SAVEPOINT = 'messaging_webhooks'
 
 export function transactionEngine(
   connections: Connections,
-  { cleaned, asThrown }: Failures,
+  failures: Failures,
 ): Omit<TransactionEngine<Session, MysqlContext>, 'maxConnections' | 'within'> {
   return {
     async begin() {
@@ -32,7 +32,7 @@ export function transactionEngine(
         return session
       } catch (error) {
         session.release(error)
-        throw asThrown(error)
+        throw failures.asThrown(error)
       }
     },
     contextOf: ({ client }) => ({ transaction: client }),
@@ -47,8 +47,7 @@ export function transactionEngine(
       await run('SET autocommit = 1')
     },
     release: ({ release }, error) => release(error),
+    ...failures,
     isOfTheStatement,
-    asThrown,
-    cleaned,
   }
 }

@@ -35,10 +35,10 @@ export async function checkTransactions(connections: Connections, failures: Fail
 
 export function transactionEngine(
   connections: Connections,
-  { cleaned, asThrown }: Failures,
+  failures: Failures,
 ): Omit<TransactionEngine<Session, PostgresContext>, 'maxConnections' | 'within'> {
   function release(session: Session, error?: unknown): void {
-    session.release(error === undefined ? undefined : cleaned(error))
+    session.release(error === undefined ? undefined : failures.cleaned(error))
   }
 
   return {
@@ -56,8 +56,7 @@ export function transactionEngine(
     commit: (session) => session.batch('COMMIT'),
     rollBack: (session) => session.batch('ROLLBACK'),
     release,
+    ...failures,
     isOfTheStatement,
-    asThrown,
-    cleaned,
   }
 }

@@ -55,8 +55,9 @@ export async function inCalls<T extends { readonly key: string }, R>(
   run: (partition: Partition, items: readonly T[]) => Promise<readonly R[]>,
   sizeOf: (item: T) => number = () => 0,
 ): Promise<readonly (R | undefined)[]> {
-  const calls: Call<T>[] = []
-  const open = new Map<Partition, Call<T>>()
+  /** `indexes`: of each item of the call among all items. */
+  const calls: { readonly partition: Partition; readonly items: T[]; readonly indexes: number[]; bytes: number }[] = []
+  const open = new Map<Partition, (typeof calls)[number]>()
   for (const [index, item] of items.entries()) {
     const partition = partitions.of(item.key)
     const bytes = sizeOf(item)
@@ -78,12 +79,4 @@ export async function inCalls<T extends { readonly key: string }, R>(
     }),
   )
   return answers
-}
-
-interface Call<T> {
-  readonly partition: Partition
-  readonly items: T[]
-  /** Of each item among all items. */
-  readonly indexes: number[]
-  bytes: number
 }

@@ -1,7 +1,7 @@
 /** What writes change in records, and beside them. */
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
 import { overdueMark, pendingMark } from '../../messages/marks.ts'
-import type { MessageRecord } from '../../messages/record.ts'
+import type { MessageRecord, SendEntry } from '../../messages/record.ts'
 import type { RepairingChange } from './records.ts'
 
 /** A record to write. */
@@ -28,7 +28,6 @@ interface ValueWriter<Value> {
   readonly ofColumn: string
 }
 
-type ExpectedSend = NonNullable<MessageRecord['send']>
 type Columns<Value> = Readonly<Record<string, (one: Written) => Value>>
 
 /** Writes the columns of these records. Leaves out the reports and the send if no record changes them, as in most writes. */
@@ -36,8 +35,8 @@ export function createColumns<Value>({ text, number, digest, none, ofColumn }: V
   const orNone = <T>(value: T | undefined, write: (known: T) => Value): Value =>
     value === undefined ? none : write(value)
 
-  const encoded = (send: ExpectedSend): Value => text(encodeSend(send))
-  const sentAt = ({ sentAtMs }: ExpectedSend): Value => number(Math.floor(sentAtMs))
+  const encoded = (send: SendEntry): Value => text(encodeSend(send))
+  const sentAt = ({ sentAtMs }: SendEntry): Value => number(Math.floor(sentAtMs))
   const state: Columns<Value> = { state: ({ record }) => text(encodeState(record)) }
   const reports: Columns<Value> = { reports: ({ record }) => text(encodeReports(record)) }
   const send: Columns<Value> = {

@@ -1,4 +1,7 @@
-/** Connecting to a server: the settings that the stores share, the driver, time limits of connections and statements, and privileges. */
+/**
+ * Connecting to a server: the settings that the stores share, the driver, the time limits of connections and statements, and the
+ * privileges of the role.
+ */
 import { z } from 'zod'
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'

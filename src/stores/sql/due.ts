@@ -9,29 +9,25 @@ import { isNull, type Row, type RowReader } from './values.ts'
 /** How long a found record is reserved. */
 export const RESERVED_MS = 5_000
 
-export interface DueRow {
-  /** When the first event is due. */
-  readonly at: number
-  /** When a leased record can be leased again, not before `at`. 0 without a lease. */
-  readonly heldUntil: number
-  /** The worker that holds the lease. */
-  readonly worker: string | undefined
-  /** Number of unsettled events. */
-  readonly waiting: number
-  /** The id of the first unsettled event. Undefined while the record is leased. */
-  readonly first: string | undefined
-}
+export type DueRow = NonNullable<ReturnType<typeof dueRowOf>>
 
 /** A lease leaves `at` unchanged if possible: the row keeps its index entry, and the write is shorter. */
-export function dueRowOf(record: MessageRecord): DueRow | undefined {
+export function dueRowOf(record: MessageRecord) {
   const { waiting, lease } = record
   const mark = dueMark(record)
   if (mark === undefined) return undefined
-  if (lease === undefined)
-    return { at: mark, heldUntil: 0, worker: undefined, waiting: waiting.length, first: waiting[0]?.id }
-  const at = dueMark({ ...record, lease: undefined }) ?? mark
-  const worker = lease.worker === '' ? undefined : lease.worker
-  return { at, heldUntil: mark, worker, waiting: waiting.length, first: undefined }
+  return {
+    /** When the first event is due. */
+    at: (lease && dueMark({ ...record, lease: undefined })) ?? mark,
+    /** When a leased record can be leased again, not before `at`. 0 without a lease. */
+    heldUntil: lease === undefined ? 0 : mark,
+    /** The worker that holds the lease. */
+    worker: lease === undefined || lease.worker === '' ? undefined : lease.worker,
+    /** Number of unsettled events. */
+    waiting: waiting.length,
+    /** The id of the first unsettled event. Undefined while the record is leased. */
+    first: lease === undefined ? waiting[0]?.id : undefined,
+  }
 }
 
 export async function readDue(
