@@ -3,6 +3,7 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import { damagedRecord, readRecord } from '../messages/event-record.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '../inbox/record-store.ts'
 import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
+import type { NewEvent } from '../inbox/store.ts'
 import type { MessageRecord } from '../messages/record.ts'
 import { restore } from '../messages/restore.ts'
 import { byNewest, scanned } from './pages.ts'
@@ -14,6 +15,11 @@ export const NEWER_MS = 60_000
 export function refuseNewer(what: string, version: number, known: number): void {
   if (version > known)
     throw new MessagingWebhooksError('store_newer', `${what} version ${version}; this package knows ${known}.`)
+}
+
+/** When an event that a write admits was admitted, as stored. `after`: its record. */
+export function admittedAtMs(after: MessageRecord | undefined, { id, record }: NewEvent): number {
+  return Math.floor(after?.waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs)
 }
 
 /** Throws for a column that must have a value. */

@@ -1,10 +1,10 @@
 /** The Redis commands for a change of a record. They run in order, if the record has the expected version. */
 import type { EventPlace, VersionedChange } from '../../inbox/record-store.ts'
-import type { NewEvent } from '../../inbox/store.ts'
 import { encodeRecord } from '../../inbox/runtime/codec.ts'
 import { isAtRest, type Retention } from '../../messages/expire.ts'
 import { dueMark, overdueMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
+import { admittedAtMs } from '../stored.ts'
 import type { RedisArgument } from './clients/connection.ts'
 import { admissionMark, encodeDead, encodePayload, encodeStoredSend, versionText } from './encoding.ts'
 
@@ -63,7 +63,7 @@ export function recentCommands(changes: readonly VersionedChange[]): readonly Co
   for (const change of changes)
     for (const event of change.admitted) {
       // Ordered like the events of a page: by time, then by id.
-      added.push(String(admissionMark(admittedAtMs(change, event))), `${event.id}:${change.key}`)
+      added.push(String(admissionMark(admittedAtMs(change.after, event))), `${event.id}:${change.key}`)
     }
   if (added.length === 0) return NONE
   // Ids are digests: about one event in 256 shortens the set.
@@ -76,12 +76,8 @@ export function recentCommands(changes: readonly VersionedChange[]): readonly Co
 
 function storedCommands(change: VersionedChange): readonly Command[] {
   return change.admitted.map((event) => {
-    return ['SET', payloadKey(change.key, event.id), encodePayload(event, admittedAtMs(change, event))]
+    return ['SET', payloadKey(change.key, event.id), encodePayload(event, admittedAtMs(change.after, event))]
   })
-}
-
-function admittedAtMs({ after }: VersionedChange, { id, record }: NewEvent): number {
-  return after?.waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs
 }
 
 const NONE: readonly never[] = []

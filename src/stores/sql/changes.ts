@@ -2,6 +2,7 @@
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
 import { overdueMark, pendingMark } from '../../messages/marks.ts'
 import type { MessageRecord, SendEntry } from '../../messages/record.ts'
+import { admittedAtMs } from '../stored.ts'
 import type { RepairingChange } from './records.ts'
 
 /** A record to write. */
@@ -65,10 +66,9 @@ function changesSend({ change: { before, repairs }, record }: Written): boolean 
 /** The payloads of events that these writes admit. `one` is the write. */
 export function admittedIn<One extends Written>(written: readonly One[]) {
   return written.flatMap((one) =>
-    one.change.admitted.map(({ id, record, raw }) => {
-      const entry = one.record.waiting.find((each) => each.id === id)
-      const admittedAtMs = Math.floor(entry?.admittedAtMs ?? record.receivedAtMs)
-      return { one, id, event: JSON.stringify(record), raw, admittedAtMs }
+    one.change.admitted.map((event) => {
+      const { id, record, raw } = event
+      return { one, id, event: JSON.stringify(record), raw, admittedAtMs: admittedAtMs(one.record, event) }
     }),
   )
 }

@@ -5,7 +5,7 @@ import { decodeRecord, encodeRecord, encodeSend, NEWER } from '../../inbox/runti
 import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark, lastDay, overdueMark, pendingMark } from '../../messages/marks.ts'
 import { EMPTY_RECORD, type MessageRecord, type SendEntry } from '../../messages/record.ts'
-import { NEWER_MS, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
+import { admittedAtMs, NEWER_MS, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Database } from './database.ts'
 import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Row } from './encoding.ts'
 
@@ -105,10 +105,8 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
 
   function writePayloads(number: number, { payloads, admitted, before, after }: Change): void {
     if (admitted !== undefined) {
-      const { record, raw } = admitted
-      const entry = after?.waiting.find(({ id }) => id === admitted.id)
-      const admittedAt = Math.floor(entry?.admittedAtMs ?? record.receivedAtMs)
-      insertPayload.run(number, digestBytes(admitted.id), admittedAt, recordBytes(record), raw)
+      const { id, record, raw } = admitted
+      insertPayload.run(number, digestBytes(id), admittedAtMs(after, admitted), recordBytes(record), raw)
     }
     for (const change of payloads) {
       const { id } = change
