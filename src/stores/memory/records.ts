@@ -3,7 +3,7 @@
  * would take more than twice the memory and slow down every garbage collection.
  */
 import { LRUCache } from 'lru-cache'
-import { churningMap, removeMember } from '../../runtime/churning-map.ts'
+import { churningMap, removeMember, type ChurningMap } from '../../runtime/churning-map.ts'
 import { EXPECTED } from '../../messages/order.ts'
 import type { Change, DueRequest, LocalStore, Payload } from '../../inbox/record-store.ts'
 import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../inbox/runtime/codec.ts'
@@ -42,16 +42,18 @@ export function createTables(mostSettled: number, onWork: () => void) {
     },
   })
   const due: DueEntry[] = []
+  const active: ChurningMap<string, Active> = churningMap()
+  /** Leases by key, in the order of granting, which is also the order of expiry. */
+  const leased: ChurningMap<string, Lease> = churningMap()
   return {
-    active: churningMap<string, Active>(),
+    active,
     settled,
     sends: createSends(),
     /** Keys by the id of a dead letter, oldest first. */
     dead: new Map<string, { readonly key: string; readonly number: number }>(),
     overflow,
     due,
-    /** Leases by key, in the order of granting, which is also the order of expiry. */
-    leased: churningMap<string, Lease>(),
+    leased,
     lastNumber: 0,
     unsettled: 0,
     unsettledBytes: 0,

@@ -5,10 +5,7 @@ import { popDue, pushDue, type Due } from './due-heap.ts'
 /** Lists below this length are not cleaned up. */
 const FEW = 1_000
 
-interface Listed {
-  readonly key: string
-  readonly sentAtMs: number
-}
+type Listed = Readonly<{ key: string; sentAtMs: number }>
 
 /** Compares sends by time, then by key. */
 export function bySend(one: Listed, other: Listed): number {

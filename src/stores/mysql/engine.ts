@@ -1,7 +1,7 @@
 /** What all statements share: connections, the dialect, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { createDialect, createServerTime, type Dialect, type RowsOf } from '../sql/dialect.ts'
+import { createDialect, createServerTime, type Dialect, type RowsOf, type SqlEngine } from '../sql/dialect.ts'
 import type { Row } from '../sql/values.ts'
 import type { Connections, Run } from './connections.ts'
 import { digestValue, isOneOf, rowReader, textValue } from './encoding.ts'
@@ -11,10 +11,13 @@ import type { Settings } from './settings.ts'
 /** The server's clock in milliseconds when the statement began, whatever the time zone of the session. */
 export const SERVER_NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
 
-export type Engine = Awaited<ReturnType<typeof createEngine>>
+export interface Engine extends SqlEngine {
+  readonly connections: Connections
+  readonly tables: Tables
+}
 
 /** Reads the server's version, and its clock for the first time. */
-export async function createEngine(connections: Connections, { prefix, clock }: Pick<Settings, 'prefix' | 'clock'>) {
+export async function createEngine(connections: Connections, { prefix, clock }: Settings): Promise<Engine> {
   const times = createServerTime(clock, rowReader)
   const sentMs = monotonicMs()
   const { rows } = await connections.run(`SELECT ${SERVER_NOW} AS now, VERSION() AS version`)
