@@ -20,7 +20,7 @@ export type {
 export { decodeRecord, encodeRecord, NEWER } from './inbox/runtime/codec.ts'
 export { decodePayload, encodePayload } from './inbox/runtime/payload-text.ts'
 export { openRecordStore, type RecordStore, type RecordStoreOptions } from './inbox/runtime/open-shared-store.ts'
-export { dueMark } from './messages/marks.ts'
+export { dueMark } from './messages/record.ts'
 export type { MessageRecord, PayloadChange } from './messages/record.ts'
 export type {
   Admission,

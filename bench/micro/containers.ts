@@ -3,7 +3,7 @@
  * `node bench/micro/containers.ts`.
  */
 import { getHeapStatistics } from 'node:v8'
-import { churningMap, removeMember } from '../../src/runtime/churning-map.ts'
+import { churningMap, removeMember } from '../../src/runtime/values.ts'
 import { answerQuestions, ask } from '../processes/asking.ts'
 import { CORES, startPinned } from '../processes/pinned.ts'
 import { textOf } from '../report/report.ts'

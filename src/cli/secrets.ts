@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { CredentialPair } from '../verify/credentials.ts'
-import { defined } from '../runtime/defined.ts'
+import { defined } from '../runtime/values.ts'
 import { flag, usage, CliError, readVariable } from './command.ts'
 
 /** The flag of each secret without `-file`, and its name. */

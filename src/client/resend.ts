@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { checkOptions, functionLike, numberFrom, wholeNumberFrom, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
-import { defined } from '../runtime/defined.ts'
+import { defined } from '../runtime/values.ts'
 import { MessagingWebhooksError, OptionsError, RetryLater } from '../public/errors.ts'
 import type { FailedEvent, DeliveryFailure, SentDetails } from '../public/events.ts'
 import { checkMessage, type Message, type Outgoing } from './message.ts'

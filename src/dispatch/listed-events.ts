@@ -1,7 +1,7 @@
 /**
  * The public API that lists events: the fields that the store still has, and the event itself while its payload is kept.
  */
-import { defined } from '../runtime/defined.ts'
+import { defined } from '../runtime/values.ts'
 import type { Carrier, EventType, CallbackSchemas, WebhookEvent } from '../public/events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
 import { placeOf } from '../messages/order.ts'

@@ -2,7 +2,7 @@
 import { payloadIn } from '../carriers/payload.ts'
 import { applySchema, type SchemaResult } from '../runtime/apply-schema.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { defined } from '../runtime/defined.ts'
+import { defined, isRecord, letReject } from '../runtime/values.ts'
 import {
   SUBSCRIPTION_WORDS,
   type CommonFields,
@@ -30,7 +30,6 @@ import {
 import { knownTime } from '../messages/order.ts'
 import { failureOf, typeOfRecord, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { Awaitable } from '../inbox/store.ts'
-import { isRecord, letReject } from '../runtime/values.ts'
 import { readSubscription, type ReadSubscription } from '../carriers/subscription.ts'
 
 /** The part of a claim from which an event is built. */

@@ -4,7 +4,7 @@
  * At most one event of a message is in flight. At most `concurrency` events have a slot; the others wait in a queue. Events in
  * flight, plus those that pending requests may return, never exceed the reserved capacity.
  */
-import { churningMap, removeMember } from '../runtime/churning-map.ts'
+import { churningMap, removeMember } from '../runtime/values.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Claim, ClaimRequest, OpenStore } from '../inbox/store.ts'
 import type { HandlerRegistry } from './handlers.ts'

@@ -1,6 +1,6 @@
 /** Projects, their keys and their spending. Contract, service.md#project, #webhook-security-pair. */
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { defined } from '../runtime/defined.ts'
+import { defined } from '../runtime/values.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { ProjectOptions, ProjectPatch } from './options.ts'
 import type { KeyPair } from './request.ts'

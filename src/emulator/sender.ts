@@ -1,7 +1,7 @@
 /** Posts callbacks like the service, with faults drawn from the seed. Contract, service.md#delivery-rules. */
 import { setMaxListeners } from 'node:events'
 import { pause, systemClock } from '../runtime/clock.ts'
-import { createLimiter } from '../runtime/limiter.ts'
+import { createLimiter } from '../runtime/concurrency.ts'
 import { isToBeAccepted, planFaults, type FaultRates, type PlannedRequest } from './faults.ts'
 import { webUrl, withoutCredentials } from './http.ts'
 import { messageOf, buildRequest, type Delivery, type Outgoing } from './request.ts'

@@ -1,7 +1,7 @@
 /** The state of the receiver in one answer, problems first, from its existing counts and its health. */
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { Receiver, ReceiverStats } from '../receiver/surface.ts'
-import { createReading } from '../runtime/reading.ts'
+import { createReading } from '../runtime/concurrency.ts'
 import { HEALTH_REASONS, type ReceiverHealth } from '../operations/health.ts'
 import { createHistory, type History, type Range } from '../operations/history.ts'
 import { createWatcher, type Watcher } from '../operations/recent.ts'

@@ -1,7 +1,7 @@
 /** The quarantine: refused requests grouped by cause, verified again, and cleared. */
 import { z } from 'zod'
 import type { Clock } from '../runtime/clock.ts'
-import { createReading } from '../runtime/reading.ts'
+import { createReading } from '../runtime/concurrency.ts'
 import { ERRORS } from '../public/error-table.ts'
 import { everyPage } from '../inbox/pages.ts'
 import { isRecord } from '../runtime/values.ts'

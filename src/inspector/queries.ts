@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
-import { createLimiter } from '../runtime/limiter.ts'
+import { createLimiter } from '../runtime/concurrency.ts'
 import { Refused } from './server.ts'
 
 const text = z.string().max(1_024).optional()

@@ -1,7 +1,7 @@
 /** Health of a receiver, with reasons, for load balancers, orchestrators and operators. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
-import { createReading } from '../runtime/reading.ts'
+import { createReading } from '../runtime/concurrency.ts'
 import type { Progress } from '../dispatch/claim-loop.ts'
 import type { Keeping } from '../inbox/keeping.ts'
 import type { Awaitable } from '../inbox/store.ts'

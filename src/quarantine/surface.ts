@@ -1,10 +1,9 @@
 /** The public quarantine methods: their options, and the form of a kept request. */
 import { z } from 'zod'
-import { isRecord, textOf } from '../runtime/values.ts'
+import { isRecord, textOf, defined } from '../runtime/values.ts'
 import { maskSecrets, readSentBody } from '../verify/body.ts'
 import type { ProofPolicy } from '../public/callback.ts'
 import { expected, numberFrom, pageLimit, type Given } from '../runtime/check-options.ts'
-import { defined } from '../runtime/defined.ts'
 import type { RefusalCode } from '../public/error-table.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { KeptRequest, QuarantineClass } from './request.ts'

@@ -2,7 +2,7 @@
  * Recorded sends in the store: the pending ones have a key of their own, beside the entries of their answers. And the synthetic
  * events: a message is overdue, or the outcome of a send is unknown.
  */
-import { defined } from '../runtime/defined.ts'
+import { defined } from '../runtime/values.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isPendingSend, listedAt, encodeExpectation, type Expectation } from '../messages/expected.ts'
 import { everyPage } from '../inbox/pages.ts'

@@ -8,7 +8,7 @@ import type { ReportType } from '../../src/public/events.ts'
 import { placeOf } from '../../src/messages/order.ts'
 import type { EventRecord, Report } from '../../src/messages/event-record.ts'
 import { admit, admitOverflow, settle, type AdmittedEvent } from '../../src/messages/events.ts'
-import { resolve } from '../../src/messages/dead-letters.ts'
+import { resolve } from '../../src/messages/replay.ts'
 import { LEASE_MS, message } from './message.ts'
 import { LIMITS, NOW_MS, recordOf } from './records.ts'
 

@@ -1,7 +1,6 @@
 /** The decisions about a report that overtakes the answer to its send and waits for it, as functions. */
 import { describe, expect, test } from 'vitest'
-import { pendingMark } from '../../src/messages/marks.ts'
-import type { Lease } from '../../src/messages/record.ts'
+import { pendingMark, type Lease } from '../../src/messages/record.ts'
 import {
   awaitAnswer,
   endSend,

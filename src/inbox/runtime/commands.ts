@@ -4,9 +4,9 @@
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { resolve } from '../../messages/dead-letters.ts'
+import { resolve } from '../../messages/replay.ts'
 import { admitAndLease, admitOverflow, release, settle, type Admitted, type Leased } from '../../messages/events.ts'
-import type { Retention } from '../../messages/expire.ts'
+import type { Retention } from '../../messages/retention.ts'
 import type { Decision, Lease, MessageRecord } from '../../messages/record.ts'
 import { awaitAnswer, leasesOvertaking, MOST_PENDING_MS, waitsForAnswerUntil } from '../../messages/sends.ts'
 import type { EventPlace, Indexes, LocalStore, PendingLook } from '../record-store.ts'

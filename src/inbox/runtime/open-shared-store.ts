@@ -1,6 +1,6 @@
 /** Opens a store on the user's own engine. */
 import { randomInt } from 'node:crypto'
-import { retentionOf } from '../../messages/expire.ts'
+import { retentionOf } from '../../messages/retention.ts'
 import type { SharedStore } from '../record-store.ts'
 import type { OpenStore, StoreHost } from '../store.ts'
 import { createOpenStore } from './open-store.ts'

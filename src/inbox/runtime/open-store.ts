@@ -1,5 +1,5 @@
 /** Builds the store that the receiver uses from the decisions and a runner that reads and writes records. */
-import type { Retention } from '../../messages/expire.ts'
+import type { Retention } from '../../messages/retention.ts'
 import type { OpenStore } from '../store.ts'
 import { createClaim, type ClaimingOptions } from './claiming.ts'
 import { createAskOvertaking, createEventVerbs } from './commands.ts'

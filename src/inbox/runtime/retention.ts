@@ -1,6 +1,5 @@
 /** Erasure and retention, as commands. */
-import { erase, type ErasedCounts } from '../../messages/erase.ts'
-import { expire, type Expired, type Retention } from '../../messages/expire.ts'
+import { erase, type ErasedCounts, expire, type Expired, type Retention } from '../../messages/retention.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import type { Indexes } from '../record-store.ts'
 import { isTarget, type Awaitable, type ForgetTarget, type OpenStore } from '../store.ts'

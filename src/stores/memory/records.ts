@@ -3,12 +3,12 @@
  * would take more than twice the memory and slow down every garbage collection.
  */
 import { LRUCache } from 'lru-cache'
-import { churningMap, removeMember, type ChurningMap } from '../../runtime/churning-map.ts'
+import { churningMap, removeMember, type ChurningMap } from '../../runtime/values.ts'
 import { EXPECTED } from '../../messages/order.ts'
 import type { Change, DueRequest, LocalStore, Payload } from '../../inbox/record-store.ts'
 import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../inbox/runtime/codec.ts'
 import type { NewEvent } from '../../inbox/store.ts'
-import { resolve } from '../../messages/dead-letters.ts'
+import { resolve } from '../../messages/replay.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { createSends } from './sends.ts'

@@ -4,7 +4,7 @@
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
-import { dueMark } from '../../messages/marks.ts'
+import { dueMark } from '../../messages/record.ts'
 import {
   admittedIn,
   changedIn,

@@ -2,8 +2,7 @@
 import { readRecord } from '../../messages/event-record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 import { encodeSend } from '../../inbox/runtime/codec.ts'
-import { overdueMark } from '../../messages/marks.ts'
-import type { SendEntry } from '../../messages/record.ts'
+import { overdueMark, type SendEntry } from '../../messages/record.ts'
 import { storedPayload, type StoredPayload } from '../stored.ts'
 import { HEAD_DIGITS, VERSION_DIGITS } from './scripts.ts'
 

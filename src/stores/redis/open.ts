@@ -1,7 +1,7 @@
 /** Opens a Redis store: checks the layout of its keys and the memory policy, starts its wake-ups, and composes its parts. */
 import { systemClock } from '../../runtime/clock.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
-import type { Retention } from '../../messages/expire.ts'
+import type { Retention } from '../../messages/retention.ts'
 import { openServerStore } from '../server-store.ts'
 import { answered } from '../workers.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'

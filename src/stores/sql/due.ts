@@ -1,8 +1,7 @@
 /** The columns of a record with waiting events, so that `due` need not decode all records, and the records found by them. */
 import type { Versioned, VersionedChange } from '../../inbox/record-store.ts'
 import { isNewerRecord } from '../../inbox/runtime/codec.ts'
-import { dueMark } from '../../messages/marks.ts'
-import type { MessageRecord } from '../../messages/record.ts'
+import { dueMark, type MessageRecord } from '../../messages/record.ts'
 import type { ReadRecords } from './records.ts'
 import { isNull, type Row, type RowReader } from './values.ts'
 

@@ -1,7 +1,7 @@
 /** A failed attempt is retried within its ceiling, and the last one leads to the dead letters. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { delayAfterFailure } from '../../src/messages/retry.ts'
+import { delayAfterFailure } from '../../src/messages/replay.ts'
 
 const POLICY = { attempts: 4, initialDelayMs: 1_000, maxDelayMs: 3_000 }
 
