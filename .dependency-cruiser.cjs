@@ -16,20 +16,19 @@ const MAY_IMPORT = {
   'dispatch/': ['carriers/', 'messages/', 'inbox/'],
   // Beside the stages: whoever wires them hands over what was refused, and what is due.
   'quarantine/': ['verify/', 'disk-log/'],
-  'sends/': ['messages/', 'inbox/(store|latest|pages)'],
+  'sends/': ['messages/', 'inbox/(store|latest|lists)'],
   'stores/': [
     'messages/',
     'disk-log/',
-    'inbox/(store|record-store|latest|filters)',
+    'inbox/(store|record-store|latest|lists)',
     'inbox/runtime/(codec|commands|open-store|shared-runner|store-time)',
   ],
   // They look on, or go through all that is kept; no stage knows of them.
   'operations/': [
     'verify/',
-    'carriers/payload',
     'quarantine/(keeper|request|request-log|surface)',
-    'messages/expected',
-    'inbox/(store|pages|keeping)',
+    'messages/(event-record|expected)',
+    'inbox/(store|lists|availability)',
     'inbox/spool/spool',
     'dispatch/(claim-loop|revive|work)',
     'http/node',
@@ -56,7 +55,7 @@ const MAY_IMPORT = {
     'http/small-body',
     'receiver/(surface|inside)',
     'messages/(event-record|expected|order)',
-    'inbox/(store|latest|pages)',
+    'inbox/(store|latest|lists)',
     'dispatch/(work|dead-letters|listed-events)',
     'quarantine/(request|surface)',
     'operations/(counts|health|history|recent)',

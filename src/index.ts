@@ -27,7 +27,7 @@ export type {
 } from './quarantine/surface.ts'
 export type { Clock } from './runtime/clock.ts'
 export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './public/channels.ts'
-export type { CloseOnSignalOptions } from './receiver/close-on-signal.ts'
+export type { CloseOnSignalOptions } from './receiver/shut-down.ts'
 export type { Logger } from './runtime/logger.ts'
 export type {
   DoctorReport,
@@ -45,8 +45,8 @@ export type { Middleware } from './http/node.ts'
 export type { CallbackAnswer } from './http/replies.ts'
 export type { CallbackRequest, RequestBody, RequestHeaders } from './http/request.ts'
 export type { DedupeKeyInput } from './inbox/new-event.ts'
-export type { ReadUsersReport, UsersReport } from './carriers/users-report.ts'
-export type { StoreWorker } from './inbox/known.ts'
+export type { ReadUsersReport, UsersReport } from './inbox/users-reading.ts'
+export type { StoreWorker } from './inbox/availability.ts'
 export type { ErasureCounts } from './operations/erasure/forget.ts'
 export type { AccountPeriod, Outstanding, OutstandingMessage, OutstandingPage } from './sends/account.ts'
 export type { SendAccount } from './sends/balance.ts'
@@ -64,7 +64,7 @@ export type {
 export type { ForgetOptions, ForgetSelector } from './operations/erasure/selector.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'
 export type { EventState, StorePage, Store } from './inbox/store.ts'
-export type { TraceContext } from './public/trace-context.ts'
+export type { TraceContext } from './public/callback.ts'
 export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './public/error-table.ts'
 export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError, RetryLater } from './public/errors.ts'
 export {

@@ -18,7 +18,7 @@ export type {
   VersionedChange,
 } from './inbox/record-store.ts'
 export { decodeRecord, encodeRecord, NEWER } from './inbox/runtime/codec.ts'
-export { decodePayload, encodePayload } from './inbox/runtime/payload-text.ts'
+export { decodePayload, encodePayload } from './inbox/runtime/open-shared-store.ts'
 export { openRecordStore, type RecordStore, type RecordStoreOptions } from './inbox/runtime/open-shared-store.ts'
 export { dueMark } from './messages/record.ts'
 export type { MessageRecord, PayloadChange } from './messages/record.ts'

@@ -1,8 +1,9 @@
 /**
- * The status words of each channel and their meanings, one table per channel, and the cross-channel map that derives from them.
- * To add a carrier, add its name to `CARRIERS` and a table here: types, the map and the documentation follow.
+ * The status words of each channel and their meanings, one table per channel, and the cross-channel map that derives from them;
+ * and the words of premium callbacks. To add a carrier, add its name to `CARRIERS` and a table here: types, the map and the
+ * documentation follow.
  */
-import { CARRIERS, type Carrier } from '../public/events.ts'
+import { CARRIERS, type Carrier, type SubscriptionWord } from '../public/events.ts'
 import { permanent, type Meaning } from './status-codes.ts'
 import { recordOf } from '../runtime/values.ts'
 
@@ -112,4 +113,45 @@ function conceptOf({ type, failure }: Meaning): Concept | undefined {
   if (type === 'message.sent') return 'sent'
   if (failure === undefined) return undefined
   return failure.kind === 'unreachable' ? 'unreachable' : `${failure.kind} failure`
+}
+
+/** The fields to look in, in this order. */
+const WORD_FIELDS = ['event', 'type', 'action', 'status'] as const
+
+const WORDS: ReadonlyMap<string, SubscriptionWord> = new Map<string, SubscriptionWord>([
+  ['activate', 'activate'],
+  ['deactivate', 'deactivate'],
+  ['consent', 'consent'],
+  ['delivery', 'delivery'],
+  ['billing', 'billing'],
+  ['billed', 'billing'],
+])
+
+type Payload = Readonly<Record<string, unknown>>
+
+export interface ReadSubscription {
+  readonly word: SubscriptionWord
+  /** The sender's own text. */
+  readonly text: string | undefined
+}
+
+/** Always returns a word: `other` if none is recognised. Ignores case. */
+export function readSubscription(payload: Payload): ReadSubscription {
+  const texts = WORD_FIELDS.map((name) => (Object.hasOwn(payload, name) ? payload[name] : undefined)).filter(isWord)
+  const text = texts.find((each) => known(each) !== undefined) ?? onlyKnown(Object.values(payload)) ?? texts[0]
+  return { word: (text === undefined ? undefined : known(text)) ?? 'other', text }
+}
+
+function known(text: string): SubscriptionWord | undefined {
+  return WORDS.get(text.trim().toLowerCase())
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== ''
+}
+
+/** A word in any other top-level field, if it is the only one with a known meaning. */
+function onlyKnown(values: readonly unknown[]): string | undefined {
+  const texts = values.filter(isWord).filter((text) => known(text) !== undefined)
+  return new Set(texts.map(known)).size === 1 ? texts[0] : undefined
 }

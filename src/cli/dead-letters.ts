@@ -1,6 +1,6 @@
 /** `dead-letters`: lists, shows, replays and discards the events whose handlers failed in every attempt. */
 import type { DeadLetter, DeadLetters } from '../dispatch/dead-letters.ts'
-import { everyPage } from '../inbox/pages.ts'
+import { everyPage } from '../inbox/lists.ts'
 import { command, commandGroup, JSON_LINE, JSON_LINES, toggle, usage, CliError } from './command.ts'
 import { keptIn, printDetails, printPage } from './event-text.ts'
 import { onStore, pageFlags, STORE_FLAGS } from './stores.ts'

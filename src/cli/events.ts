@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { ListedEvent } from '../dispatch/listed-events.ts'
 import { messageState } from '../inbox/latest.ts'
-import { filledPage } from '../inbox/pages.ts'
+import { filledPage } from '../inbox/lists.ts'
 import { EVENT_STATES, type OpenStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'

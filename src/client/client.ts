@@ -1,7 +1,6 @@
 /** Assembles the client: a send with its retries, and the calls based on it. */
 import { checkOptions } from '../runtime/check-options.ts'
-import { retryDelayMs } from '../runtime/backoff.ts'
-import { pause } from '../runtime/clock.ts'
+import { retryDelayMs, pause } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
 import { readAnswer, unreadable, type Refusal } from './answer.ts'
 import { exchange, type Exchanged } from './exchange.ts'

@@ -1,6 +1,6 @@
 /** The public API of dead letters. */
 import type { CallbackSchemas, WebhookEvent } from '../public/events.ts'
-import { everyPage } from '../inbox/pages.ts'
+import { everyPage } from '../inbox/lists.ts'
 import type { Awaitable, OpenStore, StorePage, Resolution } from '../inbox/store.ts'
 import type { Kept } from './revive.ts'
 

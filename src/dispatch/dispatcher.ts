@@ -14,8 +14,7 @@ import {
   type OpenStore,
 } from '../inbox/store.ts'
 import { createParts, type Parts } from './parts.ts'
-import { begin } from './run.ts'
-import { stop } from './stop.ts'
+import { begin, stop } from './run.ts'
 import type { WatchedAttempt } from './waiting.ts'
 import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
 

@@ -5,7 +5,7 @@ import { defined } from '../runtime/values.ts'
 import type { Carrier, EventType, CallbackSchemas, WebhookEvent } from '../public/events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
 import { placeOf } from '../messages/order.ts'
-import { filledPage } from '../inbox/pages.ts'
+import { filledPage } from '../inbox/lists.ts'
 import type {
   Awaitable,
   EventFilter,

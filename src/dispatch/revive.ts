@@ -1,5 +1,5 @@
 /** Builds the event that handlers receive from its stored record and bytes. */
-import { payloadIn } from '../carriers/payload.ts'
+import { payloadIn, failureOf, typeOfRecord, type EventRecord, type Report } from '../messages/event-record.ts'
 import { applySchema, type SchemaResult } from '../runtime/apply-schema.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { defined, isRecord, letReject } from '../runtime/values.ts'
@@ -28,9 +28,8 @@ import {
   type KnownExpectation,
 } from '../messages/expected.ts'
 import { knownTime } from '../messages/order.ts'
-import { failureOf, typeOfRecord, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { Awaitable } from '../inbox/store.ts'
-import { readSubscription, type ReadSubscription } from '../carriers/subscription.ts'
+import { readSubscription, type ReadSubscription } from '../carriers/vocabularies.ts'
 
 /** The part of a claim from which an event is built. */
 export interface Kept {

@@ -1,10 +1,11 @@
-/** Runs an event that has its slot: calls the handlers, settles the event, and releases the slot. */
-import { asOurs, HandlerError } from '../public/errors.ts'
+/** Runs an event that has its slot: calls the handlers, settles the event, and releases the slot. Stops the dispatch. */
+import { asOurs, HandlerError, MessagingWebhooksError } from '../public/errors.ts'
 import type { OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
 import { makeAttempt, undone } from './attempt.ts'
 import type { Parts } from './parts.ts'
 import { revive } from './revive.ts'
-import { nameOf, type Work } from './work.ts'
+import { nameOf, type Work, type Phase } from './work.ts'
+import { withDeadline } from '../runtime/clock.ts'
 
 /** Synchronous as long as neither a handler nor the store returns a promise. */
 export function begin(parts: Parts, work: Work): void {
@@ -38,7 +39,7 @@ export function begin(parts: Parts, work: Work): void {
 }
 
 /** Releases the lease of an event that has not started. Never rejects. */
-export async function releaseLease(parts: Parts, work: Work): Promise<void> {
+async function releaseLease(parts: Parts, work: Work): Promise<void> {
   const { claim, from, leaseUntilMs } = work
   const { id, messageKey, token } = claim
   try {
@@ -53,7 +54,7 @@ export async function releaseLease(parts: Parts, work: Work): Promise<void> {
 }
 
 /** Releases the lease of an event whose handlers did not end in time, so that another process need not wait for its expiry. */
-export async function makeDueAgain(parts: Parts, work: Work): Promise<void> {
+async function makeDueAgain(parts: Parts, work: Work): Promise<void> {
   try {
     await work.from.settle(againOf(parts, work))
   } catch {
@@ -154,4 +155,49 @@ function settled(parts: Parts, work: Work, { outcome }: Settlement, held: boolea
   if (observers.meter !== undefined && held && (outcome === 'done' || outcome === 'dead'))
     observers.meter.settled(outcome, clock.now() - claim.record.receivedAtMs)
   finish(parts, work, held && outcome === 'done')
+}
+
+/** How long a closing receiver waits, after its deadline, for the store to release leases. */
+const GIVE_BACK_MS = 500
+
+export async function stop(
+  parts: Parts,
+  phase: { -readonly [K in keyof Phase]: Phase[K] },
+  deadlineMs: number,
+): Promise<void> {
+  const { clock, slots, loop, waiting, settlements } = parts
+  phase.isStopped = true
+  loop.stop()
+  settlements.writeHeld()
+  // Events that are not in flight will not be attempted here.
+  for (const id of waiting.watchedIds()) if (!slots.has(id)) waiting.attempted(id)
+  const untilMs = clock.now() + deadlineMs
+  // Events that a pending claim or admission returns are leased, so run them.
+  while ((slots.running > 0 || loop.isClaiming || slots.isAnyHeld()) && clock.now() < untilMs)
+    await waiting.nextChange(untilMs - clock.now())
+  phase.isOver = true
+  slots.dropQueue()
+  const works = slots.all()
+  for (const work of works) {
+    work.controller.abort(new MessagingWebhooksError('receiver_closed'))
+    // A handler that timed out was reported at that moment.
+    if (work.isRunning && !work.isHung) reportCutOff(parts, work)
+  }
+  const backMs = clock.now() + GIVE_BACK_MS
+  const left = works
+    .filter((work) => !isEnding(work))
+    .map((work) => (work.isStarted ? makeDueAgain : releaseLease)(parts, work))
+  // If the store does not answer, the leases expire.
+  await withDeadline(clock, GIVE_BACK_MS, Promise.all(left), () => [])
+  while (works.some(isEnding) && clock.now() < backMs) await waiting.nextChange(backMs - clock.now())
+}
+
+function reportCutOff({ clock, report }: Parts, { claim, begunAtMs }: Work): void {
+  const detail = `It had run for ${clock.now() - begunAtMs} ms.`
+  report(new HandlerError('handler_cut_off', nameOf(claim), claim.attempt, detail))
+}
+
+/** The handlers have ended and the settlement is pending. The store must not get a second one. */
+function isEnding({ isStarted, isRunning, isOver }: Work): boolean {
+  return isStarted && !isRunning && !isOver
 }

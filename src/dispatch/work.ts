@@ -1,12 +1,11 @@
 /** The dispatcher's options, an event in flight, and the observers of attempts. */
 import type { AttemptMessage } from '../public/channels.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock, RetryPolicy } from '../runtime/clock.ts'
 import type { MessagingWebhooksError, NamedEvent } from '../public/errors.ts'
 import type { EventType, WebhookEvent } from '../public/events.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
 import type { BatchWindow } from '../inbox/in-store-time.ts'
 import type { Awaitable, Claim, NewEvent, OpenStore, PAYLOAD, SettleFailed, Settlement } from '../inbox/store.ts'
-import type { RetryPolicy } from '../runtime/backoff.ts'
 import type { HandlerRegistry, Registration } from './handlers.ts'
 import type { ReviveOptions } from './revive.ts'
 

@@ -6,9 +6,9 @@ import {
   type ArrivedCallback,
   type Captured,
   type ProofPolicy,
+  type TraceContext,
 } from '../public/callback.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
-import type { TraceContext } from '../public/trace-context.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type CallbackAnswer } from './replies.ts'
 import { checkName, checkOptions } from '../runtime/check-options.ts'

@@ -1,7 +1,8 @@
-/** Tracks whether the store is unavailable, and reports the start and the end of each outage once. */
-import type { Clock } from '../runtime/clock.ts'
+/** Whether the store is available: outages, the totals and workers of an open store, and where a new event would be kept. */
+import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { OpenStore, StoreCounts, Awaitable } from './store.ts'
 
 /**
  * A part of the receiver that calls the store. An outage ends when every part that failed has succeeded again. `admission`
@@ -78,4 +79,82 @@ export function trackStoreAvailability({ clock, logger, report }: AvailabilityOp
 
 function count(events: number): string {
   return events === 1 ? '1 event' : `${events} events`
+}
+
+/** A worker: a process that has the store open and keeps its leases by sending heartbeats. */
+export interface StoreWorker {
+  /** Random. A process that was declared dead continues under another id. */
+  readonly id: string
+  /** Host name and process id, as the process reported them. */
+  readonly name: string
+  readonly isSelf: boolean
+  /** When it registered, by the store’s clock. Undefined if the store does not record it. */
+  readonly since: Date | undefined
+  /** Time since its last heartbeat, in milliseconds. */
+  readonly silentMs: number
+  /** Events under its leases. */
+  readonly held: number
+}
+
+export interface Known extends StoreCounts {
+  /** Undefined if the store does not record its workers. */
+  readonly workers: readonly StoreWorker[] | undefined
+}
+
+export async function knownOf(store: OpenStore<object>): Promise<Known> {
+  const [counts, workers] = await Promise.all([store.counts(), store.workers?.()])
+  const known = workers?.map(({ sinceMs, ...worker }) => {
+    return { ...worker, since: sinceMs === undefined ? undefined : new Date(sinceMs) }
+  })
+  return { ...counts, workers: known }
+}
+
+/**
+ * Where a new event would be kept. `store`; `spool`: the store is unavailable; `nowhere`: the store is unavailable and there is
+ * no spool; `spool_failing`: the spool fails, and the store is unavailable or its state unknown.
+ */
+export type Keeping = 'store' | 'spool' | 'nowhere' | 'spool_failing'
+
+interface OpenSpool {
+  readonly outage: { readonly active: boolean }
+  canTake(): Promise<boolean>
+}
+
+interface KeepingOptions {
+  readonly clock: Clock
+  readonly storeTimeoutMs: number
+  readonly hasSpool: boolean
+  readonly open: () => Promise<OpenStore<object>>
+  /** Undefined before the first `open`. */
+  readonly spooling: () => Promise<OpenSpool> | undefined
+}
+
+/** No message has this key. Looking it up is the cheapest call of every store. */
+const NO_MESSAGE = ''
+
+/** Resolves within `storeTimeoutMs` and never rejects. Does not call a store behind a working spool. */
+export function keepingOf(options: KeepingOptions): Promise<Keeping> {
+  const { clock, storeTimeoutMs, hasSpool } = options
+  const failing = hasSpool ? 'spool_failing' : 'nowhere'
+  return withDeadline<Keeping>(
+    clock,
+    storeTimeoutMs,
+    look(options).catch(() => failing),
+    () => failing,
+  )
+}
+
+async function look({ hasSpool, open, spooling }: KeepingOptions): Promise<Keeping> {
+  const opening = open()
+  // Prevents an unhandled rejection if the spool answers first.
+  opening.catch(() => {})
+  if (hasSpool) {
+    // The spool opens first, so a store that hangs while opening does not block it.
+    const spooled = await spooling()
+    if (spooled !== undefined && (await spooled.canTake())) return spooled.outage.active ? 'spool' : 'store'
+    if (spooled?.outage.active !== false) return 'spool_failing'
+  }
+  const asked: Awaitable<unknown> = (await opening).latest(NO_MESSAGE)
+  await asked
+  return 'store'
 }

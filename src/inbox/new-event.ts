@@ -10,7 +10,7 @@ import {
   type NormalisedStatus,
   type ReportPayload,
 } from '../carriers/report.ts'
-import type { TraceContext } from '../public/trace-context.ts'
+import type { TraceContext } from '../public/callback.ts'
 import {
   bodyIdentity,
   chosenIdentity,

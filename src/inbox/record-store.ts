@@ -94,7 +94,7 @@ export interface EventScan extends ScanRequest {
  */
 export interface Indexes {
   /**
-   * Keys of records that are due (`dueMsOf`), earliest first, and when the next record is due. A shared store reserves the
+   * Keys of records that are due (`dueMark`), earliest first, and when the next record is due. A shared store reserves the
    * returned keys for 5 s, so that processes do not contend for them.
    */
   due(request: DueRequest): Awaitable<{

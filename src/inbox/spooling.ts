@@ -2,7 +2,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { StoreAvailability } from './availability.ts'
-import { isForgotten } from './forgotten.ts'
+import { isForgotten } from './spool/segment.ts'
 import { inStoreTime, newDeadline, type Deadline } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'

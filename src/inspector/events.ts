@@ -2,7 +2,7 @@
 import { everyEvent, recordType } from '../dispatch/listed-events.ts'
 import { listedAt } from '../messages/expected.ts'
 import { messageKey } from '../messages/order.ts'
-import { everyPage, filledPage } from '../inbox/pages.ts'
+import { everyPage, filledPage } from '../inbox/lists.ts'
 import type {
   EventFilter,
   EventsAnswer,
@@ -12,7 +12,6 @@ import type {
   StoredEvent,
   StoredExpectation,
 } from '../inbox/store.ts'
-import { csvOf } from '../runtime/csv.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
@@ -159,4 +158,18 @@ const COLUMNS = [
 
 export function asCsv(rows: readonly EventRow[]): string {
   return csvOf(COLUMNS, rows)
+}
+
+type Cell = string | number | boolean | Date | undefined
+
+function csvOf<K extends string>(columns: readonly K[], rows: readonly Readonly<Partial<Record<K, Cell>>>[]): string {
+  const lines = rows.map((row) => columns.map((name) => cellOf(row[name])).join(','))
+  return `${[columns.join(','), ...lines].join('\r\n')}\r\n`
+}
+
+/** Escapes text that a spreadsheet would treat as a formula. A phone number with a plus is harmless. */
+function cellOf(value: Cell): string {
+  const text = value instanceof Date ? value.toISOString() : String(value ?? '')
+  const plain = text.replace(/^(?=[=\-@\t\r]|\+(?!\d+$))/, "'")
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }

@@ -1,4 +1,4 @@
-/** The stored fields of an event other than its body. They survive a round trip through JSON. */
+/** The stored form of an event: its fields, which survive a round trip through JSON, and its body. */
 import {
   CALLBACK_KINDS,
   CARRIERS,
@@ -16,7 +16,7 @@ import {
   type StatusCode,
   type TimestampSource,
 } from '../public/events.ts'
-import { isRecord } from '../runtime/values.ts'
+import { isRecord, textOf } from '../runtime/values.ts'
 import { REPORT_SHAPES, type ReportShape } from '../public/report-payloads.ts'
 
 /** A delivery report in the common vocabulary. `newEvent` leaves out what the callback leaves empty. */
@@ -181,4 +181,20 @@ function isOneOf(words: readonly unknown[], value: unknown): boolean {
 
 function isOneOfOrNone(words: readonly unknown[], value: unknown): boolean {
   return value === undefined || words.includes(value)
+}
+
+/**
+ * Parses the body without its authKey, which is already masked in these bytes. Undefined if it is not JSON, because masking by
+ * value may have broken an escape. Each call returns a new copy.
+ */
+export function payloadIn(masked: Buffer): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(textOf(masked))
+  } catch {
+    return undefined
+  }
+  if (!isRecord(value)) return value
+  const { authKey: _, ...payload } = value
+  return payload
 }

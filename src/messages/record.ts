@@ -1,5 +1,5 @@
 /** Everything stored about one message, as plain data. A decision takes a record and returns the next one. */
-import { type Expectation, isPendingSend } from './expected.ts'
+import { isPendingSend, type Expectation } from './expected.ts'
 import type { MessageLatest } from './order.ts'
 
 /** Limits the size of a record. Further events get a record of their own. */
@@ -118,9 +118,12 @@ export function hasEvent({ waiting, dead, settled }: MessageRecord, id: string):
 
 const DAY_MS = 86_400_000
 
-/** When the message can be leased next. Rounded up, so that a message that a store finds due can be leased. */
-export function dueMark(record: MessageRecord): number | undefined {
-  return wholeMs(dueMsOf(record))
+/**
+ * When the message can be leased next: when its lease expires, or when its first event is due. Rounded up, so that a message that
+ * a store finds due can be leased. Stores index this and the marks below for each record, which they do not read themselves.
+ */
+export function dueMark({ lease, waiting }: MessageRecord): number | undefined {
+  return wholeMs(lease === undefined ? waiting[0]?.dueMs : lease.untilMs)
 }
 
 export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {

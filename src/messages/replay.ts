@@ -1,8 +1,8 @@
 /** Events that run again: after a failed attempt, as replayed dead letters, and from an unreadable record. */
-import { retryDelayMs, type RetryPolicy } from '../runtime/backoff.ts'
+import { retryDelayMs, type RetryPolicy } from '../runtime/clock.ts'
 import { isLate, mergeLatest, NO_PLACE, placeOf, type MessageLatest } from './order.ts'
 import { inserted, settledEntry } from './events.ts'
-import { type Decision, type Entry, type MessageRecord, EMPTY_RECORD } from './record.ts'
+import { EMPTY_RECORD, type Decision, type Entry, type MessageRecord } from './record.ts'
 import type { EventRecord } from './event-record.ts'
 
 /**

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { createReading } from '../runtime/concurrency.ts'
 import type { Progress } from '../dispatch/claim-loop.ts'
-import type { Keeping } from '../inbox/keeping.ts'
+import type { Keeping } from '../inbox/availability.ts'
 import type { Awaitable } from '../inbox/store.ts'
 import type { Middleware } from '../http/node.ts'
 

@@ -15,7 +15,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
-import type { TraceContext } from '../public/trace-context.ts'
+import type { TraceContext } from '../public/callback.ts'
 import { monotonicMs } from '../runtime/clock.ts'
 import type { HandlerErrorCode } from '../public/error-table.ts'
 import { HandlerError } from '../public/errors.ts'

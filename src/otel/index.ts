@@ -19,7 +19,7 @@ import {
 import { z } from 'zod'
 import { checkOptions, objectLike } from '../runtime/check-options.ts'
 import type { Receiver } from '../receiver/surface.ts'
-import { traceContextOf, type TraceContext } from '../public/trace-context.ts'
+import { traceContextOf, type TraceContext } from '../public/callback.ts'
 import { followAttempts, harmless } from './attempts.ts'
 import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'

@@ -1,6 +1,5 @@
-/** A callback as any framework receives it: the input of the pipeline. */
+/** A callback as any framework receives it, with its trace context: the input of the pipeline. */
 import type { CallbackKind } from './events.ts'
-import type { TraceContext } from './trace-context.ts'
 
 /** The header with the signature. Contract, service.md#callback-authenticity. */
 export const SIGNATURE_HEADER = 'x-service-signature'
@@ -35,3 +34,29 @@ export type Captured =
   | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string | undefined }
 
 export type CaptureFailure = 'body_too_large' | 'body_too_slow' | 'body_incomplete' | 'body_already_read'
+
+/** The trace of a request, in the format of W3C Trace Context. */
+export interface TraceContext {
+  /** `00-<trace id>-<span id>-<flags>`, in lowercase hexadecimal digits. */
+  readonly traceparent: string
+  /** Data of tracing systems. At most 512 printable ASCII characters. */
+  readonly tracestate?: string | undefined
+}
+
+/** Both ids must contain a digit other than 0. Version ff is invalid. */
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
+const TRACESTATE = /^[ -~]{1,512}$/
+
+export function isTracestate(value: unknown): value is string {
+  return typeof value === 'string' && TRACESTATE.test(value)
+}
+
+/** Undefined for an invalid traceparent. Omits an invalid tracestate. */
+export function traceContextOf(given: {
+  readonly traceparent?: unknown
+  readonly tracestate?: unknown
+}): TraceContext | undefined {
+  const { traceparent, tracestate } = given
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined
+  return isTracestate(tracestate) ? { traceparent, tracestate } : { traceparent }
+}

@@ -4,7 +4,7 @@
  */
 import type { RefusalCode } from './error-table.ts'
 import type { CallbackKind, CallbackSchemas, WebhookEvent } from './events.ts'
-import type { TraceContext } from './trace-context.ts'
+import type { TraceContext } from './callback.ts'
 
 /** The channel of callbacks, published with the response. */
 export const CALLBACK_CHANNEL = 'messaging-webhooks:callback'

@@ -1,7 +1,8 @@
 /** The kept requests, in memory and within their budgets. Synchronous. */
 import { createHash } from 'node:crypto'
-import { bytesOf, excessOf } from './budget.ts'
 import {
+  bytesOf,
+  excessOf,
   QUARANTINE_CLASSES,
   type ExactCallback,
   type KeptRequest,

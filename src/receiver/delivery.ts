@@ -4,19 +4,17 @@
 import type { SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { OptionsError, type MessagingWebhooksError } from '../public/errors.ts'
-import { traceContextOf } from '../public/trace-context.ts'
+import { traceContextOf } from '../public/callback.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
 import { createInbox } from '../inbox/inbox.ts'
 import { openSpools } from '../inbox/spool/spool.ts'
 import type { Store } from '../inbox/store.ts'
 import { createDispatcher } from '../dispatch/dispatcher.ts'
-import { createHandlerRegistry } from '../dispatch/handlers.ts'
+import { createHandlerRegistry, createUnhandled } from '../dispatch/handlers.ts'
 import type { ReviveOptions } from '../dispatch/revive.ts'
-import { createUnhandled } from '../dispatch/unhandled.ts'
 import { createOrphanWatch } from '../sends/expect.ts'
 import { createSweep } from '../sends/sweep.ts'
-import type { ResolvedOptions } from './resolve-options.ts'
-import { warnOfNoSpool } from './warnings.ts'
+import { warnOfNoSpool, type ResolvedOptions } from './resolve-options.ts'
 
 interface DeliveryOptions {
   readonly resolved: ResolvedOptions

@@ -16,15 +16,17 @@ import { createIntend } from '../sends/intend.ts'
 import type { Delivery } from './delivery.ts'
 import type { Intake } from './intake.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import type { ProjectKeys } from './projects.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import type { Receiver } from './surface.ts'
+import { messageKey, sendKey } from '../messages/order.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { CredentialsSource } from '../verify/credentials.ts'
 
 interface OperationsOptions {
   readonly resolved: ResolvedOptions
   readonly clock: SteadyClock
+  readonly credentials: Pick<CredentialsSource, 'byProject' | 'onlyProject'>
   readonly availability: StoreAvailability
-  readonly keys: ProjectKeys
   readonly delivery: Delivery
   readonly intake: Intake
   readonly lifecycle: Lifecycle
@@ -34,10 +36,11 @@ type Looking = 'events' | 'deadLetters' | 'messageState' | 'stats' | 'health' | 
 type Sending = 'expect' | 'intend' | 'intendEach' | 'outstanding' | 'account' | 'forget'
 
 export function createOperations(options: OperationsOptions) {
-  const { resolved, clock, availability, keys, delivery, intake, lifecycle } = options
+  const { resolved, clock, credentials, availability, delivery, intake, lifecycle } = options
   const { storeTimeoutMs } = resolved
   const { dispatcher, inbox, reviving, unhandled } = delivery
   const { counter, quarantine } = intake
+  const keys = createProjectKeys(credentials, Object.keys(resolved.projects ?? {}))
   const { keyOf } = keys
   const reading = {
     open: inbox.open,
@@ -113,10 +116,41 @@ export function createOperations(options: OperationsOptions) {
 
   return {
     calls,
+    projects: keys.all,
     /** Some errors change the health of the receiver. */
     reported(code: ErrorCode): void {
       if (code === 'store_full') watch.sawFull()
       if (code === 'store_emptied' || code === 'store_replaced') watch.sawLost(code)
     },
+  }
+}
+
+const MOST_NAMED = 1_000
+
+/** The project of a message, and the keys of its events and its send. */
+function createProjectKeys(
+  { byProject, onlyProject }: OperationsOptions['credentials'],
+  configured: readonly string[],
+) {
+  const seen = new Set(configured)
+
+  /** Throws `project_required` if `project` is omitted and there are several. */
+  function scopeOf(project: string | undefined): string | undefined {
+    if (!byProject) return undefined
+    const named = project ?? onlyProject
+    if (named === undefined) throw new MessagingWebhooksError('project_required')
+    if (seen.size < MOST_NAMED) seen.add(named)
+    return named
+  }
+
+  return {
+    keyOf: (messageId: string, project: string | undefined): string => messageKey(scopeOf(project), messageId),
+    /** A send to a list has a key for each number. */
+    sendKeyOf: (reference: string, project: string | undefined, number?: string): string =>
+      sendKey(scopeOf(project), reference, number),
+    /** The project, which may be omitted if there is a single named one. */
+    named: (project: string | undefined): string | undefined => project ?? onlyProject,
+    /** Names seen so far, at most 1,000: a lookup without a project tries each of them. */
+    all: (): readonly string[] => [...seen],
   }
 }

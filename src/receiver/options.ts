@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { CredentialsOption, ProjectsOption } from '../verify/credentials.ts'
-import { PROOF_POLICIES } from '../public/callback.ts'
+import { PROOF_POLICIES, type TraceContext } from '../public/callback.ts'
 import { expected, functionOf, hasMethods, numberFrom, wholeNumberFrom, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
 import { CARRIERS, SUBSCRIPTION_TYPES, type CallbackSchemas, type SubscriptionWord } from '../public/events.ts'
@@ -14,8 +14,7 @@ import { recordOf } from '../runtime/values.ts'
 import type { DedupeKeyInput } from '../inbox/new-event.ts'
 import type { Store } from '../inbox/store.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { ReadUsersReport } from '../carriers/users-report.ts'
-import type { TraceContext } from '../public/trace-context.ts'
+import type { ReadUsersReport } from '../inbox/users-reading.ts'
 
 const MIB = 1024 * 1024
 

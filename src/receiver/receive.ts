@@ -8,13 +8,12 @@ import type { ExactCallback, Refused } from '../quarantine/request.ts'
 import type { Probes } from '../operations/doctor/protocol.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from '../public/errors.ts'
 import type { RefusalCode } from '../public/error-table.ts'
-import type { ArrivedCallback } from '../public/callback.ts'
+import type { ArrivedCallback, TraceContext } from '../public/callback.ts'
 import type { CallbackKind } from '../public/events.ts'
 import { REPLIES, type AnswerName, type CallbackAnswer } from '../http/replies.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from '../inbox/store.ts'
-import type { TraceContext } from '../public/trace-context.ts'
 
 /** The first attempt at an event, which the response waits for. */
 interface WatchedAttempt {

@@ -12,18 +12,15 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CallbackSchemas } from '../public/events.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import { checkedCalls } from './checked-calls.ts'
-import { closeOnSignal } from './close-on-signal.ts'
+import { closeOnSignal, createShutDown } from './shut-down.ts'
 import { createDelivery } from './delivery.ts'
 import { showInside } from './inside.ts'
 import { createIntake } from './intake.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createOperations } from './operations.ts'
 import type { ReceiverOptions } from './options.ts'
-import { createProjectKeys } from './projects.ts'
-import { resolveOptions } from './resolve-options.ts'
-import { createShutDown } from './shut-down.ts'
+import { resolveOptions, warnOfOptions } from './resolve-options.ts'
 import type { Receiver } from './surface.ts'
-import { warnOfOptions } from './warnings.ts'
 
 /**
  * Creates a receiver. Opens nothing and sets no timer before `start()` or the first request. Throws an `OptionsError` for an
@@ -91,8 +88,15 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     startUnasked: lifecycle.startUnasked,
   })
   const { counter, servers } = intake
-  const keys = createProjectKeys(credentials, Object.keys(resolved.projects ?? {}))
-  const operations = createOperations({ resolved, clock: steady, availability, keys, delivery, intake, lifecycle })
+  const operations = createOperations({
+    resolved,
+    clock: steady,
+    credentials,
+    availability,
+    delivery,
+    intake,
+    lifecycle,
+  })
   const shutDown = createShutDown({
     clock: steady,
     logger,
@@ -143,7 +147,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     clock,
     logger,
     capabilities: store.capabilities,
-    projects: keys.all,
+    projects: operations.projects,
     gapTimeoutMs: delivery.longestWaitMs,
     counts: counter.details,
     secrets: credentials.secrets,

@@ -1,9 +1,13 @@
-/** Checks the options as a whole and fills in the defaults. */
+/** Checks the options as a whole, fills in the defaults, and warns about valid options that may lose callbacks. */
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { Carrier, CallbackSchemas } from '../public/events.ts'
 import { receiverOptions, type ReceiverOptions } from './options.ts'
+import { hasBlankEnds } from '../verify/credentials.ts'
+import { isWeakSecret } from '../runtime/failure-text.ts'
+import type { StoreCapabilities } from '../inbox/store.ts'
+import type { Logger } from '../runtime/logger.ts'
 
 const optionsSchema = z.strictObject(receiverOptions)
 
@@ -31,4 +35,36 @@ export function resolveOptions<S extends CallbackSchemas>(options: ReceiverOptio
     networks: new Map(Object.entries(checked.networks ?? {})),
     quarantine: options.quarantine === false ? undefined : checked.quarantine,
   }
+}
+
+/** Runs when the receiver is created. */
+export function warnOfOptions(
+  logger: Logger,
+  { secrets, hasStore }: { readonly secrets: readonly string[]; readonly hasStore: boolean },
+): void {
+  if (secrets.some(hasBlankEnds))
+    logger.warn(
+      { code: 'secret_blank_ends' },
+      'A key or secret begins or ends with white space, perhaps a trailing newline of its file. Trim it.',
+    )
+  if (secrets.some(isWeakSecret))
+    logger.warn(
+      { code: 'secret_weak' },
+      'A key or secret is shorter than 8 characters or has fewer than 5 different ones. It can be guessed, and logs do not ' +
+        'mask it. Rotate it in the dashboard of the service.',
+    )
+  if (!hasStore && process.env['NODE_ENV'] === 'production')
+    logger.warn(
+      { code: 'memory_store' },
+      '`store` is not set: events are kept in memory, and unhandled ones are lost when the process ends. Set a durable store.',
+    )
+}
+
+/** Runs at a start with a durable store that is not a local file: only a file has a default spool beside it. */
+export function warnOfNoSpool(logger: Logger, { name }: StoreCapabilities): void {
+  logger.warn(
+    { code: 'no_spool' },
+    `While the ${name} store is unavailable, callbacks are answered 503 and lost: the service does not send them again. ` +
+      'Set `spool` to a folder on a local disk, or to false to accept the loss.',
+  )
 }

@@ -2,7 +2,7 @@
 import type { Server } from 'node:net'
 import type { ProofPolicy } from '../public/callback.ts'
 import type { Quarantine } from '../quarantine/surface.ts'
-import type { CloseOnSignalOptions } from './close-on-signal.ts'
+import type { CloseOnSignalOptions } from './shut-down.ts'
 import type { Counts } from '../operations/counts.ts'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import type { DoctorReport } from '../operations/doctor/findings.ts'
@@ -24,7 +24,7 @@ import type { CallbackRequest } from '../http/request.ts'
 import type { AccountPeriod, Outstanding, OutstandingPage } from '../sends/account.ts'
 import type { SendAccount } from '../sends/balance.ts'
 import type { ExpectOptions } from '../sends/expectations.ts'
-import type { StoreWorker } from '../inbox/known.ts'
+import type { StoreWorker } from '../inbox/availability.ts'
 import type {
   EachIntention,
   ExpectCounts,

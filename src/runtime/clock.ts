@@ -223,3 +223,15 @@ export function pause(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: 
     if (signal?.aborted === true) end()
   })
 }
+
+export interface RetryPolicy {
+  readonly attempts: number
+  readonly initialDelayMs: number
+  readonly maxDelayMs: number
+}
+
+/** The delay after the failure of attempt number `attempt` (from 1). Stored, so that it outlives a restart. */
+export function retryDelayMs(attempt: number, policy: RetryPolicy, random: () => number = Math.random): number {
+  const ceiling = Math.min(policy.maxDelayMs, policy.initialDelayMs * 2 ** (attempt - 1))
+  return Math.round(random() * ceiling)
+}

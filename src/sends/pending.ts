@@ -5,7 +5,7 @@
 import { defined } from '../runtime/values.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isPendingSend, listedAt, encodeExpectation, type Expectation } from '../messages/expected.ts'
-import { everyPage } from '../inbox/pages.ts'
+import { everyPage } from '../inbox/lists.ts'
 import type { EndedExpectation, OpenStore, StoredExpectation, NewEvent } from '../inbox/store.ts'
 import { NO_PLACE, overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
 

@@ -1,13 +1,17 @@
 /** How requests share the budget: a flood, a few senders, or one kind of sender gets a bounded part of it. */
 import fc from 'fast-check'
 import type { QuarantineClass } from 'messaging-webhooks'
-import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
+import {
+  QUARANTINE_CLASSES,
+  bytesOf,
+  networkOf,
+  type ExactCallback,
+  type KeptRequest,
+  type Standing,
+} from '../../src/quarantine/request.ts'
 import { describe, expect, test } from 'vitest'
 import { refusedWith, standing } from '../support/kept-requests.ts'
-import { bytesOf } from '../../src/quarantine/budget.ts'
 import { memoryKeeper } from '../../src/quarantine/keeper.ts'
-import { networkOf } from '../../src/quarantine/request.ts'
-import type { ExactCallback, KeptRequest, Standing } from '../../src/quarantine/request.ts'
 
 /** `npm run test:flood` tests more of each. */
 const WHOLE = process.env['FORGERIES'] !== undefined

@@ -1,6 +1,5 @@
 /** The machine's own files, which fail as a test says. */
-import type { FileSystem, OpenedFile } from '../../src/disk-log/file-system.ts'
-import { nodeFs } from '../../src/disk-log/node-file-system.ts'
+import { nodeFs, type FileSystem, type OpenedFile } from '../../src/disk-log/file-system.ts'
 
 /** The real files, with some methods replaced by a test; `real` is the underlying file. */
 export function faultyFs(fault: (real: OpenedFile, path: string) => Partial<OpenedFile>): FileSystem {

@@ -1,10 +1,12 @@
-/** Opens a store on the user's own engine. */
+/** Opens a store on the user's own engine, and encodes payloads for engines that store text only. */
 import { randomInt } from 'node:crypto'
 import { retentionOf } from '../../messages/retention.ts'
-import type { SharedStore } from '../record-store.ts'
+import type { SharedStore, Payload } from '../record-store.ts'
 import type { OpenStore, StoreHost } from '../store.ts'
 import { createOpenStore } from './open-store.ts'
 import { createSharedRunner } from './shared-runner.ts'
+import { isRecord } from '../../runtime/values.ts'
+import { isEventRecord } from '../../messages/event-record.ts'
 
 /** The operations of a store on your own engine. With `overdue` and `scanSends` it also records sends. */
 export type RecordStore = Omit<SharedStore, 'overdue' | 'scanSends'> &
@@ -60,4 +62,25 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
       return verbs.claim(request)
     },
   }
+}
+
+/** An event that is being admitted has no error yet. */
+export function encodePayload({
+  id,
+  record,
+  raw,
+  error,
+}: Omit<Payload, 'corrupt' | 'error'> & Partial<Payload>): string {
+  return JSON.stringify({ id, record, raw: raw.toString('base64'), error })
+}
+
+/** Throws a `TypeError` if the text is not a payload. */
+export function decodePayload(text: string): Payload {
+  const parsed: unknown = JSON.parse(text)
+  if (isRecord(parsed)) {
+    const { id, record, raw, error } = parsed
+    if (typeof id === 'string' && typeof raw === 'string' && isEventRecord(record))
+      return { id, record, raw: Buffer.from(raw, 'base64'), error: typeof error === 'string' ? error : undefined }
+  }
+  throw new TypeError('Not a payload.')
 }

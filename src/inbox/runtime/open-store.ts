@@ -1,11 +1,17 @@
-/** Builds the store that the receiver uses from the decisions and a runner that reads and writes records. */
+/**
+ * Builds the store that the receiver uses from the decisions and a runner that reads and writes records. Each page of its lists
+ * examines a bounded number of records.
+ */
 import type { Retention } from '../../messages/retention.ts'
-import type { OpenStore } from '../store.ts'
+import type { OpenStore, KeptEvent } from '../store.ts'
 import { createClaim, type ClaimingOptions } from './claiming.ts'
-import { createAskOvertaking, createEventVerbs } from './commands.ts'
-import { createListingVerbs } from './listing.ts'
+import { createAskOvertaking, createEventVerbs, andThen } from './commands.ts'
 import { createRetentionVerbs } from './retention.ts'
 import { createSendVerbs } from './sends.ts'
+import { encodeExpectation } from '../../messages/expected.ts'
+import { isMeant } from '../lists.ts'
+import type { Indexes, Payload, ScannedEvent, ScannedRecord } from '../record-store.ts'
+import { deadLetterOf, eventOf, reportsOf } from './answers.ts'
 
 interface OpenStoreOptions extends Omit<ClaimingOptions, 'askOvertaking'> {
   readonly retention: Retention
@@ -30,4 +36,51 @@ export function createOpenStore({ awaitsAnswers = true, ...options }: OpenStoreO
     counts: indexes.counts,
     close: indexes.close,
   }
+}
+
+function createListingVerbs(indexes: Indexes): Pick<Verbs, 'events' | 'deadLetters' | 'kept'> {
+  return {
+    events(page) {
+      const { after, messageKey, id, limit, ...filter } = page
+      const isWanted = (one: ScannedEvent): boolean => {
+        const event = eventOf(one)
+        return event !== undefined && (id === undefined || event.id === id) && isMeant(page, event)
+      }
+      const scan = { after, limit, key: messageKey, id, filter, isMeant: isWanted }
+      return andThen(indexes.scanEvents(scan), ({ items, next, lookedBackToMs }) => ({
+        items: items.flatMap((one) => eventOf(one) ?? []),
+        ...(next !== undefined && { next }),
+        ...(lookedBackToMs !== undefined && { lookedBackToMs }),
+      }))
+    },
+    deadLetters: (page) =>
+      andThen(indexes.scanDeadLetters(page), ({ items, next }) => ({
+        items: items.flatMap((one) => deadLetterOf(one) ?? []),
+        ...(next !== undefined && { next }),
+      })),
+    kept: (page) =>
+      andThen(indexes.scanRecords(page), ({ items, next }) => ({
+        items: items.flatMap(keptIn),
+        ...(next !== undefined && { next }),
+      })),
+  }
+}
+
+function keptIn({ key, record, payloads }: ScannedRecord): readonly KeptEvent[] {
+  const events = payloads.map((payload: Payload): KeptEvent => {
+    return {
+      messageKey: key,
+      id: payload.id,
+      atMs: payload.record.receivedAtMs,
+      record: payload.record,
+      raw: payload.raw,
+    }
+  })
+  const reports = reportsOf(record).map(({ id, record: report }): KeptEvent => {
+    return { messageKey: key, id, atMs: report.receivedAtMs, record: report, raw: undefined }
+  })
+  const { send } = record
+  if (send === undefined) return [...events, ...reports]
+  const raw = encodeExpectation(send.expectation)
+  return [...events, ...reports, { messageKey: key, id: key, atMs: send.sentAtMs, record: undefined, raw }]
 }

@@ -1,9 +1,10 @@
-/** Erasure and retention, as commands. */
-import { erase, type ErasedCounts, expire, type Expired, type Retention } from '../../messages/retention.ts'
+/** Retention and erasure, as commands, and when an open store is pruned. */
+import { erase, expire, type ErasedCounts, type Expired, type Retention } from '../../messages/retention.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import type { Indexes } from '../record-store.ts'
 import { isTarget, type Awaitable, type ForgetTarget, type OpenStore } from '../store.ts'
 import { andThen, type Command, type Runner } from './commands.ts'
+import type { SteadyClock } from '../../runtime/clock.ts'
 
 type Verbs = Pick<OpenStore, 'prune'> & Required<Pick<OpenStore, 'forget'>>
 
@@ -73,4 +74,44 @@ function sumOf(counts: readonly ErasedCounts[]): ErasedCounts {
     sum.states += each.states
   }
   return sum
+}
+
+const PRUNE_EVERY_MS = 60_000
+const PRUNE_AGAIN_MS = 1_000
+
+interface Pruning {
+  /** Starts pruning this store. No effect after `stop`. */
+  begin(target: OpenStore<object>): void
+  stop(): void
+}
+
+export function createPruning(clock: SteadyClock): Pruning {
+  /** Advances only by elapsed timers: a wall clock that jumps ahead must not age any data. */
+  let prunedUntilMs: number | undefined
+  let isStopped = false
+  let cancel = (): void => {}
+
+  /** Prunes in steps, and again soon while there is data to remove, so that a busy store keeps up. */
+  function pruneIn(afterMs: number, target: OpenStore<object>): void {
+    if (isStopped) return
+    prunedUntilMs ??= clock.now() - clock.aheadMs
+    cancel = clock.setTimer(() => {
+      prunedUntilMs = Math.min((prunedUntilMs ?? Infinity) + afterMs, clock.now() - clock.aheadMs)
+      const untilMs = prunedUntilMs
+      const prune = async (): Promise<number> => target.prune(untilMs)
+      // A failed step is retried in a minute.
+      void prune().then(
+        (forgotten) => pruneIn(forgotten > 0 ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS, target),
+        () => pruneIn(PRUNE_EVERY_MS, target),
+      )
+    }, afterMs)
+  }
+
+  return {
+    begin: (target) => pruneIn(PRUNE_EVERY_MS, target),
+    stop() {
+      isStopped = true
+      cancel()
+    },
+  }
 }

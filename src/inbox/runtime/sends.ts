@@ -2,7 +2,7 @@
 import { becomeOverdue, endSend, expect } from '../../messages/sends.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { isSentTo, MOST_SENT_LOOKED_AT } from '../filters.ts'
+import { isSentTo, MOST_SENT_LOOKED_AT } from '../lists.ts'
 import type { Indexes, ScannedRecord } from '../record-store.ts'
 import type { OpenStore, StoredExpectation } from '../store.ts'
 import { expectationOf } from './answers.ts'

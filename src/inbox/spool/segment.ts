@@ -1,11 +1,12 @@
-/** One file of events: its state, and how its events are read and erased. */
+/** One file of events: its state, how its events are read and erased, and what remains of an erased one. */
 import { systemCode, writeAll, type FileSystem, type OpenedFile } from '../../disk-log/file-system.ts'
 import { findLogFile, type LogFile, type LogFileName, type LogKind } from '../../disk-log/log-file.ts'
 import { encodeRecord } from '../../disk-log/record.ts'
 import { countRecords, nextRecord, recordsIn, windowOver } from '../../disk-log/scan.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { forgottenEvent, isForgotten } from '../forgotten.ts'
 import type { NewEvent } from '../store.ts'
+import type { EventRecord } from '../../messages/event-record.ts'
+import { NO_PLACE } from '../../messages/order.ts'
 
 /** The content of an overwritten record. */
 interface Identity extends Pick<NewEvent, 'id' | 'messageKey'> {
@@ -203,4 +204,36 @@ function corruptionOf(places: number, { unreadable }: Segment): string {
   return unreadable
     ? `${skipped} The disk could not read them, so the file is kept and read again at the next start.`
     : skipped
+}
+
+/** No report completes this step, so the event waits until the store has erased it. */
+const NEVER = 64
+/** 1970, which reveals nothing about the arrival. */
+const NO_TIME = 0
+
+const NO_RECORD: EventRecord = {
+  project: undefined,
+  kind: undefined,
+  timestamp: NO_TIME,
+  timestampSource: 'arrival',
+  receivedAtMs: NO_TIME,
+  proof: 'authKey',
+  problem: 'damaged',
+}
+
+function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messageKey'>): NewEvent {
+  const raw = Buffer.alloc(0)
+  return {
+    id,
+    messageKey,
+    ...NO_PLACE,
+    awaits: NEVER,
+    gapUntilMs: Number.MAX_SAFE_INTEGER,
+    record: NO_RECORD,
+    raw,
+  }
+}
+
+export function isForgotten({ awaits }: NewEvent): boolean {
+  return awaits === NEVER
 }

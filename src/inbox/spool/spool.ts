@@ -7,9 +7,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { isFull, systemCode, type FileSystem } from '../../disk-log/file-system.ts'
+import { isFull, systemCode, nodeFs, type FileSystem } from '../../disk-log/file-system.ts'
 import type { LogFileName } from '../../disk-log/log-file.ts'
-import { nodeFs } from '../../disk-log/node-file-system.ts'
 import { adoptDead, makeProcessFolder, type ProcessFolder } from '../../disk-log/process-folder.ts'
 import { encodeRecord } from '../../disk-log/record.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'

@@ -6,7 +6,7 @@ import { isTarget, type NewEvent, type OpenStore, type ForgetTarget, type Forgot
 import { isRecord } from '../../runtime/values.ts'
 import type { KeptRequest } from '../../quarantine/request.ts'
 import { checkSelector, forgetOptionsSchema, type ForgetOptions, type ForgetSelector, type Wanted } from './selector.ts'
-import { everyPage } from '../../inbox/pages.ts'
+import { everyPage } from '../../inbox/lists.ts'
 
 /** Counts what `forget` removed, by place. With `dryRun`, counts what it would remove. */
 export interface ErasureCounts {

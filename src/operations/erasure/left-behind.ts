@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { systemClock } from '../../runtime/clock.ts'
-import { nodeFs } from '../../disk-log/node-file-system.ts'
+import { nodeFs } from '../../disk-log/file-system.ts'
 import { processesIn } from '../../disk-log/process-folder.ts'
 import type { MessagingWebhooksError } from '../../public/errors.ts'
 import { openSpools } from '../../inbox/spool/spool.ts'

@@ -1,6 +1,6 @@
 /** Checks a selector of `forget` and matches events and requests against it. */
 import { z } from 'zod'
-import { payloadIn } from '../../carriers/payload.ts'
+import { payloadIn } from '../../messages/event-record.ts'
 import { isRecord, textOf as textOfBody } from '../../runtime/values.ts'
 import { checkOptions, describe, functionLike, textOf, type Given } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'

@@ -2,7 +2,7 @@
  * Lists for observers. An index has the newest events of each partition; one of all events would hold millions. A scan of older
  * or filtered events walks through all payloads in short steps and keeps the newest.
  */
-import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/filters.ts'
+import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/lists.ts'
 import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
 import { storedPayload } from '../stored.ts'

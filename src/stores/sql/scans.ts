@@ -1,5 +1,5 @@
 /** Scans of tables for people: newest first, filtered by the server if possible, over a limited number of events. */
-import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
+import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/lists.ts'
 import type { EventScan, Scanned, ScannedEvent, ScannedRecord, SharedStore } from '../../inbox/record-store.ts'
 import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf, type StoredPayload } from '../stored.ts'

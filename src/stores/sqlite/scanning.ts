@@ -1,6 +1,6 @@
 /** Scans for people: in short pieces and for a limited time, because the same thread admits callbacks. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
+import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/lists.ts'
 import type { EventScan, LocalStore, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { scanned, scannedRows } from '../pages.ts'

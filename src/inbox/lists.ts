@@ -1,7 +1,37 @@
-/** Filters for the lists that observers read. Stores keep no index for them, because an index would slow down admission. */
+/**
+ * Lists that observers read, page by page, and their filters. Stores keep no index for the filters, because an index would slow
+ * down admission.
+ */
+import type { StorePage, EventFilter, SentToPage, StoredEvent } from './store.ts'
 import type { Expectation } from '../messages/expected.ts'
 import { typeOfRecord, type EventRecord } from '../messages/event-record.ts'
-import type { EventFilter, SentToPage, StoredEvent } from './store.ts'
+
+/** All pages, until one has no `next`. */
+export async function* everyPage<P extends { readonly next?: string | undefined }>(
+  ask: (after: string | undefined) => P | PromiseLike<P>,
+): AsyncGenerator<P> {
+  let after: string | undefined
+  do {
+    const page = await ask(after)
+    yield page
+    after = page.next
+  } while (after !== undefined)
+}
+
+/** Fills one page from a list that a store searches in bounded steps, with at most `mostCalls` calls. */
+export async function filledPage<
+  T,
+  Q extends { readonly after: string | undefined; readonly limit: number },
+  P extends StorePage<T>,
+>(query: Q, ask: (query: Q) => PromiseLike<P & StorePage<T>>, mostCalls = Infinity): Promise<P> {
+  let page = await ask(query)
+  let items: readonly T[] = page.items
+  for (let calls = 1; calls < mostCalls && page.next !== undefined && items.length < query.limit; calls += 1) {
+    page = await ask({ ...query, after: page.next, limit: query.limit - items.length })
+    items = [...items, ...page.items]
+  }
+  return { ...page, items }
+}
 
 /** Maximum number of events that one call searches. */
 export const MOST_LOOKED_AT = 20_000
