@@ -1,7 +1,7 @@
 import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
-import { fakeClock } from '../support/fake-clock.ts'
-import { inboxOver } from '../support/inbox.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { inboxOver } from '../../support/inbox.ts'
 
 test('prunes once a minute, again after a second while there is something to erase, and not when closed', async () => {
   const clock = fakeClock()
