@@ -18,19 +18,7 @@ export interface LogKind<T> extends RecordKind<T> {
   readonly synced: boolean
 }
 
-export interface LogFile {
-  readonly path: string
-  readonly salt: number
-  /** The end of the records. */
-  readonly end: number
-  /** Whether the file accepts appends: nothing follows its records, and no write has failed. */
-  readonly usable: boolean
-  /** Appends all bytes. If it rejects, none of them count. */
-  append(bytes: Buffer): Promise<void>
-  /** Overwrites the payload of the record at this position with zeros. */
-  erase(at: number, length: number): Promise<void>
-  close(): Promise<void>
-}
+export type LogFile = Readonly<ReturnType<typeof logFile>>
 
 const ZEROS = Buffer.alloc(64 * 1024)
 
@@ -65,7 +53,12 @@ export async function createLogFile<T>(
   return logFile(file, { path, salt: name.salt, end: 0 }, synced)
 }
 
-type Located = Pick<LogFile, 'path' | 'salt' | 'end'>
+interface Located {
+  readonly path: string
+  readonly salt: number
+  /** The end of the records. */
+  readonly end: number
+}
 
 /** Locates a file that another process left. */
 export async function findLogFile<T>(
@@ -84,7 +77,7 @@ export async function openLogFile<T>(fs: FileSystem, found: Located, { synced }:
   return logFile(await fs.open(found.path, 'r+'), found, synced)
 }
 
-function logFile(file: OpenedFile, { path, salt, end: start }: Located, synced: boolean): LogFile {
+function logFile(file: OpenedFile, { path, salt, end: start }: Located, synced: boolean) {
   let end = start
   let usable = true
 
@@ -107,13 +100,16 @@ function logFile(file: OpenedFile, { path, salt, end: start }: Located, synced: 
   return {
     path,
     salt,
-    get end() {
+    /** The end of the records. */
+    get end(): number {
       return end
     },
-    get usable() {
+    /** Whether the file accepts appends: nothing follows its records, and no write has failed. */
+    get usable(): boolean {
       return usable
     },
-    async append(bytes) {
+    /** Appends all bytes. If it rejects, none of them count. */
+    async append(bytes: Buffer): Promise<void> {
       try {
         await writeAll(file, bytes, end)
       } catch (error) {
@@ -130,7 +126,8 @@ function logFile(file: OpenedFile, { path, salt, end: start }: Located, synced: 
       }
       end += bytes.length
     },
-    async erase(at, length) {
+    /** Overwrites the payload of the record at this position with zeros. */
+    async erase(at: number, length: number): Promise<void> {
       for (let from = at + HEADER_BYTES; from < at + length; from += ZEROS.length)
         await writeAll(file, ZEROS.subarray(0, Math.min(ZEROS.length, at + length - from)), from)
     },

@@ -7,12 +7,7 @@ import { logFileName, parseLogFileName, type LogFileName } from './log-file.ts'
 /** Starts with the version of the format, so that no version mistakes another's files for corrupt ones. */
 const NAME = /^v1-[0-9a-f]{12}$/
 
-export interface ProcessFolder {
-  readonly folder: string
-  readonly name: string
-  /** Leaves the contents to the next process that adopts folders of dead ones. */
-  leave(): Promise<void>
-}
+export type ProcessFolder = Awaited<ReturnType<typeof makeProcessFolder>>
 
 export function isProcessFolder(name: string): boolean {
   return NAME.test(name)
@@ -27,7 +22,7 @@ export async function processFoldersIn(fs: FileSystem, folder: string): Promise<
  * Creates a folder for this process only. The folder gets its name after its lock is held: a folder with such a name and no
  * held lock always belongs to a dead process.
  */
-export async function makeProcessFolder(fs: FileSystem, parent: string): Promise<ProcessFolder> {
+export async function makeProcessFolder(fs: FileSystem, parent: string) {
   await makeFolder(fs, parent)
   const name = `v1-${randomBytes(6).toString('hex')}`
   const folder = join(parent, name)
@@ -45,7 +40,8 @@ export async function makeProcessFolder(fs: FileSystem, parent: string): Promise
     return {
       folder,
       name,
-      async leave() {
+      /** Leaves the contents to the next process that adopts folders of dead ones. */
+      async leave(): Promise<void> {
         await lock.release()
         // An abandoned lock means the same as none.
         await fs.rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})

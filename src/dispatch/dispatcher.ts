@@ -15,7 +15,6 @@ import {
 } from '../inbox/store.ts'
 import { createParts, type Parts } from './parts.ts'
 import { begin, stop } from './run.ts'
-import type { WatchedAttempt } from './waiting.ts'
 import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
 
 const NONE: readonly Claim[] = []
@@ -56,7 +55,7 @@ export function createDispatcher(options: DispatchOptions) {
      * Waits for the next attempt of an event. Call it before the admission, because the attempt may end before the admission has
      * answered. `answer: 'handled'` uses it.
      */
-    watchAttempt(id: string, timeoutMs: number): WatchedAttempt {
+    watchAttempt(id: string, timeoutMs: number): ReturnType<typeof waiting.watchAttempt> {
       if (phase.isStopped && !slots.has(id)) return { over: Promise.resolve(), forget() {} }
       return waiting.watchAttempt(id, timeoutMs)
     },

@@ -4,12 +4,6 @@
  */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 
-export interface WatchedAttempt {
-  /** Resolves when the attempt has ended, when none will be made, or after the timeout. */
-  readonly over: Promise<void>
-  forget(): void
-}
-
 export type Waiting = Readonly<ReturnType<typeof createWaiting>>
 
 export function createWaiting(clock: Clock) {
@@ -36,7 +30,8 @@ export function createWaiting(clock: Clock) {
         waiting.isAnyone = true
       }),
     changed,
-    watchAttempt(id: string, timeoutMs: number): WatchedAttempt {
+    /** `over` resolves when the attempt has ended, when none will be made, or after the timeout. */
+    watchAttempt(id: string, timeoutMs: number) {
       // Simultaneous copies of one callback wait independently.
       const waiters = forAttempt.get(id) ?? new Set()
       forAttempt.set(id, waiters)

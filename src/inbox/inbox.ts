@@ -42,30 +42,12 @@ interface InboxOptions {
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
 
-export interface Inbox<X extends object> {
-  /** Opens the spool and the store once. After a failure, the next call tries again. */
-  open(): Promise<OpenStore<X>>
-  /** Throws or rejects with a `MessagingWebhooksError` if neither store nor spool accepts the event. */
-  admit(event: NewEvent): Awaitable<Admission>
-  /** Number of unsettled events in the store and on their way to it. */
-  unsettled(): Awaitable<number>
-  /** Totals of the store. Undefined if it is unavailable or misses the deadline. */
-  known(): Promise<Known | undefined>
-  /** Events on their way to the store: in the spool, or waiting in memory until it is empty. */
-  readonly spooled: number
-  /** Size of the spool's files. Undefined without an open spool. */
-  readonly spoolBytes: number | undefined
-  /** Whether a new event would be kept, and where. Never rejects, and takes at most `storeTimeoutMs`. */
-  keeping(): Promise<Keeping>
-  /** Erases matching events that have not reached the store. Returns how many there were. */
-  forgetSpooled(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
-  close(): Promise<void>
-}
+export type Inbox<X extends object> = ReturnType<typeof createInbox<X>>
 
 /** Longer than the longest retry delay, in case the store fails before it has erased the event. */
 const UNTIL_FORGOTTEN_MS = 600_000
 
-export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
+export function createInbox<X extends object>(store: Store<X>, options: InboxOptions) {
   const { clock, storeTimeoutMs, gapTimeoutMs, report, availability, admitBatch, onWork, onLost } = options
   const pruning = createPruning(clock)
   let opened: OpenStore<X> | undefined
@@ -115,6 +97,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
+  /** Opens the spool and the store once. After a failure, the next call tries again. */
   function open(): Promise<OpenStore<X>> {
     if (closed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
     if (opening !== undefined) return opening
@@ -203,6 +186,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
+  /** Throws or rejects with a `MessagingWebhooksError` if neither store nor spool accepts the event. */
   function admit(event: NewEvent, timeoutMs?: number): Awaitable<Admission> {
     if (outage?.active === true) return outage.take(event)
     if (opened === undefined) return admitWhenOpen(event)
@@ -226,14 +210,16 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   return {
     open,
     admit,
-    unsettled() {
+    /** Number of unsettled events in the store and on their way to it. */
+    unsettled(): Awaitable<number> {
       // Count these first: an event that moves into the store meanwhile is counted twice rather than missed.
       const held = outage?.active === true ? outage.held : 0
       const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
       if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + held)
       return counted.unsettled + held
     },
-    async known() {
+    /** Totals of the store. Undefined if it is unavailable or misses the deadline. */
+    async known(): Promise<Known | undefined> {
       try {
         const asked = opened === undefined ? open().then(knownOf) : knownOf(opened)
         return await withDeadline<Known | undefined>(clock, storeTimeoutMs, asked, () => undefined)
@@ -241,18 +227,22 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
         return undefined
       }
     },
-    get spooled() {
+    /** Events on their way to the store: in the spool, or waiting in memory until it is empty. */
+    get spooled(): number {
       return outage?.active === true ? outage.held : 0
     },
-    get spoolBytes() {
+    /** Size of the spool's files. Undefined without an open spool. */
+    get spoolBytes(): number | undefined {
       return spooled?.bytes
     },
-    keeping: () =>
+    /** Whether a new event would be kept, and where. Never rejects, and takes at most `storeTimeoutMs`. */
+    keeping: (): Promise<Keeping> =>
       keepingOf({ clock, storeTimeoutMs, hasSpool: options.openSpools !== undefined, open, spooling: () => spooling }),
-    async forgetSpooled(isMeant, dryRun) {
+    /** Erases matching events that have not reached the store. Returns how many there were. */
+    async forgetSpooled(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number> {
       return spooled === undefined ? 0 : spooled.forget(isMeant, dryRun)
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       pruning.stop()
       outage?.stop()

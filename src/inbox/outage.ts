@@ -12,23 +12,7 @@ import type { StoreAvailability } from './availability.ts'
 import type { Spool } from './spool/spool.ts'
 import type { Admission, NewEvent } from './store.ts'
 
-export interface Outage {
-  /** Whether new events must pass through `take`. A field instead of a getter, because every event reads it. */
-  readonly active: boolean
-  /** Events on their way to the store, in the spool or in memory. 0 unless `active`. */
-  readonly held: number
-  /** Sends all events through the spool, because the store has failed. Reports that once per outage. */
-  begin(cause: unknown): void
-  /**
-   * Spools an event, or admits it when all earlier ones are in the store. Rejects with `spool_failed` if the spool cannot keep
-   * it either.
-   */
-  take(event: NewEvent): Promise<Admission>
-  /** Moves events that wait in memory into the spool, and resolves when they are there. */
-  spoolAll(): Promise<void>
-  /** Moves waiting events into the spool and stops. */
-  stop(): void
-}
+export type Outage = Readonly<ReturnType<typeof createOutage>>
 
 const FIRST_LOOK_MS = 250
 const LONGEST_LOOK_MS = 5_000
@@ -55,7 +39,7 @@ export function createOutage(options: {
   readonly availability: StoreAvailability
   /** Notifies that the store has all events again. */
   readonly onOver: () => void
-}): Outage {
+}) {
   const { clock, spool, waitMs, takeFromSpool, admit, availability, onOver } = options
   let fromSpool = 0
   const appends = new Set<Promise<unknown>>()
@@ -67,6 +51,7 @@ export function createOutage(options: {
   let waitingBytes = 0
   let cancelWait = (): void => {}
 
+  /** Sends all events through the spool, because the store has failed. Reports that once per outage. */
   function begin(cause: unknown): void {
     // Report first: `active` is also true if an earlier process left events in the spool.
     availability.begin('spool', new MessagingWebhooksError('store_outage', undefined, { cause }))
@@ -151,23 +136,31 @@ export function createOutage(options: {
   }
 
   const outage = {
+    /** Whether new events must pass through `take`. A field instead of a getter, because every event reads it. */
     active: spool.size > 0,
-    get held() {
+    /** Events on their way to the store, in the spool or in memory. 0 unless `active`. */
+    get held(): number {
       return spool.size + (waiting?.length ?? 0)
     },
     begin,
-    take(event: NewEvent) {
+    /**
+     * Spools an event, or admits it when all earlier ones are in the store. Rejects with `spool_failed` if the spool cannot keep
+     * it either.
+     */
+    take(event: NewEvent): Promise<Admission> {
       if (waiting === undefined) return append(event)
       const accepted = new Promise<Admission>((resolve) => waiting?.push({ event, resolve }))
       waitingBytes += event.raw.length
       if (waiting.length >= MOST_WAITING || waitingBytes >= MOST_WAITING_BYTES) endWaiting(append)
       return accepted
     },
-    async spoolAll() {
+    /** Moves events that wait in memory into the spool, and resolves when they are there. */
+    async spoolAll(): Promise<void> {
       if (waiting !== undefined) endWaiting(append)
       await Promise.allSettled(appends)
     },
-    stop() {
+    /** Moves waiting events into the spool and stops. */
+    stop(): void {
       stopped = true
       cancelLook()
       endWaiting(append)

@@ -4,7 +4,7 @@ import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { StoreAvailability } from './availability.ts'
 import { isForgotten } from './spool/segment.ts'
 import { inStoreTime, newDeadline, type Deadline } from './in-store-time.ts'
-import { createOutage, type Outage } from './outage.ts'
+import { createOutage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import type { Spools } from './spool/spool.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore } from './store.ts'
@@ -31,18 +31,9 @@ interface SpoolingOptions {
   readonly onWork: () => void
 }
 
-export interface Spooling {
-  readonly outage: Outage
-  /** Size of the files. */
-  readonly bytes: number
-  /** Whether the spool of the outage would keep a new event, as far as can be told without writing one. */
-  canTake(): Promise<boolean>
-  /** Erases matching events on their way to the store. Returns how many there were. */
-  forget(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
-  close(): Promise<void>
-}
+export type Spooling = Awaited<ReturnType<typeof openSpooling>>
 
-export async function openSpooling(options: SpoolingOptions): Promise<Spooling> {
+export async function openSpooling(options: SpoolingOptions) {
   const { clock, storeTimeoutMs, availability, report, openSpools, openStore, write, admit, onWork } = options
   const spools = await openSpools()
   // Once per start, refused events move to the outage spool and are tried again; those refused again come back. If that spool
@@ -100,17 +91,20 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
   })
   return {
     outage,
-    get bytes() {
+    /** Size of the files. */
+    get bytes(): number {
       return spools.outage.bytes + spools.aside.bytes
     },
+    /** Whether the spool of the outage would keep a new event, as far as can be told without writing one. */
     canTake: () => spools.outage.canTake(),
-    async forget(isMeant, dryRun) {
+    /** Erases matching events on their way to the store. Returns how many there were. */
+    async forget(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number> {
       await outage.spoolAll()
       let count = 0
       for (const spool of [spools.outage, spools.aside]) count += await spool.forget(isMeant, dryRun)
       return count
     },
-    async close() {
+    async close(): Promise<void> {
       await spools.outage.close()
       await spools.aside.close()
     },

@@ -3,7 +3,7 @@
  * applies.
  */
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { DedupeKeyInput, NewEventOptions, ProvenCallback } from './new-event.ts'
+import type { DedupeKeyInput, ProvenCallback } from './new-event.ts'
 import { readSms, type ReportPayload } from '../carriers/report.ts'
 import { letReject, isPromiseLike, isRecord } from '../runtime/values.ts'
 import { isTracestate, traceContextOf, type TraceContext } from '../public/callback.ts'
@@ -19,12 +19,8 @@ interface UsersFunctions {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-interface GuardedFunctions extends Pick<NewEventOptions, 'dedupeKey' | 'readReport'> {
-  readonly traceContext: (() => TraceContext | undefined) | undefined
-}
-
 /** The returned functions never throw. Each is undefined if the user gave none. */
-export function guardReading(given: UsersFunctions): GuardedFunctions {
+export function guardReading(given: UsersFunctions) {
   const { dedupeKey, readReport, traceContext, report } = given
 
   function chooseKey(choose: (callback: DedupeKeyInput) => unknown, callback: DedupeKeyInput): string | undefined {
@@ -70,8 +66,8 @@ export function guardReading(given: UsersFunctions): GuardedFunctions {
   }
 
   return {
-    dedupeKey: dedupeKey && ((callback) => chooseKey(dedupeKey, callback)),
-    readReport: readReport && ((callback) => readTheirs(readReport, callback)),
+    dedupeKey: dedupeKey && ((callback: DedupeKeyInput) => chooseKey(dedupeKey, callback)),
+    readReport: readReport && ((callback: ProvenCallback) => readTheirs(readReport, callback)),
     traceContext: traceContext && (() => askTrace(traceContext)),
   }
 }

@@ -79,13 +79,8 @@ function sumOf(counts: readonly ErasedCounts[]): ErasedCounts {
 const PRUNE_EVERY_MS = 60_000
 const PRUNE_AGAIN_MS = 1_000
 
-interface Pruning {
-  /** Starts pruning this store. No effect after `stop`. */
-  begin(target: OpenStore<object>): void
-  stop(): void
-}
-
-export function createPruning(clock: SteadyClock): Pruning {
+/** Removes data past its retention while the store is open. */
+export function createPruning(clock: SteadyClock) {
   /** Advances only by elapsed timers: a wall clock that jumps ahead must not age any data. */
   let prunedUntilMs: number | undefined
   let isStopped = false
@@ -108,8 +103,9 @@ export function createPruning(clock: SteadyClock): Pruning {
   }
 
   return {
-    begin: (target) => pruneIn(PRUNE_EVERY_MS, target),
-    stop() {
+    /** Starts pruning this store. No effect after `stop`. */
+    begin: (target: OpenStore<object>) => pruneIn(PRUNE_EVERY_MS, target),
+    stop(): void {
       isStopped = true
       cancel()
     },

@@ -24,32 +24,7 @@ const MIB = 1024 * 1024
 /** Larger than most events. A spool with less than this left below its limit counts as full. */
 const ROOM_BYTES = MIB
 
-export interface Spool {
-  /**
-   * Appends all events or none, and resolves when they are on the disk. Events that arrive during a write share the next one.
-   * Rejects with a `MessagingWebhooksError` if no file accepts them.
-   */
-  append(events: readonly NewEvent[]): Promise<void>
-  /**
-   * Passes held events to `take` in batches, in the order of the appends, including events appended meanwhile, until the spool
-   * is empty. A batch is removed when `take` resolves. If `take` rejects, so does this, and the batch stays. Runs once at a
-   * time. Closing the spool ends it with `receiver_closed`, without waiting for `take`.
-   */
-  empty(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void>
-  /** Overwrites matching records, or only counts them with `dryRun`. Returns how many were not in the store yet. */
-  forget(isMeant: IsMeant, dryRun: boolean): Promise<number>
-  /** Number of held records, including those being written. While it is above 0, new events pass through the spool. */
-  readonly size: number
-  /**
-   * Whether it would accept another event: there is space below its limit, and if the last append failed, the disk accepts a
-   * few blocks again. Waits for pending writes.
-   */
-  canTake(): Promise<boolean>
-  /** Size of the files, without the reserve. */
-  readonly bytes: number
-  /** Leaves held events and the reserve to the next process that opens the folder. */
-  close(): Promise<void>
-}
+export type Spool = Awaited<ReturnType<typeof openIn>>
 
 export interface SpoolOptions {
   /** On a local disk. Several processes of one machine may share it. */
@@ -96,7 +71,7 @@ async function makeFolderAnyway(fs: FileSystem, folder: string): Promise<Process
   }
 }
 
-async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs: FileSystem }): Promise<Spool> {
+async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs: FileSystem }) {
   const { fs, maxBytes = 1024 * MIB, reserveBytes = 8 * MIB, segmentBytes = 16 * MIB, report } = options
   const { folder } = own
   const names = await adoptDead({
@@ -170,7 +145,11 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
   }
 
   return {
-    async append(events) {
+    /**
+     * Appends all events or none, and resolves when they are on the disk. Events that arrive during a write share the next one.
+     * Rejects with a `MessagingWebhooksError` if no file accepts them.
+     */
+    async append(events: readonly NewEvent[]): Promise<void> {
       checkOpen()
       if (events.length === 0) return
       const bytes = Buffer.concat(events.map((event) => encodeRecord(EVENT_LOG, event, salt)))
@@ -188,12 +167,17 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
         appending.delete(appended)
       }
     },
-    async canTake() {
+    /**
+     * Whether it would accept another event: there is space below its limit, and if the last append failed, the disk accepts a
+     * few blocks again. Waits for pending writes.
+     */
+    async canTake(): Promise<boolean> {
       if (closing !== undefined || segments.bytes + commits.bytes + Math.min(ROOM_BYTES, maxBytes / 2) > maxBytes)
         return false
       return !hasFailed || turns(() => reserve.canWrite())
     },
-    async forget(isMeant, dryRun) {
+    /** Overwrites matching records, or only counts them with `dryRun`. Returns how many were not in the store yet. */
+    async forget(isMeant: IsMeant, dryRun: boolean): Promise<number> {
       checkOpen()
       await Promise.allSettled(appending)
       return batches(async () => {
@@ -202,7 +186,12 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
         return count
       })
     },
-    async empty(take) {
+    /**
+     * Passes held events to `take` in batches, in the order of the appends, including events appended meanwhile, until the spool
+     * is empty. A batch is removed when `take` resolves. If `take` rejects, so does this, and the batch stays. Runs once at a
+     * time. Closing the spool ends it with `receiver_closed`, without waiting for `take`.
+     */
+    async empty(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void> {
       if (isEmptying) throw new Error('The spool is already being emptied.')
       isEmptying = true
       try {
@@ -211,13 +200,16 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
         isEmptying = false
       }
     },
-    get size() {
+    /** Number of held records, including those being written. While it is above 0, new events pass through the spool. */
+    get size(): number {
       return segments.held + commits.records
     },
-    get bytes() {
+    /** Size of the files, without the reserve. */
+    get bytes(): number {
       return segments.bytes
     },
-    close() {
+    /** Leaves held events and the reserve to the next process that opens the folder. */
+    close(): Promise<void> {
       closing ??= closeAll()
       return closing
     },
