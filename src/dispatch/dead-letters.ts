@@ -38,51 +38,41 @@ export interface DeadLetters<S extends CallbackSchemas = {}> {
   discard(id: string): Promise<boolean>
 }
 
-type Reviver = (kept: Kept) => Awaitable<WebhookEvent>
-
-const A_PAGE = 100
-
-async function readDeadLetters(
-  store: OpenStore<object>,
-  revive: Reviver,
-  { after, limit = A_PAGE }: DeadLettersPage,
-): Promise<StorePage<DeadLetter>> {
-  const { items: stored, next } = await store.deadLetters({ after, limit })
-  const items: DeadLetter[] = []
-  for (const { id, attempts, error, diedAtMs, record, raw, expected } of stored) {
-    const event = await revive({ id, late: false, record, raw, expected })
-    items.push({ id, attempts, error, diedAt: new Date(diedAtMs), event })
-  }
-  return next === undefined ? { items } : { items, next }
-}
-
-async function* everyDeadLetter(store: OpenStore<object>, revive: Reviver): AsyncGenerator<DeadLetter> {
-  for await (const { items } of everyPage((after) => readDeadLetters(store, revive, { after }))) yield* items
-}
-
-/** Searches page by page: stores keep no index for lookups that only people make. */
-async function findDeadLetter(store: OpenStore<object>, revive: Reviver, id: string): Promise<DeadLetter | undefined> {
-  for await (const letter of everyDeadLetter(store, revive)) if (letter.id === id) return letter
-  return undefined
-}
-
 interface DeadLettersOptions {
   readonly open: () => Awaitable<OpenStore<object>>
-  readonly revive: Reviver
+  readonly revive: (kept: Kept) => Awaitable<WebhookEvent>
   readonly now: () => number
   /** Called after a replay. */
   readonly wake: () => void
 }
 
+const A_PAGE = 100
+
 export function createDeadLetters({ open, revive, now, wake }: DeadLettersOptions): DeadLetters {
+  async function list({ after, limit = A_PAGE }: DeadLettersPage = {}): Promise<StorePage<DeadLetter>> {
+    const { items: stored, next } = await (await open()).deadLetters({ after, limit })
+    const items: DeadLetter[] = []
+    for (const { id, attempts, error, diedAtMs, record, raw, expected } of stored) {
+      const event = await revive({ id, late: false, record, raw, expected })
+      items.push({ id, attempts, error, diedAt: new Date(diedAtMs), event })
+    }
+    return next === undefined ? { items } : { items, next }
+  }
+
   async function resolve(id: string, resolution: Resolution): Promise<boolean> {
-    const store = await open()
-    return store.resolve(id, resolution, now())
+    return (await open()).resolve(id, resolution, now())
   }
 
   return {
-    list: async (page = {}) => readDeadLetters(await open(), revive, page),
-    get: async (id) => findDeadLetter(await open(), revive, id),
+    list,
+    /** Searches page by page: stores keep no index for lookups that only people make. */
+    async get(id) {
+      for await (const { items } of everyPage((after) => list({ after }))) {
+        const letter = items.find((one) => one.id === id)
+        if (letter !== undefined) return letter
+      }
+      return undefined
+    },
     async replay(id, { force = false } = {}) {
       const found = await resolve(id, force ? 'force' : 'replay')
       wake()

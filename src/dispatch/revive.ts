@@ -1,5 +1,12 @@
 /** Builds the event that handlers receive from its stored record and bytes. */
-import { payloadIn, failureOf, typeOfRecord, type EventRecord, type Report } from '../messages/event-record.ts'
+import {
+  payloadIn,
+  failureOf,
+  typeOfRecord,
+  type EventRecord,
+  type InTheMaking,
+  type Report,
+} from '../messages/event-record.ts'
 import { applySchema, type SchemaResult } from '../runtime/apply-schema.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { defined, isRecord, letReject } from '../runtime/values.ts'
@@ -49,9 +56,6 @@ export interface ReviveOptions {
   readonly schemaTimeoutMs: number
   readonly clock: Clock
 }
-
-/** An event under construction. Optional fields are assigned one by one: spreads cost ten times as much. */
-type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
 /** The fields of every event, in one order, so that events of one type share a hidden class. */
 function begin<T extends string, P>(

@@ -20,7 +20,7 @@ import {
   placeOf,
   reportIdentity,
 } from '../messages/order.ts'
-import type { EventRecord, Report } from '../messages/event-record.ts'
+import type { EventRecord, InTheMaking, Report } from '../messages/event-record.ts'
 import { PAYLOAD, type NewEvent } from './store.ts'
 
 /** A callback with a verified sender. */
@@ -165,8 +165,6 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
     [PAYLOAD]: callback.payload,
   }
 }
-
-type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
 /** The time is that of the payload, otherwise the verified `t` of the signature, otherwise the arrival. */
 function recordOf(

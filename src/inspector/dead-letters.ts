@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import { isOurs } from '../public/errors.ts'
+import { nextTurn } from '../runtime/clock.ts'
 import { createReading } from '../runtime/concurrency.ts'
 import { everyPage } from '../inbox/lists.ts'
 import type { StoredDeadLetter } from '../inbox/store.ts'
@@ -61,7 +62,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       after = next
       if (letters.length >= MOST_LOOKED_AT) break
       // Let callbacks run in between.
-      await new Promise<void>((resolve) => clock.soon(resolve))
+      await nextTurn(clock)
     }
     letters.sort((a, b) => (a.place < b.place ? 1 : -1))
     return { letters, errors, isCut: after !== undefined }

@@ -4,7 +4,7 @@
  * fields that may be shown; everything else is masked.
  */
 import { SIGNATURE_HEADER } from '../public/callback.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { nextTurn, type Clock } from '../runtime/clock.ts'
 import type { Rights } from './options.ts'
 
 /** Fields that identify no person and quote no text of one. */
@@ -73,8 +73,7 @@ export async function shown<T>(answer: T, { reveal }: Rights, clock: Clock): Pro
   async function walk(value: unknown, name: string, body: Buffer | undefined): Promise<unknown> {
     if (typeof value === 'string') {
       if (BODIES.has(name)) return BODIES.get(name)?.(value, reveal)
-      if (name === 'error' && (errors += 1) % ERRORS_A_TURN === 0)
-        await new Promise<void>((resolve) => clock.soon(resolve))
+      if (name === 'error' && (errors += 1) % ERRORS_A_TURN === 0) await nextTurn(clock)
       return reveal ? value : (MASKS.get(name)?.(value, body) ?? value)
     }
     if (typeof value !== 'object' || value === null || value instanceof Date) return value

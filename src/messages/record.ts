@@ -116,7 +116,7 @@ export function hasEvent({ waiting, dead, settled }: MessageRecord, id: string):
   return waiting.some(isIt) || settled.some(isIt) || dead.some(isIt)
 }
 
-const DAY_MS = 86_400_000
+export const DAY_MS = 86_400_000
 
 /**
  * When the message can be leased next: when its lease expires, or when its first event is due. Rounded up, so that a message that

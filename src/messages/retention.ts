@@ -1,6 +1,6 @@
 /** Retention and erasure: how long events and sends are kept, and the removal of what may identify a person. */
 import { overflows, settledEntry } from './events.ts'
-import type { Decision, MessageRecord, PayloadChange } from './record.ts'
+import { DAY_MS, type Decision, type MessageRecord, type PayloadChange } from './record.ts'
 import { withoutReports } from './order.ts'
 
 export interface Retention {
@@ -10,8 +10,6 @@ export interface Retention {
   /** How long duplicates are recognised and completed sends are remembered. */
   readonly dedupeMs: number
 }
-
-const DAY_MS = 86_400_000
 
 /** Duplicates are recognised for at least as long as payloads are kept. */
 export function retentionOf(days: {

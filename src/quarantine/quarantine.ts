@@ -8,12 +8,13 @@ import type { ArrivedCallback } from '../public/callback.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 import { inTurn } from '../runtime/concurrency.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { recordOf } from '../runtime/values.ts'
 import { nodeFs } from '../disk-log/file-system.ts'
 import { readSentBody, type ReadBody } from '../verify/body.ts'
 import { memoryKeeper } from './keeper.ts'
 import { createNames, createRecheck } from './recheck.ts'
 import { createRequestLog } from './request-log.ts'
-import { keepable, standingOf, type KeptRequest, type Refused } from './request.ts'
+import { keepable, QUARANTINE_CLASSES, standingOf, type KeptRequest, type Refused } from './request.ts'
 import { reverifyAll, type Ordered, type ReverifyStages, type Run } from './reverify.ts'
 import { listSchema, reverifySchema, show, type Quarantine } from './surface.ts'
 
@@ -133,10 +134,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     counts() {
       expire()
       return {
-        provedButStale: keeper.count('provedButStale'),
-        unverified: keeper.count('unverified'),
-        looksLikeOurs: keeper.count('looksLikeOurs'),
-        rest: keeper.count('rest'),
+        ...recordOf(QUARANTINE_CLASSES, keeper.count),
         bytes: keeper.bytes,
         dropped: keeper.dropped,
       }

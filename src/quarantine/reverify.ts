@@ -1,5 +1,5 @@
 /** Verifies kept requests again and admits the proved ones, in small turns of the event loop. */
-import type { Clock } from '../runtime/clock.ts'
+import { nextTurn, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { PairsFor } from '../verify/authenticate.ts'
 import type { NotProved } from '../verify/explain.ts'
@@ -105,17 +105,12 @@ async function admitBatch<E extends Ordered>(
 /** Batches with at most one event per message: the oldest of every message, then the second, and so on. */
 function* inRounds<E extends Ordered>(proven: readonly Proven<E>[]): Generator<readonly Proven<E>[]> {
   let messages = [...Map.groupBy(proven, ({ event }) => event.messageKey).values()]
-  for (const events of messages) events.sort((a, b) => compare(a.event.order, b.event.order))
+  for (const events of messages) events.sort((a, b) => (a.event.order < b.event.order ? -1 : 1))
   for (let round = 0; messages.length > 0; round += 1) {
     const events = messages.flatMap((of) => of[round] ?? [])
     for (let at = 0; at < events.length; at += ADMITTED_A_TURN) yield events.slice(at, at + ADMITTED_A_TURN)
     messages = messages.filter((of) => of.length > round + 1)
   }
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0
-  return a < b ? -1 : 1
 }
 
 /** One look-up per name and run: senders choose the names. */
@@ -146,8 +141,4 @@ function rememberLookups(pairsFor: PairsFor, tookTooLong: Run['slow']) {
       return pairs
     },
   }
-}
-
-function nextTurn(clock: Clock): Promise<void> {
-  return new Promise((resolve) => clock.soon(resolve))
 }

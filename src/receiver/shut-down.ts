@@ -1,6 +1,6 @@
 /** The steps of closing a receiver, in order: dispatch stops first, receiving last. A signal can start them. */
 import type { Server } from 'node:net'
-import { pause, type Clock } from '../runtime/clock.ts'
+import { nextTurn, pause, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { Inbox } from '../inbox/inbox.ts'
@@ -33,11 +33,9 @@ export interface Closed {
 export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Closed> {
   const { clock, logger, report, servers, quarantine, dispatcher, inbox } = parts
 
-  const turn = (): Promise<void> => new Promise((resolve) => clock.soon(resolve))
-
   /** Warns early about a server that the app probably forgot to close. The app may still close it in the same tick. */
   async function areLeftListening(): Promise<boolean> {
-    await turn()
+    await nextTurn(clock)
     if (!servers.areListening) return false
     logger.warn(
       { code: 'server_still_open' },

@@ -210,6 +210,11 @@ export function withDeadline<T>(
   })
 }
 
+/** Resolves after pending I/O. */
+export function nextTurn(clock: Pick<Clock, 'soon'>): Promise<void> {
+  return new Promise((resolve) => clock.soon(resolve))
+}
+
 /** Resolves after `delayMs`, or immediately on abort. Keeps the process alive. */
 export function pause(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

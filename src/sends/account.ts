@@ -8,6 +8,7 @@ import { isOpen } from '../inbox/latest.ts'
 import { everyPage } from '../inbox/lists.ts'
 import type { OpenStore, StorePage, StoredExpectation } from '../inbox/store.ts'
 import { createBalance, type SendAccount } from './balance.ts'
+import { aDate } from './expectations.ts'
 import { expectationOf } from './pending.ts'
 
 /** A sent message without a final report. */
@@ -23,16 +24,15 @@ const A_PAGE = 100
 const A_STEP = 500
 const LATEST_MS = Number.MAX_SAFE_INTEGER
 
-const date = z.custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
 const outstandingOptions = {
   /** Only messages sent before this time. Default: all. */
-  before: date.optional(),
+  before: aDate.optional(),
   /** The `next` of the previous page. */
   after: textOf('the `next` of a page').optional(),
   /** Maximum number of messages per page. Any page may have fewer. Default 100. */
   limit: pageLimit.optional(),
 }
-const accountPeriod = { from: date, to: date }
+const accountPeriod = { from: aDate, to: aDate }
 const outstandingSchema = z.strictObject(outstandingOptions)
 const accountSchema = z.strictObject(accountPeriod)
 

@@ -32,9 +32,11 @@ const REFUSALS: ReadonlyMap<number | undefined, FailureCause> = new Map([
 ])
 
 const text = z.custom<string>((value) => typeof value === 'string', 'expected a string').optional()
-const date = z
-  .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
-  .optional()
+export const aDate = z.custom<Date>(
+  (value) => value instanceof Date && !Number.isNaN(value.getTime()),
+  'expected a Date',
+)
+const date = aDate.optional()
 
 /** The description of a send, recorded before or after it. */
 export const ABOUT_SEND = { type: text, channel: text, campaign: text, scheduledFor: date }
