@@ -32,12 +32,12 @@ const AUTH_KEY = 'authKey'
 /** The names to look for: the key, and those whose repetition changes the meaning of a callback. */
 const NAMES = [AUTH_KEY, 'messageId', 'status', 'statuses', 'project', 'timestamp'] as const
 type Name = (typeof NAMES)[number]
-const SHORTEST_NAME = Math.min(...NAMES.map((name) => name.length))
-/** Rules out most other names by their first byte. A name with an escape may begin differently. */
-const FIRST_BYTES: ReadonlySet<number | undefined> = new Set(NAMES.map((name) => name.charCodeAt(0)))
-const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length))
 /** The longest name with every character escaped. Longer strings need not be decoded. */
-const LONGEST_NAME_BYTES = LONGEST_NAME * 6
+const LONGEST_NAME_BYTES = Math.max(...NAMES.map((name) => name.length)) * 6
+/** No two names share both their first byte and their length, which rules out most other names at once. */
+const NAME_BY_SHAPE: ReadonlyMap<number, Name> = new Map(
+  NAMES.map((name) => [name.length * 256 + name.charCodeAt(0), name]),
+)
 
 export function scanJson(bytes: Uint8Array): JsonScan {
   const { length } = bytes
@@ -71,10 +71,12 @@ export function scanJson(bytes: Uint8Array): JsonScan {
         end = index + 1
         break
       case COLON: {
-        const isLikely = to - from >= SHORTEST_NAME && (hasEscapes || FIRST_BYTES.has(bytes[from]))
-        const name = isLikely ? nameIn(bytes, from, to, hasEscapes) : undefined
+        let name = hasEscapes ? escapedName(bytes, from, to) : NAME_BY_SHAPE.get((to - from) * 256 + (bytes[from] ?? 0))
+        for (let at = 1; !hasEscapes && name !== undefined && at < name.length; at += 1)
+          if (bytes[from + at] !== name.charCodeAt(at)) name = undefined
         // A string names one value, even if several colons follow.
         to = from
+        hasEscapes = false
         if (name === undefined) break
         if (name !== AUTH_KEY) {
           const bit = depth === 1 ? 1 << NAMES.indexOf(name) : 0
@@ -111,17 +113,6 @@ export function scanJson(bytes: Uint8Array): JsonScan {
 }
 
 /** `from` is the first byte of the string, `to` its closing quote. */
-function nameIn(bytes: Uint8Array, from: number, to: number, hasEscapes: boolean): Name | undefined {
-  if (hasEscapes) return escapedName(bytes, from, to)
-  for (const name of NAMES) {
-    if (name.length !== to - from) continue
-    let same = 0
-    while (same < name.length && bytes[from + same] === name.charCodeAt(same)) same += 1
-    if (same === name.length) return name
-  }
-  return undefined
-}
-
 function escapedName(bytes: Uint8Array, from: number, to: number): Name | undefined {
   if (to - from > LONGEST_NAME_BYTES) return undefined
   try {
