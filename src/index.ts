@@ -4,7 +4,7 @@
  * @module messaging-webhooks
  */
 export { createReceiver } from './receiver/receiver.ts'
-export type { EventHandler, Receiver, ReceiverStats } from './receiver/surface.ts'
+export type { CloseOnSignalOptions, EventHandler, Receiver, ReceiverStats } from './receiver/surface.ts'
 export type { ReceiverOptions, OrderingOptions, QuarantineOptions, RetryOptions } from './receiver/options.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
 export type {
@@ -27,7 +27,6 @@ export type {
 } from './quarantine/surface.ts'
 export type { Clock } from './runtime/clock.ts'
 export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './public/channels.ts'
-export type { CloseOnSignalOptions } from './receiver/shut-down.ts'
 export type { Logger } from './runtime/logger.ts'
 export type {
   DoctorReport,

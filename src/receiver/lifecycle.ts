@@ -3,10 +3,9 @@ import { z } from 'zod'
 import { checkOptions, numberFrom } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock, withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
-import type { Inbox } from '../inbox/inbox.ts'
 import { openOrKeepTrying } from '../inbox/opening.ts'
+import type { Delivery } from './delivery.ts'
 import type { Closed } from './shut-down.ts'
 
 interface Deadline {
@@ -19,13 +18,11 @@ interface LifecycleOptions {
   readonly clock: Clock
   readonly availability: StoreAvailability
   readonly storeTimeoutMs: number
-  readonly hasSpool: boolean
   /** Whether a durable store has its backlog dispatched here until `close()`. */
   readonly staysOpen: boolean
   /** The receiver calls it again after a rejection. */
   readonly open: () => Promise<void>
-  readonly dispatcher: Pick<Dispatcher, 'drain'>
-  readonly inbox: Pick<Inbox<object>, 'unsettled'>
+  readonly delivery: Delivery
   readonly shutDown: (deadlineMs: number) => Promise<Closed>
   /** Called after receiving and dispatch have ended. */
   readonly closed: () => Promise<void>
@@ -38,7 +35,7 @@ const deadlineOptions = z.strictObject({
 })
 
 export function createLifecycle(options: LifecycleOptions) {
-  const { clock, availability, storeTimeoutMs, hasSpool, staysOpen } = options
+  const { clock, availability, storeTimeoutMs, delivery, staysOpen } = options
   let starting: Promise<void> | undefined
   let hasStarted = false
   let closing: Promise<Closed> | undefined
@@ -51,7 +48,7 @@ export function createLifecycle(options: LifecycleOptions) {
     starting ??= openOrKeepTrying({
       storeTimeoutMs,
       open: options.open,
-      hasSpool,
+      hasSpool: delivery.hasSpool,
       availability,
       isClosing: () => closing !== undefined,
     }).then(
@@ -100,7 +97,7 @@ export function createLifecycle(options: LifecycleOptions) {
       if (isClosed) throw new MessagingWebhooksError('receiver_closed')
       // An unavailable store delays this no longer than the deadline. During `close()`, a handler may still call `drain()`.
       if (!hasStarted && closing === undefined) await withDeadline(clock, deadlineMs, startOnce(), () => {})
-      return options.dispatcher.drain(options.inbox.unsettled, deadlineMs)
+      return delivery.dispatcher.drain(delivery.inbox.unsettled, deadlineMs)
     },
     async close(given?: Deadline): Promise<Closed> {
       const { deadlineMs = DEADLINE_MS } = checkOptions(deadlineOptions, given, 'close')

@@ -83,18 +83,21 @@ export function createReceive(options: ReceiveOptions) {
   }
 
   function authenticate(callback: ArrivedCallback, body: ReadBody): Awaitable<Proved | NotProved> {
-    /** The service does not send the callback again, so keep it when a credentials lookup fails. */
-    function keepUnchecked(error: unknown): never {
-      keepRefused(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
-      throw error
-    }
     try {
       const pairs = pairsFor(credentials, body.project)
       if (!(pairs instanceof Promise)) return prove(callback, body, pairs, toleranceSeconds)
-      return pairs.then((found) => prove(callback, body, found, toleranceSeconds)).catch(keepUnchecked)
+      return pairs
+        .then((found) => prove(callback, body, found, toleranceSeconds))
+        .catch((error: unknown) => keepUnchecked(callback, body, error))
     } catch (error) {
-      return keepUnchecked(error)
+      return keepUnchecked(callback, body, error)
     }
+  }
+
+  /** The service does not send the callback again, so keep it when a credentials lookup fails. */
+  function keepUnchecked(callback: ArrivedCallback, body: ReadBody, error: unknown): never {
+    keepRefused(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
+    throw error
   }
 
   function admitOrRefuse(
@@ -135,17 +138,21 @@ export function createReceive(options: ReceiveOptions) {
     const event = eventOf(callback, body, proof, callback.trace)
     const { waitUntil } = callback
     const attempt = answersWhenHandled || waitUntil !== undefined ? options.watchAttempt(event.id) : undefined
-    function failed(error: unknown): never {
-      attempt?.forget()
-      throw error
-    }
     try {
       const admission = inbox.admit(event)
       if (!(admission instanceof Promise)) return answerAdmitted(event, admission, attempt, waitUntil)
-      return admission.then((settled) => answerAdmitted(event, settled, attempt, waitUntil), failed)
+      return admission.then(
+        (settled) => answerAdmitted(event, settled, attempt, waitUntil),
+        (error: unknown) => forgetAttempt(attempt, error),
+      )
     } catch (error) {
-      return failed(error)
+      return forgetAttempt(attempt, error)
     }
+  }
+
+  function forgetAttempt(attempt: WatchedAttempt | undefined, error: unknown): never {
+    attempt?.forget()
+    throw error
   }
 
   /** The service never sends the message id of a probe. */

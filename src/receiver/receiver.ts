@@ -60,14 +60,12 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     clock: steady,
     availability,
     storeTimeoutMs,
-    hasSpool: delivery.hasSpool,
+    delivery,
     staysOpen: resolved.dispatch && store.capabilities.durable,
     open() {
       void intake.quarantine.open()
       return delivery.open()
     },
-    dispatcher,
-    inbox,
     shutDown(deadlineMs) {
       delivery.stopSweep()
       return shutDown(deadlineMs)
@@ -97,18 +95,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     intake,
     lifecycle,
   })
-  const shutDown = createShutDown({
-    clock: steady,
-    logger,
-    report,
-    servers,
-    watchServers: intake.watchServers,
-    quarantine: intake.quarantine,
-    dispatcher,
-    inbox,
-    isDurable: store.capabilities.durable,
-    isReceiving: intake.isReceiving,
-  })
+  const shutDown = createShutDown({ clock: steady, logger, report, delivery, intake })
   warnOfOptions(logger, { secrets: credentials.secrets(), hasStore: options.store !== undefined })
 
   function report(error: MessagingWebhooksError, fields?: object): void {

@@ -2,24 +2,18 @@
 import type { Server } from 'node:net'
 import { nextTurn, pause, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import type { Inbox } from '../inbox/inbox.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StopTimes } from '../http/servers.ts'
+import type { Delivery } from './delivery.ts'
+import type { Intake } from './intake.ts'
+import type { CloseOnSignalOptions } from './surface.ts'
 
 interface Parts {
   readonly clock: Clock
   readonly logger: Logger
   readonly report: (error: MessagingWebhooksError, fields: object) => void
-  readonly servers: { readonly areListening: boolean; closed(timeoutMs: number): Promise<boolean> }
-  readonly watchServers: () => void
-  readonly quarantine: { stop(): void }
-  readonly dispatcher: Pick<Dispatcher, 'drain' | 'stop'>
-  readonly inbox: Pick<Inbox<object>, 'unsettled' | 'known' | 'close'>
-  /** Whether the store survives the process. */
-  readonly isDurable: boolean
-  /** Whether a callback is between its last byte and its response. */
-  readonly isReceiving: () => boolean
+  readonly delivery: Delivery
+  readonly intake: Intake
 }
 
 /** Polling interval while requests are being answered. */
@@ -31,7 +25,11 @@ export interface Closed {
 }
 
 export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Closed> {
-  const { clock, logger, report, servers, quarantine, dispatcher, inbox } = parts
+  const { clock, logger, report, delivery, intake } = parts
+  const { dispatcher, inbox } = delivery
+  const { servers } = intake
+  /** Whether the store survives the process. */
+  const isDurable = delivery.capabilities.durable
 
   /** Warns early about a server that the app probably forgot to close. The app may still close it in the same tick. */
   async function areLeftListening(): Promise<boolean> {
@@ -71,34 +69,22 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
   return async (deadlineMs) => {
     const untilMs = clock.now() + deadlineMs
     const leftMs = (): number => Math.max(0, untilMs - clock.now())
-    quarantine.stop()
-    parts.watchServers()
+    intake.quarantine.stop()
+    intake.watchServers()
     const leftListening = areLeftListening()
     // Events in memory end with the process, so dispatch them first. Events on a disk can wait.
-    if (!parts.isDurable) {
+    if (!isDurable) {
       await leftListening
       await servers.closed(leftMs())
       await dispatcher.drain(inbox.unsettled, leftMs(), { waitForHung: false })
     }
     await dispatcher.stop(leftMs())
     await waitForServers(leftMs(), await leftListening)
-    while (parts.isReceiving() && leftMs() > 0) await pause(clock, LOOK_MS)
-    const closed = { keptAll: parts.isDurable || (await keptAll()) }
+    while (intake.isReceiving() && leftMs() > 0) await pause(clock, LOOK_MS)
+    const closed = { keptAll: isDurable || (await keptAll()) }
     await inbox.close()
     return closed
   }
-}
-
-/** Timing of `closeOnSignal`. */
-export interface CloseOnSignalOptions {
-  /** Maximum duration of the shutdown, as for `close()`. Default 10,000. */
-  readonly deadlineMs?: number | undefined
-  /** How long to keep listening after the signal, for load balancers that still send new connections. Default 0. */
-  readonly listenMs?: number | undefined
-  /** How long idle keep-alive connections stay open. Default 2,000. */
-  readonly idleMs?: number | undefined
-  /** Called and awaited after the receiver has closed. Close the resources of your handlers here. */
-  readonly afterwards?: (() => unknown) | undefined
 }
 
 interface CloseOnParts {

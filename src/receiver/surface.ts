@@ -2,7 +2,6 @@
 import type { Server } from 'node:net'
 import type { ProofPolicy } from '../public/callback.ts'
 import type { Quarantine } from '../quarantine/surface.ts'
-import type { CloseOnSignalOptions } from './shut-down.ts'
 import type { Counts } from '../operations/counts.ts'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import type { DoctorReport } from '../operations/doctor/findings.ts'
@@ -61,6 +60,18 @@ export interface ReceiverStats extends Counts {
   readonly deadLetters: number | undefined
   /** The processes that have the store open, and their leases. Undefined if unknown. */
   readonly workers: readonly StoreWorker[] | undefined
+}
+
+/** Timing of `closeOnSignal`. */
+export interface CloseOnSignalOptions {
+  /** Maximum duration of the shutdown, as for `close()`. Default 10,000. */
+  readonly deadlineMs?: number | undefined
+  /** How long to keep listening after the signal, for load balancers that still send new connections. Default 0. */
+  readonly listenMs?: number | undefined
+  /** How long idle keep-alive connections stay open. Default 2,000. */
+  readonly idleMs?: number | undefined
+  /** Called and awaited after the receiver has closed. Close the resources of your handlers here. */
+  readonly afterwards?: (() => unknown) | undefined
 }
 
 /** A receiver. `S` types the payloads, `X` is what the store adds to a handler's context. */
