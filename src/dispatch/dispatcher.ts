@@ -19,8 +19,6 @@ import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
 
 const NONE: readonly Claim[] = []
 
-export type Dispatcher = ReturnType<typeof createDispatcher>
-
 export function createDispatcher(options: DispatchOptions) {
   const phase = { isStopped: false, isOver: false }
   const observers: { meter: Meter | undefined; watch: AttemptWatch | undefined } = {
