@@ -105,12 +105,6 @@ export interface Decision<A> {
   readonly payloads?: readonly PayloadChange[]
 }
 
-/** When the message can be leased next: its first event is due, and its lease has expired. */
-export function dueMsOf({ lease, waiting }: MessageRecord): number | undefined {
-  const firstMs = waiting[0]?.dueMs
-  return lease === undefined ? firstMs : Math.max(lease.untilMs, firstMs ?? -Infinity)
-}
-
 export function hasEvent({ waiting, dead, settled }: MessageRecord, id: string): boolean {
   const isIt = (one: { readonly id: string }): boolean => one.id === id
   return waiting.some(isIt) || settled.some(isIt) || dead.some(isIt)
@@ -119,11 +113,12 @@ export function hasEvent({ waiting, dead, settled }: MessageRecord, id: string):
 export const DAY_MS = 86_400_000
 
 /**
- * When the message can be leased next: when its lease expires, or when its first event is due. Rounded up, so that a message that
- * a store finds due can be leased. Stores index this and the marks below for each record, which they do not read themselves.
+ * When the message can be leased next: its first event is due, and its lease has expired. Rounded up, so that a message that a
+ * store finds due can be leased. Stores index this and the marks below for each record, which they do not read themselves.
  */
 export function dueMark({ lease, waiting }: MessageRecord): number | undefined {
-  return wholeMs(lease === undefined ? waiting[0]?.dueMs : lease.untilMs)
+  const firstMs = waiting[0]?.dueMs
+  return wholeMs(lease === undefined ? firstMs : Math.max(lease.untilMs, firstMs ?? -Infinity))
 }
 
 export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {

@@ -14,7 +14,7 @@ import {
   type Settlement,
   type StoreHost,
 } from '../inbox/store.ts'
-import type { Retention } from '../messages/expire.ts'
+import type { Retention } from '../messages/retention.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
 import { createWorkers, type LeasingPart } from './workers.ts'
 

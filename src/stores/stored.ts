@@ -5,7 +5,7 @@ import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '.
 import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
 import type { NewEvent } from '../inbox/store.ts'
 import type { MessageRecord } from '../messages/record.ts'
-import { restore } from '../messages/restore.ts'
+import { restore } from '../messages/replay.ts'
 import { byNewest, scanned } from './pages.ts'
 
 /** How long a record of a later version of this package is postponed. */

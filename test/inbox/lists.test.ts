@@ -1,8 +1,8 @@
 /** Filters of the list of events beyond those of store-conformance/listing.ts: late events, and events with unknown fields. */
 import { expect, test } from 'vitest'
-import type { EventFilter, StoredEvent } from '../../../src/inbox/store.ts'
-import { isMeant } from '../../../src/inbox/filters.ts'
-import { sample } from '../../../src/store-conformance/samples.ts'
+import type { EventFilter, StoredEvent } from '../../src/inbox/store.ts'
+import { isMeant } from '../../src/inbox/lists.ts'
+import { sample } from '../../src/store-conformance/samples.ts'
 
 const AT_MS = 1_800_000_000_000
 const { record } = sample({ message: 'm' })

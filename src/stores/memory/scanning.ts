@@ -1,6 +1,6 @@
 /** Scans of the memory store, for observers. */
 import { byNewest, isAfter, placeIn, scanned, writtenPlace } from '../pages.ts'
-import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
+import { MOST_LOOKED_AT } from '../../inbox/lists.ts'
 import type {
   EventScan,
   Indexes,

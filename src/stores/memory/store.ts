@@ -10,7 +10,7 @@ import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createLocalRunner } from '../../inbox/runtime/commands.ts'
 import type { OpenStore, Store } from '../../inbox/store.ts'
-import type { Retention } from '../../messages/expire.ts'
+import type { Retention } from '../../messages/retention.ts'
 import { createRecords, createTables, dueKeys, payloadOf, type MemoryTables } from './records.ts'
 import { scanDeadLetters, scanEvents, scanRecords, scanSends } from './scanning.ts'
 

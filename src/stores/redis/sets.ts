@@ -6,7 +6,7 @@ import type { Partition } from './partitions.ts'
 import { scored, type Scored } from './replies.ts'
 import type { Command } from './writing.ts'
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
-import { pendingMark } from '../../messages/marks.ts'
+import { pendingMark } from '../../messages/record.ts'
 import { MOST_PENDING_MS } from '../../messages/sends.ts'
 
 /** Members of a sorted set of a partition, by score. `range`: a command with its bounds, in Redis syntax. */

@@ -13,7 +13,7 @@ import {
   wholeNumberFrom,
 } from '../../runtime/check-options.ts'
 import type { Store } from '../../inbox/store.ts'
-import { retentionOf } from '../../messages/expire.ts'
+import { retentionOf } from '../../messages/retention.ts'
 import { adapterOf, type RedisClient } from './server.ts'
 import { openRedis } from './open.ts'
 

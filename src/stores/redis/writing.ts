@@ -1,8 +1,8 @@
 /** The Redis commands for a change of a record. They run in order, if the record has the expected version. */
 import type { EventPlace, VersionedChange } from '../../inbox/record-store.ts'
 import { encodeRecord } from '../../inbox/runtime/codec.ts'
-import { isAtRest, type Retention } from '../../messages/expire.ts'
-import { dueMark, overdueMark } from '../../messages/marks.ts'
+import { isAtRest, type Retention } from '../../messages/retention.ts'
+import { dueMark, overdueMark } from '../../messages/record.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { admittedAtMs } from '../stored.ts'
 import type { RedisArgument } from './clients/connection.ts'

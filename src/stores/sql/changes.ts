@@ -1,6 +1,6 @@
 /** What writes change in records, and beside them. */
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
-import { overdueMark, pendingMark } from '../../messages/marks.ts'
+import { overdueMark, pendingMark } from '../../messages/record.ts'
 import type { MessageRecord, SendEntry } from '../../messages/record.ts'
 import { admittedAtMs } from '../stored.ts'
 import type { RepairingChange } from './records.ts'

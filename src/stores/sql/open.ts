@@ -1,7 +1,7 @@
 /** Composes a store on a SQL server from the parts that both engines share and those of its engine. */
 import type { SharedStore } from '../../inbox/record-store.ts'
 import type { OpenStore } from '../../inbox/store.ts'
-import { retentionOf } from '../../messages/expire.ts'
+import { retentionOf } from '../../messages/retention.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { openServerStore, type ServerStoreOptions } from '../server-store.ts'
 import type { TransactionEngine } from '../transactions.ts'

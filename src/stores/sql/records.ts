@@ -5,7 +5,7 @@ import { isNewerRecord, NEWER } from '../../inbox/runtime/codec.ts'
 import { storedRecord, type LeftColumns } from '../stored.ts'
 import type { Dialect, RowsOf } from './dialect.ts'
 import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow } from './values.ts'
-import type { Retention } from '../../messages/expire.ts'
+import type { Retention } from '../../messages/retention.ts'
 
 /** A write that may repair the unreadable part of a record. */
 export interface RepairingChange extends VersionedChange {
