@@ -52,13 +52,12 @@ const MAY_IMPORT = {
   'otel/': ['receiver/surface', 'quarantine/request'],
   // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface by one file.
   'inspector/': [
-    'http/small-body',
     'receiver/(surface|inside)',
     'messages/(event-record|expected|order)',
     'inbox/(store|latest|lists)',
     'dispatch/(work|dead-letters|listed-events)',
     'quarantine/(request|surface)',
-    'operations/(counts|health|history|recent)',
+    'operations/(counts|health|recent)',
   ],
   // It makes a receiver, as any app that imports the package does.
   'nest/': ['index'],
@@ -129,10 +128,16 @@ module.exports = {
     },
     {
       // It runs in a browser, bundled with its view library, and knows of the rest only what the server sends it, as types.
-      name: 'the-page-knows-the-shapes-and-itself',
+      name: 'the-page-knows-the-answers-and-itself',
       severity: 'error',
       from: { path: '^src/inspector/page/' },
-      to: { path: '.', pathNot: '^src/inspector/(page/|shapes\\.ts$)|^node_modules/(preact|htm)/' },
+      to: { path: '.', pathNot: '^src/inspector/(page/|routes\\.ts$)|^node_modules/(preact|htm)/' },
+    },
+    {
+      name: 'the-page-imports-only-types-of-the-answers',
+      severity: 'error',
+      from: { path: '^src/inspector/page/' },
+      to: { path: '^src/inspector/routes\\.ts$', dependencyTypesNot: ['type-only'] },
     },
     {
       // The composition is for the entry points; what looks on knows the surface, and the inspector what it is let see.

@@ -3,8 +3,7 @@ import type { Server } from 'node:http'
 import { z } from 'zod'
 import { listenOn, webUrl } from '../emulator/http.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { flag, toggle, usage, wholeNumber, CliError } from './command.ts'
-import { codeOf } from './secrets.ts'
+import { flag, toggle, usage, wholeNumber, CliError, codeOf } from './command.ts'
 
 const port = wholeNumber(0, 65_535)
 

@@ -7,8 +7,7 @@ import { CALLBACK_KINDS } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { preparePair } from '../verify/credentials.ts'
 import { allowRemote, checkTarget } from './addresses.ts'
-import { command, flag, oneOf, timeoutMs, toggle, usage, EXIT_CODES } from './command.ts'
-import { PAIR_FLAGS, pairOf } from './secrets.ts'
+import { command, flag, oneOf, timeoutMs, toggle, usage, EXIT_CODES, PAIR_FLAGS, pairOf } from './command.ts'
 import { count, shown, type Terminal } from './terminal.ts'
 
 export const { define } = command({

@@ -1,9 +1,8 @@
 /** `emulate`: runs the emulator of the service as a process. */
 import { z } from 'zod'
 import { messageOf } from '../emulator/request.ts'
-import { createEmulator } from '../emulator/create.ts'
+import { createEmulator } from '../emulator/index.ts'
 import { faultRates, sendFaultRates } from '../emulator/faults.ts'
-import { withoutCredentials } from '../emulator/http.ts'
 import type { SendRecord } from '../emulator/journal.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import type { EmulatorOptions } from '../emulator/options.ts'
@@ -14,9 +13,8 @@ import { systemClock } from '../runtime/clock.ts'
 import { defined } from '../runtime/values.ts'
 import { explainPort, hostFlag, portFlag, untilSignal } from './addresses.ts'
 import { countsText, deliveryLine } from './answers.ts'
-import { command, flag, JSON_LINES, repeatable, usage } from './command.ts'
+import { command, flag, JSON_LINES, repeatable, usage, readNamedFile, secretFile } from './command.ts'
 import { readRates } from './fields.ts'
-import { readNamedFile, secretFile } from './secrets.ts'
 import { shown, timeOfDay, type Terminal } from './terminal.ts'
 
 /** Only checks for an object. `createEmulator` checks the fields. */
@@ -103,16 +101,13 @@ function readConfig(path: string): EmulatorOptions {
   }
 }
 
-/** The projects, with the keys that the emulator generated but not those that were given. URLs omit credentials. */
+/** The projects, with the keys that the emulator generated but not those that were given. */
 function projectsToShow(emulator: Emulator, { projects = [] }: EmulatorOptions) {
   return emulator.projects().map((project) => {
     const given = projects.find(({ name }) => name === project.name)
     const { apiKey, authKey, signingSecret } = emulator.keys({ project: project.name })
     return {
       ...project,
-      callbackUrls: Object.fromEntries(
-        Object.entries(project.callbackUrls).map(([kind, url]) => [kind, withoutCredentials(url ?? '')]),
-      ),
       keys: {
         apiKey: given?.apiKey === undefined ? apiKey : undefined,
         authKey: given?.authKey === undefined ? authKey : undefined,

@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { isMeantRequest, forgetInStore, type ErasureCounts } from '../operations/erasure/forget.ts'
-import { forgetInQuarantine, forgetInSpool } from '../operations/erasure/left-behind.ts'
 import { checkSelector, type ForgetSelector } from '../operations/erasure/selector.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { NewEvent, OpenStore, StoreCapabilities } from '../inbox/store.ts'
@@ -11,6 +10,12 @@ import { systemClock } from '../runtime/clock.ts'
 import { command, flag, readBy, toggle, usage } from './command.ts'
 import { onStore, STORE_FLAGS, storeNowMs } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
+import { nodeFs } from '../disk-log/node-file-system.ts'
+import { processesIn } from '../disk-log/process-folder.ts'
+import { openSpools } from '../inbox/spool/spool.ts'
+import { memoryKeeper } from '../quarantine/keeper.ts'
+import { createRequestLog } from '../quarantine/request-log.ts'
+import type { KeptRequest } from '../quarantine/request.ts'
 
 const text = z.string().optional()
 const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/
@@ -119,4 +124,55 @@ function printCounts(forgotten: ErasureCounts, { print, printRows, note }: Termi
   ]
   printRows(rows, '  ')
   note(`Read ${examined} records of the store in ${tookMs} ms.`)
+}
+
+interface LookOptions {
+  readonly dryRun: boolean
+  readonly report: (error: MessagingWebhooksError) => void
+}
+
+const CLOSE_MS = 10_000
+/** Only a receiver reserves disk space. */
+const NO_RESERVE = 0
+/** The folder of events that the store refused. */
+const REFUSED = 'refused'
+
+/**
+ * Erases from files that ended processes left on the disk: adopts them, searches them, and leaves the rest to the next process.
+ * `count`: the matches. `running`: the processes that still run, whose files in the folder it skips.
+ */
+async function forgetInSpool(folder: string, isMeant: (event: NewEvent) => boolean, { dryRun, report }: LookOptions) {
+  const { running, dead } = await processesIn(nodeFs, folder)
+  const { dead: deadAside } = await processesIn(nodeFs, join(folder, REFUSED))
+  if (dead + deadAside === 0) return { count: 0, running }
+  const { outage, aside } = await openSpools(folder, report, { reserveBytes: NO_RESERVE })
+  try {
+    return { count: (await outage.forget(isMeant, dryRun)) + (await aside.forget(isMeant, dryRun)), running }
+  } finally {
+    await outage.close()
+    await aside.close()
+  }
+}
+
+/** Like `forgetInSpool`, for refused requests. */
+async function forgetInQuarantine(
+  folder: string,
+  isMeant: (request: KeptRequest) => boolean,
+  { dryRun, report }: LookOptions,
+) {
+  const { running, dead } = await processesIn(nodeFs, folder)
+  if (dead === 0) return { count: 0, running }
+  const clock = systemClock()
+  const log = createRequestLog({ fs: nodeFs, clock, folder, report })
+  // The next receiver applies its own bounds.
+  const keeper = memoryKeeper({ maxBytes: Infinity, maxAgeMs: Infinity }, log.changes)
+  try {
+    await log.open((remembered) => keeper.restore(remembered, clock.now()))
+    const meant = keeper.all().filter(isMeant)
+    if (!dryRun) for (const request of meant) keeper.remove(request)
+    return { count: meant.length, running }
+  } finally {
+    await log.overwritten()
+    await log.close(CLOSE_MS)
+  }
 }

@@ -9,9 +9,8 @@ import { withLastResort } from '../emulator/http.ts'
 import { createReceiver } from '../receiver/receiver.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { hostFlag, listen, portFlag } from './addresses.ts'
-import { command, flag, JSON_LINES, oneOf, toggle, usage } from './command.ts'
+import { command, flag, JSON_LINES, oneOf, toggle, usage, PAIR_FLAGS, pairOf } from './command.ts'
 import { describeEvent } from './event-text.ts'
-import { PAIR_FLAGS, pairOf } from './secrets.ts'
 import { shown, timeOfDay, type Terminal } from './terminal.ts'
 
 /** `/` recognises delivery reports by their shape. */
@@ -78,33 +77,25 @@ export const { define } = command({
   },
 })
 
-interface Printer {
-  listening(url: string): void
-  event(event: WebhookEvent): void
-  /** Of the message or, without one, of the event with this id. */
-  duplicate(id: string): void
-  error(error: MessagingWebhooksError): void
-  unknownPath(path: string): void
-}
-
-function jsonPrinter({ printJson }: Terminal): Printer {
+function jsonPrinter({ printJson }: Terminal) {
   return {
-    listening: (url) => printJson({ type: 'listening', url }),
+    listening: (url: string) => printJson({ type: 'listening', url }),
     // The bytes are not enumerable, and the payload has no authKey.
-    event: printJson,
-    duplicate: (id) => printJson({ type: 'duplicate', id }),
-    error: (error) =>
+    event: (event: WebhookEvent) => printJson(event),
+    /** Of the message or, without one, of the event with this id. */
+    duplicate: (id: string) => printJson({ type: 'duplicate', id }),
+    error: (error: MessagingWebhooksError) =>
       printJson({
         type: error instanceof RefusedError ? 'refused' : 'problem',
         ...(error instanceof RefusedError && { status: error.status }),
         code: error.code,
         message: error.message,
       }),
-    unknownPath: (path) => printJson({ type: 'unknown_path', path }),
+    unknownPath: (path: string) => printJson({ type: 'unknown_path', path }),
   }
 }
 
-function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printer {
+function linePrinter({ print, colours }: Terminal, withPayload: boolean): ReturnType<typeof jsonPrinter> {
   const clock = systemClock()
   const problem = (colour: (text: string) => string, what: string, text: string): void =>
     print(`${colours.dim(timeOfDay(clock.now()))}  ${colour(what.padEnd(17))}  ${text}`)

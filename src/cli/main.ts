@@ -4,8 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { readVersion } from '../public/version.ts'
 import { COMMANDS } from './commands.ts'
-import { readVariable, CliError, EXIT_CODES } from './command.ts'
-import { secretHint } from './secrets.ts'
+import { readVariable, CliError, EXIT_CODES, secretHint } from './command.ts'
 import { createTerminal, shown } from './terminal.ts'
 
 const terminal = createTerminal()

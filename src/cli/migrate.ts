@@ -4,15 +4,6 @@ import { command, flag, toggle, usage } from './command.ts'
 import { schemeOf, STORE_FLAGS, storeUrl, type Place } from './stores.ts'
 import { shown } from './terminal.ts'
 
-/** The tables of a store. `from`, `to`: the number of migrations that they have, and that this package has. */
-interface Tables {
-  /** Subject and verb of a message. */
-  readonly name: string
-  migrate(): Promise<{ readonly from: number; readonly to: number }>
-  pending(): Promise<{ readonly from: number; readonly to: number }>
-  sql(from: number): string
-}
-
 export const { define } = command({
   flags: {
     store: flag('--store <url>', 'postgres://… or mysql://…; default: the variable STORE_URL', z.string().optional()),
@@ -37,7 +28,8 @@ export const { define } = command({
   },
 })
 
-async function tablesAt(url: string, place: Place): Promise<Tables> {
+/** The name of the tables with its verb, and their migrations. */
+async function tablesAt(url: string, place: Place) {
   const scheme = schemeOf(url) ?? ''
   if (/^postgres(ql)?$/.test(scheme)) return tablesOfPostgres(url, place)
   if (scheme === 'mysql') return tablesOfMysql(url, place)
@@ -47,19 +39,18 @@ async function tablesAt(url: string, place: Place): Promise<Tables> {
   )
 }
 
-async function tablesOfPostgres(connectionString: string, place: Place): Promise<Tables> {
-  const { schema = 'messaging_webhooks', prefix } = place
+async function tablesOfPostgres(connectionString: string, { schema = 'messaging_webhooks', prefix }: Place) {
   if (prefix !== undefined) throw usage('--prefix applies only to MySQL.')
   const postgres = await import('../stores/postgres/store.ts')
   return {
     name: `The schema ${shown(schema)} is`,
     migrate: () => postgres.migratePostgres({ connectionString, schema }),
     pending: () => postgres.pendingPostgresMigrations({ connectionString, schema }),
-    sql: (from) => postgres.postgresMigrations({ schema, from }),
+    sql: (from: number) => postgres.postgresMigrations({ schema, from }),
   }
 }
 
-async function tablesOfMysql(uri: string, { schema, prefix = 'messaging_webhooks' }: Place): Promise<Tables> {
+async function tablesOfMysql(uri: string, { schema, prefix = 'messaging_webhooks' }: Place) {
   if (schema !== undefined) throw usage('--schema applies only to Postgres.')
   const mysql = await import('../stores/mysql/store.ts')
   return {

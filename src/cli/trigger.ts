@@ -1,9 +1,9 @@
 /** `trigger`: signs and sends callbacks, and prints the answers. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { createEmulator } from '../emulator/create.ts'
+import { createEmulator } from '../emulator/index.ts'
 import { FAULT_NAMES, FAULTS, faultRates } from '../emulator/faults.ts'
-import { pause, systemClock, type Clock } from '../runtime/clock.ts'
+import { pause, systemClock } from '../runtime/clock.ts'
 import { allowRemote, checkTarget } from './addresses.ts'
 import { createAnswers, deliveryLine, printSummary } from './answers.ts'
 import {
@@ -17,16 +17,16 @@ import {
   usage,
   wholeNumber,
   EXIT_CODES,
+  neededSigningSecret,
+  PAIR_FLAGS,
 } from './command.ts'
 import { readFields, readRates } from './fields.ts'
-import { neededSigningSecret, PAIR_FLAGS } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
 import { nearest } from '../runtime/check-options.ts'
 import { keysOf } from '../runtime/values.ts'
 import { resolveChannelNames } from '../emulator/channels.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/payloads.ts'
-import type { CallbackKind } from '../public/events.ts'
 import { CALLBACKS, type CallbackEvent, type Fields } from '../testing/callbacks.ts'
 
 const MOST_CALLBACKS = 1_000_000
@@ -64,7 +64,7 @@ export const { define } = command({
 })
 
 async function trigger(given: string | undefined, flags: Flags, terminal: Terminal): Promise<void> {
-  const { kind, build } = findTriggered(given, triggeredEvents(systemClock()))
+  const { kind, build } = findTriggered(given)
   const { to, authKey, count, seed, timeout, json } = flags
   if (to === undefined) throw usage('No receiver was given.', 'Pass its URL with --to.')
   checkTarget(to, flags.allowRemote)
@@ -135,7 +135,7 @@ async function sendAll(
 }
 
 function printList(json: boolean, { print, printJson, printRows, colours }: Terminal): void {
-  const events = triggeredEvents(systemClock()).map(({ name, kind, what }) => ({ event: name, kind, what }))
+  const events = triggeredEvents().map(({ name, kind, what }) => ({ event: name, kind, what }))
   const faults = FAULT_NAMES.map((fault) => ({ fault, what: FAULTS[fault].what }))
   if (json) {
     for (const row of [...events, ...faults]) printJson(row)
@@ -145,15 +145,6 @@ function printList(json: boolean, { print, printJson, printRows, colours }: Term
   printRows(events.map(({ event, kind, what }) => [`  ${event}`, kind, what]))
   print(colours.bold('Faults'))
   printRows(faults.map(({ fault, what }) => [`  ${fault}`, what]))
-}
-
-/** A callback that `trigger` can send: one per event type, and the emulator's triggers. */
-interface Triggered {
-  readonly name: string
-  readonly kind: CallbackKind
-  readonly what: string
-  /** A payload with the current time and these fields. */
-  readonly build: (fields: Fields) => Fields
 }
 
 /** Reports, which the emulator creates only for sends, so `callbackFor` builds them here. */
@@ -166,12 +157,14 @@ const REPORTS = {
   unrecognized: 'A report without a message id.',
 } as const satisfies Readonly<Record<Exclude<CallbackEvent, TriggerName>, string>>
 
-/** Prefers the emulator's payloads, so that `trigger` and `emulate` send the same. */
-function triggeredEvents(clock: Pick<Clock, 'now'>): readonly Triggered[] {
+/**
+ * The callbacks that `trigger` can send: one per event type, and the emulator's triggers. Prefers the emulator's payloads, so
+ * that `trigger` and `emulate` send the same.
+ */
+function triggeredEvents(): readonly ReturnType<typeof ofEmulator>[] {
   return keysOf(CALLBACKS).flatMap((type) => {
-    if (isReport(type)) return [ofTests(type)]
-    const ofType = TRIGGER_NAMES.filter((name) => name === type || name.startsWith(`${type}.`))
-    return ofType.map((name) => ofEmulator(name, clock))
+    if (isReport(type)) return [{ name: type, what: REPORTS[type], ...CALLBACKS[type] }]
+    return TRIGGER_NAMES.filter((name) => name === type || name.startsWith(`${type}.`)).map(ofEmulator)
   })
 }
 
@@ -179,23 +172,20 @@ function isReport(type: CallbackEvent): type is keyof typeof REPORTS {
   return Object.hasOwn(REPORTS, type)
 }
 
-function ofTests(name: keyof typeof REPORTS): Triggered {
-  const { kind, build } = CALLBACKS[name]
-  return { name, kind, what: REPORTS[name], build }
-}
-
-function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
+function ofEmulator(trigger: TriggerName) {
+  const name: string = trigger
   const build = (fields: Fields): Fields => {
-    const timestamp = Math.floor(clock.now() / 1_000)
+    const timestamp = Math.floor(systemClock().now() / 1_000)
     const about = { project: PROJECT_DEFAULTS, channels: resolveChannelNames().names, id: randomUUID(), timestamp }
-    return triggerPayload(name, about, fields)
+    return triggerPayload(trigger, about, fields)
   }
-  const { kind, what } = TRIGGERS[name]
+  const { kind, what } = TRIGGERS[trigger]
   return { name, kind, what: what.replaceAll('`', ''), build }
 }
 
 /** Throws a `CliError` if no event was named or the name is unknown. */
-function findTriggered(given: string | undefined, events: readonly Triggered[]): Triggered {
+function findTriggered(given: string | undefined) {
+  const events = triggeredEvents()
   const event = events.find(({ name }) => name === given)
   if (event !== undefined) return event
   if (given === undefined) throw usage('No event was given.', '`trigger --list` prints all events.')

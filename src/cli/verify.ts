@@ -3,8 +3,18 @@ import { buffer } from 'node:stream/consumers'
 import { createSecretKey } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock } from '../runtime/clock.ts'
-import { command, flag, readBy, toggle, usage, wholeNumber, EXIT_CODES } from './command.ts'
-import { neededSigningSecret, readNamedFile, secretFile } from './secrets.ts'
+import {
+  command,
+  flag,
+  readBy,
+  toggle,
+  usage,
+  wholeNumber,
+  EXIT_CODES,
+  neededSigningSecret,
+  readNamedFile,
+  secretFile,
+} from './command.ts'
 import { count } from './terminal.ts'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
 

@@ -229,7 +229,7 @@ async function bodyOf(request: IncomingMessage): Promise<object> {
   throw invalid('The body is not a JSON object.')
 }
 
-function asRefusal(error: unknown): { readonly status: number; readonly code: string; readonly message: string } {
+function asRefusal(error: unknown): Pick<Refused, 'status' | 'code' | 'message'> {
   if (error instanceof Refused) return error
   if (error instanceof z.ZodError) {
     const message = error.issues.map((issue) => `${issue.path.join('.') || 'The body'}: ${issue.message}.`).join(' ')

@@ -8,8 +8,8 @@ import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from './not-shown.
 import type { Project, Projects } from './projects.ts'
 import type { EmulatorSettings } from './options.ts'
 import { createCounter } from './random.ts'
-import type { Accepted } from './lifecycle.ts'
-import { fieldOf, readRequest, readSend, type Fields, type Send, type SendRequest } from './send-request.ts'
+import type { createAccept } from './lifecycle.ts'
+import { fieldOf, readRequest, readSend, type Fields, type SendRequest } from './send-request.ts'
 
 /** Contract, service.md#versioning: both paths are the same endpoint. */
 const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
@@ -23,7 +23,7 @@ const REFUSALS: Readonly<Record<12 | 22 | 23, Refusal>> = {
 
 interface EndpointParts {
   readonly projects: Projects
-  readonly accept: (project: Project, send: Send) => Accepted
+  readonly accept: ReturnType<typeof createAccept>
   readonly record: (send: SendRecord) => void
   readonly journal: Pick<Journal, 'addLostRequest'>
   /** Resolves when a callback of one of these messages has been answered, or after a timeout. */
@@ -43,7 +43,7 @@ interface Answer {
 }
 
 export function createEndpoint(
-  { clock, channels, seed, sendFaults: faults }: Pick<EmulatorSettings, 'clock' | 'channels' | 'seed' | 'sendFaults'>,
+  { clock, channels, seed, sendFaults: faults }: EmulatorSettings,
   { projects, accept, record, journal, untilReported, isClosed }: EndpointParts,
 ): EmulatorApp {
   const countSend = createCounter()

@@ -17,22 +17,11 @@ import type { Send } from './send-request.ts'
 const REFUSAL_CODES = [12, 22, 23] as const
 type RefusalCode = (typeof REFUSAL_CODES)[number]
 
-export interface Accepted {
-  readonly recipients: readonly RecipientEntry[]
-  /** Number of accepted entries, including scheduled ones. */
-  readonly messages: number
-  /** The code of the first refused recipient, or of a wholly refused send, which has no recipients. */
-  readonly refusedWith: RefusalCode | undefined
-}
-
 /**
  * Returns the function that decides for each recipient of a send: accepted, scheduled, queued or refused. Message ids derive
  * from the seed, the recipient and the number of sends to it.
  */
-export function createAccept(
-  { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
-  lifecycle: Pick<Lifecycle, 'begin'>,
-) {
+export function createAccept({ seed, clock, network }: EmulatorSettings, lifecycle: Pick<Lifecycle, 'begin'>) {
   const countSend = createCounter()
 
   /** The reason for a refusal. Undefined if accepted, and then the credits are spent. */
@@ -70,7 +59,11 @@ export function createAccept(
     })
   }
 
-  return (project: Project, send: Send): Accepted => {
+  /**
+   * `messages`: the number of accepted entries, including scheduled ones. `refusedWith`: the code of the first refused recipient,
+   * or of a wholly refused send, which has no recipients.
+   */
+  return (project: Project, send: Send) => {
     const parts = partsOf(send.message)
     // Contract, service.md#states-and-transitions: a channel without codes for refused recipients refuses the whole send.
     const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
@@ -119,7 +112,7 @@ const FURTHEST_MS = 86_400_000
 
 /** Like the service, `post` does not wait for the answer. `track` gets the life of each message. */
 export function createLifecycle(
-  { seed, clock, network }: Pick<EmulatorSettings, 'seed' | 'clock' | 'network'>,
+  { seed, clock, network }: EmulatorSettings,
   projects: Projects,
   post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void,
   track: (life: Promise<void>) => unknown,

@@ -4,7 +4,7 @@ import https from 'node:https'
 import { pause, type Clock } from '../runtime/clock.ts'
 import type { PlannedRequest } from './faults.ts'
 import { wholeNumber, type Draw } from './random.ts'
-import type { BuiltRequest } from './request.ts'
+import type { BuiltRequest, Delivery } from './request.ts'
 
 interface PostOptions {
   readonly clock: Clock
@@ -16,13 +16,11 @@ interface PostOptions {
   readonly ca?: string | Buffer | undefined
 }
 
-interface Posted {
+interface Posted extends Pick<Delivery, 'status' | 'error'> {
   /** The receiver was reached. */
   readonly connected: boolean
   /** The whole body was passed to the network. */
   readonly whole: boolean
-  readonly status?: number
-  readonly error?: string
 }
 
 /** Posts the request with its planned faults. Rejects only if Node cannot post to the URL, before anything is sent. */

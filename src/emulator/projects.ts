@@ -4,7 +4,8 @@ import { defined } from '../runtime/values.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { ProjectOptions, ProjectPatch } from './options.ts'
 import type { KeyPair } from './request.ts'
-import { drawKey, type Seed } from './random.ts'
+import { drawHex, type Seed } from './random.ts'
+import { withoutCredentials } from './http.ts'
 
 /** All keys of a project. */
 export interface ProjectKeys extends KeyPair {
@@ -13,7 +14,7 @@ export interface ProjectKeys extends KeyPair {
 
 type Settings = { readonly [Name in keyof ProjectPatch]-?: Exclude<ProjectPatch[Name], undefined> }
 
-/** The state of a project, without its keys. */
+/** The state of a project, without its keys and the credentials of its callback URLs. */
 export interface ProjectState extends Settings {
   readonly name: string
   /** Message parts accepted today, by UTC. */
@@ -42,7 +43,8 @@ export function createProjects(options: readonly ProjectOptions[], seed: Seed, n
 
 function createProject(options: ProjectOptions, seed: Seed, nowMs: () => number) {
   const { name, apiKey, authKey, signingSecret, ...given } = options
-  const draw = (key: keyof ProjectKeys, ...nth: readonly number[]) => drawKey(seed, key, name, ...nth)
+  /** 40 hexadecimal digits: a key for a local run, only as secret as its seed. */
+  const draw = (key: keyof ProjectKeys, ...nth: readonly number[]) => drawHex(seed, key, name, ...nth).slice(0, 40)
   let keys: ProjectKeys = {
     apiKey: apiKey ?? draw('apiKey'),
     authKey: authKey ?? draw('authKey'),
@@ -62,10 +64,15 @@ function createProject(options: ProjectOptions, seed: Seed, nowMs: () => number)
     return sent
   }
 
-  const state = (): ProjectState => ({ ...settings, name, sentToday: sentToday() })
+  function state(): ProjectState {
+    const urls = Object.entries(defined(settings.callbackUrls)).map(([kind, url]) => [kind, url])
+    return { ...settings, name, callbackUrls: Object.fromEntries(urls), sentToday: sentToday() }
+  }
 
   return {
     state,
+    /** With credentials, if it has any. */
+    callbackUrl: (kind: CallbackKind) => settings.callbackUrls[kind],
     keys: () => keys,
     /** The pair before the last rotation. */
     previousPair: () => previous,

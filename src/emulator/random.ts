@@ -38,15 +38,11 @@ export function wholeNumber(fraction: number, least: number, most: number): numb
 
 /** A string in the form of a UUID. */
 export function drawUuid(seed: Seed, ...labels: Labels): string {
-  const hex = hexOf(seed, labels)
+  const hex = drawHex(seed, ...labels)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** 40 hexadecimal digits: a key for a local run, only as secret as its seed. */
-export function drawKey(seed: Seed, ...labels: Labels): string {
-  return hexOf(seed, labels).slice(0, 40)
-}
-
-function hexOf(seed: Seed, labels: Labels): string {
+/** 64 hexadecimal digits. */
+export function drawHex(seed: Seed, ...labels: Labels): string {
   return hash('sha256', JSON.stringify([seed, ...labels]))
 }

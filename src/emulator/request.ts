@@ -67,12 +67,6 @@ export function messageOf({ messageId, statuses }: Payload): string | undefined 
   return typeof id === 'string' ? id : undefined
 }
 
-export interface BuiltRequest {
-  readonly body: Buffer
-  /** The signature header. Undefined without one. */
-  readonly signature: string | undefined
-}
-
 const DAY_SECONDS = 86_400
 const TEN_MINUTES_SECONDS = 600
 const MOST_SKEW_SECONDS = 240
@@ -89,12 +83,15 @@ const MARKER = '\uF8F0'
 /** An invalid byte, a truncated sequence, and a surrogate. */
 const NOT_UTF8 = Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80])
 
-/** Builds and signs the request with the current time. Undefined if the payload cannot be written as JSON. */
+export type BuiltRequest = NonNullable<ReturnType<typeof buildRequest>>
+
+/** Builds the body of a request and its signature header, if it has one. Undefined if the payload cannot be written as JSON. */
 export function buildRequest(
   outgoing: Outgoing,
   { faults, draw }: PlannedRequest,
-  { nowMs, seed }: { readonly nowMs: number; readonly seed: Seed },
-): BuiltRequest | undefined {
+  nowMs: number,
+  seed: Seed,
+): { readonly body: Buffer; readonly signature: string | undefined } | undefined {
   const { authKey, signingSecret } = faults.has('oldKey') ? pairBefore(outgoing, seed) : outgoing
   const isTampered = faults.has('tamperedByte')
   // The signature is the only proof of a tampered body.

@@ -1,24 +1,19 @@
 /** Reads a send: fields and credentials from the header, query or body, then checks the fields. */
-import { isListed, type NamedChannel, type Refusal } from './channels.ts'
+import { isListed, type NamedChannel } from './channels.ts'
 import { isRecord } from '../runtime/values.ts'
 import { bearerOf, readBody, recordIn, type MaybeParsed } from './http.ts'
-import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from './not-shown.ts'
+import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS } from './not-shown.ts'
 
 /** Fields by name. A repeated field is a list. */
 export type Fields = Readonly<Record<string, unknown>>
 
-export interface SendRequest {
-  /** The fields, or why there are none. `aborted`: the client disconnected. */
-  readonly fields: Fields | 'unreadable' | 'too large' | 'aborted'
-  /** The API key from the header or the fields. Undefined if there is none. */
-  readonly apiKey: string | undefined
-}
+export type SendRequest = Awaited<ReturnType<typeof readRequest>>
 
 /**
- * Contract, service.md#authentication: GET has everything in the query, POST in the body, JSON or a form; the Bearer header works
- * for both.
+ * The fields, or why there are none, and the API key of the header or of the fields. Contract, service.md#authentication: GET has
+ * everything in the query, POST in the body, JSON or a form; the Bearer header works for both.
  */
-export async function readRequest(request: MaybeParsed): Promise<SendRequest> {
+export async function readRequest(request: MaybeParsed) {
   const { method, url = '/' } = request
   const query = (): URLSearchParams => URL.parse(url, 'http://localhost')?.searchParams ?? new URLSearchParams()
   const fields = method === 'GET' ? fieldsOf(query()) : await bodyFields(request)
@@ -32,7 +27,8 @@ export function fieldOf(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
-async function bodyFields(request: MaybeParsed): Promise<SendRequest['fields']> {
+/** `aborted`: the client disconnected. */
+async function bodyFields(request: MaybeParsed): Promise<Fields | 'unreadable' | 'too large' | 'aborted'> {
   try {
     const read = await readBody(request)
     if ('text' in read && /^\s*application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
@@ -53,23 +49,10 @@ function fieldsOf(parameters: URLSearchParams): Fields {
   )
 }
 
-export interface Send {
-  readonly channel: Channel
-  /** As named in the send. */
-  readonly channelName: string
-  readonly to: readonly string[]
-  readonly message: string
-  /** For airtime; otherwise 0. */
-  readonly amount: number
-  readonly type: string
-  readonly scheduledForMs: number | undefined
-}
+export type Send = Exclude<ReturnType<typeof readSend>, { readonly errors: object }>
 
 /** The contract does not show which fields are required; see not-shown.ts. */
-export function readSend(
-  { channel, name }: NamedChannel,
-  fields: Fields,
-): Send | { readonly errors: NonNullable<Refusal['fields']> } {
+export function readSend({ channel, name }: NamedChannel, fields: Fields) {
   const errors: Record<string, string[]> = {}
 
   /** Undefined if the field is absent or empty. */
@@ -115,9 +98,11 @@ export function readSend(
   if (Object.keys(errors).length > 0) return { errors }
   return {
     channel,
+    /** As named in the send. */
     channelName: name,
     to: to ?? [],
     message: message ?? '',
+    /** For airtime; otherwise 0. */
     amount: channel === 'airtime' ? (amount ?? 0) : 0,
     type,
     scheduledForMs: seconds === undefined ? undefined : seconds * 1_000,

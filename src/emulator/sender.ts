@@ -4,24 +4,10 @@ import { pause, systemClock } from '../runtime/clock.ts'
 import { createLimiter } from '../runtime/concurrency.ts'
 import { isToBeAccepted, planFaults, type FaultRates, type PlannedRequest } from './faults.ts'
 import { webUrl, withoutCredentials } from './http.ts'
-import { messageOf, buildRequest, type Delivery, type Outgoing } from './request.ts'
 import { post } from './post.ts'
-import { wholeNumber, type Seed } from './random.ts'
-
-interface SenderOptions {
-  /** Rate of each fault. */
-  readonly faults: FaultRates
-  /** The same seed repeats the same faults, drawn by each callback's `key`. */
-  readonly seed: Seed
-  /** Milliseconds since the Unix epoch, for signatures. Delays use the machine's timers. */
-  readonly nowMs: () => number
-  /** Time limit of a request with its answer. */
-  readonly callbackTimeoutMs: number
-  /** Called for each request, posted or dropped, in order of completion. Must not throw. */
-  readonly onDelivery: (delivery: Delivery) => void
-  /** Trusted certificate authorities for https, in PEM. Default: those of Node. */
-  readonly ca?: string | Buffer | undefined
-}
+import { messageOf, buildRequest, type Delivery, type Outgoing } from './request.ts'
+import type { EmulatorSettings } from './options.ts'
+import { wholeNumber } from './random.ts'
 
 /** Maximum number of open connections. Others wait. */
 const MOST_CONNECTIONS = 128
@@ -38,15 +24,15 @@ interface Held {
   readonly overtaken: AbortController
 }
 
-/** Posts callbacks without retries. Opens no connection before the first. Contract, service.md#delivery-rules. */
-export function createSender({
-  seed,
-  faults: rates,
-  nowMs,
-  callbackTimeoutMs: timeoutMs,
-  ca,
-  onDelivery,
-}: SenderOptions) {
+/**
+ * Posts callbacks without retries. Opens no connection before the first. Signatures have the time of the given clock; delays use
+ * the machine's timers. `onDelivery` gets each request, posted or dropped, in order of completion, and must not throw.
+ */
+export function createSender(
+  { seed, faults: rates, clock: given, callbackTimeoutMs: timeoutMs, ca }: EmulatorSettings,
+  onDelivery: (delivery: Delivery) => void,
+) {
+  const nowMs = (): number => given.now()
   const clock = systemClock(nowMs)
   const held = new Set<Held>()
   const connected = createLimiter({ atOnce: MOST_CONNECTIONS, mostWaiting: Infinity, full: () => new Error('full') })
@@ -87,7 +73,7 @@ export function createSender({
     return connected(async () => {
       const sentAtMs = nowMs()
       if (signal.aborted) return leftOut('the sender was closed')
-      const built = buildRequest(outgoing, request, { nowMs: sentAtMs, seed })
+      const built = buildRequest(outgoing, request, sentAtMs, seed)
       if (built === undefined) return leftOut('the payload cannot be written as JSON')
       const posted = await post(target, built, request, { clock, timeoutMs, ca, signal }).catch(() => undefined)
       // Node rejects the URL. Its error may quote the credentials.

@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
-import { readNodeText, readText } from '../http/small-body.ts'
 import { insideOf } from '../receiver/inside.ts'
 import { guardedAudit, inspectorOptions, type Authorize, type Inspector, type InspectorOptions } from './options.ts'
 import { lookAt, type InspectedReceiver } from './overview.ts'
@@ -30,16 +29,10 @@ export function createInspector<R>(
     throw new OptionsError(
       'inspector: the first argument is not a receiver; expected a receiver from createReceiver().',
     )
-  const { logger, secrets } = inside
-  const looking = lookAt(receiver, inside)
-  const audit = guardedAudit(options.audit, logger, secrets)
-  const answerTo = createServer({
-    routes: createRoutes({ receiver, looking, audit, storeAlone }),
-    // The app names its server's type of request with `R`.
-    authorize: (asked) => options.authorize(asked as Parameters<Authorize<R>>[0]),
-    logger,
-    secrets,
-  })
+  const routes = createRoutes(lookAt(receiver, inside), guardedAudit(options.audit, inside), storeAlone)
+  // The app names its server's type of request with `R`.
+  const authorize = (asked: Asked) => options.authorize(asked as Parameters<Authorize<R>>[0])
+  const answerTo = createServer(routes, authorize, inside)
   const mount = (options.path ?? '').replace(/\/+$/, '')
 
   /** Rejects if the client disconnects. */
@@ -57,7 +50,7 @@ export function createInspector<R>(
       headers,
       remoteAddress: socket.remoteAddress,
       original: request,
-      text: () => readNodeText(request, MOST_BODY_BYTES),
+      text: () => readNodeText(request),
     })
     const body = Buffer.from(await answer.arrayBuffer())
     // The client may have disconnected.
@@ -70,17 +63,9 @@ export function createInspector<R>(
   async function answerRequest(request: Request): Promise<Response> {
     const { method, url, headers, body } = request
     const { pathname, searchParams: query } = new URL(url)
-    const text = async () => (body === null ? '' : readText(body, MOST_BODY_BYTES))
-    const place = placeOf(pathname, mount)
-    const answer = await answerTo({
-      method,
-      ...place,
-      query,
-      headers,
-      remoteAddress: undefined,
-      original: request,
-      text,
-    })
+    const text = async () => (body === null ? '' : readText(body))
+    const about = { method, query, headers, remoteAddress: undefined, original: request, text }
+    const answer = await answerTo({ ...placeOf(pathname, mount), ...about })
     return method === 'HEAD' ? new Response(null, answer) : answer
   }
 
@@ -93,9 +78,6 @@ export function createInspector<R>(
   )
 }
 
-/** More than any change needs. */
-const MOST_BODY_BYTES = 64 * 1024
-
 /** The path of a request below the mount. Express and Connect remove the mount; `whole` is the path before that. */
 function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' | 'redirect'> {
   const isBelow = mount !== '' && (path === mount || path.startsWith(`${mount}/`))
@@ -105,4 +87,28 @@ function placeOf(path: string, mount: string, whole = path): Pick<Asked, 'path' 
   // Redirect relative to the last part only: a proxy may have removed a prefix.
   const redirect = lacksSlash ? `./${whole.slice(whole.lastIndexOf('/') + 1)}/` : undefined
   return { path: below === '' ? '/' : below, redirect }
+}
+
+/** More than any change needs. */
+const MOST_BODY_BYTES = 64 * 1024
+
+/** Undefined if the body is larger. A parser of the app may have read it before. */
+async function readNodeText(request: IncomingMessage): Promise<string | undefined> {
+  if ('body' in request && request.body !== undefined && request.readableEnded) {
+    const { body } = request
+    if (typeof body === 'string') return body
+    return body instanceof Uint8Array ? Buffer.from(body).toString('utf8') : JSON.stringify(body)
+  }
+  return readText(request as AsyncIterable<Buffer>)
+}
+
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of body) {
+    length += piece.length
+    if (length > MOST_BODY_BYTES) return undefined
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
 }

@@ -11,7 +11,7 @@ import type { Inside } from '../receiver/inside.ts'
 import { firstLine, maskedError } from './masking.ts'
 import type { Rights } from './options.ts'
 import { rowOf, type EventRow, type Known } from './rows.ts'
-import type { ListQuery } from './queries.ts'
+import type { ListQuery } from './server.ts'
 
 /** Maximum number of dead letters examined. Stores list the oldest first, while readers want the newest. */
 const MOST_LOOKED_AT = 20_000

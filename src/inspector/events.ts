@@ -15,7 +15,7 @@ import type {
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
-import type { ListQuery } from './queries.ts'
+import type { ListQuery } from './server.ts'
 
 /** Maximum number of calls to the store per search. Each call examines a limited number of events. */
 const MOST_LOOKS = 5

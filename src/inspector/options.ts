@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { functionLike } from '../runtime/check-options.ts'
 import { failureLine } from '../runtime/failure-text.ts'
-import type { Logger } from '../runtime/logger.ts'
+import type { Inside } from '../receiver/inside.ts'
 import { isRecord, letReject } from '../runtime/values.ts'
 
 /** The request that `authorize` decides on. `R` is your server's type of request. */
@@ -113,9 +113,8 @@ export function readRights(given: unknown): Rights | undefined {
 
 /** Calls the user's function and logs what it throws. Without a function, logs the entry at level `info`. */
 export function guardedAudit(
-  given: ((entry: AuditEntry) => unknown) | undefined,
-  logger: Logger,
-  secrets: () => readonly string[],
+  given: InspectorOptions['audit'],
+  { logger, secrets }: Pick<Inside, 'logger' | 'secrets'>,
 ): (entry: AuditEntry) => void {
   return (entry) => {
     const { what, who, at, remoteAddress, outcome, ids, result } = entry

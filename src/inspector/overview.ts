@@ -3,8 +3,7 @@ import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { Receiver, ReceiverStats } from '../receiver/surface.ts'
 import { createReading } from '../runtime/concurrency.ts'
 import { HEALTH_REASONS, type ReceiverHealth } from '../operations/health.ts'
-import { createHistory, type History, type Range } from '../operations/history.ts'
-import { createWatcher, type Watcher } from '../operations/recent.ts'
+import { createHistory, createWatcher, type Range, type Watcher } from '../operations/recent.ts'
 import type { Letters } from './dead-letters.ts'
 import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
@@ -14,24 +13,20 @@ import { dateOf } from './rows.ts'
 /** The part of a receiver that the inspector uses. */
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters'>
 
-/** The observations of one receiver, shared by all inspectors that are mounted on it. */
-export interface Looking {
-  readonly inside: Inside
-  readonly watcher: Watcher
-  readonly history: History
-  /** The current state, at most a second old, so that one query of the store serves all open pages. */
-  readonly read: () => Promise<{ readonly stats: ReceiverStats; readonly health: ReceiverHealth }>
-  /** When this process first saw each reason for bad health. */
-  readonly illSince: Map<string, number>
-}
+export type Looking = ReturnType<typeof startLooking>
 
 const LOOKED_AT = new WeakMap<Inside, Looking>()
 const FRESH_MS = 1_000
 
-/** Starts observing, until the receiver closes. */
+/** The observations of one receiver, shared by all inspectors that are mounted on it. */
 export function lookAt(receiver: InspectedReceiver, inside: Inside): Looking {
-  const known = LOOKED_AT.get(inside)
-  if (known !== undefined) return known
+  const looking = LOOKED_AT.get(inside) ?? startLooking(receiver, inside)
+  LOOKED_AT.set(inside, looking)
+  return looking
+}
+
+/** Starts observing, until the receiver closes. */
+function startLooking(receiver: InspectedReceiver, inside: Inside) {
   const { clock, counts, secrets } = inside
   const watcher = createWatcher(() => clock.now(), secrets)
   const history = createHistory(clock, counts, watcher.counts)
@@ -40,13 +35,14 @@ export function lookAt(receiver: InspectedReceiver, inside: Inside): Looking {
     stopWatching()
     history.stop()
   })
-  const reading = createReading(clock, FRESH_MS, async () => {
+  /** The current state, at most a second old, so that one query of the store serves all open pages. */
+  const { get: read } = createReading(clock, FRESH_MS, async () => {
     const [stats, health] = await Promise.all([receiver.stats(), receiver.health()])
     return { stats, health }
   })
-  const looking = { inside, watcher, history, read: reading.get, illSince: new Map<string, number>() }
-  LOOKED_AT.set(inside, looking)
-  return looking
+  /** When this process first saw each reason for bad health. */
+  const illSince = new Map<string, number>()
+  return { receiver, inside, watcher, history, read, illSince }
 }
 
 /** A problem that requires action. */
@@ -62,16 +58,9 @@ interface Attention {
   readonly group?: string
 }
 
-interface OverviewParts {
-  readonly receiver: InspectedReceiver
-  readonly looking: Looking
-  readonly letters: Letters
-  readonly kept: Kept
-}
-
 /** GET api/overview?range. */
-export async function overview(range: Range, rights: Rights, parts: OverviewParts) {
-  const { inside, watcher, history, read } = parts.looking
+export async function overview(range: Range, rights: Rights, looking: Looking, letters: Letters, kept: Kept) {
+  const { receiver, inside, watcher, history, read } = looking
   const { stats, health } = await read()
   const plot = history.plot(range)
   const rangeBeganMs = inside.clock.now() - plot.buckets.length * plot.bucketSeconds * 1_000
@@ -79,14 +68,14 @@ export async function overview(range: Range, rights: Rights, parts: OverviewPart
     since: new Date(history.sinceMs),
     /** The most serious first. */
     attention: [
-      ...illnesses(stats, health, parts.looking),
-      ...(await refusals(parts)),
-      ...(stats.store === 'up' && stats.deadLetters !== 0 ? await failures(rights, parts) : []),
-      ...delays(stats, health, parts.looking),
+      ...illnesses(stats, health, looking),
+      ...(await refusals(receiver, kept)),
+      ...(stats.store === 'up' && stats.deadLetters !== 0 ? await failures(rights, letters) : []),
+      ...delays(stats, health, looking),
     ],
     stats,
     oldestDueMs: health.oldestDueMs,
-    quarantined: parts.receiver.quarantine.size,
+    quarantined: receiver.quarantine.size,
     carriers: carriersOf(inside, watcher),
     plot: { ...plot, handlerP95Ms: watcher.attemptP95Ms(rangeBeganMs) },
   }
@@ -122,9 +111,9 @@ function illnesses(
 }
 
 /** The largest cause of each class. The count may exceed that of the cause, because not all requests are grouped. */
-async function refusals({ receiver, kept }: OverviewParts): Promise<readonly Attention[]> {
+async function refusals({ quarantine }: InspectedReceiver, kept: Kept): Promise<readonly Attention[]> {
   const causes = await kept.groups()
-  const counts = receiver.quarantine.counts()
+  const counts = quarantine.counts()
   return QUARANTINE_CLASSES.filter((name) => name !== 'rest').flatMap((group): Attention | readonly [] => {
     const cause = causes.find((each) => each.class === group)
     if (cause === undefined) return []
@@ -135,7 +124,7 @@ async function refusals({ receiver, kept }: OverviewParts): Promise<readonly Att
 
 const MOST_CAUSES = 5
 
-async function failures(rights: Rights, { letters }: OverviewParts): Promise<readonly Attention[]> {
+async function failures(rights: Rights, letters: Letters): Promise<readonly Attention[]> {
   const groups = (await letters.groups(rights)).slice(0, MOST_CAUSES)
   return groups.map(({ id: group, cause: text, count, since }) => {
     return { what: 'dead-letters', title: several(count, 'dead letter'), group, text, count, since }

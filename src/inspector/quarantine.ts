@@ -7,7 +7,7 @@ import { everyPage } from '../inbox/lists.ts'
 import { isRecord } from '../runtime/values.ts'
 import { QUARANTINE_CLASSES, type QuarantineClass } from '../quarantine/request.ts'
 import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
-import type { ListQuery } from './queries.ts'
+import type { ListQuery } from './server.ts'
 
 /** Maximum number of requests grouped, and examined for a page of a rare class or code. */
 const MOST_GROUPED = 1_000

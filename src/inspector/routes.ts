@@ -1,28 +1,39 @@
-/** The routes of the inspector, and their audit entries. */
+/** The routes of the inspector, their audit entries, and the types of their answers. */
 import type { z } from 'zod'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { readVersion } from '../public/version.ts'
 import type { Awaitable, StoredEvent } from '../inbox/store.ts'
-import { createAssets } from './assets.ts'
-import { CHANGES, createLetters, idsSchema } from './dead-letters.ts'
+import { CHANGES, createLetters, idsSchema, type Letters } from './dead-letters.ts'
 import { asCsv, createFinding, exportedEvents, listEvents } from './events.ts'
 import { shown } from './masking.ts'
 import { showEvent, showMessage } from './message.ts'
 import type { AuditEntry, Rights } from './options.ts'
-import { overview, type InspectedReceiver, type Looking } from './overview.ts'
-import { clearSchema, createKept, reverifySchema } from './quarantine.ts'
-import { inTurn, readQuery, type ListQuery } from './queries.ts'
-import { download, json, readChange, Refused, type Asked, type Route } from './server.ts'
+import { overview, type Looking } from './overview.ts'
+import { clearSchema, createKept, reverifySchema, type Kept } from './quarantine.ts'
+import {
+  inTurn,
+  readQuery,
+  type ListQuery,
+  download,
+  json,
+  readChange,
+  Refused,
+  type Asked,
+  type Route,
+  nothingThere,
+  reply,
+  type Problem,
+} from './server.ts'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 
-interface RouteParts {
-  readonly receiver: InspectedReceiver
-  readonly looking: Looking
-  readonly audit: (entry: AuditEntry) => void
-  readonly storeAlone: boolean
-}
-
-export function createRoutes({ receiver, looking, audit, storeAlone }: RouteParts): readonly Route[] {
-  const { inside } = looking
+export function createRoutes(
+  looking: Looking,
+  audit: (entry: AuditEntry) => void,
+  storeAlone: boolean,
+): readonly Route[] {
+  const { inside, receiver } = looking
   const { clock } = inside
   const finding = createFinding(inside)
   const letters = createLetters(inside, receiver.deadLetters)
@@ -84,9 +95,9 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
   return [
     get('/', ({ headers }) => asset('index.html', headers.get('if-none-match'))),
     get('/page/:', ({ headers }, _, name) => asset(name, headers.get('if-none-match'))),
-    get('/api/session', async (_, rights) => json(await sessionOf(rights, { receiver, looking, storeAlone }))),
+    get('/api/session', async (_, rights) => json(await sessionOf(rights, looking, storeAlone))),
     get('/api/overview', async ({ query }, rights) =>
-      json(await overview(readQuery(query).range, rights, { receiver, looking, letters, kept })),
+      json(await overview(readQuery(query).range, rights, looking, letters, kept)),
     ),
     look('/api/events', (query) => listEvents(query, inside, finding)),
     exported('csv', 'text/csv; charset=utf-8', asCsv),
@@ -123,11 +134,7 @@ export function createRoutes({ receiver, looking, audit, storeAlone }: RoutePart
 }
 
 /** GET api/session: the reader's rights, the receiver, and `changes`. An open page requests it every 2 s. */
-export async function sessionOf(
-  { who, ...may }: Rights,
-  { receiver, looking, storeAlone }: Pick<RouteParts, 'receiver' | 'looking' | 'storeAlone'>,
-) {
-  const { inside, watcher, read } = looking
+async function sessionOf({ who, ...may }: Rights, { receiver, inside, watcher, read }: Looking, storeAlone: boolean) {
   const { name, durable } = inside.capabilities
   const { accepted, refused, unsettled, deadLetters } = (await read()).stats
   const quarantined = receiver.quarantine.size
@@ -147,3 +154,82 @@ export async function sessionOf(
     changes: [watcher.counts.changes, accepted, refused, unsettled, deadLetters, quarantined].join(),
   }
 }
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+const PAGE = new URL('./page/', import.meta.url)
+
+/** Serves the page's files from a fixed table, read once. No path of a request reaches the disk. */
+function createAssets(): (name: string, ifNoneMatch: string | null) => Response {
+  let files: ReturnType<typeof readFiles> | undefined
+  return (name, ifNoneMatch) => {
+    files ??= readFiles()
+    if (name === 'index.html' && !files.has('main.js'))
+      throw new Refused(503, 'page_not_built', 'The page of the inspector is not built: run `npm run build`.')
+    const found = files.get(name)
+    if (found === undefined) throw nothingThere()
+    const { body, type, etag } = found
+    // The browser revalidates with each request, and usually gets a 304.
+    const headers = { etag, 'cache-control': 'private, no-cache' }
+    return ifNoneMatch === etag ? reply(304, headers) : reply(200, { ...headers, 'content-type': type }, body)
+  }
+}
+
+function readFiles() {
+  const names = existsSync(PAGE) ? readdirSync(PAGE) : []
+  const files = names.map((name) => {
+    const body = readFileSync(new URL(name, PAGE))
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+    return [name, { body, type: TYPES[extname(name)] ?? '', etag }] as const
+  })
+  // Skips the TypeScript sources of the page.
+  return new Map(files.filter(([, { type }]) => type !== ''))
+}
+
+export type { Problem }
+
+/**
+ * The JSON that the page receives: the results of the functions above. Times are ISO 8601 in UTC. Payloads are sent as text, so
+ * that numbers stay as written. `masking.ts` masks answers on the way.
+ */
+type Json<T> = T extends Date ? string : T extends object ? { readonly [K in keyof T]: Json<T[K]> } : T
+
+/** GET api/session. */
+export type Session = Json<Awaited<ReturnType<typeof sessionOf>>>
+/** GET api/overview?range. */
+export type Overview = Json<Awaited<ReturnType<typeof overview>>>
+export type Attention = Overview['attention'][number]
+export type Bucket = Overview['plot']['buckets'][number]
+
+/** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
+export type EventList = Json<Awaited<ReturnType<typeof listEvents>>>
+/** An event, as every page receives it. */
+export type EventRow = EventList['items'][number]
+export type Outcome = EventRow['outcome']
+/** A recorded send. */
+export type Sent = NonNullable<EventList['sent']>[number]
+/** GET api/events/:id?of&project. `of`: the id of its message. */
+export type EventDetail = Json<ReturnType<typeof showEvent>>
+export type Attempt = EventDetail['attempts'][number]
+/** GET api/messages/:messageId?project. */
+export type MessageDetail = Json<Awaited<ReturnType<typeof showMessage>>>
+export type TimelineEntry = MessageDetail['entries'][number]
+
+/** GET api/dead-letters?type&project&error&from&to&after&limit. */
+export type DeadLetterList = Json<Awaited<ReturnType<Letters['list']>>>
+/** GET api/dead-letters/ids, with the same filters. */
+export type DeadLetterIds = Json<Awaited<ReturnType<Letters['ids']>>>
+/** POST api/dead-letters/replay | force | discard, `{ ids }`, at most 500. */
+export type DeadLetterResult = Json<Awaited<ReturnType<Letters['change']>>>
+
+/** GET api/quarantine?class&code&project&after&limit. */
+export type QuarantineList = Json<Awaited<ReturnType<Kept['list']>>>
+/** POST api/quarantine/reverify `{ dryRun, clockOffsetSeconds? }`. */
+export type ReverifyResult = Json<Awaited<ReturnType<Kept['reverify']>>>
+/** POST api/quarantine/clear `{}`. */
+export type ClearResult = Json<ReturnType<Kept['clear']>>

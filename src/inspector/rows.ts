@@ -9,8 +9,6 @@ import { isRecord } from '../runtime/values.ts'
 import { BETWEEN, BODY } from './masking.ts'
 import type { Attempt, Watcher } from '../operations/recent.ts'
 
-type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
-
 export type EventRow = ReturnType<typeof rowOf>
 
 /** A stored event. A dead letter has fewer fields. */
@@ -21,11 +19,8 @@ export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   const { project, kind, proof, receivedAtMs, report } = record ?? {}
   // A synthetic event has no report. Its bytes are the stored send.
   const { channel, messageId, to } = (proof === 'none' ? readExpectation(raw) : undefined) ?? {}
-  const known: { readonly [K in keyof Report]?: Report[K] | undefined } = report ?? {
-    channel,
-    messageId,
-    recipient: to,
-  }
+  const sent = { channel, messageId, recipient: to }
+  const known: { readonly [K in keyof Report]?: Report[K] | undefined } = report ?? sent
   const seconds = record && knownTime(record)
   return {
     ...known,
@@ -54,7 +49,7 @@ export function quoting(raw: Buffer | undefined): object {
   return { [BODY]: raw }
 }
 
-export function outcomeOf({ state, attempts = 0 }: Known): Outcome {
+export function outcomeOf({ state, attempts = 0 }: Known) {
   if (state === 'leased') return 'running'
   if (state === 'due') return attempts === 0 ? 'waiting' : 'retrying'
   return state
@@ -122,9 +117,7 @@ export function sentOf(stored: StoredExpectation) {
  * `waiting`: no final report yet; `refused`: in the answer to the send; `repeated`: it was sent again; `unknown`: it may have
  * been sent.
  */
-type SentState = 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
-
-function sentState(stored: StoredExpectation): SentState {
+function sentState(stored: StoredExpectation) {
   const { expectation, latest, wasOverdue } = stored
   if (isPendingSend(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'

@@ -1,9 +1,15 @@
-/** Answers a request for every server: first authorises it, then routes it. No answer quotes an unexpected error. */
+/**
+ * Answers a request for every server: first authorises it, then routes it, and reads its query or body. No answer quotes an
+ * unexpected error.
+ */
 import { z } from 'zod'
 import { isOurs } from '../public/errors.ts'
 import { failureLine } from '../runtime/failure-text.ts'
-import type { Logger } from '../runtime/logger.ts'
+import type { Inside } from '../receiver/inside.ts'
 import { readRights, type InspectorRequest, type Rights } from './options.ts'
+import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
+import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
+import { createLimiter } from '../runtime/limiter.ts'
 
 /** A request, with the fields that the routes need. */
 export interface Asked extends InspectorRequest {
@@ -69,20 +75,12 @@ export class Refused extends Error {
   }
 }
 
-interface ServerOptions {
-  readonly routes: readonly Route[]
-  readonly authorize: (asked: Asked) => unknown
-  readonly logger: Logger
-  readonly secrets: () => readonly string[]
-}
-
 /** Never rejects. */
-export function createServer({
-  routes,
-  authorize,
-  logger,
-  secrets,
-}: ServerOptions): (asked: Asked) => Promise<Response> {
+export function createServer(
+  routes: readonly Route[],
+  authorize: (asked: Asked) => unknown,
+  { logger, secrets }: Pick<Inside, 'logger' | 'secrets'>,
+): (asked: Asked) => Promise<Response> {
   const rows = routes.map((row) => {
     const pattern = new RegExp(`^${row.path.replaceAll('.', '\\.').replace(':', '([^/]+)')}$`)
     return { ...row, pattern }
@@ -170,3 +168,51 @@ function isSameOrigin(headers: InspectorRequest['headers']): boolean {
   const host = headers.get('host')
   return origin !== null && host !== null && URL.parse(origin)?.host === host.toLowerCase()
 }
+
+const text = z.string().max(1_024).optional()
+const time = z
+  .string()
+  .transform((value) => Date.parse(value))
+  .refine((ms) => !Number.isNaN(ms), 'expected a time such as 2026-01-31T12:00:00Z')
+  .optional()
+
+/** Parameters of every list. A list ignores filters that it does not have. */
+const listQuery = z.object({
+  type: z.enum(EVENT_TYPES).optional(),
+  outcome: z.enum(['waiting', 'running', 'retrying', 'settled', 'dead']).optional(),
+  carrier: z.enum(CARRIERS).optional(),
+  class: z.enum(QUARANTINE_CLASSES).optional(),
+  range: z.enum(['15m', '1h', '24h']).default('1h'),
+  project: text,
+  channel: text,
+  error: text,
+  code: text,
+  q: text,
+  /** The id of the message of the requested event. */
+  of: text,
+  from: time,
+  to: time,
+  after: text,
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+})
+export type ListQuery = z.infer<typeof listQuery>
+
+/** Empty values are absent. Throws a `Refused` (400) for invalid parameters. */
+export function readQuery(query: URLSearchParams): ListQuery {
+  const read = listQuery.safeParse(Object.fromEntries([...query].filter(([, value]) => value !== '')))
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  const name = String(issue?.path[0])
+  throw new Refused(400, 'query_invalid', `The parameter ${name} is invalid: ${issue?.message ?? ''}.`)
+}
+
+/** Limits the searches of all inspectors in this process, so that they do not delay callbacks. */
+export const inTurn = createLimiter({
+  atOnce: 2,
+  mostWaiting: 20,
+  full() {
+    return new Refused(503, 'inspector_busy', 'Too many searches are waiting. Try again in a few seconds.', {
+      'retry-after': '3',
+    })
+  },
+})

@@ -1,10 +1,13 @@
 /**
- * The recent attempts, duplicates and overdue messages of this process, recorded while an inspector observes. The event path
- * writes only into ring buffers of fixed size; slower work is done on failures and on request.
+ * The recent attempts, duplicates and overdue messages of this process, recorded while an inspector observes, and callbacks over
+ * time. The event path writes only into ring buffers of fixed size; slower work is done on failures and on request.
  */
 import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
 import { failureText } from '../runtime/failure-text.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { recordOf } from '../runtime/values.ts'
+import type { DetailedCounts } from './counts.ts'
 
 const ATTEMPTS_KEPT = 4_096
 const ODD_KEPT = 4_096
@@ -149,4 +152,54 @@ function callsOf(
     begunAtMs = ended
   }
   return calls
+}
+
+const BUCKET_SECONDS = 20
+/** Buckets per bar of the day's chart. */
+const WIDE = 24
+const BUCKETS = { '15m': 45, '1h': 180, '24h': 4_320 } as const
+
+const SERIES = ['new', 'duplicate', 'late', 'refused', 'failed', 'attempts'] as const
+
+export type Range = keyof typeof BUCKETS
+
+/** Callbacks over time. Derived from existing counts, so the event path does no extra work. */
+export function createHistory(clock: Clock, counts: DetailedCounts, watched: Watcher['counts']) {
+  const sinceMs = clock.now()
+  /** Totals at the start of each bucket of the last day. The first bucket of a wide bar is at a multiple of `WIDE`. */
+  const begins = [totals()]
+  let cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
+
+  function totals() {
+    const { attempts, failures: failed } = watched
+    const sum = { new: 0, duplicate: 0, late: 0, refused: 0 }
+    for (const kind of Object.values(counts.kinds)) {
+      sum.new += kind.new
+      sum.duplicate += kind.duplicate
+      sum.late += kind.late
+      for (const count of Object.values(kind.refused)) sum.refused += count
+    }
+    return { at: new Date(clock.now()), attempts, failed, ...sum }
+  }
+
+  function turn(): void {
+    begins.push(totals())
+    if (begins.length > BUCKETS['24h']) begins.splice(0, WIDE)
+    cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
+  }
+
+  return {
+    sinceMs,
+    /** One bucket per `bucketSeconds`, oldest first, at most 181. */
+    plot(range: Range) {
+      const step = range === '24h' ? WIDE : 1
+      const ends = [...begins.filter((_, index) => index % step === 0), totals()]
+      const buckets = ends.slice(1).map((end, index) => {
+        const begin = ends[index] ?? end
+        return { at: begin.at, ...recordOf(SERIES, (name) => end[name] - begin[name]) }
+      })
+      return { range, bucketSeconds: BUCKET_SECONDS * step, buckets: buckets.slice(-BUCKETS[range]) }
+    },
+    stop: () => cancel(),
+  }
 }

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import type { Report } from '../messages/event-record.ts'
 import type { NewEvent } from '../inbox/store.ts'
 import { admit, claim, digestOf, sample, samplesOf } from './samples.ts'
-import { deadLettersOf, die, settleAll } from './steps.ts'
-import type { ConformanceCase, Fixture } from './suite.ts'
+import { deadLettersOf, die, settleAll, type ConformanceCase, type Fixture } from './suite.ts'
 
 /** Texts that cause problems in databases, hash tags, joined keys and text columns. */
 const AWKWARD_TEXTS: readonly string[] = [

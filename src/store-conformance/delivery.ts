@@ -1,8 +1,23 @@
-/** Delivery of many events at once: leases, settlements, dead letters. The interleavings cover the outcomes. */
+/** Admission and delivery of many events at once: leases, settlements, dead letters, workers. The interleavings cover the outcomes. */
 import assert from 'node:assert/strict'
-import { admit, claim, DAY_MS, dispatchAll, LEASE_MS, sample, samplesOf, settlementOf, START_MS } from './samples.ts'
-import { claimNames, claimOne, DEAD, die, DONE, settleAll, until } from './steps.ts'
-import type { ConformanceCase } from './suite.ts'
+import {
+  admit,
+  claim,
+  DAY_MS,
+  dispatchAll,
+  LEASE_MS,
+  sample,
+  samplesOf,
+  settlementOf,
+  START_MS,
+  admitAndClaim,
+  allOf,
+  list,
+  loneSample,
+  namesOf,
+} from './samples.ts'
+import { claimNames, claimOne, DEAD, die, DONE, settleAll, until, type ConformanceCase } from './suite.ts'
+import type { OpenStore, WorkerState } from '../inbox/store.ts'
 
 export const DELIVERY: readonly ConformanceCase[] = [
   {
@@ -83,6 +98,111 @@ export const DELIVERY: readonly ConformanceCase[] = [
       // Each prune is bounded, so repeat it.
       for (let steps = 0; steps < 20; steps += 1) await open.prune(laterMs)
       assert.deepEqual(await claimNames(open, { nowMs: laterMs }), ['waiting-1'])
+    },
+  },
+]
+
+export const ADMISSION: readonly ConformanceCase[] = [
+  {
+    name: 'an event of no message has no order, is never late, and makes no latest state',
+    async run({ open }) {
+      const [a, b] = [loneSample('a'), loneSample('b')]
+      assert.deepEqual(await admit(open, []), [])
+      assert.deepEqual(await admit(open, [b, a, b]), ['new', 'new', 'duplicate'])
+      const { claims } = await claim(open)
+      assert.deepEqual(
+        claims.map(({ id, late }) => `${id} ${late}`).toSorted(),
+        [`${a.id} false`, `${b.id} false`].toSorted(),
+      )
+      assert.equal(await open.latest(a.messageKey), undefined)
+    },
+  },
+  {
+    name: 'a batch of many messages, known ones among them, some leased at once: each event runs once',
+    async run({ open }) {
+      for (const at of [1, 2, 3]) {
+        const batch = Array.from({ length: 200 }, (_, index) =>
+          sample({ message: `m${index % 150}`, at: at * 1_000 + index }),
+        )
+        const isLeasing = at > 1 && open.admitAndClaim !== undefined
+        const { admissions, claims } = isLeasing
+          ? await admitAndClaim(open, batch, { limit: 20 })
+          : { admissions: await admit(open, batch), claims: [] }
+        assert.deepEqual(new Set(admissions), new Set(['new']))
+        assert.ok(claims.length <= 20, 'at most the limit')
+        await settleAll(open, claims)
+        const names = [...namesOf(claims), ...(await dispatchAll(open))]
+        assert.deepEqual([names.length, new Set(names).size], [200, 200])
+      }
+      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
+    },
+  },
+  {
+    name: 'keeps more reports of one message than one record has room for, each once',
+    async run({ open }) {
+      const reports = Array.from({ length: 300 }, (_, index) => sample({ at: 1 + index }))
+      const { messageKey } = sample()
+      for (let from = 0; from < reports.length; from += 100) await admit(open, reports.slice(from, from + 100))
+      assert.deepEqual(await open.counts(), { unsettled: 300, deadLetters: 0 })
+      assert.deepEqual(new Set(await admit(open, reports.slice(150))), new Set(['duplicate']))
+      const listed = await allOf((after) => list(open, { messageKey, after }))
+      assert.equal(new Set(listed.map(({ id }) => id)).size, 300)
+      const names = await dispatchAll(open)
+      assert.deepEqual([names.length, new Set(names).size], [300, 300])
+      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
+      assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
+      assert.equal((await open.latest(messageKey))?.record.report?.status, 'm-300')
+    },
+  },
+]
+
+async function workersOf(open: OpenStore<object>): Promise<readonly WorkerState[]> {
+  assert.ok(open.workers, 'the store has `workers`')
+  return open.workers()
+}
+
+export const WORKERS: readonly ConformanceCase[] = [
+  {
+    name: 'lists the processes that have it open, each with the number of its leases, and says which leases are held',
+    needs: 'workers',
+    async run({ open, openAnother }) {
+      const other = await openAnother()
+      await admit(open, samplesOf(3))
+      const [first] = (await claim(open, { limit: 2 })).claims
+      await claim(other, { limit: 2 })
+      const seen = await workersOf(open)
+      assert.deepEqual(seen.map(({ isSelf, held }) => [isSelf, held]).toSorted(), [
+        [false, 1],
+        [true, 2],
+      ])
+      assert.equal(new Set(seen.map(({ id }) => id)).size, 2)
+      assert.deepEqual(
+        (await workersOf(other)).map(({ id, isSelf }) => [id, isSelf]).sort(),
+        seen.map(({ id, isSelf }) => [id, !isSelf]).sort(),
+      )
+      for (const { name, silentMs } of seen)
+        assert.ok(name !== '' && silentMs >= 0 && silentMs < 60_000, `${name} was silent for ${silentMs} ms`)
+      assert.ok(first)
+      // A lease is held only after the first heartbeat of this process.
+      if (open.isHeld !== undefined) await until('its lease is held', () => open.isHeld?.(first.messageKey) === true)
+    },
+  },
+  {
+    name: 'a live worker keeps its leases until they expire; events of a worker that leaves are due at once, with a greater token',
+    needs: 'workers',
+    async run({ open, openAnother, close }) {
+      const other = await openAnother()
+      await admit(open, [sample()])
+      const before = await claimOne(other)
+      assert.deepEqual(await claimNames(open, { nowMs: START_MS + LEASE_MS - 1 }), [])
+      await close(other)
+      const after = await claimOne(open)
+      assert.deepEqual([after.id, after.attempt], [before.id, 2])
+      assert.ok(after.token > before.token, 'the token is greater')
+      assert.deepEqual(
+        (await workersOf(open)).map(({ isSelf, held }) => [isSelf, held]),
+        [[true, 1]],
+      )
     },
   },
 ]

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ForgetRequest, ForgetTarget, ForgottenCounts, KeptEvent, OpenStore } from '../inbox/store.ts'
 import { admit, allOf, digestOf, dispatchAll, loneSample, sample, samplesOf, START_MS } from './samples.ts'
-import { claimNames, claimOne, die, settleAll } from './steps.ts'
-import type { ConformanceCase } from './suite.ts'
+import { claimNames, claimOne, die, settleAll, type ConformanceCase } from './suite.ts'
 
 const NOTHING = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
 

@@ -4,8 +4,7 @@ import fc from 'fast-check'
 import type { Claim, ClaimRequest, NewEvent, Settlement } from '../inbox/store.ts'
 import { createModel, type Model } from './model.ts'
 import { allOf, digestOf, LEASE_MS, list, sample, settlementOf, START_MS, type Outcome } from './samples.ts'
-import { deadLettersOf, DONE } from './steps.ts'
-import type { Fixture } from './suite.ts'
+import { deadLettersOf, DONE, type Fixture } from './suite.ts'
 
 const MESSAGES = 2
 const PLACES = 6

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { EventsPage, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
 import { admit, allOf, claim, digestOf, list, sample, START_MS } from './samples.ts'
-import { DEAD, settleAll } from './steps.ts'
-import type { ConformanceCase } from './suite.ts'
+import { DEAD, settleAll, type ConformanceCase } from './suite.ts'
 
 /** Exceeds every clock difference that a store tolerates. */
 const SPACING_MS = 10_000

@@ -5,8 +5,7 @@ import { EXPECTED } from '../messages/order.ts'
 import type { NewEvent, NewExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
 import { erase, keptOf } from './erasing.ts'
 import { admit, admitAndClaim, allOf, claim, DAY_MS, digestOf, dispatchAll, sample, START_MS } from './samples.ts'
-import { claimNames, claimOne, DEAD, deadLettersOf, settleAll } from './steps.ts'
-import type { ConformanceCase } from './suite.ts'
+import { claimNames, claimOne, DEAD, deadLettersOf, settleAll, type ConformanceCase } from './suite.ts'
 
 /** A time at which the samples are overdue. */
 const LATER_MS = START_MS + 120_000

@@ -18,7 +18,7 @@ import type {
   Problem,
   QuarantineList,
   ReverifyResult,
-} from '../../src/inspector/shapes.ts'
+} from '../../src/inspector/routes.ts'
 import { ownFile } from '../support/own-folder.ts'
 
 /** With two dead letters; `fixHandlers` makes their handlers succeed. */

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
 import { AUTH_KEY, post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
-import type { EventDetail, EventList, EventRow, MessageDetail, Problem } from '../../src/inspector/shapes.ts'
+import type { EventDetail, EventList, EventRow, MessageDetail, Problem } from '../../src/inspector/routes.ts'
 import { ownFile } from '../support/own-folder.ts'
 
 const PHONE = '+4915112345678'

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
-import type { Session } from '../../src/inspector/shapes.ts'
+import type { Session } from '../../src/inspector/routes.ts'
 
 /** A store that counts queries for its totals. */
 function counting(): { readonly store: Store; readonly asked: () => number } {

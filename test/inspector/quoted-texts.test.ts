@@ -1,7 +1,7 @@
 /** Without `reveal`, no quotation of a customer's text in a handler's error is shown, and masking has bounded cost. */
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { DeadLetterList, EventDetail, EventList } from '../../src/inspector/shapes.ts'
+import type { DeadLetterList, EventDetail, EventList } from '../../src/inspector/routes.ts'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'

@@ -2,7 +2,7 @@
 import { createClient } from 'messaging-webhooks/client'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
-import type { EventDetail, EventList, MessageDetail, Overview } from '../../src/inspector/shapes.ts'
+import type { EventDetail, EventList, MessageDetail, Overview } from '../../src/inspector/routes.ts'
 import { onEachStore } from '../support/each-store.ts'
 import { post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
-import type { Overview, Problem, Session } from '../../src/inspector/shapes.ts'
+import type { Overview, Problem, Session } from '../../src/inspector/routes.ts'
 
 const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 

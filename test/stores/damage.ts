@@ -14,8 +14,7 @@ import {
   settlementOf,
   START_MS,
 } from '../../src/store-conformance/samples.ts'
-import { DEAD, deadLettersOf, DONE } from '../../src/store-conformance/steps.ts'
-import { runOnFreshStore, type Fixture } from '../../src/store-conformance/suite.ts'
+import { DEAD, deadLettersOf, DONE, runOnFreshStore, type Fixture } from '../../src/store-conformance/suite.ts'
 
 type Moment = (typeof MOMENTS)[number]
 

@@ -2,7 +2,7 @@
 import type { OpenStore } from 'messaging-webhooks/store'
 import { expect } from 'vitest'
 import { admit, dispatchAll, sample, START_MS } from '../../src/store-conformance/samples.ts'
-import { die } from '../../src/store-conformance/steps.ts'
+import { die } from '../../src/store-conformance/suite.ts'
 
 export async function checkDeepListing(open: OpenStore<object>, count: number): Promise<void> {
   const batch = 100

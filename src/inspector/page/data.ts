@@ -3,7 +3,7 @@
  * page that reads the time or sets timers.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { DeadLetterIds, Problem } from '../shapes.ts'
+import type { DeadLetterIds, Problem } from '../routes.ts'
 
 export function now(): number {
   return Date.now()

@@ -1,7 +1,7 @@
 /** Makes changes: asks first, then shows the progress and the result of each item. */
 import { render, type VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import type { DeadLetterResult, EventRow, Session } from '../shapes.ts'
+import type { DeadLetterResult, EventRow, Session } from '../routes.ts'
 import { asNoAnswer, href, post, type NoAnswer, type Route } from './data.ts'
 import { h, say, type Child } from './ui.ts'
 import * as labels from './labels.ts'

@@ -1,5 +1,5 @@
 /** Names, colours and links of events, messages and sends. */
-import type { EventRow, Outcome, Sent } from '../shapes.ts'
+import type { EventRow, Outcome, Sent } from '../routes.ts'
 import { href } from './data.ts'
 import { h, type Child } from './ui.ts'
 import * as ui from './ui.ts'

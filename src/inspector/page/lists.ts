@@ -1,7 +1,7 @@
 /** Lists of events, newest first, one line each: by filters or search, and dead letters by error. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { DeadLetterList, EventList, EventRow, Sent, Session } from '../shapes.ts'
+import type { DeadLetterList, EventList, EventRow, Sent, Session } from '../routes.ts'
 import { go, href, idsOf, now, queryOf, useList, valueOf, type List, type Query } from './data.ts'
 import { decisions, decisionsOf, type Targets, type View } from './deciding.ts'
 import { h, type Child, type Column } from './ui.ts'

@@ -1,12 +1,11 @@
 /** The inspector's page: the view that the address names, with navigation, search, connection and dialogs. */
 import { createElement, render, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Session } from '../shapes.ts'
+import type { Session } from '../routes.ts'
 import { ask, asNoAnswer, every, go, href, readRoute, type NoAnswer } from './data.ts'
 import { openDialog, useDecisions, type View } from './deciding.ts'
 import { DeadLettersView, EventsView } from './lists.ts'
 import { EventView, MessageView } from './message.ts'
-import { isField, ROW_KEYS, useKeys, type Key } from './keys.ts'
 import { OverviewView } from './overview.ts'
 import { h, say, type Child } from './ui.ts'
 import * as ui from './ui.ts'
@@ -25,6 +24,21 @@ const VIEWS: Readonly<Record<string, (view: View) => VNode | VNode[]>> = {
 const TABS = ['overview', 'events', 'dead-letters', 'quarantine'] as const
 
 const ASK_EVERY_MS = 2_000
+
+/** A key of the page. */
+interface Key {
+  readonly key: string
+  readonly what: string
+  /** Absent if the browser handles the key. */
+  readonly run?: () => void
+}
+
+const ROW_KEYS: readonly Key[] = [
+  { key: 'j', what: 'Next row', run: () => step(1) },
+  { key: 'k', what: 'Previous row', run: () => step(-1) },
+  { key: 'Enter', what: 'Open the row' },
+  { key: 'x', what: 'Select the row', run: tick },
+]
 
 const root = document.querySelector('#app')
 if (root !== null) render(createElement(App, {}), root)
@@ -196,4 +210,41 @@ function footer({ version, store, may, who, storeAlone }: Session, onZone: () =>
     <p>Times are in ${ui.zone.isUtc ? 'UTC' : `your zone, ${local}`}. Hover for the full timestamp.${' '}
       ${local !== 'UTC' && h`<button type="button" class="link" onClick=${onZone}>Show ${ui.zone.isUtc ? 'local times' : 'UTC'}</button>`}</p>
   </footer>`
+}
+
+function useKeys(keys: readonly Key[]): void {
+  useEffect(() => {
+    function onKey(event: KeyboardEvent): void {
+      const { target } = event
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+      if (!(target instanceof HTMLElement) || target.closest('dialog[open]') !== null) return
+      if (isField(target) && event.key === 'Escape') target.blur()
+      const run = isField(target) ? undefined : keys.find(({ key }) => key === event.key)?.run
+      if (run === undefined) return
+      event.preventDefault()
+      run()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [keys])
+}
+
+function isField(element: Element | null): boolean {
+  return element?.matches('input:not([type=checkbox]), select, textarea') === true
+}
+
+/** Selects a row by focus, so that it is visible, announced, and opened by Enter. */
+function step(by: 1 | -1): void {
+  const items = [...document.querySelectorAll<HTMLElement>('[data-item]')].filter((item) => item.offsetParent !== null)
+  const row = rowOf(document.activeElement)
+  const at = items.findIndex((item) => item === document.activeElement || (row !== null && rowOf(item) === row))
+  items[at === -1 ? (by === 1 ? 0 : items.length - 1) : at + by]?.focus()
+}
+
+function tick(): void {
+  rowOf(document.activeElement)?.querySelector<HTMLInputElement>('input[type=checkbox]')?.click()
+}
+
+function rowOf(element: Element | null): Element | null {
+  return element?.closest('tr, .timeline > li') ?? null
 }

@@ -1,6 +1,6 @@
 /** The timeline of a message and the details of one event. */
 import type { VNode } from 'preact'
-import type { Attempt, EventDetail, EventRow, MessageDetail, Sent, TimelineEntry } from '../shapes.ts'
+import type { Attempt, EventDetail, EventRow, MessageDetail, Sent, TimelineEntry } from '../routes.ts'
 import { queryOf, useAsked } from './data.ts'
 import { decisionsOf, type View } from './deciding.ts'
 import { h, type Child } from './ui.ts'

@@ -1,6 +1,6 @@
 /** The overview: problems first, then counts, backlog and failures. */
 import type { VNode } from 'preact'
-import type { Attention, Bucket, Overview } from '../shapes.ts'
+import type { Attention, Bucket, Overview } from '../routes.ts'
 import { href, idsOf, queryOf, useAsked } from './data.ts'
 import { decisions, type View } from './deciding.ts'
 import { h, type Child } from './ui.ts'

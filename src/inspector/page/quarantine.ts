@@ -1,7 +1,7 @@
 /** Refused requests by cause, and whether they can be verified now. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import type { ClearResult, QuarantineList, ReverifyResult } from '../shapes.ts'
+import type { ClearResult, QuarantineList, ReverifyResult } from '../routes.ts'
 import { asNoAnswer, post, useList, valueOf } from './data.ts'
 import { confirm, type View } from './deciding.ts'
 import { h, say, type Child } from './ui.ts'
