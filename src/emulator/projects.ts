@@ -65,7 +65,7 @@ function createProject(options: ProjectOptions, seed: Seed, nowMs: () => number)
   }
 
   function state(): ProjectState {
-    const urls = Object.entries(defined(settings.callbackUrls)).map(([kind, url]) => [kind, url])
+    const urls = Object.entries(defined(settings.callbackUrls)).map(([kind, url]) => [kind, withoutCredentials(url)])
     return { ...settings, name, callbackUrls: Object.fromEntries(urls), sentToday: sentToday() }
   }
 

@@ -100,3 +100,15 @@ test('no state, activity or report shows a key', async () => {
   const shown = JSON.stringify([seen, emulator.projects(), emulator.report(), emulator.sends(), emulator.deliveries()])
   for (const key of [API_KEY, AUTH_KEY, SIGNING_SECRET]) expect(shown).not.toContain(key)
 })
+
+test('shows callback URLs without credentials, and posts with them', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const secret = callbackUrls.received.replace('http://', 'http://user:password@')
+  const { emulator, url } = await emulating({ callbackUrls: { received: secret } })
+  const overHttp = await fetch(`${url}/control/projects`)
+  const shown = [emulator.projects(), await overHttp.json(), [emulator.configure({ balance: 5 })]]
+  expect(shown).toMatchObject(shown.map(() => [{ callbackUrls: { received: callbackUrls.received } }]))
+  expect(JSON.stringify(shown)).not.toContain('password')
+  expect(await emulator.trigger('received')).toHaveLength(1)
+  expect(collected).toHaveLength(1)
+})
