@@ -4,20 +4,14 @@ import { verdictOf, type Verdict } from '../emulator/journal.ts'
 import type { ExitName } from './command.ts'
 import { shown, type Colours, type Terminal } from './terminal.ts'
 
-/** Unexpected answers of one status, with an example. */
-interface Unexpected {
-  readonly verdict: Verdict
-  readonly delivery: Delivery
-  count: number
-}
-
 type Summary = ReturnType<ReturnType<typeof createAnswers>['summary']>
 
 export function createAnswers() {
   const answers = new Map<string, number>()
   const faults = new Map<string, number>()
   const tookMs: number[] = []
-  const unexpected = new Map<string, Unexpected>()
+  /** Unexpected answers of one kind, with an example. */
+  const unexpected = new Map<string, { readonly verdict: Verdict; readonly delivery: Delivery; count: number }>()
   let requests = 0
 
   function countOf(verdict: Verdict): number {

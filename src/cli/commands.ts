@@ -1,12 +1,7 @@
 /** The commands. Each is loaded only when requested. The reference's tables derive from here. */
 import type { Definition } from './command.ts'
 
-interface CommandRow {
-  readonly what: string
-  readonly load: () => Promise<Definition>
-}
-
-export const COMMANDS: Readonly<Record<string, CommandRow>> = {
+export const COMMANDS: Readonly<Record<string, { readonly what: string; readonly load: () => Promise<Definition> }>> = {
   emulate: { what: 'run an emulator of the service', load: () => import('./emulate.ts') },
   listen: { what: 'print callbacks, and why one is refused', load: () => import('./listen.ts') },
   trigger: { what: 'sign callbacks and send them to a URL', load: () => import('./trigger.ts') },

@@ -92,13 +92,10 @@ function settingsOf({ config: path, callbacks, fault, sendFault, seed, controlTo
 
 function readConfig(path: string): EmulatorOptions {
   const text = readNamedFile(path, 'The configuration').toString('utf8')
-  try {
-    // `createEmulator` checks the fields.
-    return configSchema.parse(JSON.parse(text)) as EmulatorOptions
-  } catch {
-    // A parser's error quotes the file, which contains keys.
-    throw usage('The configuration is not a JSON object with a list of projects.', `Check ${path}.`)
-  }
+  const { success, data } = configSchema.safeParse(parsedJson(text))
+  // `createEmulator` checks the fields.
+  if (success) return data as EmulatorOptions
+  throw usage('The configuration is not a JSON object with a list of projects.', `Check ${path}.`)
 }
 
 /** The projects, with the keys that the emulator generated but not those that were given. */

@@ -2,7 +2,7 @@
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
 import { createEvents, type ListedEvent } from '../dispatch/listed-events.ts'
 import { revive, type Kept, type ReviveOptions } from '../dispatch/revive.ts'
-import type { Awaitable, OpenStore } from '../inbox/store.ts'
+import type { OpenStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import type { WebhookEvent, DeliveryFailure } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -98,13 +98,9 @@ const REVIVING: ReviveOptions = {
   schemaTimeoutMs: 1_000,
 }
 
-function eventOf(kept: Kept): Awaitable<WebhookEvent> {
-  return revive(kept, REVIVING)
-}
-
 /** `receiver.events` and `receiver.deadLetters` without a receiver. */
 export function keptIn(store: OpenStore<object>) {
-  const reading = { open: () => store, revive: eventOf }
+  const reading = { open: () => store, revive: (kept: Kept) => revive(kept, REVIVING) }
   return {
     events: createEvents({
       ...reading,

@@ -5,7 +5,7 @@
 import type { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
 import { checkOptions } from '../runtime/check-options.ts'
-import { isRecord } from '../runtime/values.ts'
+import { isRecord, parsedJson } from '../runtime/values.ts'
 import { usage } from './command.ts'
 import { shown } from './terminal.ts'
 
@@ -33,20 +33,16 @@ export function readFields(settings: readonly string[], like: Readonly<Fields>):
 }
 
 function valueOf(name: string, text: string, isJson: boolean, example: unknown): unknown {
-  if (isJson) return parseJson(name, text)
+  if (isJson) {
+    const value = parsedJson(text)
+    if (value !== undefined) return value
+    throw usage(`--set ${shown(name)}:= is not JSON.`, 'A JSON string needs its own quotation marks.')
+  }
   if (typeof example !== 'number') return text
   const number = text.trim() === '' ? NaN : Number(text)
   if (Number.isNaN(number))
     throw usage(`--set ${shown(name)} expects a number.`, `Use ${shown(name)}:=… for other JSON.`)
   return number
-}
-
-function parseJson(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw usage(`--set ${shown(name)}:= is not JSON.`, 'A JSON string needs its own quotation marks.')
-  }
 }
 
 function at(fields: Readonly<Fields>, path: readonly string[]): unknown {

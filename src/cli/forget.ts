@@ -1,7 +1,7 @@
 /** `forget`: erases personal data from a store, and from the spool and quarantine of closed receivers. */
 import { join } from 'node:path'
 import { z } from 'zod'
-import { isMeantRequest, forgetInStore, type ErasureCounts } from '../operations/erasure/forget.ts'
+import { forgetInStore, isMeantRequest, wantedInStore, type ErasureCounts } from '../operations/erasure/forget.ts'
 import { checkSelector, type ForgetSelector } from '../operations/erasure/selector.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { NewEvent, OpenStore, StoreCapabilities } from '../inbox/store.ts'
@@ -86,21 +86,16 @@ async function forget(
   const clock = systemClock()
   const startedMs = clock.now()
   const wanted = checkSelector(selector)
-  const inTheStore = wanted.by === 'message' ? { messageKey: messageKey(wanted.project, wanted.messageId) } : wanted
+  const { inStore, isMeant } = wantedInStore(wanted, (messageId, project) => messageKey(project, messageId))
   const options = { dryRun, report: (error: MessagingWebhooksError) => terminal.note(shown(error.message)) }
-  const isMeant = (event: NewEvent): boolean =>
-    'messageKey' in inTheStore ? event.messageKey === inTheStore.messageKey : inTheStore.isMeant(event)
   const requests = quarantine ?? (spool === undefined ? undefined : join(spool, 'quarantine'))
   const left = spool === undefined ? NONE : await forgetInSpool(spool, isMeant, options)
   const refused =
     requests === undefined
       ? NONE
       : await forgetInQuarantine(requests, (request) => isMeantRequest(request, wanted), options)
-  const { states: messageStates, ...counts } = await forgetInStore(store, inTheStore, {
-    dryRun,
-    compact,
-    nowMs: () => storeNowMs(store),
-  })
+  const nowMs = (): number => storeNowMs(store)
+  const { states: messageStates, ...counts } = await forgetInStore(store, inStore, { dryRun, compact }, nowMs)
   const tookMs = clock.now() - startedMs
   const forgotten = { ...counts, messageStates, spooled: left.count, quarantined: refused.count, tookMs, dryRun }
   if (json) terminal.printJson(forgotten)

@@ -131,17 +131,15 @@ async function sqliteFile(path: string): Promise<Store> {
   return sqliteStore(path)
 }
 
+const MIGRATE = 'messaging-webhooks migrate'
+
 /** `flag` selects the tables. */
 function checkMigrated({ from, to }: { readonly from: number; readonly to: number }, flag: string): void {
   if (from === to) return
   if (from === 0)
-    throw new CliError(
-      'failed',
-      'The database has no tables of this package.',
-      `Check ${flag}, or run: messaging-webhooks migrate`,
-    )
+    throw new CliError('failed', 'The database has no tables of this package.', `Check ${flag}, or run: ${MIGRATE}`)
   const what = `The tables have version ${from}; this package requires ${to}.`
-  throw new CliError('failed', what, 'Run: messaging-webhooks migrate')
+  throw new CliError('failed', what, `Run: ${MIGRATE}`)
 }
 
 async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<Store> {
@@ -166,15 +164,8 @@ function hasPassword(url: string): boolean {
   return /:\/\/[^/?#]*:[^/?#]+@/.test(url) || /[?&](?:ssl)?password=[^&]/.test(url)
 }
 
-/** Either supported package. Creates clients that are not connected. */
-interface RedisPackage {
-  readonly single: (url: string) => RedisClient
-  /** A client of the server's cluster. */
-  readonly cluster: (url: string) => RedisClient
-}
-
-/** Rejects with a `CliError` if neither package is installed. */
-async function loadRedisPackage(): Promise<RedisPackage> {
+/** Creates clients that are not connected. Rejects with a `CliError` if neither package is installed. */
+async function loadRedisPackage(): Promise<Readonly<Record<'single' | 'cluster', (url: string) => RedisClient>>> {
   return nodeRedis()
     .catch(ioredis)
     .catch(() => {
@@ -183,7 +174,7 @@ async function loadRedisPackage(): Promise<RedisPackage> {
     })
 }
 
-async function nodeRedis(): Promise<RedisPackage> {
+async function nodeRedis(): ReturnType<typeof loadRedisPackage> {
   const { createClient, createCluster } = await import('redis')
   return {
     single: (url) => createClient({ url }),
@@ -194,7 +185,7 @@ async function nodeRedis(): Promise<RedisPackage> {
   }
 }
 
-async function ioredis(): Promise<RedisPackage> {
+async function ioredis(): ReturnType<typeof loadRedisPackage> {
   const { Cluster, Redis } = await import('ioredis')
   return {
     single: (url) => new Redis(url, { lazyConnect: true }),

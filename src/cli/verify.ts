@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { createSecretKey } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock } from '../runtime/clock.ts'
+import { parsedJson } from '../runtime/values.ts'
 import {
   command,
   flag,
@@ -105,7 +106,7 @@ export function checkSignature({ header, body, secret, nowMs, toleranceSeconds }
     {
       step: 'body',
       holds: true,
-      text: `${count(body.length, 'byte')}${isJson(body) ? ' of JSON' : '; it is not JSON'}.`,
+      text: `${count(body.length, 'byte')}${parsedJson(body.toString()) === undefined ? '; it is not JSON' : ' of JSON'}.`,
     },
     {
       step: 'digest',
@@ -128,15 +129,6 @@ function ageStep({ timestamp }: ParsedSignature, nowMs: number, toleranceSeconds
   const text = `The signature is ${where}; ${toleranceSeconds} are allowed.`
   const next = ' Likely an old request, a replay, or a wrong clock. Pass `--at` to check it at another time.'
   return { step: 'age', holds, text: holds ? text : text + next }
-}
-
-function isJson(body: Buffer): boolean {
-  try {
-    JSON.parse(body.toString())
-    return true
-  } catch {
-    return false
-  }
 }
 
 type Change<T> = readonly [cause: string, change: (value: T) => T]
@@ -170,12 +162,8 @@ const SECRETS: readonly Change<string>[] = [
 ]
 
 function rewritten(body: string, indent?: number): string {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(body, 'latin1').toString())
-    return Buffer.from(JSON.stringify(value, undefined, indent)).toString('latin1')
-  } catch {
-    return body
-  }
+  const value = parsedJson(Buffer.from(body, 'latin1').toString())
+  return value === undefined ? body : Buffer.from(JSON.stringify(value, undefined, indent)).toString('latin1')
 }
 
 const LEFT = [

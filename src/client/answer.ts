@@ -1,5 +1,5 @@
 /** Parses an answer: recipients, or one of the error envelopes. Contract, service.md#send-failures. */
-import { isRecord } from '../runtime/values.ts'
+import { isRecord, parsedJson } from '../runtime/values.ts'
 import { STATUS_CODES } from '../carriers/status-codes.ts'
 import type { SendErrorCode } from '../public/error-table.ts'
 import { recipientsOf, type Outgoing } from './message.ts'
@@ -11,11 +11,6 @@ export interface Refusal extends Omit<SendFailure, 'attempts' | 'recipients' | '
   readonly code: SendErrorCode
 }
 
-interface ReadEnvelope {
-  readonly envelope: Envelope
-  readonly said: string | undefined
-}
-
 /** Parses the answer to a send. Its form takes precedence over its HTTP status, which the contract mostly does not show. */
 export function readAnswer(
   { status, text }: { readonly status: number; readonly text: string },
@@ -24,8 +19,8 @@ export function readAnswer(
 ): { readonly sent: Sent } | Refusal {
   // The redirect may follow a processed request (303), or come from a proxy before it.
   if (status >= 300 && status < 400) return unreadable(status, 'The answer is a redirect.')
-  const body = parse(text)
-  if (body === undefined)
+  const body = parsedJson(text)
+  if (!isRecord(body))
     return status === 401 ? unauthenticated() : unreadable(status, 'The answer is not a JSON object.')
   const wrapper = wrapperOf(body)
   const given = field(body, 'recipients') ?? field(wrapper, 'recipients')
@@ -85,7 +80,7 @@ function refusedAll(answer: Sent, body: Fields): Refusal {
 const REFUSALS = ['unsupported_number', 'insufficient_balance', 'volume_limit'] as const
 
 /** Contract: the string is the same on all channels. The text of a 401 does not matter. */
-function refusalOf(status: number, body: Fields, { envelope, said }: ReadEnvelope): Refusal {
+function refusalOf(status: number, body: Fields, { envelope, said }: Pick<SendFailure, 'envelope' | 'said'>): Refusal {
   // After a server error, part of the work may be done.
   const about = { envelope, said, mayBeSent: status >= 500 }
   const words = said?.trim().toLowerCase()
@@ -113,7 +108,7 @@ function isAbout(body: Fields, said: string | undefined, code: 22 | 23, words: s
 }
 
 /** The first matching envelope. Those with two fields precede those with one of the two. */
-function envelopeOf(body: Fields): ReadEnvelope | undefined {
+function envelopeOf(body: Fields) {
   const texts: readonly (readonly [Envelope, string | undefined])[] = [
     ['messageData.message', nested(body, 'messageData', 'message')],
     ['data.message', nested(body, 'data', 'message')],
@@ -149,16 +144,6 @@ function nested(body: Fields, outer: string, inner: string): string | undefined 
 
 function has(body: Fields, name: string): boolean {
   return field(body, name) !== undefined
-}
-
-function parse(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    // Drop the error, because it quotes the answer.
-    return undefined
-  }
 }
 
 function unauthenticated(): Refusal {

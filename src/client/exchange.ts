@@ -1,15 +1,8 @@
 /** Makes one request with a timeout, on any runtime that has `fetch`, and tells whether a failed one reached the service. */
 import type { Clock } from '../runtime/clock.ts'
+import type { ResolvedOptions, SendOptions } from './options.ts'
 
-/** The part of `fetch` that the client uses. */
-export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>
-
-interface ExchangeOptions {
-  readonly fetch: FetchFunction
-  readonly clock: Pick<Clock, 'setTimer'>
-  readonly timeoutMs: number
-  readonly signal: AbortSignal | undefined
-}
+type ExchangeOptions = Pick<ResolvedOptions, 'fetch' | 'clock' | 'timeoutMs'> & SendOptions
 
 export type Exchanged =
   | { readonly kind: 'answered'; readonly status: number; readonly text: string }
@@ -128,18 +121,12 @@ const DENO_CONNECT = 'client error (Connect)'
 const DEEPEST = 5
 const CODE_FORM = /^[A-Za-z][A-Za-z0-9_]{1,60}$/
 
-interface Failure {
-  readonly isUnreached: boolean
-  /** The runtime's code or name. Never its message, which may quote the request. */
-  readonly reason: string | undefined
-}
-
 /**
  * Reads any value that `fetch` rejected with. `fetch` does not report its progress, so only errors of name resolution, connection
  * or certificates prove that the request did not reach the service: they precede its first byte. After any other error, the
- * request may have arrived.
+ * request may have arrived. `reason` is the runtime's code or name, and never its message, which may quote the request.
  */
-function readFailure(error: unknown): Failure {
+function readFailure(error: unknown) {
   try {
     const chain = chainOf(error)
     const codes = chain.map((each) => wordOf(each, 'code')).filter((code) => code !== undefined)

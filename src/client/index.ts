@@ -36,13 +36,13 @@ import { asSendError, maskOf, SendError } from './send-error.ts'
 import { sendingAll, type BatchEnd, type SendingAll } from './send-all.ts'
 import type { Sent } from './sent.ts'
 
-export type { FetchFunction } from './exchange.ts'
 export type { Airtime, Message, OtpMessage, PremiumMessage } from './message.ts'
 export type {
   ApiKey,
   ClientChannels,
   ClientOptions,
   ClientRetryOptions,
+  FetchFunction,
   SendAllOptions,
   SendOptions,
 } from './options.ts'
@@ -108,15 +108,9 @@ export interface Client<M = unknown> {
  * Throws an `OptionsError` for an invalid option.
  */
 export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> {
-  const { retry, logger, clock, channels, receiver, ...settings } = resolveClientOptions(options)
-  const recording =
-    receiver &&
-    createRecording({
-      ...settings,
-      receiver,
-      clock,
-      premium: [channels.premium, channels.premiumSubscription],
-    })
+  const settings = resolveClientOptions(options)
+  const { retry, logger, clock, channels, receiver } = settings
+  const recording = receiver && createRecording(receiver, settings)
 
   async function sendOnce(outgoing: Outgoing, { signal }: SendOptions): Promise<Sent> {
     const recipients = recipientsOf(outgoing).length
@@ -125,12 +119,12 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     }
     for (let attempts = 1; ; attempts += 1) {
       goOnUnlessAborted(attempts - 1)
-      const apiKey = await liveKey(settings.apiKey, { ...settings, clock, signal, attempts, recipients })
+      const apiKey = await liveKey(settings, signal, { mayBeSent: false, attempts: attempts - 1, recipients })
       // The signal may have fired before anything listened to it.
       goOnUnlessAborted(attempts - 1)
       const init = buildRequest(outgoing, { ...settings, apiKey })
       const sentAtMs = clock.now()
-      const exchanged = await exchange(settings.baseUrl, init, { ...settings, clock, signal })
+      const exchanged = await exchange(settings.baseUrl, init, { ...settings, signal })
       if (exchanged.kind === 'unreached' && attempts < retry.attempts) {
         const delayMs = retryDelayMs(attempts, retry)
         logger.warn(
@@ -143,7 +137,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
       const read = readExchanged(exchanged, outgoing, sentAtMs)
       if ('sent' in read) return checkSchedule(read.sent)
       const { code, ...failure } = read
-      const mask = maskOf({ apiKey, numbers: recipientsOf(outgoing), text: outgoing.message })
+      const mask = maskOf(apiKey, recipientsOf(outgoing), outgoing.message)
       throw new SendError(code, {
         ...{ attempts, recipients, sentAt: new Date(sentAtMs), ...failure },
         said: failure.said === undefined ? undefined : mask(failure.said),
@@ -213,7 +207,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
       const list = { ...outgoing, recorded: { ...others, reference } }
       return sendingAll(recipientsOf(outgoing), batches, (to) => sendBatch(list, to))
     },
-    resend: createResend({ recording, clock, airtime: channels.airtime, send: sendOnce }),
+    resend: createResend(recording, settings, sendOnce),
   }
 }
 

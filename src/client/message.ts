@@ -10,7 +10,7 @@ import { OptionsError } from '../public/errors.ts'
 import type { RecordOptions } from '../public/intention.ts'
 import type { SendType } from './sent.ts'
 import { stopAfter } from './exchange.ts'
-import type { ApiKey } from './options.ts'
+import type { ResolvedOptions } from './options.ts'
 import { SendError, type SendFailure } from './send-error.ts'
 
 /** Contract, service.md#send-request-fields. */
@@ -148,11 +148,7 @@ export function recipientsOf({ to }: Pick<Outgoing, 'to'>): readonly string[] {
   return typeof to === 'string' ? [to] : to
 }
 
-interface RequestParts {
-  readonly project: string
-  readonly apiKey: string
-  readonly schedule: (at: Date) => Readonly<Record<string, unknown>>
-}
+type RequestParts = Pick<ResolvedOptions, 'project' | 'schedule'> & { readonly apiKey: string }
 
 /** Characters allowed in a header. */
 const HEADER_TEXT = /^[\x21-\x7e]+$/
@@ -202,25 +198,16 @@ function jsonOf(fields: object): string {
   }
 }
 
-interface LiveKeyOptions {
-  readonly clock: Pick<Clock, 'setTimer'>
-  readonly timeoutMs: number
-  readonly signal: AbortSignal | undefined
-  /** Number of the attempt, from 1. */
-  readonly attempts: number
-  readonly recipients: number
-}
-
 /**
  * The current API key. Contract, service.md#authentication: a regenerated key is valid at once, and the old one is not. Rejects
  * with `not_sent` if the function returns no key in time, and with `aborted` if the signal fires first.
  */
 export async function liveKey(
-  apiKey: ApiKey,
-  { clock, timeoutMs, signal, attempts, recipients }: LiveKeyOptions,
+  { apiKey, clock, timeoutMs }: Pick<ResolvedOptions, 'apiKey' | 'clock' | 'timeoutMs'>,
+  signal: AbortSignal | undefined,
+  failure: SendFailure,
 ): Promise<string> {
   if (typeof apiKey === 'string') return apiKey
-  const failure: SendFailure = { mayBeSent: false, attempts: attempts - 1, recipients }
   const { stopped, cancel } = stopAfter(clock, timeoutMs, signal)
   try {
     // The function may also throw synchronously.

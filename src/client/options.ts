@@ -12,10 +12,12 @@ import {
   wholeNumberFrom,
   type Given,
 } from '../runtime/check-options.ts'
-import { clockOf, LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
+import { clockOf, LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { loggerOf, type Logger } from '../runtime/logger.ts'
 import type { SendRecorder } from '../public/intention.ts'
-import type { FetchFunction } from './exchange.ts'
+
+/** The part of `fetch` that the client uses. */
+export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>
 
 /** The key, or a function that returns the current one. The client calls the function before each request. */
 export type ApiKey = string | (() => string | Promise<string>)
@@ -116,20 +118,16 @@ interface ExplicitTypes<M> {
 /** Options of `createClient`. `M` is the type of `meta`. */
 export interface ClientOptions<M = unknown> extends Given<typeof clientOptions, ExplicitTypes<M>> {}
 
-type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'fetch' | 'logger' | 'clock'> & {
-  readonly fetch: FetchFunction
-  readonly logger: Logger
-  readonly clock: Clock
-}
+export type ResolvedOptions = ReturnType<typeof resolveClientOptions>
 
 /** Throws an `OptionsError`, which contains no values. */
-export function resolveClientOptions<M>(options: ClientOptions<M>): ResolvedOptions {
+export function resolveClientOptions<M>(options: ClientOptions<M>) {
   const checked = checkOptions(optionsSchema, options, 'createClient')
   const clock = clockOf(checked.clock)
   return {
     ...checked,
     // Looked up at each call, because some libraries replace it later.
-    fetch: checked.fetch ?? ((url, init) => fetch(url, init)),
+    fetch: checked.fetch ?? ((url: string, init: RequestInit) => fetch(url, init)),
     logger: loggerOf(checked.logger, clock),
     clock,
   }

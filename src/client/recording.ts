@@ -3,20 +3,10 @@ import { retryDelayMs, pause, withDeadline, type Clock } from '../runtime/clock.
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import type { IntendEachOptions, IntendOptions, Intention, SendRecorder } from '../public/intention.ts'
 import type { Outgoing } from './message.ts'
+import type { ResolvedOptions } from './options.ts'
 import type { BatchEnd } from './send-all.ts'
 import { asSendError, SendError } from './send-error.ts'
 import type { Sent } from './sent.ts'
-
-interface RecordingOptions {
-  readonly receiver: SendRecorder
-  readonly clock: Clock
-  readonly project: string
-  /** How long to retry while the receiver's store is unavailable. */
-  readonly recordWithinMs: number
-  readonly answerWithinMs: number
-  /** The channels of premium SMS. */
-  readonly premium: readonly string[]
-}
 
 export type Recording = ReturnType<typeof createRecording>
 
@@ -26,11 +16,12 @@ type Resending = Pick<IntendOptions, 'resendOf' | 'project'>
 /** Backoff while the store is unavailable. */
 const AGAIN = { attempts: Infinity, initialDelayMs: 100, maxDelayMs: 2_000 }
 
-export function createRecording(options: RecordingOptions) {
-  const { receiver, clock, project, recordWithinMs, answerWithinMs } = options
-
+export function createRecording(
+  receiver: SendRecorder,
+  { clock, project, recordWithinMs, answerWithinMs, channels }: ResolvedOptions,
+) {
   function about({ type, channel, campaign, scheduledFor, recorded }: Outgoing): IntendEachOptions {
-    const premium = options.premium.includes(channel)
+    const premium = channel === channels.premium || channel === channels.premiumSubscription
     return { type, channel, campaign, scheduledFor, ...recorded, premium, project, answerWithinMs }
   }
 

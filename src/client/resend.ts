@@ -8,7 +8,7 @@ import type { FailedEvent, DeliveryFailure, SentDetails } from '../public/events
 import { checkMessage, type Message, type Outgoing } from './message.ts'
 import type { Recording } from './recording.ts'
 import { SendError } from './send-error.ts'
-import type { SendOptions } from './options.ts'
+import type { ResolvedOptions, SendOptions } from './options.ts'
 import type { Sent } from './sent.ts'
 
 /** The text of the new message, and the fields to change. */
@@ -45,21 +45,12 @@ export type ResendHandler<M = unknown> = (
   context: { readonly signal: AbortSignal },
 ) => Promise<void>
 
-interface ResendParts {
-  readonly recording: Recording | undefined
-  readonly clock: Clock
-  /** The channel of airtime. The fields of such a send, except its text, are not stored. */
-  readonly airtime: string
-  readonly send: (outgoing: Outgoing, options: SendOptions) => Promise<Sent>
-}
-
-export function createResend({
-  recording,
-  clock,
-  airtime,
-  send,
-}: ResendParts): <M>(options: ResendOptions<M>) => ResendHandler<M> {
-  return (options) => {
+export function createResend(
+  recording: Recording | undefined,
+  { clock, channels }: Pick<ResolvedOptions, 'clock' | 'channels'>,
+  send: (outgoing: Outgoing, options: SendOptions) => Promise<Sent>,
+) {
+  return <M>(options: ResendOptions<M>): ResendHandler<M> => {
     const { attempts, delayMs } = checkOptions(optionsSchema, options, 'resend')
     if (recording === undefined) throw new OptionsError('resend requires the option receiver of createClient.')
     const { receiver, one } = recording
@@ -73,7 +64,8 @@ export function createResend({
       // The service or a carrier may have retried.
       if (state !== undefined && !isStillFailed(state)) return
       const given = await options.compose(event)
-      if (given === undefined || (typeof given === 'string' && sent.channel === airtime)) return
+      // The fields of an airtime send, except its text, are not stored.
+      if (given === undefined || (typeof given === 'string' && sent.channel === channels.airtime)) return
       const message = withDefaults(sent, typeof given === 'string' ? { message: given } : given)
       const outgoing = checkMessage('send', message, { channel: 'sms' })
       try {

@@ -1,5 +1,7 @@
 /** Sends one text to many numbers: many numbers per request, several requests at once, one outcome per number. */
+import type { z } from 'zod'
 import { comparable } from '../runtime/recipient-forms.ts'
+import type { sendAllSchema } from './options.ts'
 import { SendError } from './send-error.ts'
 import type { Recipient, Sent } from './sent.ts'
 
@@ -69,20 +71,10 @@ export interface BatchEnd {
   readonly error?: SendError | undefined
 }
 
-/** The outcomes of a batch, and its position in the list. */
-interface EndedBatch {
-  readonly from: number
-  readonly outcomes: readonly NumberOutcome[]
-}
-
 /** `send` makes one request and never rejects. */
 export function sendingAll(
   all: readonly string[],
-  {
-    batch,
-    concurrency,
-    signal,
-  }: { readonly batch: number; readonly concurrency: number; readonly signal?: AbortSignal | undefined },
+  { batch, concurrency, signal }: z.output<typeof sendAllSchema>,
   send: (to: readonly string[]) => Promise<BatchEnd>,
 ): SendingAll {
   const totals = { accepted: 0, refused: 0, failed: 0, repeated: 0, unknown: 0, unsent: all.length, total: all.length }
@@ -96,7 +88,8 @@ export function sendingAll(
     return seen.add(comparable(number)).size > sizeBefore
   }
 
-  async function sendBatch(): Promise<EndedBatch> {
+  /** Resolves to the outcomes of a batch, and its position in the list. */
+  async function sendBatch() {
     const from = next
     const numbers = all.slice(from, from + batch).map((number) => ({ number, isNew: isNew(number) }))
     next += numbers.length
@@ -117,8 +110,8 @@ export function sendingAll(
   }
 
   /** Yields batches in order of completion. */
-  async function* batches(): AsyncGenerator<EndedBatch, void, undefined> {
-    const underWay = new Set<Promise<EndedBatch>>()
+  async function* batches() {
+    const underWay = new Set<ReturnType<typeof sendBatch>>()
     try {
       for (;;) {
         while (underWay.size < concurrency && mayBegin()) underWay.add(sendBatch())
@@ -134,7 +127,7 @@ export function sendingAll(
     if (next < all.length) yield { from: next, outcomes: all.slice(next).map(unsent) }
   }
 
-  async function* inTurn(): AsyncGenerator<NumberOutcome, void, undefined> {
+  async function* inTurn() {
     for await (const { outcomes } of batches()) yield* outcomes
   }
 

@@ -91,14 +91,8 @@ const SHORTEST_SECRET = 3
 /** A one-time password in the text. The service may quote only this part. */
 const CODE = /\d{4,}/g
 
-interface Secrets {
-  readonly apiKey: string
-  readonly numbers: readonly string[]
-  readonly text: string | undefined
-}
-
 /** Masks the values in any encoding that a request may use. */
-export function maskOf({ apiKey, numbers, text = '' }: Secrets): (said: string) => string {
+export function maskOf(apiKey: string, numbers: readonly string[], text = ''): (said: string) => string {
   const digits = numbers.map((number) => number.replace(/^\+/, ''))
   const secrets = new Set([...formsOf(apiKey), ...formsOf(text), ...digits, ...(text.match(CODE) ?? [])])
   const long = [...secrets].filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)

@@ -14,22 +14,14 @@ import type { Emulator, OfProject } from './surface.ts'
 /** The part of the emulator that routes may use. */
 export type Controlled = Omit<Emulator, 'app' | 'listen' | 'close' | 'onActivity'>
 
-interface RouteInput {
-  /** The project in the path, if there is one. */
-  readonly of: OfProject
-  readonly query: URLSearchParams
-  /** The JSON body. Default `{}`. */
-  readonly body: object
-}
-
 /** One route of the control API. */
 export interface ControlRoute {
   readonly method: 'GET' | 'POST' | 'PATCH'
   /** `:project` is a percent-encoded display name. */
   readonly path: string
   readonly what: string
-  /** Runs the route and returns the JSON of its answer. */
-  readonly run: (emulator: Controlled, input: RouteInput) => unknown
+  /** Returns the JSON of the answer. `of`: the project in the path, if there is one. `body`: the JSON body, or `{}`. */
+  readonly run: (emulator: Controlled, input: { of: OfProject; query: URLSearchParams; body: object }) => unknown
 }
 
 const fields = z.record(z.string(), z.unknown())

@@ -131,19 +131,16 @@ export function isToBeAccepted(faults: ReadonlySet<FaultName>): boolean {
   return [...faults].map(faultRow).every(({ accepted }) => accepted !== 'no' && accepted !== 'does not arrive')
 }
 
-interface SendFaultRow {
-  readonly what: string
-  /** Whether the service processes the send and posts its callbacks. */
-  readonly made: 'yes' | 'no'
-}
-
-/** Every fault of an answer. A request has at most one. All but `lostRequest` apply to accepted sends. */
+/**
+ * Every fault of an answer. A request has at most one. All but `lostRequest` apply to accepted sends. `made`: whether the service
+ * processes the send and posts its callbacks.
+ */
 export const SEND_FAULTS = {
   lostRequest: { what: 'The connection is reset before the send is processed.', made: 'no' },
   noAnswer: { what: 'The connection is reset without an answer.', made: 'yes' },
   badGateway: { what: 'The answer is a 502 with an HTML page.', made: 'yes' },
   lateAnswer: { what: 'The answer follows the first answered callback, or comes after 2 s.', made: 'yes' },
-} as const satisfies Readonly<Record<string, SendFaultRow>>
+} as const satisfies Readonly<Record<string, { readonly what: string; readonly made: 'yes' | 'no' }>>
 
 /** The name of a fault of answers. */
 export type SendFaultName = keyof typeof SEND_FAULTS

@@ -4,7 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse, Requ
 import type { AddressInfo } from 'node:net'
 import getRawBody from 'raw-body'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { isRecord } from '../runtime/values.ts'
+import { isRecord, parsedJson } from '../runtime/values.ts'
 import { MAX_REQUEST_BYTES } from './not-shown.ts'
 
 /** Middleware for Express or Connect, or a listener for `http.createServer`. */
@@ -24,12 +24,8 @@ export async function readBody(
 
 /** The JSON object in a body. Undefined if it is anything else. */
 export function recordIn(read: Awaited<ReturnType<typeof readBody>>): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = 'parsed' in read ? read.parsed : JSON.parse(read.text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = 'parsed' in read ? read.parsed : parsedJson(read.text)
+  return isRecord(value) ? value : undefined
 }
 
 export function bearerOf({ headers }: IncomingMessage): string | undefined {

@@ -103,16 +103,8 @@ export function createJournal(seed: Seed, keep: number) {
   const failures: Delivery[] = []
   const sendCounts = { requests: 0, answers: tally(), refusals: tally(), recipients: tally(), faults: tally() }
   const counts = {
-    sent: 0,
-    intact: 0,
-    lost: 0,
-    wronglyAccepted: 0,
-    accepted: 0,
-    refused: 0,
-    rightlyRefused: 0,
-    unanswered: 0,
-    notSent: 0,
-    withoutUrl: 0,
+    ...{ sent: 0, intact: 0, lost: 0, wronglyAccepted: 0, accepted: 0, refused: 0, rightlyRefused: 0 },
+    ...{ unanswered: 0, notSent: 0, withoutUrl: 0 },
     byKind: recordOf(CALLBACK_KINDS, () => 0),
     answers: tally(),
   }
@@ -169,11 +161,7 @@ export function createJournal(seed: Seed, keep: number) {
 export type Verdict = 'lost' | 'wronglyAccepted' | 'unanswered'
 
 /** Undefined if the answer is correct, or correct under some policy of the receiver. */
-export function verdictOf({
-  faults,
-  intact,
-  status,
-}: Pick<Delivery, 'faults' | 'intact' | 'status'>): Verdict | undefined {
+export function verdictOf({ faults, intact, status }: Delivery): Verdict | undefined {
   const rows = FAULT_NAMES.filter((name) => faults.includes(name)).map(faultRow)
   if (status === undefined) return rows.some(({ slot }) => slot === 'way') ? undefined : 'unanswered'
   const isAccepted = status >= 200 && status < 300

@@ -36,12 +36,11 @@ export function createAccept({ seed, clock, network }: EmulatorSettings, lifecyc
   /** One entry per part, or a single one for a refusal. */
   function acceptOne(
     project: Project,
-    send: Send,
+    { channel, channelName, type, scheduledForMs }: Send,
     given: string,
     parts: number,
     refusal: RefusalCode | undefined,
   ): readonly RecipientEntry[] {
-    const { channel, channelName, type, scheduledForMs } = send
     const to = given.replace(/^\+/, '')
     const { name } = project.state()
     const id = drawUuid(seed, 'message', name, to, countSend(`${name} ${to}`))

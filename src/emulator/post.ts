@@ -3,18 +3,9 @@ import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
 import { pause, type Clock } from '../runtime/clock.ts'
 import type { PlannedRequest } from './faults.ts'
+import type { EmulatorSettings } from './options.ts'
 import { wholeNumber, type Draw } from './random.ts'
 import type { BuiltRequest, Delivery } from './request.ts'
-
-interface PostOptions {
-  readonly clock: Clock
-  /** Time limit of the whole exchange, in addition to the duration of a slow body. */
-  readonly timeoutMs: number
-  /** Aborts the request. */
-  readonly signal: AbortSignal
-  /** Trusted certificate authorities for https, in PEM. */
-  readonly ca?: string | Buffer | undefined
-}
 
 interface Posted extends Pick<Delivery, 'status' | 'error'> {
   /** The receiver was reached. */
@@ -23,12 +14,17 @@ interface Posted extends Pick<Delivery, 'status' | 'error'> {
   readonly whole: boolean
 }
 
-/** Posts the request with its planned faults. Rejects only if Node cannot post to the URL, before anything is sent. */
+/**
+ * Posts the request with its planned faults. The timeout covers the whole exchange, in addition to the duration of a slow body.
+ * Rejects only if Node cannot post to the URL, before anything is sent.
+ */
 export function post(
   target: URL,
   { body, signature }: BuiltRequest,
   planned: PlannedRequest,
-  { clock, timeoutMs, signal, ca }: PostOptions,
+  clock: Clock,
+  signal: AbortSignal,
+  { callbackTimeoutMs: timeoutMs, ca }: EmulatorSettings,
 ): Promise<Posted> {
   const { faults } = planned
   return new Promise((resolve) => {

@@ -15,26 +15,16 @@ const SHORTEST_DELAY_MS = 10
 const LONGEST_DELAY_MS = 1_500
 const LONGEST_REORDER_MS = 1_000
 
-/** A request that waits to be overtaken by a later callback of its message. */
-interface Held {
-  /** Undefined for a callback without a message. */
-  readonly message: string | undefined
-  /** The number of callbacks before it. */
-  readonly nth: number
-  readonly overtaken: AbortController
-}
-
 /**
  * Posts callbacks without retries. Opens no connection before the first. Signatures have the time of the given clock; delays use
  * the machine's timers. `onDelivery` gets each request, posted or dropped, in order of completion, and must not throw.
  */
-export function createSender(
-  { seed, faults: rates, clock: given, callbackTimeoutMs: timeoutMs, ca }: EmulatorSettings,
-  onDelivery: (delivery: Delivery) => void,
-) {
-  const nowMs = (): number => given.now()
+export function createSender(settings: EmulatorSettings, onDelivery: (delivery: Delivery) => void) {
+  const { seed, faults: rates } = settings
+  const nowMs = (): number => settings.clock.now()
   const clock = systemClock(nowMs)
-  const held = new Set<Held>()
+  /** Requests that wait to be overtaken by a later callback of their message. `nth`: the number of callbacks before it. */
+  const held = new Set<{ message: string | undefined; nth: number; overtaken: AbortController }>()
   const connected = createLimiter({ atOnce: MOST_CONNECTIONS, mostWaiting: Infinity, full: () => new Error('full') })
   const closing = new AbortController()
   const { signal } = closing
@@ -75,7 +65,7 @@ export function createSender(
       if (signal.aborted) return leftOut('the sender was closed')
       const built = buildRequest(outgoing, request, sentAtMs, seed)
       if (built === undefined) return leftOut('the payload cannot be written as JSON')
-      const posted = await post(target, built, request, { clock, timeoutMs, ca, signal }).catch(() => undefined)
+      const posted = await post(target, built, request, clock, signal, settings).catch(() => undefined)
       // Node rejects the URL. Its error may quote the credentials.
       if (posted === undefined) return leftOut('the callback URL cannot be posted to')
       const { connected: sent, whole, ...answer } = posted

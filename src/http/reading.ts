@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Captured } from '../public/callback.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { parsedJson } from '../runtime/values.ts'
 import type { Flow, Inflight, Reader } from './inflight.ts'
 
 interface Bounds {
@@ -184,18 +185,10 @@ export function leftBefore(request: PreParsed, announced: number | undefined, bo
     return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), decoded: true }
   }
   const { body } = request
-  if (typeof body === 'string') return { kind: 'parsed', value: parseOrUndefined(body) }
+  if (typeof body === 'string') return { kind: 'parsed', value: parsedJson(body) }
   return body === undefined || body === null
     ? { kind: 'failed', reason: 'body_already_read' }
     : { kind: 'parsed', value: body }
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Reads the body of a disconnected client from the buffer of the stream. Undefined if it is incomplete or too large. */

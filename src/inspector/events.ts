@@ -28,14 +28,6 @@ export interface MessageName {
   readonly project: string | undefined
 }
 
-/** The stored data of a message: its events, its send, or both. */
-interface OfMessage {
-  readonly messageKey: string
-  /** Newest first. */
-  readonly events: readonly StoredEvent[]
-  readonly sent: StoredExpectation | undefined
-}
-
 export type Finding = ReturnType<typeof createFinding>
 
 export function createFinding({ events, expected, sentTo, projects }: Inside) {
@@ -59,7 +51,8 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
       }
       return undefined
     },
-    async ofMessage(name: MessageName): Promise<OfMessage | undefined> {
+    /** The stored data of a message: its events, newest first, its send, or both. */
+    async ofMessage(name: MessageName) {
       for (const key of keysOf(name)) {
         const [found, sent] = await Promise.all([everyEvent(events, key), expected(key)])
         if (found.length > 0 || sent !== undefined) return { messageKey: key, events: found, sent }
@@ -72,6 +65,7 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
 const STATES = { waiting: 'due', running: 'leased', retrying: 'due', settled: 'settled', dead: 'dead' } as const
 
 const MOST_SENT = 20
+const NOTHING = { events: [], sent: undefined, messageKey: undefined }
 /** An event id as receivers create it. */
 const IDENTITY = /^[0-9a-f]{32}$/
 
@@ -89,10 +83,10 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   }
 
   /** Finds an exact id, which is shown whatever the filters. */
-  async function named(wanted: string): Promise<Partial<OfMessage>> {
+  async function named(wanted: string) {
     const byId = IDENTITY.test(wanted) ? await finding.event(wanted) : undefined
-    if (byId !== undefined) return { events: [byId] }
-    return (await finding.ofMessage({ messageId: wanted, project })) ?? {}
+    if (byId !== undefined) return { ...NOTHING, events: [byId] }
+    return finding.ofMessage({ messageId: wanted, project })
   }
 
   function isShown(stored: StoredEvent): boolean {
@@ -102,7 +96,11 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
     return isType && (outcome === undefined || outcomeOf(stored) === outcome)
   }
 
-  const { events = [], sent, messageKey: key } = q !== undefined && after === undefined ? await named(q) : {}
+  const {
+    events = [],
+    sent,
+    messageKey: key,
+  } = (q !== undefined && after === undefined ? await named(q) : undefined) ?? NOTHING
   const about = q === undefined ? undefined : formsOf(q)
   const isFound = events.length > 0
   const [page, sentTo]: [EventsAnswer, SentToAnswer | undefined] = await Promise.all([

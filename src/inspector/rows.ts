@@ -5,7 +5,7 @@ import { isOpen } from '../inbox/latest.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
-import { isRecord } from '../runtime/values.ts'
+import { isRecord, parsedJson } from '../runtime/values.ts'
 import { BETWEEN, BODY } from './masking.ts'
 import type { Attempt, Watcher } from '../operations/recent.ts'
 
@@ -69,21 +69,13 @@ const IDENTIFYING = ['id', 'reference', 'phone', 'from', 'event', 'keyword'] as 
 function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): string | undefined {
   if (record === undefined || record.report !== undefined || record.proof === 'none') return undefined
   if (raw === undefined || raw.length > MOST_READ_BYTES) return undefined
-  const fields = new Map(Object.entries(fieldsOf(raw)))
+  const parsed = parsedJson(raw.toString('utf8'))
+  const fields = new Map(Object.entries(isRecord(parsed) ? parsed : {}))
   const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number'
   const named = IDENTIFYING.map((name) => fields.get(name)).filter(isPlain)
   const [amount, currency] = [fields.get('amount'), fields.get('currency')]
   if (typeof amount === 'number') named.push([amount, currency].filter(isPlain).join(' '))
   return named.length === 0 ? undefined : named.join(BETWEEN).slice(0, LONGEST_ABOUT)
-}
-
-function fieldsOf(raw: Buffer): Readonly<Record<string, unknown>> {
-  try {
-    const parsed: unknown = JSON.parse(raw.toString('utf8'))
-    return isRecord(parsed) ? parsed : {}
-  } catch {
-    return {}
-  }
 }
 
 /** Attempts that this process observed. The store keeps only the last attempt of another process. */

@@ -10,6 +10,7 @@ import { readRights, type InspectorRequest, type Rights } from './options.ts'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import { createLimiter } from '../runtime/limiter.ts'
+import { parsedJson } from '../runtime/values.ts'
 
 /** A request, with the fields that the routes need. */
 export interface Asked extends InspectorRequest {
@@ -153,11 +154,9 @@ export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.Z
     throw new Refused(403, 'not_json', 'Send changes with the content-type application/json.')
   const text = await asked.text()
   if (text === undefined) throw new Refused(413, 'body_too_large', 'The request is larger than 64 KiB.')
-  try {
-    return schema.parse(JSON.parse(text))
-  } catch {
-    throw new Refused(400, 'body_invalid', 'The body does not have the JSON fields of this address.')
-  }
+  const { success, data } = schema.safeParse(parsedJson(text))
+  if (success) return data
+  throw new Refused(400, 'body_invalid', 'The body does not have the JSON fields of this address.')
 }
 
 /** Checks the headers in which a browser reports the origin. A form of another page can set neither. */

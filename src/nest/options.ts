@@ -47,18 +47,7 @@ interface CloseOption {
   readonly closeDeadlineMs?: number | undefined
 }
 
-export interface Mount {
-  readonly kind: CallbackKind
-  readonly path: string
-  readonly proof: ProofPolicy | undefined
-}
-
-export interface ReadOptions {
-  readonly receiver: ReceiverOptions<CallbackSchemas>
-  readonly mounts: readonly Mount[]
-  /** Undefined for the receiver's default. */
-  readonly closeDeadlineMs: number | undefined
-}
+export type ReadOptions = ReturnType<typeof readOptions>
 
 /** Matches route syntax, which is not supported. */
 const NO_PATH = /^[^/]|[\s?#*:(){}[\]\\]/
@@ -84,17 +73,14 @@ export function checkName(name: unknown): void {
 }
 
 /** Throws an `OptionsError` for an invalid path. The receiver checks its own options. */
-export function readOptions(options: UnnamedOptions): ReadOptions {
+export function readOptions(options: UnnamedOptions) {
   const { status, received, payment, subscription, closeDeadlineMs, ...receiver } = options
   const paths = checkOptions(
     pathsOption,
     { status, received, payment, subscription, closeDeadlineMs },
     'WebhooksModule',
   )
-  const mounts = CALLBACK_KINDS.flatMap((kind): Mount | readonly Mount[] => {
-    const given = paths[kind]
-    return given === undefined ? [] : { kind, path: given.path, proof: given.proof }
-  })
+  const mounts = CALLBACK_KINDS.flatMap((kind) => (paths[kind] === undefined ? [] : [{ kind, ...paths[kind] }]))
   const twice = mounts.find(
     (one, at) => mounts.findIndex((other) => normalPath(other.path) === normalPath(one.path)) < at,
   )

@@ -37,6 +37,15 @@ export function letReject(value: unknown): void {
   }
 }
 
+/** Undefined if the text is not JSON. The error of a parser would quote it. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Decodes bytes without a byte order mark. Invalid UTF-8 becomes U+FFFD. */
 export function textOf(bytes: Buffer, encoding: 'utf8' | 'latin1' = 'utf8'): string {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf

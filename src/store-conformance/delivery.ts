@@ -164,7 +164,6 @@ async function workersOf(open: OpenStore<object>): Promise<readonly WorkerState[
 export const WORKERS: readonly ConformanceCase[] = [
   {
     name: 'lists the processes that have it open, each with the number of its leases, and says which leases are held',
-    needs: 'workers',
     async run({ open, openAnother }) {
       const other = await openAnother()
       await admit(open, samplesOf(3))
@@ -189,7 +188,6 @@ export const WORKERS: readonly ConformanceCase[] = [
   },
   {
     name: 'a live worker keeps its leases until they expire; events of a worker that leaves are due at once, with a greater token',
-    needs: 'workers',
     async run({ open, openAnother, close }) {
       const other = await openAnother()
       await admit(open, [sample()])

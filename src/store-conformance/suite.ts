@@ -40,15 +40,13 @@ export interface ConformanceOptions {
   readonly interleavings?: number | undefined
 }
 
-/** Optional parts: sends, and the list of workers that share the store. */
+/** Optional parts: sends, and the list of workers that share the store. Each has a concern of its name. */
 export const MAY_LEAVE_OUT = ['sends', 'workers'] as const
 
 type MayLeaveOut = (typeof MAY_LEAVE_OUT)[number]
 
 export interface ConformanceCase {
   readonly name: string
-  /** Skipped if the store leaves this out. */
-  readonly needs?: MayLeaveOut
   readonly run: (fixture: Fixture) => Promise<void>
 }
 

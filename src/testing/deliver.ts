@@ -3,23 +3,9 @@ import { types } from 'node:util'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import { z } from 'zod'
-import { checkOptions, describe, numberFrom, hasMethods } from '../runtime/check-options.ts'
+import { checkOptions, describe, expected, hasMethods, numberFrom, type Given } from '../runtime/check-options.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { signCallback } from './sign.ts'
-
-/** Options of `deliver`. Without `signingSecret` and `authKey`, the callback has no proof and should be refused. */
-export interface DeliverOptions {
-  /** The path of the receiver. Default `/`. */
-  readonly path?: string | undefined
-  /** Signs the bytes of the body. */
-  readonly signingSecret?: string | undefined
-  /** Added to the body if the callback is an object. */
-  readonly authKey?: string | undefined
-  /** The `t` of the signature, in Unix seconds. Default: this machine's time. */
-  readonly timestamp?: number | undefined
-  /** Additional headers. They override the default ones. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-}
 
 /** The response of the app, with its body as text. */
 export interface Delivered {
@@ -28,18 +14,25 @@ export interface Delivered {
   readonly text: string
 }
 
-const optionsSchema = z.strictObject({
-  path: z
-    .custom<string>(
-      (value) => typeof value === 'string' && value.startsWith('/'),
-      'expected a string that begins with /',
-    )
-    .default('/'),
+const deliverOptions = {
+  /** The path of the receiver. Default `/`. */
+  path: expected<string>(
+    'a string that begins with /',
+    (path) => typeof path === 'string' && path.startsWith('/'),
+  ).default('/'),
+  /** Signs the bytes of the body. */
   signingSecret: z.string().optional(),
+  /** Added to the body if the callback is an object. */
   authKey: z.string().optional(),
+  /** The `t` of the signature, in Unix seconds. Default: this machine's time. */
   timestamp: numberFrom(-Infinity, Infinity, 'Unix seconds').optional(),
+  /** Additional headers. They override the default ones. */
   headers: z.record(z.string(), z.string()).default({}),
-})
+}
+const optionsSchema = z.strictObject(deliverOptions)
+
+/** Options of `deliver`. Without `signingSecret` and `authKey`, the callback has no proof and should be refused. */
+export interface DeliverOptions extends Given<typeof deliverOptions> {}
 
 /**
  * Posts `callback` as the service would: an object as JSON, text and bytes unchanged. Follows no redirect. Rejects with an

@@ -16,6 +16,7 @@ import {
   makeProbeId,
 } from './protocol.ts'
 import { finding, isWell, type DoctorFinding, type DoctorFindingCode, type DoctorReport } from './findings.ts'
+import { parsedJson } from '../../runtime/values.ts'
 import { signCallback } from '../../testing/sign.ts'
 
 interface Examination {
@@ -110,12 +111,8 @@ function changeOf({ body, signature }: Probe, { bytes, signatures }: SeenProbe):
   return signatures.length === 0 ? 'The header was removed.' : `The header arrived ${signatures.length} times.`
 }
 
-function isSameJson(one: Buffer, other: Buffer): boolean {
-  try {
-    return isDeepStrictEqual(JSON.parse(one.toString()), JSON.parse(other.toString()))
-  } catch {
-    return false
-  }
+function isSameJson(arrived: Buffer, sent: Buffer): boolean {
+  return isDeepStrictEqual(parsedJson(arrived.toString()), parsedJson(sent.toString()))
 }
 
 function judgeOffset(seconds: number): DoctorFinding {

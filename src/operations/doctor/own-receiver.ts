@@ -32,9 +32,18 @@ function isWebUrl(url: unknown): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-interface OwnReceiver extends App {
+/** The receiver, and the app around it. */
+interface OwnReceiver {
   readonly credentials: CredentialsSource
   readonly probes: Pick<Probes, 'expect'>
+  readonly clock: Clock
+  readonly storeTimeoutMs: number
+  readonly capabilities: StoreCapabilities
+  /** False if the handlers run in another process. */
+  readonly dispatch: boolean
+  readonly isHandled: (type: EventType) => boolean
+  /** Opens and queries the store. Rejects if it cannot be used. */
+  readonly askStore: () => Promise<unknown>
 }
 
 export function createOwnDoctor(own: OwnReceiver): (options: DoctorOptions) => Promise<DoctorReport> {
@@ -68,27 +77,15 @@ function newestOf(pairs: Pairs, nowMs: number): LivePair | undefined {
   return pairs.find(({ notAfterMs }) => notAfterMs === latestMs && notAfterMs >= nowMs)
 }
 
-/** The app around the receiver. */
-interface App {
-  readonly clock: Clock
-  readonly storeTimeoutMs: number
-  readonly capabilities: StoreCapabilities
-  /** False if the handlers run in another process. */
-  readonly dispatch: boolean
-  readonly isHandled: (type: EventType) => boolean
-  /** Opens and queries the store. Rejects if it cannot be used. */
-  readonly askStore: () => Promise<unknown>
-}
-
 /** Checks that are independent of the network. */
-async function examineApp(app: App, kind: CallbackKind | undefined): Promise<readonly DoctorFinding[]> {
+async function examineApp(app: OwnReceiver, kind: CallbackKind | undefined): Promise<readonly DoctorFinding[]> {
   const unhandled = app.dispatch ? typesOf(kind).filter((type) => !app.isHandled(type)) : []
   const handlers =
     unhandled.length === 0 ? finding('handlers_listen') : finding('types_unhandled', `Types: ${unhandled.join(', ')}.`)
   return [await findStore(app), handlers]
 }
 
-async function findStore({ clock, storeTimeoutMs, capabilities, askStore }: App): Promise<DoctorFinding> {
+async function findStore({ clock, storeTimeoutMs, capabilities, askStore }: OwnReceiver): Promise<DoctorFinding> {
   const away = (code: string): DoctorFinding => finding('store_away', `Store: ${capabilities.name} (${code}).`)
   try {
     const asked = askStore().then(() => finding('store_answers'))

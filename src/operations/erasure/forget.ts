@@ -1,4 +1,5 @@
 /** Erases from every place that the receiver writes to: the spool, the quarantine and the store. */
+import type { z } from 'zod'
 import { readSentBody } from '../../verify/body.ts'
 import { checkOptions } from '../../runtime/check-options.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -42,37 +43,36 @@ interface Places {
   }
 }
 
-export function createForget(
-  places: Places,
-): (selector: ForgetSelector, options?: ForgetOptions) => Promise<ErasureCounts> {
-  const { clock, keyOf, inbox, quarantine, dispatcher } = places
-  return async (selector, given) => {
+export function createForget({ clock, keyOf, inbox, quarantine, dispatcher }: Places) {
+  return async (selector: ForgetSelector, given?: ForgetOptions): Promise<ErasureCounts> => {
     const wanted = checkSelector(selector)
-    const { dryRun, compact } = checkOptions(forgetOptionsSchema, given, 'forget')
-    const inStore = wanted.by === 'message' ? { messageKey: keyOf(wanted.messageId, wanted.project) } : wanted
+    const options = checkOptions(forgetOptionsSchema, given, 'forget')
+    const { dryRun } = options
+    const { inStore, isMeant } = wantedInStore(wanted, keyOf)
     const startedMs = clock.now()
     // Opening also opens the spool, even if the store is unavailable. Erase the spool first, before its events reach the store.
     const opening = inbox.open()
     await opening.catch(() => {})
-    const spooled = await inbox.forgetSpooled(
-      (event) => ('messageKey' in inStore ? event.messageKey === inStore.messageKey : inStore.isMeant(event)),
-      dryRun,
-    )
+    const spooled = await inbox.forgetSpooled(isMeant, dryRun)
     const quarantined = await quarantine.forget((request) => isMeantRequest(request, wanted), dryRun)
-    const { states, ...counts } = await forgetInStore(await opening, inStore, {
-      dryRun,
-      compact,
-      nowMs: () => clock.now(),
-      forgetting(targets) {
-        const byKey = new Map(targets.map((target) => [target.messageKey, target]))
-        dispatcher.forget(({ id, messageKey }) => {
-          const target = byKey.get(messageKey)
-          return target !== undefined && isTarget(target, id)
-        })
-      },
+    const nowMs = (): number => clock.now()
+    const { states, ...counts } = await forgetInStore(await opening, inStore, options, nowMs, (targets) => {
+      const byKey = new Map(targets.map((target) => [target.messageKey, target]))
+      dispatcher.forget(({ id, messageKey }) => {
+        const target = byKey.get(messageKey)
+        return target !== undefined && isTarget(target, id)
+      })
     })
     return { ...counts, messageStates: states, spooled, quarantined, tookMs: clock.now() - startedMs, dryRun }
   }
+}
+
+/** What to erase from a store, and whether it includes an event that is not in the store yet. */
+export function wantedInStore(wanted: Wanted, keyOf: Places['keyOf']) {
+  const inStore = wanted.by === 'message' ? { messageKey: keyOf(wanted.messageId, wanted.project) } : wanted
+  const isMeant = (event: NewEvent): boolean =>
+    'messageKey' in inStore ? event.messageKey === inStore.messageKey : inStore.isMeant(event)
+  return { inStore, isMeant }
 }
 
 /** Matches a refused request too: its body proves nothing but may contain personal data. */
@@ -87,28 +87,21 @@ export function isMeantRequest({ callback }: KeptRequest, wanted: Wanted): boole
   return isOfProject && ids.some((id) => (typeof id === 'string' || typeof id === 'number') && String(id) === messageId)
 }
 
-interface InStoreOptions {
-  readonly dryRun: boolean
-  readonly compact: boolean
-  readonly nowMs: () => number
-  /** Called before and after each step is erased. */
-  readonly forgetting?: (targets: readonly ForgetTarget[]) => void
-}
-
 /** Small, because each body may have 256 KiB. */
 const READ_A_STEP = 200
 const TARGETS_A_STEP = 200
 
 /**
  * Erases from a store, in steps. Without a message id, reads all records to find the targets. `wanted`: a message is given by its
- * key.
+ * key. `forgetting` is called before and after each step is erased.
  */
 export async function forgetInStore(
   store: OpenStore<object>,
   wanted: ForgetTarget | Exclude<Wanted, { by: 'message' }>,
-  options: InStoreOptions,
+  { dryRun, compact }: z.output<typeof forgetOptionsSchema>,
+  nowMs: () => number,
+  forgetting: (targets: readonly ForgetTarget[]) => void = () => {},
 ): Promise<ForgottenCounts & { readonly examined: number }> {
-  const { dryRun, compact, nowMs, forgetting = () => {} } = options
   const sum = { events: 0, unsettled: 0, deadLetters: 0, states: 0, examined: 0 }
 
   async function forget(targets: readonly ForgetTarget[]): Promise<void> {
