@@ -150,10 +150,10 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     page: 'docs/reference/answers.md',
     under: 'answers',
     header: ['Status', 'Code', 'When'],
-    rows: Object.values(ANSWERS).map((answer) => [
-      String(answer.status),
-      answer.code === undefined ? NONE : code(answer.code),
-      answer.when,
+    rows: Object.entries(ANSWERS).map(([name, { status, when }]) => [
+      String(status),
+      name === 'accepted' ? NONE : code(name),
+      when,
     ]),
   },
   {

@@ -52,7 +52,6 @@ interface Spec<F extends Flags> {
   readonly run: (flags: z.output<z.ZodObject<F>>, terminal: Terminal, given: readonly string[]) => Promise<void> | void
 }
 
-/** A command that can be added to the program. */
 export interface Definition {
   define(command: Command, terminal: Terminal): void
 }
@@ -80,7 +79,6 @@ export function command<F extends Flags>({ argument, flags, notes, run }: Spec<F
   }
 }
 
-/** A command that has commands of its own. */
 export function commandGroup(
   commands: Readonly<Record<string, Definition & { readonly what: string }>>,
   notes: string,
@@ -99,12 +97,10 @@ export function flag<T extends z.ZodType>(form: string, what: string, schema: T)
   return schema.meta({ form, description: what })
 }
 
-/** A flag without a value. */
 export function toggle(form: string, what: string) {
   return flag(form, what, z.boolean().default(false))
 }
 
-/** A flag that may be repeated. */
 export function repeatable<T extends z.ZodType>(form: string, what: string, schema: T) {
   return z.array(schema).optional().meta({ form, description: what, isRepeatable: true })
 }
@@ -141,7 +137,6 @@ export function readBy<T extends number | Date>(words: string, read: (text: stri
     .refine((value) => !Number.isNaN(Number(value)), words)
 }
 
-/** Maximum timeout of an answer. */
 const LONGEST_TIMEOUT_MS = 600_000
 
 export const timeoutMs = wholeNumber(1, LONGEST_TIMEOUT_MS)
@@ -149,7 +144,6 @@ export const timeoutMs = wholeNumber(1, LONGEST_TIMEOUT_MS)
 export const JSON_LINES = toggle('--json', 'print one JSON object a line')
 export const JSON_LINE = toggle('--json', 'print it as one line of JSON')
 
-/** An error of the command line that names the correct use. */
 export function usage(message: string, hint?: string): CliError {
   return new CliError('usage', message, hint)
 }

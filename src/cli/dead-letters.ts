@@ -42,15 +42,12 @@ const replay = command({
     ...RESOLVE_FLAGS,
     force: toggle('--force', 'with its own type, not as `late`, even if a later report of its message was dispatched'),
   },
-  run: (flags, terminal, ids) =>
+  run: ({ all, force, ...flags }, terminal, ids) =>
     onStore(flags, terminal, async (store) => {
       const { deadLetters } = keptIn(store)
-      const { force } = flags
-      await resolve(deadLetters, ids, flags.all, (id) => deadLetters.replay(id, { force }), {
-        terminal,
-        done: 'due again',
-        next: 'Handlers run in the receiver that has this store open, or in the next one that opens it.',
-      })
+      const next = 'Handlers run in the receiver that has this store open, or in the next one that opens it.'
+      const replayOne = (id: string): Promise<boolean> => deadLetters.replay(id, { force })
+      await resolve(deadLetters, ids, all, replayOne, terminal, 'due again', next)
     }),
 })
 
@@ -60,7 +57,7 @@ const discard = command({
   run: (flags, terminal, ids) =>
     onStore(flags, terminal, async (store) => {
       const { deadLetters } = keptIn(store)
-      await resolve(deadLetters, ids, flags.all, (id) => deadLetters.discard(id), { terminal, done: 'discarded' })
+      await resolve(deadLetters, ids, flags.all, (id) => deadLetters.discard(id), terminal, 'discarded')
     }),
 })
 
@@ -91,7 +88,9 @@ async function resolve(
   given: readonly string[],
   all: boolean,
   resolveOne: (id: string) => Promise<boolean>,
-  { terminal, done, next }: { readonly terminal: Terminal; readonly done: string; readonly next?: string },
+  terminal: Terminal,
+  done: string,
+  next?: string,
 ): Promise<void> {
   if (given.length === 0 && !all) throw usage('No dead letter was given.', 'Pass ids, or --all.')
   if (given.length > 0 && all) throw usage('Ids and --all cannot be combined.', 'Pass ids, or --all.')

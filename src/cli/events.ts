@@ -10,7 +10,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { command, commandGroup, flag, JSON_LINE, JSON_LINES, oneOf, readBy, repeatable, CliError } from './command.ts'
 import { failureWords, keptIn, printDetails, printPage, standingOf, subjectOf } from './event-text.ts'
 import { onStore, pageFlags, STORE_FLAGS } from './stores.ts'
-import { shown, type Colours, type Terminal } from './terminal.ts'
+import { shown, type Colours } from './terminal.ts'
 
 const text = z.string().optional()
 const time = readBy('Expected a time such as 2026-01-31T12:00:00Z.', (given) => new Date(given)).optional()
@@ -70,8 +70,37 @@ const state = command({
     project: flag('--project <name>', 'the project of the message, for a receiver with the option `projects`', text),
     json: JSON_LINE,
   },
-  run: (flags, terminal, [messageId = '']) =>
-    onStore(flags, terminal, (store) => printState(store, messageId, flags, terminal)),
+  run: ({ project, json, ...flags }, terminal, [messageId = '']) =>
+    onStore(flags, terminal, async (store) => {
+      const { print, printJson, printRows, colours } = terminal
+      const stored = await store.latest(messageKey(project, messageId))
+      const latest = stored && messageState(stored)
+      const reports = await keptIn(store).events.ofMessage(messageId, { project })
+      if (latest === undefined && reports.length === 0)
+        throw new CliError(
+          'notFound',
+          `There is no message ${shown(messageId)}${project === undefined ? '' : ` in project ${shown(project)}`}.`,
+          project === undefined
+            ? 'A receiver with `projects` stores messages by project: pass --project.'
+            : 'A receiver without `projects` stores messages by id only: omit --project.',
+        )
+      if (json) {
+        printJson({ messageId, project, latest, reports })
+        return
+      }
+      if (latest !== undefined) {
+        const { type, status, statusCode, occurredAt, receivedAt } = latest
+        const words = [
+          type,
+          status ?? (statusCode === undefined ? undefined : `code ${statusCode}`),
+          latest.type === 'message.failed' ? failureWords(latest.failure) : undefined,
+          occurredAt === undefined ? `received ${receivedAt.toISOString()}` : `at ${occurredAt.toISOString()}`,
+        ]
+        print(`${colours.bold('latest')}  ${shown(words.filter((word) => word !== undefined).join('  '))}`)
+      }
+      print(colours.bold('reports in order'))
+      printRows(rowsOf(reports, colours), '  ')
+    }),
 })
 
 export const { define } = commandGroup(
@@ -95,39 +124,4 @@ function rowsOf(events: readonly ListedEvent[], { dim, red }: Colours): readonly
     subjectOf(event).map(shown).join('  '),
     (event.state === 'dead' ? red : dim)(standingOf(event, nowMs)),
   ])
-}
-
-async function printState(
-  store: OpenStore<object>,
-  messageId: string,
-  { project, json }: { readonly project?: string | undefined; readonly json: boolean },
-  { print, printJson, printRows, colours }: Terminal,
-): Promise<void> {
-  const stored = await store.latest(messageKey(project, messageId))
-  const latest = stored && messageState(stored)
-  const reports = await keptIn(store).events.ofMessage(messageId, { project })
-  if (latest === undefined && reports.length === 0)
-    throw new CliError(
-      'notFound',
-      `There is no message ${shown(messageId)}${project === undefined ? '' : ` in project ${shown(project)}`}.`,
-      project === undefined
-        ? 'A receiver with `projects` stores messages by project: pass --project.'
-        : 'A receiver without `projects` stores messages by id only: omit --project.',
-    )
-  if (json) {
-    printJson({ messageId, project, latest, reports })
-    return
-  }
-  if (latest !== undefined) {
-    const { type, status, statusCode, occurredAt, receivedAt } = latest
-    const words = [
-      type,
-      status ?? (statusCode === undefined ? undefined : `code ${statusCode}`),
-      latest.type === 'message.failed' ? failureWords(latest.failure) : undefined,
-      occurredAt === undefined ? `received ${receivedAt.toISOString()}` : `at ${occurredAt.toISOString()}`,
-    ]
-    print(`${colours.bold('latest')}  ${shown(words.filter((word) => word !== undefined).join('  '))}`)
-  }
-  print(colours.bold('reports in order'))
-  printRows(rowsOf(reports, colours), '  ')
 }

@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { forgetInStore, isMeantRequest, wantedInStore, type ErasureCounts } from '../operations/erasure/forget.ts'
-import { checkSelector, type ForgetSelector } from '../operations/erasure/selector.ts'
+import { checkSelector, type ForgetSelector, type Wanted } from '../operations/erasure/selector.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
-import type { NewEvent, OpenStore, StoreCapabilities } from '../inbox/store.ts'
+import type { NewEvent, OpenStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { command, flag, readBy, toggle, usage } from './command.ts'
@@ -56,8 +56,10 @@ export const { define } = command({
     'Ids remain, to detect duplicates. There is no confirmation: try --dry-run first.\n' +
     'Only `receiver.forget()` erases the spool and quarantine of a running receiver.',
   run(flags, terminal) {
-    const selector = selectorIn(flags)
-    return onStore(flags, terminal, (store, capabilities) => forget(store, capabilities, selector, flags, terminal))
+    const wanted = checkSelector(selectorIn(flags))
+    return onStore(flags, terminal, (store, { spoolFolder }) =>
+      forget(store, wanted, { ...flags, spool: flags.spool ?? spoolFolder }, terminal),
+    )
   },
 })
 
@@ -78,14 +80,12 @@ const NONE = { count: 0, running: 0 } as const
 
 async function forget(
   store: OpenStore<object>,
-  { spoolFolder }: StoreCapabilities,
-  selector: ForgetSelector,
-  { dryRun, compact, spool = spoolFolder, quarantine, json }: Flags,
+  wanted: Wanted,
+  { dryRun, compact, spool, quarantine, json }: Flags,
   terminal: Terminal,
 ): Promise<void> {
   const clock = systemClock()
   const startedMs = clock.now()
-  const wanted = checkSelector(selector)
   const { inStore, isMeant } = wantedInStore(wanted, (messageId, project) => messageKey(project, messageId))
   const options = { dryRun, report: (error: MessagingWebhooksError) => terminal.note(shown(error.message)) }
   const requests = quarantine ?? (spool === undefined ? undefined : join(spool, 'quarantine'))

@@ -15,7 +15,6 @@ import { shown, timeOfDay, type Terminal } from './terminal.ts'
 
 /** `/` recognises delivery reports by their shape. */
 const PATHS = ['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)]
-/** Maximum length of a printed path. */
 const LONGEST_PATH = 200
 const KEEP_ALIVE_MS = 75_000
 

@@ -7,6 +7,7 @@
 import { checkOptions } from '../runtime/check-options.ts'
 import { retryDelayMs } from '../runtime/backoff.ts'
 import { pause } from '../runtime/clock.ts'
+import { recordOf } from '../runtime/values.ts'
 import { OptionsError } from '../public/errors.ts'
 import { readAnswer, unreadable, type Refusal } from './answer.ts'
 import { exchange, type Exchanged } from './exchange.ts'
@@ -175,7 +176,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
     return outgoing
   }
 
-  async function one(call: SendCall, message: object, given: SendOptions | undefined): Promise<Sent> {
+  const one = (call: SendCall) => async (message: object, given?: SendOptions) => {
     const outgoing = checked(call, message)
     const how = checkOptions(sendSchema, given, call)
     const make = (): Promise<Sent> => sendOnce(outgoing, how)
@@ -192,11 +193,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
   }
 
   return {
-    send: (message, given) => one('send', message, given),
-    otp: (message, given) => one('otp', message, given),
-    premium: (message, given) => one('premium', message, given),
-    premiumSubscription: (message, given) => one('premiumSubscription', message, given),
-    airtime: (airtime, given) => one('airtime', airtime, given),
+    ...recordOf(['send', 'otp', 'premium', 'premiumSubscription', 'airtime'], one),
     sendAll(message, given) {
       const outgoing = checked('sendAll', message)
       const batches = checkOptions(sendAllSchema, given, 'sendAll')

@@ -4,7 +4,7 @@ import { checkOptions, functionLike, numberFrom, wholeNumberFrom, type Given } f
 import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
 import { defined } from '../runtime/values.ts'
 import { MessagingWebhooksError, OptionsError, RetryLater } from '../public/errors.ts'
-import type { FailedEvent, DeliveryFailure, SentDetails } from '../public/events.ts'
+import type { FailedEvent, SentDetails } from '../public/events.ts'
 import { checkMessage, type Message, type Outgoing } from './message.ts'
 import type { Recording } from './recording.ts'
 import { SendError } from './send-error.ts'
@@ -56,8 +56,9 @@ export function createResend(
     const { receiver, one } = recording
     return async (event, { signal }) => {
       const { messageId, sent, project, failure } = event
-      if (sent === undefined || !isToBeSentAgain(sent, failure, attempts)) return
+      if (sent === undefined) return
       const { attempt = 1 } = sent
+      if (!failure.resend || sent.type === 'transactional' || attempt >= attempts) return
       const waitMs = Math.min(delayMs * 2 ** (attempt - 1), LONGEST_TIMER_MS)
       if (!isInTime(event, sent, clock, waitMs)) return
       const state = await receiver.messageState(messageId, project === undefined ? {} : { project })
@@ -75,14 +76,6 @@ export function createResend(
       }
     }
   }
-}
-
-function isToBeSentAgain(
-  { type, attempt = 1 }: SentDetails,
-  { resend: isRecommended }: DeliveryFailure,
-  attempts: number,
-): boolean {
-  return isRecommended && type !== 'transactional' && attempt < attempts
 }
 
 /**

@@ -142,7 +142,7 @@ function readRecipient(entry: Fields, only: string | undefined): Recipient {
   const about = {
     messageId: textField(entry, 'messageId'),
     to: textField(entry, 'to') ?? only ?? '',
-    status: word ?? wordOf(code) ?? '',
+    status: word ?? STATUS_CODES.find((row) => row.code === code)?.word ?? '',
     parts: Math.max(1, wholeField(entry, 'messagePart') ?? 1),
     type: textField(entry, 'type'),
   }
@@ -151,8 +151,4 @@ function readRecipient(entry: Fields, only: string | undefined): Recipient {
   const refused = REFUSED.find((each) => each === code)
   if (refused !== undefined) return { ...about, outcome: 'refused', code: refused }
   return { ...about, outcome: 'unknown', code }
-}
-
-function wordOf(code: number | undefined): string | undefined {
-  return STATUS_CODES.find((row) => row.code === code)?.word
 }

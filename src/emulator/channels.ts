@@ -11,11 +11,8 @@ import { recordOf } from '../runtime/values.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { CHANNELS, REFUSAL_WORDS, type Channel } from './not-shown.ts'
 
-/** Channels that can be renamed. The contract fixes the name `sms`. */
-type RenamedChannel = Exclude<Channel, 'sms'>
-
-/** Names that replace the emulator's own. */
-export type ChannelNames = Readonly<Partial<Record<RenamedChannel, string | undefined>>>
+/** Names that replace the emulator's own. The contract fixes the name `sms`. */
+export type ChannelNames = Readonly<Partial<Record<Exclude<Channel, 'sms'>, string | undefined>>>
 
 export interface NamedChannel {
   readonly channel: Channel

@@ -21,7 +21,8 @@ type RefusalCode = (typeof REFUSAL_CODES)[number]
  * Returns the function that decides for each recipient of a send: accepted, scheduled, queued or refused. Message ids derive
  * from the seed, the recipient and the number of sends to it.
  */
-export function createAccept({ seed, clock, network }: EmulatorSettings, lifecycle: Pick<Lifecycle, 'begin'>) {
+export function createAccept(settings: EmulatorSettings, lifecycle: Pick<Lifecycle, 'begin'>) {
+  const { seed, clock } = settings
   const countSend = createCounter()
 
   /** The reason for a refusal. Undefined if accepted, and then the credits are spent. */
@@ -44,7 +45,7 @@ export function createAccept({ seed, clock, network }: EmulatorSettings, lifecyc
     const to = given.replace(/^\+/, '')
     const { name } = project.state()
     const id = drawUuid(seed, 'message', name, to, countSend(`${name} ${to}`))
-    const outcome = outcomeOf(network, seed, { number: to, channel, messageId: id })
+    const outcome = outcomeOf(settings, to, channel, id)
     const isScheduled = scheduledForMs !== undefined && scheduledForMs > clock.now()
     const code = refusal ?? (isScheduled ? 14 : outcome.answer)
     const status = ROW_BY_CODE.get(code)?.word ?? ''
@@ -81,27 +82,22 @@ function isRefusal(code: number): code is RefusalCode {
   return REFUSAL_CODES.some((refusal) => refusal === code)
 }
 
-const GSM =
-  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'
-/** Each takes two units. */
-const GSM_EXTENSION = '\f^{}\\[~]|€'
-
-const ONE = new Set(GSM)
-const TWO = new Set(GSM_EXTENSION)
+/** The GSM alphabet. Each character takes one unit. */
+const ONE = new Set(
+  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
+)
+/** Its extension. Each character takes two units. */
+const TWO = new Set('\f^{}\\[~]|€')
 
 /** Number of message parts of a text, by GSM 03.38 and 03.40. Reports per part are our choice, see not-shown.ts. */
 function partsOf(text: string): number {
   let units = 0
   for (const character of text) {
-    if (!ONE.has(character) && !TWO.has(character)) return wide(text)
+    // Another character: the whole text counts in UTF-16 units.
+    if (!ONE.has(character) && !TWO.has(character)) return text.length <= 70 ? 1 : Math.ceil(text.length / 67)
     units += TWO.has(character) ? 2 : 1
   }
   return units <= 160 ? 1 : Math.ceil(units / 153)
-}
-
-/** Counts UTF-16 units: the text has a character outside the GSM alphabet. */
-function wide(text: string): number {
-  return text.length <= 70 ? 1 : Math.ceil(text.length / 67)
 }
 
 type Lifecycle = ReturnType<typeof createLifecycle>

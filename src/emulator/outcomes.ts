@@ -5,8 +5,9 @@
 import { CARRIER_A_CODES, carrierAStatus } from '../carriers/vocabularies.ts'
 import type { Carrier, StatusCode } from '../public/events.ts'
 import type { Channel } from './not-shown.ts'
-import type { NetworkProfile } from './options.ts'
+import type { EmulatorSettings } from './options.ts'
 import { draw, type Seed } from './random.ts'
+import type { Send } from './send-request.ts'
 
 /** Codes of the immediate answer: 11, 13 and refusals. Code 14 depends on the requested time. */
 export type AnswerCode = Extract<StatusCode, 11 | 12 | 13 | 22 | 23>
@@ -106,34 +107,28 @@ export const OUTCOMES: readonly Outcome[] = [
 
 const byNumber: ReadonlyMap<string, Outcome> = new Map(OUTCOMES.map((outcome) => [outcome.number, outcome]))
 
-/** The documented outcome of a number on a channel. Ignores a leading plus. */
+/** Ignores a leading plus. */
 export function documentedOutcome(number: string, channel: Channel): Outcome | undefined {
   const outcome = byNumber.get(number.replace(/^\+/, ''))
   return outcome?.channels.includes(channel) === true ? outcome : undefined
 }
 
 /** One accepted part of a message to one recipient. */
-export interface Message {
+export interface Message extends Pick<Send, 'channel' | 'channelName' | 'type' | 'scheduledForMs'> {
   readonly id: string
   /** The project's display name. */
   readonly project: string
-  readonly channel: Channel
-  /** As named in the send. */
-  readonly channelName: string
   readonly to: string
-  /** `bulk`, `transactional`, or any other type in the send. */
-  readonly type: string
   /** Part number, from 1. */
   readonly part: number
-  /** Milliseconds since the Unix epoch. Undefined for immediate delivery. */
-  readonly scheduledForMs: number | undefined
 }
 
 /** The documented outcome of the number, or a random one derived from the message id. Ignores a leading plus. */
 export function outcomeOf(
-  network: NetworkProfile,
-  seed: Seed,
-  { number, channel, messageId }: { readonly number: string; readonly channel: Channel; readonly messageId: string },
+  { network, seed }: Pick<EmulatorSettings, 'network' | 'seed'>,
+  number: string,
+  channel: Channel,
+  messageId: string,
 ): Outcome {
   const documented = documentedOutcome(number, channel)
   if (documented !== undefined) return documented

@@ -6,10 +6,10 @@ import type { CallbackKind } from '../public/events.ts'
 import { ROW_BY_WORD } from '../carriers/status-codes.ts'
 import { keysOf } from '../runtime/values.ts'
 import { CONVERSATION, REASONS, reportType, type Channel } from './not-shown.ts'
-import type { NetworkProfile } from './options.ts'
+import type { EmulatorSettings } from './options.ts'
 import type { Message, Outcome } from './outcomes.ts'
 import type { ProjectState } from './projects.ts'
-import { drawUuid, type Seed } from './random.ts'
+import { drawUuid } from './random.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -94,9 +94,7 @@ export function triggerPayload(name: TriggerName, about: About, fields: Fields):
   return { ...TRIGGERS[name].payload(about), ...fields }
 }
 
-interface PayloadParts {
-  readonly seed: Seed
-  readonly network: NetworkProfile
+interface PayloadParts extends Pick<EmulatorSettings, 'seed' | 'network'> {
   readonly message: Message
   readonly outcome: Outcome
   readonly project: ProjectState
@@ -108,15 +106,9 @@ interface PayloadParts {
 
 /** A report: the Message Status callback, or a premium delivery report. */
 export function statusPayload(parts: PayloadParts): Fields {
-  switch (parts.message.channel) {
-    case 'chat-app':
-      return chatAppDelivery(parts)
-    case 'premium':
-    case 'premium-subscription':
-      return premiumDelivery(parts)
-    default:
-      return smsDelivery(parts)
-  }
+  const { channel } = parts.message
+  if (channel === 'chat-app') return chatAppDelivery(parts)
+  return channel.startsWith('premium') ? premiumDelivery(parts) : smsDelivery(parts)
 }
 
 /** Contract, service.md#sms-delivery-callback. */
@@ -155,13 +147,6 @@ function chatAppDelivery({ seed, message, outcome, project, word, timestamp }: P
 /** Contract, service.md#premium-sms-callbacks, `delivery`; its fields are not shown. */
 function premiumDelivery({ message, project, word, timestamp }: PayloadParts): Fields {
   const { name, shortcode } = project
-  return {
-    project: name,
-    event: 'delivery',
-    phone: message.to,
-    shortcode,
-    messageId: message.id,
-    status: word,
-    timestamp,
-  }
+  const about = { project: name, event: 'delivery', phone: message.to, shortcode }
+  return { ...about, messageId: message.id, status: word, timestamp }
 }

@@ -8,34 +8,29 @@ export interface CallbackAnswer {
   readonly body: string | undefined
 }
 
-/** One row per answer: its status, the code in its body, and when it is given. */
+/** One row per answer, by the code in its body: its status, and when it is given. */
 export const ANSWERS = {
   accepted: {
     status: 204,
-    code: undefined,
     when: 'The callback was accepted, or is a duplicate. Late and unrecognized callbacks are accepted, too.',
   },
-  body_incomplete: { status: 400, code: 'body_incomplete', when: 'The body ended before its announced length.' },
-  not_authentic: { status: 401, code: 'not_authentic', when: 'The callback has no valid proof that this URL accepts.' },
+  body_incomplete: { status: 400, when: 'The body ended before its announced length.' },
+  not_authentic: { status: 401, when: 'The callback has no valid proof that this URL accepts.' },
   method_not_allowed: {
     status: 405,
-    code: 'method_not_allowed',
     when: 'The method is not POST. The response has `Allow: POST`.',
   },
   body_too_slow: {
     status: 408,
-    code: 'body_too_slow',
     when: 'The body took longer than `bodyTimeoutMs`, or almost stopped while other requests waited for capacity.',
   },
-  body_too_large: { status: 413, code: 'body_too_large', when: 'The body is larger than `maxBodyBytes`.' },
+  body_too_large: { status: 413, when: 'The body is larger than `maxBodyBytes`.' },
   content_encoding: {
     status: 415,
-    code: 'content_encoding',
     when: 'The body is compressed, and has no valid proof over the bytes as sent.',
   },
   unavailable: {
     status: 503,
-    code: 'unavailable',
     when: 'The store could not accept the event, or the credentials function failed. The service does not retry.',
   },
 } as const
@@ -55,10 +50,9 @@ export const REPLIES: Readonly<Record<AnswerName, CallbackAnswer>> = {
 }
 
 function refusal(name: AnswerName, message: string, headers: Readonly<Record<string, string>> = {}): CallbackAnswer {
-  const { status, code } = ANSWERS[name]
-  const body = JSON.stringify({ error: { code, message } })
+  const body = JSON.stringify({ error: { code: name, message } })
   return {
-    status,
+    status: ANSWERS[name].status,
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),

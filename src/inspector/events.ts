@@ -109,10 +109,9 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
       ? undefined
       : finding.sentTo({ to: about, after: undefined, limit: MOST_SENT, fromMs: filter.fromMs, toMs: filter.toMs }),
   ])
-  const sends = (sentTo?.items ?? [])
-    .map(sentOf)
-    .filter((each) => project === undefined || each.project === project)
-    .filter((each) => channel === undefined || each.channel === channel)
+  const isWanted = (each: ReturnType<typeof sentOf>): boolean =>
+    (project ?? each.project) === each.project && (channel ?? each.channel) === each.channel
+  const sends = (sentTo?.items ?? []).map(sentOf).filter(isWanted)
   const known = events.find(({ record }) => record !== undefined)?.record?.project
   return {
     items: page.items.filter((stored) => isFound || isShown(stored)).map((stored) => rowOf(stored, typeOf)),

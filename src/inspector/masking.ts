@@ -14,7 +14,6 @@ const PLAIN_FIELDS = wordsOf(
 )
 const IDS = wordsOf('messageId message_id')
 
-/** Replaces a masked value. */
 const HIDDEN = '•••'
 /** The app's own data about a send. Nothing in it is shown, whatever its name. */
 const META = 'meta'

@@ -20,7 +20,7 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
   const stored = await inside.latest(found.messageKey)
   const sent = found.sent && sentOf(found.sent)
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
-  const arrivals = byArrival(events)
+  const arrivals = events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
   const entries = events.map((event, index) => {
     const { id, record, raw } = event
     const late = event.late ?? watcher.wasLate(id)
@@ -46,9 +46,8 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
   }
 }
 
-function byArrival(events: readonly StoredEvent[]): readonly StoredEvent[] {
-  const arrivedAtMs = ({ record, atMs }: StoredEvent): number => record?.receivedAtMs ?? atMs ?? Infinity
-  return events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
+function arrivedAtMs({ record, atMs }: StoredEvent): number {
+  return record?.receivedAtMs ?? atMs ?? Infinity
 }
 
 /** Rebuilds the content of `send.overdue` from the send if the store has only its identity. */

@@ -117,11 +117,10 @@ export function guardedAudit(
   { logger, secrets }: Pick<Inside, 'logger' | 'secrets'>,
 ): (entry: AuditEntry) => void {
   return (entry) => {
-    const { what, who, at, remoteAddress, outcome, ids, result } = entry
     if (given === undefined) {
-      const fields = { what, who, at: at.toISOString(), remoteAddress, outcome, ids, ...result }
-      const message = `Inspector: ${what}, by ${who ?? 'an unnamed reader'}: ${outcome}.`
-      logger.info({ code: 'inspector_audit', ...fields }, message)
+      const { at, result, ...fields } = entry
+      const message = `Inspector: ${entry.what}, by ${entry.who ?? 'an unnamed reader'}: ${entry.outcome}.`
+      logger.info({ code: 'inspector_audit', ...fields, at: at.toISOString(), ...result }, message)
       return
     }
     try {

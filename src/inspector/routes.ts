@@ -199,24 +199,19 @@ export type { Problem }
  */
 type Json<T> = T extends Date ? string : T extends object ? { readonly [K in keyof T]: Json<T[K]> } : T
 
-/** GET api/session. */
 export type Session = Json<Awaited<ReturnType<typeof sessionOf>>>
-/** GET api/overview?range. */
 export type Overview = Json<Awaited<ReturnType<typeof overview>>>
 export type Attention = Overview['attention'][number]
 export type Bucket = Overview['plot']['buckets'][number]
 
 /** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
 export type EventList = Json<Awaited<ReturnType<typeof listEvents>>>
-/** An event, as every page receives it. */
 export type EventRow = EventList['items'][number]
 export type Outcome = EventRow['outcome']
-/** A recorded send. */
 export type Sent = NonNullable<EventList['sent']>[number]
 /** GET api/events/:id?of&project. `of`: the id of its message. */
 export type EventDetail = Json<ReturnType<typeof showEvent>>
 export type Attempt = EventDetail['attempts'][number]
-/** GET api/messages/:messageId?project. */
 export type MessageDetail = Json<Awaited<ReturnType<typeof showMessage>>>
 export type TimelineEntry = MessageDetail['entries'][number]
 

@@ -33,10 +33,7 @@ interface HandlerMark {
   readonly receiver: string | undefined
 }
 
-/**
- * Makes a method of a provider or controller a handler: for one event type, several, or a family (`'message.*'`). Nest calls
- * the method with the typed event and the handler's context. If it throws or rejects, the event is retried.
- */
+/** The type of `OnWebhook`, with events typed by the schemas `S` and a context typed by `X`. */
 export type OnWebhookDecorator<S extends CallbackSchemas = {}, X extends object = {}> = <const P extends EventPattern>(
   pattern: P | readonly P[],
   options?: OnWebhookOptions,
@@ -122,7 +119,7 @@ export function findHandlers(
     if (handlers.length === 0) continue
     const before = wrapper.token === wrapper.metatype ? classes.get(wrapper.token) : undefined
     if (before === undefined) found.push(...handlers)
-    else providedTwice(nameOf(prototype), [moduleOf(before), moduleOf(wrapper)])
+    else providedTwice(prototype.constructor.name, [moduleOf(before), moduleOf(wrapper)])
     if (before === undefined) classes.set(wrapper.token, wrapper)
   }
   return found
@@ -154,7 +151,7 @@ function isShared(wrapper: Wrapper): boolean {
 function handlersOf(wrapper: Wrapper, prototype: object, name: string, reflector: Reflector): readonly FoundHandler[] {
   const method: unknown = Reflect.get(prototype, name)
   if (!isMethod(method)) return []
-  const where = `${nameOf(prototype)}.${name}`
+  const where = `${prototype.constructor.name}.${name}`
   return marksOf(reflector, method).map((mark) => ({ ...mark, where, call: callOf(wrapper, name) }))
 }
 
@@ -207,10 +204,6 @@ function endOf(observable: Subscribable): Promise<void> {
   return new Promise((resolve, reject) => {
     observable.subscribe({ error: reject, complete: resolve })
   })
-}
-
-function nameOf(prototype: object): string {
-  return prototype.constructor.name
 }
 
 function moduleOf({ host }: Wrapper): string {

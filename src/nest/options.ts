@@ -2,7 +2,7 @@
 import type { FactoryProvider, ModuleMetadata } from '@nestjs/common'
 import { z } from 'zod'
 import { PROOF_POLICIES } from '../public/callback.ts'
-import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
+import { checkOptions, numberFrom, textOf, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { recordOf } from '../runtime/values.ts'
 import {
@@ -14,6 +14,15 @@ import {
   type CallbackSchemas,
 } from '../index.ts'
 
+const moduleName = {
+  /** Distinguishes several receivers of an app. Default: none. */
+  name: textOf('the name of the receiver').optional(),
+}
+const closeDeadline = {
+  /** How long handlers may run after the app starts to close. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
+  closeDeadlineMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
+}
+
 /** The path of a kind of callback, optionally with the proofs that it requires. */
 export type CallbackPath = string | { readonly path: string; readonly proof?: ProofPolicy | undefined }
 
@@ -24,27 +33,17 @@ export type CallbackPath = string | { readonly path: string; readonly proof?: Pr
 export type WebhooksPaths = Readonly<Partial<Record<CallbackKind, CallbackPath | undefined>>>
 
 /** Options of `WebhooksModule.forRoot`: the receiver's options, the paths, `closeDeadlineMs` and `name`. */
-export type WebhooksModuleOptions = UnnamedOptions & ModuleNameOption
+export type WebhooksModuleOptions = UnnamedOptions & Given<typeof moduleName>
 
 /** Options without the name, which Nest needs before it calls a factory. */
-export type UnnamedOptions = ReceiverOptions<CallbackSchemas> & WebhooksPaths & CloseOption
+export type UnnamedOptions = ReceiverOptions<CallbackSchemas> & WebhooksPaths & Given<typeof closeDeadline>
 
 /** Options of `WebhooksModule.forRootAsync`. */
-export interface WebhooksModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'>, ModuleNameOption {
+export interface WebhooksModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'>, Given<typeof moduleName> {
   /** Providers passed to `useFactory`. */
   readonly inject?: FactoryProvider['inject']
   /** Returns the options, or a promise of them. */
   readonly useFactory: (...dependencies: never[]) => UnnamedOptions | Promise<UnnamedOptions>
-}
-
-interface ModuleNameOption {
-  /** Distinguishes several receivers of an app. Default: none. */
-  readonly name?: string | undefined
-}
-
-interface CloseOption {
-  /** How long handlers may run after the app starts to close. Milliseconds, 0 to 2,147,483,647. Default: 10,000. */
-  readonly closeDeadlineMs?: number | undefined
 }
 
 export type ReadOptions = ReturnType<typeof readOptions>
@@ -62,14 +61,10 @@ const callbackPath = z
     z.strictObject({ path, proof: z.enum(PROOF_POLICIES).optional() }),
   )
   .optional()
-const pathsOption = z.strictObject({
-  ...recordOf(CALLBACK_KINDS, () => callbackPath),
-  closeDeadlineMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
-})
-const nameOption = z.strictObject({ name: textOf('the name of the receiver').optional() })
+const pathsOption = z.strictObject({ ...recordOf(CALLBACK_KINDS, () => callbackPath), ...closeDeadline })
 
 export function checkName(name: unknown): void {
-  checkOptions(nameOption, { name }, 'WebhooksModule')
+  checkOptions(z.strictObject(moduleName), { name }, 'WebhooksModule')
 }
 
 /** Throws an `OptionsError` for an invalid path. The receiver checks its own options. */

@@ -48,15 +48,10 @@ export interface Follower {
   accepted(event: NewEvent, admission: Admission): void
 }
 
-interface CounterOptions {
-  readonly reviving: ReviveOptions
-  /** The receiver that `createReceiver` returned. */
-  readonly self: () => object
-}
-
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
-export function createCounter({ reviving, self }: CounterOptions) {
+/** `self` returns the receiver that `createReceiver` returned. */
+export function createCounter(reviving: ReviveOptions, self: () => object) {
   /** Undefined while no inspector observes. */
   let follower: Follower | undefined
   const kinds = recordOf(COUNTED_KINDS, () => ({

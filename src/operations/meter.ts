@@ -39,7 +39,6 @@ const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const SETTLED_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 21_600]
 const STORE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5]
 
-const SETTLED_OUTCOMES = ['done', 'dead'] as const
 const VERBS = ['admit', 'admitAndClaim', 'claim', 'settle'] as const satisfies readonly MeasuredVerb[]
 
 type MeasuredStore = ReturnType<Meter['measured']>
@@ -109,7 +108,7 @@ export function createMeter() {
         Array.from(outcomes, ([outcome, value]) => ({ labels: { type, outcome }, value })),
       ),
     settledTimes: (): readonly Sample[] =>
-      SETTLED_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: settled[outcome] })),
+      Object.entries(settled).map(([outcome, value]) => ({ labels: { outcome }, value })),
     storeCalls: (): readonly Sample[] => Array.from(calls, ([verb, { took }]) => ({ labels: { verb }, value: took })),
     storeFailures: (): readonly Sample[] =>
       Array.from(calls, ([verb, { failures }]) => ({ labels: { verb }, value: failures })),

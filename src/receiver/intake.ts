@@ -47,7 +47,7 @@ export function createIntake(options: IntakeOptions) {
   const servers = createServers({ clock: steady, logger })
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
   const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
-  const counter = createCounter({ reviving, self })
+  const counter = createCounter(reviving, self)
   let underWay = 0
 
   /** `close()` waits for counted work. */

@@ -58,7 +58,6 @@ export function post<T>(path: string, body: object): Promise<T> {
   return ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
 }
 
-/** The ids of all matching dead letters. */
 export async function idsOf(query: Query): Promise<readonly string[]> {
   return (await ask<DeadLetterIds>(`api/dead-letters/ids${queryOf(query)}`)).ids
 }

@@ -7,7 +7,6 @@ import { h, say, type Child } from './ui.ts'
 import * as labels from './labels.ts'
 import * as ui from './ui.ts'
 
-/** The properties of a view. */
 export interface View {
   readonly session: Session
   readonly route: Route
@@ -62,7 +61,6 @@ export async function confirm({ title, text, yes, isGrave = false, option }: Que
 
 export type Decision = 'replay' | 'discard'
 
-/** The dead letters to replay or discard. */
 export interface Targets {
   /** Such as `message.failed of m-1`, or `19 dead letters`. */
   readonly name: string
@@ -141,7 +139,6 @@ export function useDecisions(refresh: () => void) {
 
 const MOST_LISTED = 500
 
-/** The progress of a change, and the result of each item. */
 function workPanel({ yes, total, results, problem, isOver }: Work, close: () => void): VNode | VNode[] {
   const summary = [...Map.groupBy(results, ({ text }) => text)].map(
     ([text, { length }]) => `${text}: ${ui.several(length, 'event')}.`,

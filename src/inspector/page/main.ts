@@ -25,7 +25,6 @@ const TABS = ['overview', 'events', 'dead-letters', 'quarantine'] as const
 
 const ASK_EVERY_MS = 2_000
 
-/** A key of the page. */
 interface Key {
   readonly key: string
   readonly what: string

@@ -134,7 +134,6 @@ export function Field({ value, ...rest }: { readonly value: string }): VNode | V
   return h`<input ref=${field} ...${rest} />`
 }
 
-/** An id or a number. */
 export function code(id: string | undefined, address?: string): Child {
   if (id === undefined) return undefined
   return address === undefined
@@ -142,7 +141,6 @@ export function code(id: string | undefined, address?: string): Child {
     : h`<a class="id" href=${address} title=${id}>${id}</a>`
 }
 
-/** An id with a copy button. */
 export function idText(id: string, what: string, address?: string): Child {
   return h`<span class="copied">${code(id, address)}<${CopyButton} text=${id} what=${what} /></span>`
 }
@@ -198,7 +196,6 @@ export function panel(title: string, ...content: readonly Child[]): VNode | VNod
   return h`<section key=${title} class="panel" aria-label=${title}><h2>${title}</h2>${content}</section>`
 }
 
-/** Problems, each with its action. */
 export function problems(
   title: string,
   rows: readonly { readonly key: string; readonly tone: string; readonly text: Child; readonly remedy: Child }[],
@@ -230,7 +227,6 @@ export function pages(
   </nav>`
 }
 
-/** Says what is missing, and what to do. */
 export function empty(title: string, ...todo: readonly Child[]): Child {
   return h`<div class="empty"><p class="lead">${title}</p>${todo.map((line) => h`<p>${line}</p>`)}</div>`
 }

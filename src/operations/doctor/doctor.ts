@@ -158,12 +158,10 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-/** Omits user, password, query and fragment. */
 function shownUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname}`.slice(0, 200)
 }
 
-/** Maximum number of bytes read from an answer. */
 const READ_BYTES = 4_096
 
 type Probe = ReturnType<typeof makeProbe>

@@ -32,7 +32,6 @@ function isWebUrl(url: unknown): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-/** The receiver, and the app around it. */
 interface OwnReceiver {
   readonly credentials: CredentialsSource
   readonly probes: Pick<Probes, 'expect'>

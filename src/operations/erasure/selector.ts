@@ -92,7 +92,11 @@ export function checkSelector(given: ForgetSelector): Wanted {
     isMeant(candidate) {
       const { record, raw } = candidate
       const payload = raw === undefined ? undefined : payloadIn(raw)
-      if (project !== undefined && (record?.project ?? projectIn(payload)) !== project) return false
+      if (
+        project !== undefined &&
+        (record?.project ?? (isRecord(payload) ? payload['project'] : undefined)) !== project
+      )
+        return false
       return says(payload, record?.report?.recipient, () => (raw === undefined ? '' : textOfBody(raw)))
     },
   }
@@ -176,10 +180,6 @@ function hasValue(payload: unknown, wanted: string): boolean {
       for (const [name, item] of Object.entries(value)) if (!NO_PERSON.has(name)) left.push(item)
   }
   return false
-}
-
-function projectIn(payload: unknown): unknown {
-  return isRecord(payload) ? payload['project'] : undefined
 }
 
 function timeOf(value: unknown): number {
