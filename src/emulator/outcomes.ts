@@ -6,7 +6,7 @@ import { CARRIER_A_CODES, carrierAStatus } from '../carriers/vocabularies.ts'
 import type { Carrier, StatusCode } from '../public/events.ts'
 import type { Channel } from './not-shown.ts'
 import type { EmulatorSettings } from './options.ts'
-import { draw, type Seed } from './random.ts'
+import { draw } from './random.ts'
 import type { Send } from './send-request.ts'
 
 /** Codes of the immediate answer: 11, 13 and refusals. Code 14 depends on the requested time. */

@@ -2,7 +2,7 @@
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { defined } from '../runtime/values.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
-import type { ProjectOptions, ProjectPatch } from './options.ts'
+import type { CallbackUrls, ProjectOptions, ProjectPatch } from './options.ts'
 import type { KeyPair } from './request.ts'
 import { drawHex, type Seed } from './random.ts'
 import { withoutCredentials } from './http.ts'
@@ -65,8 +65,11 @@ function createProject(options: ProjectOptions, seed: Seed, nowMs: () => number)
   }
 
   function state(): ProjectState {
-    const urls = Object.entries(defined(settings.callbackUrls)).map(([kind, url]) => [kind, withoutCredentials(url)])
-    return { ...settings, name, callbackUrls: Object.fromEntries(urls), sentToday: sentToday() }
+    const urls = Object.entries(defined(settings.callbackUrls)).map(
+      ([kind, url]) => [kind, withoutCredentials(url)] as const,
+    )
+    const callbackUrls: CallbackUrls = Object.fromEntries(urls)
+    return { ...settings, name, callbackUrls, sentToday: sentToday() }
   }
 
   return {

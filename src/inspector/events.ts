@@ -97,7 +97,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   }
 
   const {
-    events = [],
+    events,
     sent,
     messageKey: key,
   } = (q !== undefined && after === undefined ? await named(q) : undefined) ?? NOTHING

@@ -9,6 +9,8 @@ import { isRecord, parsedJson } from '../runtime/values.ts'
 import { BETWEEN, BODY } from './masking.ts'
 import type { Attempt, Watcher } from '../operations/recent.ts'
 
+type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
+
 export type EventRow = ReturnType<typeof rowOf>
 
 /** A stored event. A dead letter has fewer fields. */
@@ -49,7 +51,7 @@ export function quoting(raw: Buffer | undefined): object {
   return { [BODY]: raw }
 }
 
-export function outcomeOf({ state, attempts = 0 }: Known) {
+export function outcomeOf({ state, attempts = 0 }: Known): Outcome {
   if (state === 'leased') return 'running'
   if (state === 'due') return attempts === 0 ? 'waiting' : 'retrying'
   return state
@@ -109,7 +111,9 @@ export function sentOf(stored: StoredExpectation) {
  * `waiting`: no final report yet; `refused`: in the answer to the send; `repeated`: it was sent again; `unknown`: it may have
  * been sent.
  */
-function sentState(stored: StoredExpectation) {
+type SentState = 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
+
+function sentState(stored: StoredExpectation): SentState {
   const { expectation, latest, wasOverdue } = stored
   if (isPendingSend(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'
