@@ -10,7 +10,7 @@ const TABLES: readonly (readonly [
   first: string,
   ...types: (readonly [file: string, name: string])[],
 ])[] = [
-  ['calls', 'Call', ['client', 'Client']],
+  ['calls', 'Call', ['index', 'Client']],
   ['options', 'Option', ['options', 'clientOptions']],
   ['options', 'Of `retry`', ['options', 'clientRetry']],
   ['options', 'Of `channels`', ['options', 'clientChannels']],
