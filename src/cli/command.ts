@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { Terminal } from './terminal.ts'
 import { readFileSync } from 'node:fs'
 import type { CredentialPair } from '../verify/credentials.ts'
-import { defined } from '../runtime/defined.ts'
+import { defined } from '../runtime/values.ts'
 
 /** The exit codes. The reference's table derives from here. */
 export const EXIT_CODES = {

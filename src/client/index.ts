@@ -5,8 +5,8 @@
  * @module messaging-webhooks/client
  */
 import { checkOptions } from '../runtime/check-options.ts'
-import { retryDelayMs } from '../runtime/backoff.ts'
-import { pause } from '../runtime/clock.ts'
+
+import { pause, retryDelayMs } from '../runtime/clock.ts'
 import { recordOf } from '../runtime/values.ts'
 import { OptionsError } from '../public/errors.ts'
 import { readAnswer, unreadable, type Refusal } from './answer.ts'

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { checkOptions, expected, numberFrom, textOf, type Given } from '../runtime/check-options.ts'
-import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
+import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { defined, isPromiseLike, letReject } from '../runtime/values.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { RecordOptions } from '../public/intention.ts'

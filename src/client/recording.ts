@@ -1,5 +1,5 @@
 /** Records sends with the receiver: each send before its request, and its result afterwards. */
-import { retryDelayMs, pause, withDeadline, type Clock } from '../runtime/clock.ts'
+import { retryDelayMs, pause, withDeadline } from '../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import type { IntendEachOptions, IntendOptions, Intention, SendRecorder } from '../public/intention.ts'
 import type { Outgoing } from './message.ts'

@@ -1,5 +1,6 @@
 /** Projects, their keys and their spending. Contract, service.md#project, #webhook-security-pair. */
 import { MessagingWebhooksError } from '../public/errors.ts'
+import type { CallbackKind } from '../public/events.ts'
 import { defined } from '../runtime/values.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { CallbackUrls, ProjectOptions, ProjectPatch } from './options.ts'

@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import { pause, systemClock } from '../runtime/clock.ts'
 import { createLimiter } from '../runtime/concurrency.ts'
-import { isToBeAccepted, planFaults, type FaultRates, type PlannedRequest } from './faults.ts'
+import { isToBeAccepted, planFaults, type PlannedRequest } from './faults.ts'
 import { webUrl, withoutCredentials } from './http.ts'
 import { post } from './post.ts'
 import { messageOf, buildRequest, type Delivery, type Outgoing } from './request.ts'

@@ -3,15 +3,7 @@ import { everyEvent, recordType } from '../dispatch/listed-events.ts'
 import { listedAt } from '../messages/expected.ts'
 import { messageKey } from '../messages/order.ts'
 import { everyPage, filledPage } from '../inbox/lists.ts'
-import type {
-  EventFilter,
-  EventsAnswer,
-  EventsPage,
-  SentToAnswer,
-  SentToPage,
-  StoredEvent,
-  StoredExpectation,
-} from '../inbox/store.ts'
+import type { EventFilter, EventsAnswer, EventsPage, SentToAnswer, SentToPage, StoredEvent } from '../inbox/store.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'

@@ -9,7 +9,7 @@ import type { Inside } from '../receiver/inside.ts'
 import { readRights, type InspectorRequest, type Rights } from './options.ts'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
-import { createLimiter } from '../runtime/limiter.ts'
+import { createLimiter } from '../runtime/concurrency.ts'
 import { parsedJson } from '../runtime/values.ts'
 
 /** A request, with the fields that the routes need. */

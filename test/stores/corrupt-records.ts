@@ -4,7 +4,7 @@ import type { NewExpectation, OpenStore } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { MOST_EVENTS } from '../../src/messages/record.ts'
 import { admit, allOf, claim, list, sample, START_MS } from '../../src/store-conformance/samples.ts'
-import { die, settleAll } from '../../src/store-conformance/steps.ts'
+import { die, settleAll } from '../../src/store-conformance/suite.ts'
 import { checkNewerRecord } from './newer-record.ts'
 
 /** Makes part of this record unreadable. */

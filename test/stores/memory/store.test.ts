@@ -1,7 +1,7 @@
 import { memoryStore, type MemoryStoreOptions } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
 import { admit, claim, DAY_MS, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
-import { deadLettersOf, die, settleAll } from '../../../src/store-conformance/steps.ts'
+import { deadLettersOf, die, settleAll } from '../../../src/store-conformance/suite.ts'
 import { checkDeepListing } from '../deep-listing.ts'
 
 async function openStore(options: MemoryStoreOptions) {
