@@ -5,7 +5,7 @@
  * Corruption. Stored data may be changed by another tool, a failing disk or a later version. One record never affects another:
  *
  * - A payload that cannot be read is returned as `corrupt`, with what is left of it, and its event becomes a dead letter.
- * - A record that cannot be read is rebuilt from the remaining payloads (`src/messages/restore.ts`): events may run again, and
+ * - A record that cannot be read is rebuilt from the remaining payloads (`src/messages/replay.ts`): events may run again, and
  *   none is lost. The store writes it immediately and reports it once as `state_damaged`, with the key and the part, never a
  *   value.
  * - A record of a later version is not touched: `read` returns `newer`, `due` postpones it and reports `store_newer`.
