@@ -2,11 +2,13 @@
 import type { ClientBase } from 'pg'
 import { createClient } from 'redis'
 import type { Store } from 'messaging-webhooks'
+import { mysqlStore } from 'messaging-webhooks/mysql'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
+import * as mysql from '../../stores/mysql/database.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from '../../stores/postgres/schema.ts'
 import { clientFor, describeRedis, freshPrefix, useRedis } from '../../stores/redis/own-redis.ts'
 import { gate } from '../../support/gate.ts'
@@ -77,6 +79,22 @@ describePostgres('Postgres', () => {
     expect(await receiver.drain()).toBe(true)
     expect(errors).toEqual([])
     expect(await rowsOf(`SELECT to_regclass('"${schema}".written') AS written`)).toEqual([{ written: null }])
+  })
+})
+
+mysql.describeMysql('MySQL', () => {
+  test('keeps nothing of a person in any column of its tables', async () => {
+    const prefix = mysql.freshPrefix()
+    await forgetsOne(mysqlStore({ uri: mysql.MYSQL_URL, prefix }), async (digits) => {
+      const columns = await mysql.rowsOf(
+        `SELECT table_name AS \`at\`, column_name AS name FROM information_schema.columns WHERE table_name LIKE '${prefix}\\_%'`,
+      )
+      let count = 0
+      for (const { at, name } of columns)
+        count += (await mysql.rowsOf(`SELECT 1 FROM \`${String(at)}\` WHERE \`${String(name)}\` LIKE '%${digits}%'`))
+          .length
+      return count
+    })
   })
 })
 
