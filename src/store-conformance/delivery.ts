@@ -55,6 +55,26 @@ export const DELIVERY: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'a message whose first event is due after its lease is claimed then, and delays no other message',
+    async run({ open }) {
+      // Of the same time and rank, so that the first one is not late.
+      const [first, second] = [sample({ name: 'a' }), sample({ name: 'b' })].toSorted((one, other) =>
+        one.order < other.order ? -1 : 1,
+      )
+      assert.ok(first !== undefined && second !== undefined)
+      const leaseEndMs = START_MS + LEASE_MS
+      const gapUntilMs = leaseEndMs + LEASE_MS
+      await admit(open, [second])
+      await claimOne(open)
+      await admit(open, [{ ...first, awaits: 1, gapUntilMs }])
+      await admit(open, [sample({ message: 'other' })], leaseEndMs)
+      assert.deepEqual(await claimNames(open, { nowMs: leaseEndMs, limit: 1 }), ['other-1'])
+      assert.deepEqual(await claim(open, { nowMs: gapUntilMs - 1 }), { claims: [], nextDueMs: gapUntilMs })
+      const { claims } = await claim(open, { nowMs: gapUntilMs })
+      assert.ok(claims.some(({ id }) => id === first.id))
+    },
+  },
+  {
     name: 'settles many at once and answers for each; a token that is not the last one changes nothing',
     async run({ open }) {
       await admit(open, samplesOf(60))

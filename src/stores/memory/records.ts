@@ -178,10 +178,14 @@ function payloadsAfter(
   return now
 }
 
-/** Leases are not in the heap: most end long before they expire, and would leave void entries until then. */
+/**
+ * A leased record is in the heap only if its first event is due after the lease: most leases end long before they expire, and
+ * would leave void entries until then.
+ */
 function schedule(tables: MemoryTables, key: string, active: Active): void {
   const { lease, waiting } = active.record
-  const dueMs = lease === undefined ? waiting[0]?.dueMs : undefined
+  const firstMs = waiting[0]?.dueMs
+  const dueMs = lease === undefined || (firstMs ?? -Infinity) > lease.untilMs ? firstMs : undefined
   const leased = tables.leased.members.get(key)
   if (leased !== lease) {
     if (leased !== undefined) removeMember(tables.leased, key)
@@ -220,7 +224,7 @@ export function dueKeys(
   const keys: string[] = []
   let nextDueMs: number | undefined
   for (const [key, { untilMs }] of leased.members) {
-    if (exclude.has(key)) continue
+    if (exclude.has(key) || active.members.get(key)?.due !== undefined) continue
     nextDueMs = untilMs
     if (untilMs > nowMs || keys.length >= limit) break
     keys.push(key)
