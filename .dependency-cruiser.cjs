@@ -26,13 +26,11 @@ const MAY_IMPORT = {
   // They look on, or go through all that is kept; no stage knows of them.
   'operations/': [
     'verify/',
-    'quarantine/(keeper|request|request-log|surface)',
+    'quarantine/(request|surface)',
     'messages/(event-record|expected)',
     'inbox/(store|lists|availability)',
-    'inbox/spool/spool',
     'dispatch/(claim-loop|revive|work)',
     'http/node',
-    'disk-log/',
     'testing/sign',
   ],
   // It sees everything that it wires.

@@ -115,7 +115,10 @@ function conceptOf({ type, failure }: Meaning): Concept | undefined {
   return failure.kind === 'unreachable' ? 'unreachable' : `${failure.kind} failure`
 }
 
-/** The fields to look in, in this order. */
+/**
+ * The fields to look in, in this order. The contract names the types of premium callbacks but not the field that carries them,
+ * and says elsewhere that a customer "subscribes, unsubscribes or is billed". Contract, service.md#premium-sms-callbacks, #events.
+ */
 const WORD_FIELDS = ['event', 'type', 'action', 'status'] as const
 
 const WORDS: ReadonlyMap<string, SubscriptionWord> = new Map<string, SubscriptionWord>([

@@ -167,7 +167,10 @@ export function readVariable(name: Variable): string | undefined {
   return value === '' ? undefined : value
 }
 
-/** The flag of each secret without `-file`, and its name. */
+/**
+ * The flag of each secret without `-file`, and its name. Secrets come from the environment or a file, never from an argument:
+ * process lists and shell histories show arguments.
+ */
 const SECRETS = {
   SIGNING_SECRET: ['signing-secret', 'the signing secret'],
   AUTH_KEY: ['auth-key', 'the Auth Key'],

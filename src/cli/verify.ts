@@ -163,7 +163,13 @@ const SECRETS: readonly Change<string>[] = [
 
 function rewritten(body: string, indent?: number): string {
   const value = parsedJson(Buffer.from(body, 'latin1').toString())
-  return value === undefined ? body : Buffer.from(JSON.stringify(value, undefined, indent)).toString('latin1')
+  if (value === undefined) return body
+  try {
+    return Buffer.from(JSON.stringify(value, undefined, indent)).toString('latin1')
+  } catch {
+    // The body is nested too deeply for `stringify`.
+    return body
+  }
 }
 
 const LEFT = [

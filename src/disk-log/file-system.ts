@@ -1,4 +1,4 @@
-/** The interface to the file system, which tests replace with a failing disk, and the machine's own (`nodeFs`). */
+/** The interface to the file system, which tests replace with a failing disk, and the machine's own (`nodeFs`), with the lock that proves that the owner of a folder is alive. */
 import { lstat, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { basename, join } from 'node:path'

@@ -81,6 +81,7 @@ function hintFor(pattern: string): string {
   return unknownName(pattern, [...EVENT_TYPES, ...EVENT_FAMILIES])
 }
 
+/** Counts events without a handler, and logs them with the probable cause: they are settled and would disappear silently. */
 export function createUnhandled(logger: Logger) {
   const reported = new Set<EventType>()
   let count = 0

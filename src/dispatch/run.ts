@@ -160,6 +160,7 @@ function settled(parts: Parts, work: Work, { outcome }: Settlement, held: boolea
 /** How long a closing receiver waits, after its deadline, for the store to release leases. */
 const GIVE_BACK_MS = 500
 
+/** Stops the dispatch: waits for running handlers, aborts them at the deadline, and releases all leases. */
 export async function stop(
   parts: Parts,
   phase: { -readonly [K in keyof Phase]: Phase[K] },

@@ -60,10 +60,11 @@ export function webUrl(text: string): URL | undefined {
   return url !== null && /^https?:$/.test(url.protocol) ? url : undefined
 }
 
-/** A URL for display, without user and password. */
+/** A URL for display: without user and password, otherwise unchanged. */
 export function withoutCredentials(text: string): string {
   const url = webUrl(text)
   if (url === undefined) return '(not an http or https URL)'
+  if (url.username === '' && url.password === '') return text
   url.username = ''
   url.password = ''
   return url.href

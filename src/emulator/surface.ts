@@ -42,11 +42,11 @@ export interface Emulator {
   deliveries(): readonly Delivery[]
   /** The name of each channel. */
   channels(): Readonly<Record<Channel, string>>
-  /** The current state of the projects, without their keys. */
+  /** The current state of the projects, without their keys and the credentials of their callback URLs. */
   projects(): readonly ProjectState[]
   /** The live keys of a project. Throws `emulator_project_unknown`, as every call with a project does. */
   keys(of?: OfProject): ProjectKeys
-  /** Changes a project at once. Throws an `OptionsError` for an invalid value. */
+  /** Changes a project at once, and returns its state, as `projects` does. Throws an `OptionsError` for an invalid value. */
   configure(patch: ProjectPatch, of?: OfProject): ProjectState
   /**
    * Sets a new Auth Key and signing secret: those given, or random ones. The next callback uses them. Throws an `OptionsError`

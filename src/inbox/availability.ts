@@ -31,6 +31,7 @@ interface AvailabilityOptions {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
+/** Reports the start and the end of each outage once. */
 export function trackStoreAvailability({ clock, logger, report }: AvailabilityOptions): StoreAvailability {
   const foundBy = new Set<Asker>()
   let sinceMs = 0
@@ -132,7 +133,10 @@ interface KeepingOptions {
 /** No message has this key. Looking it up is the cheapest call of every store. */
 const NO_MESSAGE = ''
 
-/** Resolves within `storeTimeoutMs` and never rejects. Does not call a store behind a working spool. */
+/**
+ * Whether a new event would be kept, and where. For probes, which run often and must not load the store: does not call a store
+ * behind a working spool. Resolves within `storeTimeoutMs` and never rejects.
+ */
 export function keepingOf(options: KeepingOptions): Promise<Keeping> {
   const { clock, storeTimeoutMs, hasSpool } = options
   const failing = hasSpool ? 'spool_failing' : 'nowhere'

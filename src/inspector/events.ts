@@ -151,6 +151,7 @@ export function asCsv(rows: readonly EventRow[]): string {
 
 type Cell = string | number | boolean | Date | undefined
 
+/** CSV that spreadsheets open as text. */
 function csvOf<K extends string>(columns: readonly K[], rows: readonly Readonly<Partial<Record<K, Cell>>>[]): string {
   const lines = rows.map((row) => columns.map((name) => cellOf(row[name])).join(','))
   return `${[columns.join(','), ...lines].join('\r\n')}\r\n`

@@ -194,7 +194,7 @@ function readFiles() {
 export type { Problem }
 
 /**
- * The JSON that the page receives: the results of the functions above. Times are ISO 8601 in UTC. Payloads are sent as text, so
+ * The JSON that the page receives: the results of the functions that the routes call. Times are ISO 8601 in UTC. Payloads are sent as text, so
  * that numbers stay as written. `masking.ts` masks answers on the way.
  */
 type Json<T> = T extends Date ? string : T extends object ? { readonly [K in keyof T]: Json<T[K]> } : T

@@ -1,4 +1,7 @@
-/** Everything stored about one message, as plain data. A decision takes a record and returns the next one. */
+/**
+ * Everything stored about one message, as plain data. A decision takes a record and returns the next one. The marks are the
+ * values that stores index for each record.
+ */
 import { isPendingSend, type Expectation } from './expected.ts'
 import type { MessageLatest } from './order.ts'
 
@@ -114,7 +117,7 @@ export const DAY_MS = 86_400_000
 
 /**
  * When the message can be leased next: its first event is due, and its lease has expired. Rounded up, so that a message that a
- * store finds due can be leased. Stores index this and the marks below for each record, which they do not read themselves.
+ * store finds due can be leased.
  */
 export function dueMark({ lease, waiting }: MessageRecord): number | undefined {
   const firstMs = waiting[0]?.dueMs

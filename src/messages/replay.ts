@@ -56,7 +56,10 @@ interface LeftEvent {
 /** Greater than any token issued before. */
 const RESTORED_TOKENS = 2 ** 40
 
-/** Makes every event pending again. An event of an overflow record (`of`) has no order and does not change the latest state. */
+/**
+ * Rebuilds an unreadable record from the remaining payloads, with every event pending: events may repeat, and none is lost. An
+ * event of an overflow record (`of`) has no order and does not change the latest state.
+ */
 export function restore(events: readonly LeftEvent[], of: string | undefined): MessageRecord {
   let waiting: readonly Entry[] = []
   let latest: MessageLatest | undefined

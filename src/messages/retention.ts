@@ -82,6 +82,7 @@ export interface ErasedCounts {
 
 const NOTHING_ERASED: ErasedCounts = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
 
+/** Erases events, and keeps idempotency keys and the order of the message. */
 export function erase(
   record: MessageRecord | undefined,
   { isMeant, key, kept }: EraseRequest,

@@ -105,7 +105,8 @@ async function admitBatch<E extends Ordered>(
 /** Batches with at most one event per message: the oldest of every message, then the second, and so on. */
 function* inRounds<E extends Ordered>(proven: readonly Proven<E>[]): Generator<readonly Proven<E>[]> {
   let messages = [...Map.groupBy(proven, ({ event }) => event.messageKey).values()]
-  for (const events of messages) events.sort((a, b) => (a.event.order < b.event.order ? -1 : 1))
+  for (const events of messages)
+    events.sort((a, b) => Number(a.event.order > b.event.order) - Number(a.event.order < b.event.order))
   for (let round = 0; messages.length > 0; round += 1) {
     const events = messages.flatMap((of) => of[round] ?? [])
     for (let at = 0; at < events.length; at += ADMITTED_A_TURN) yield events.slice(at, at + ADMITTED_A_TURN)

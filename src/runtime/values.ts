@@ -1,4 +1,4 @@
-/** Type guards for untyped values, decoding of bytes, objects by name, and a Map for members with high turnover. */
+/** Type guards for untyped values, decoding of bytes and JSON, objects by name, and a Map for members with high turnover. */
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

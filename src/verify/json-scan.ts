@@ -32,7 +32,8 @@ const AUTH_KEY = 'authKey'
 /** The names to look for: the key, and those whose repetition changes the meaning of a callback. */
 const NAMES = [AUTH_KEY, 'messageId', 'status', 'statuses', 'project', 'timestamp'] as const
 type Name = (typeof NAMES)[number]
-/** The longest name with every character escaped. Longer strings need not be decoded. */
+const SHORTEST_NAME = Math.min(...NAMES.map((name) => name.length))
+/** The longest name with every character escaped. Longer strings, and shorter ones than any name, need not be decoded. */
 const LONGEST_NAME_BYTES = Math.max(...NAMES.map((name) => name.length)) * 6
 /** No two names share both their first byte and their length, which rules out most other names at once. */
 const NAME_BY_SHAPE: ReadonlyMap<number, Name> = new Map(
@@ -114,7 +115,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
 
 /** `from` is the first byte of the string, `to` its closing quote. */
 function escapedName(bytes: Uint8Array, from: number, to: number): Name | undefined {
-  if (to - from > LONGEST_NAME_BYTES) return undefined
+  if (to - from < SHORTEST_NAME || to - from > LONGEST_NAME_BYTES) return undefined
   try {
     const decoded: unknown = JSON.parse(`"${Buffer.from(bytes.subarray(from, to)).toString('latin1')}"`)
     return NAMES.find((name) => name === decoded)

@@ -88,7 +88,7 @@ test('unknown paths get 404, other methods 405 with the allowed ones, and HEAD h
   const { origin, get } = await inspecting()
   const missing = await get('api/nowhere')
   expect([missing.status, as<Problem>(missing.body).error.code]).toEqual([404, 'not_found'])
-  for (const path of ['page/..%2f..%2findex.ts', 'page/%2e%2e/index.ts', 'page/shapes.ts', 'api/../../etc/passwd'])
+  for (const path of ['page/..%2f..%2findex.ts', 'page/%2e%2e/index.ts', 'page/main.ts', 'api/../../etc/passwd'])
     expect((await get(path)).status).toBe(404)
   const wrong = await fetch(`${origin}/look/api/overview`, { method: 'DELETE' })
   expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD'])

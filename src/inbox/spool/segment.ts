@@ -221,6 +221,7 @@ const NO_RECORD: EventRecord = {
   problem: 'damaged',
 }
 
+/** What remains of an event that was erased before it reached the store. It is enough to recognise a duplicate. */
 function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messageKey'>): NewEvent {
   const raw = Buffer.alloc(0)
   return {

@@ -158,6 +158,7 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
+/** Without user, password, query and fragment. */
 function shownUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname}`.slice(0, 200)
 }

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS {records} (
   pending_since BIGINT CHECK (pending_since ${EXACT}),
   -- Of a record with unsettled events; see dueRowOf. In the same row, so that most writes change one row.
   due_at BIGINT CHECK (due_at ${EXACT}),
-  -- It is leased until then, or reserved by the process that found it due.
+  -- It cannot be leased until then: it is leased, or reserved by the process that found it due.
   held_until BIGINT NOT NULL DEFAULT 0 CHECK (held_until ${EXACT}),
   worker BIGINT,
   waiting INT NOT NULL DEFAULT 0 CHECK (waiting BETWEEN 0 AND 1000),

@@ -46,9 +46,9 @@ CREATE INDEX records_pending ON {schema}.records (pending_since) WHERE pending_s
 -- Records with unsettled events. Reserving and leasing a record changes no index entry.
 CREATE TABLE {schema}.due (
   record bigint PRIMARY KEY,
-  -- When the first event is due; not later than the end of the lease.
+  -- When the first event is due.
   at bigint NOT NULL CHECK (at ${EXACT}),
-  -- The end of the lease, or of the reservation by the process that found it due.
+  -- When a leased record can be leased again, or the end of the reservation by the process that found it due.
   held_until bigint NOT NULL CHECK (held_until ${EXACT}),
   -- The worker that holds the lease.
   worker bigint,

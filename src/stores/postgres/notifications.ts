@@ -1,7 +1,7 @@
 /**
- * Notifies other processes of events admitted here, and listens on a connection of its own for events that other processes admitted. A half-open connection looks like an idle one,
- * and a pooler accepts LISTEN without delivering notifications. So the listener sends itself a notification through the pool,
- * at the start and every minute. It also polls the store.
+ * Notifies other processes of events admitted here, and listens on a connection of its own for events that other processes
+ * admitted. A half-open connection looks like an idle one, and a pooler accepts LISTEN without delivering notifications. So the
+ * listener sends itself a notification through the pool, at the start and every minute. It also polls the store.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'

@@ -8,7 +8,8 @@
  *   or send, and is not an overflow record
  * - `s:<key>`: its send: two times and its text
  * - `p:<key>:<id>`: the payload of an event: 15 digits of its admission time, its record as JSON, a line feed, its body
- * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by the end of the lease
+ * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by when they
+ *   can be leased again
  * - `more`: set of the events that wait behind another one of their record
  * - `dead`: sorted set of the ids of dead letters, by time of death; `deadof`: hash of their keys and errors
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline

@@ -1,4 +1,7 @@
-/** Recognises the client that the user passed, and checks its server before the store uses it: layout of the keys, memory policy, cluster or not. */
+/**
+ * Recognises the client that the user passed, and checks its server before the store uses it: layout of the keys, memory policy,
+ * cluster or not.
+ */
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './clients/ioredis.ts'

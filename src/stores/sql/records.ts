@@ -125,8 +125,9 @@ SELECT (SELECT coalesce(sum(d.waiting), 0) FROM ${due.table} d WHERE d.${due.at}
 }
 
 /**
- * Finds records that may contain expired events, in bounded steps. `expire` decides what expires. The walks through records and payloads continue where the last step ended, because some old records must be kept: they still
- * wait. They restart after the last old one.
+ * Finds records that may contain expired events, in bounded steps. `expire` decides what expires. The walks through records and
+ * payloads continue where the last step ended, because some old records must be kept: they still wait. They restart after the
+ * last old one.
  */
 export function createAging(
   { tables, keyColumn, digestIn, bigintValue, comparePair, rows, rowsOf }: Dialect,

@@ -3,6 +3,7 @@ import type { MessagingWebhooksError } from '../../public/errors.ts'
 import { createOpenStore, type Verbs } from '../../inbox/runtime/open-store.ts'
 import { createLocalRunner } from '../../inbox/runtime/commands.ts'
 import type { ClaimRequest, OpenStore } from '../../inbox/store.ts'
+import { DAY_MS } from '../../messages/record.ts'
 import { retentionOf, type Retention } from '../../messages/retention.ts'
 import { asOurs, type Database } from './database.ts'
 import { createRecords } from './records.ts'
@@ -74,8 +75,6 @@ export function createEngine({ database, retention: days, awaitsAnswers, report 
 
   return { ...engine, eraseTraces, workers }
 }
-
-const DAY_MS = 86_400_000
 
 /** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */
 function createAging({ db }: Database, { payloadMs, deadLetterMs, dedupeMs }: Retention) {
