@@ -79,6 +79,8 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the site'), () => {
     for (const path of PATHS) {
       await page.setViewportSize(DESK)
       await page.goto(`${origin}${path}`)
+      // Until its scripts have run, the page is not complete: they name this button.
+      await page.locator('.VPSwitchAppearance:not([title=""])').first().waitFor({ state: 'attached' })
       complaints.push(...(await faultsOf(page)).map((fault) => `${path} on a desk: ${fault}`))
       await page.setViewportSize(PHONE)
       const onPhone = ON_A_PHONE.has(path) ? await faultsOf(page) : await layoutFaultsOf(page)
