@@ -70,8 +70,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
-    // Most tests wait more than they compute: four keep two cores busy.
-    maxWorkers: 4,
+    // Most tests wait more than they compute: three keep two cores busy.
+    maxWorkers: 3,
     // Each of SQLite's threads has its TypeScript stripped by WebAssembly, which V8 shares between threads; it crashed now and
     // then as it freed code of it (SIGSEGV in `FreeDeadCode`). The published package is JavaScript and needs none of this.
     execArgv: ['--no-wasm-code-gc', '--no-wasm-native-module-cache'],
