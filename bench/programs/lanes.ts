@@ -4,7 +4,9 @@ import type { Measured, Sample } from '../measure/rounds.ts'
 import { figuresFor, hasDatabase, ratio } from '../report/format.ts'
 import type { Table } from '../report/report.ts'
 
-/** Every row's rate (at a fixed rate: p99) and CPU time relative to the first row; the database's CPU time too, where it is known. */
+/**
+ * Every row's rate (at a fixed rate: p99) and CPU time relative to the first row; the database's CPU time too, where it is known.
+ */
 export function besideFirst(title: string, measured: readonly Measured[]): Table {
   const first = measured[0]?.samples ?? []
   const isRateFixed = measured[0]?.lane.rate !== undefined

@@ -100,8 +100,8 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
 
   /** Never rejects. `key` identifies the callback in this run. Contract, service.md#delivery-rules: nothing is retried. */
   async function post(project: Project, kind: CallbackKind, payload: Delivery['payload'], key: string) {
-    const { name, enforceHttps } = project.state()
-    const url = project.callbackUrl(kind)
+    const { name, enforceHttps, callbackUrls } = project.state()
+    const url = callbackUrls[kind]
     const previous = project.previousPair()
     const about = { kind, project: name, proof: settings.proof, previous, enforceHttps, payload, key }
     if (url !== undefined) return sender.send({ ...about, ...project.keys(), url })
@@ -155,7 +155,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     sends: journal.sends,
     deliveries: journal.deliveries,
     channels: () => channels.names,
-    projects: () => projects.all().map((project) => project.state()),
+    projects: () => projects.all().map((project) => project.shown()),
     keys: (of) => projectOf(of, 'keys').keys(),
     configure: (patch, of) => projectOf(of, 'configure').configure(checkOptions(patchSchema, patch, 'configure')),
     rotateKeys: (pair, of) => projectOf(of, 'rotateKeys').rotate(checkOptions(pairSchema, pair, 'rotateKeys')),

@@ -1,6 +1,5 @@
 /** Projects, their keys and their spending. Contract, service.md#project, #webhook-security-pair. */
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { CallbackKind } from '../public/events.ts'
 import { defined } from '../runtime/values.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { CallbackUrls, ProjectOptions, ProjectPatch } from './options.ts'
@@ -65,24 +64,27 @@ function createProject(options: ProjectOptions, seed: Seed, nowMs: () => number)
     return sent
   }
 
-  function state(): ProjectState {
+  const state = () => ({ ...settings, name, sentToday: sentToday() })
+
+  function shown(): ProjectState {
     const urls = Object.entries(defined(settings.callbackUrls)).map(
       ([kind, url]) => [kind, withoutCredentials(url)] as const,
     )
     const callbackUrls: CallbackUrls = Object.fromEntries(urls)
-    return { ...settings, name, callbackUrls, sentToday: sentToday() }
+    return { ...state(), callbackUrls }
   }
 
   return {
+    /** With the credentials of its callback URLs. */
     state,
-    /** With credentials, if it has any. */
-    callbackUrl: (kind: CallbackKind) => settings.callbackUrls[kind],
+    /** For display. */
+    shown,
     keys: () => keys,
     /** The pair before the last rotation. */
     previousPair: () => previous,
     configure(patch: ProjectPatch): ProjectState {
       settings = { ...settings, ...defined(patch) }
-      return state()
+      return shown()
     },
     rotate(pair: { readonly [Name in keyof KeyPair]?: string | undefined }): ProjectKeys {
       rotations += 1

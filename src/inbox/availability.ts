@@ -103,7 +103,9 @@ export interface Known extends StoreCounts {
 }
 
 export async function knownOf(store: OpenStore<object>): Promise<Known> {
-  const [counts, workers] = await Promise.all([store.counts(), store.workers?.()])
+  // A custom store may throw at once.
+  const workersOf = async () => store.workers?.()
+  const [counts, workers] = await Promise.all([store.counts(), workersOf()])
   const known = workers?.map(({ sinceMs, ...worker }) => {
     return { ...worker, since: sinceMs === undefined ? undefined : new Date(sinceMs) }
   })

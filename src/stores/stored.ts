@@ -8,6 +8,8 @@ import type { MessageRecord } from '../messages/record.ts'
 import { restore } from '../messages/replay.ts'
 import { byNewest, scanned } from './pages.ts'
 
+/** How long a record that was found due is reserved for the process that found it. */
+export const RESERVED_MS = 5_000
 /** How long a record of a later version of this package is postponed. */
 export const NEWER_MS = 60_000
 

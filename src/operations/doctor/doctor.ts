@@ -112,7 +112,12 @@ function changeOf({ body, signature }: Probe, { bytes, signatures }: SeenProbe):
 }
 
 function isSameJson(arrived: Buffer, sent: Buffer): boolean {
-  return isDeepStrictEqual(parsedJson(arrived.toString()), parsedJson(sent.toString()))
+  try {
+    return isDeepStrictEqual(parsedJson(arrived.toString()), parsedJson(sent.toString()))
+  } catch {
+    // Nested too deeply to compare.
+    return false
+  }
 }
 
 function judgeOffset(seconds: number): DoctorFinding {

@@ -110,16 +110,16 @@ export function scanSends(
   tables: MemoryTables,
   { after, limit, fromMs, toMs, newestFirst }: Parameters<Indexes['scanSends']>[0],
 ): Scanned<ScannedRecord> {
-  const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+  const last = placeIn(after)
   const sign = newestFirst ? -1 : 1
   const following = tables.sends.between(fromMs, toMs).filter((one) => {
-    // The send at that position may be gone.
-    return time === undefined || sign * bySend(one, { sentAtMs: Number(time), key: last }) > 0
+    // The first page follows no send, and the send at a later position may be gone.
+    return last.atMs === Infinity || sign * bySend(one, { sentAtMs: last.atMs, key: last.id }) > 0
   })
   const ordered = newestFirst ? following.reverse() : following
   const found = ordered.slice(0, limit + 1).flatMap(({ key, sentAtMs }) => {
     const record = peekRecord(tables, key)
-    return record === undefined ? [] : [{ key, place: `${sentAtMs}.${key}`, record, payloads: [] }]
+    return record === undefined ? [] : [{ key, place: writtenPlace({ atMs: sentAtMs, id: key }), record, payloads: [] }]
   })
   return scanned(found, limit)
 }

@@ -8,9 +8,9 @@ import { rowsBy, SERVER_NOW, type Engine } from './engine.ts'
 import { createWriting } from './writing.ts'
 import { monotonicMs } from '../../runtime/clock.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
-import { readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
+import { readDue, repairingDue } from '../sql/due.ts'
 import { isNull, numberValue, type Row } from '../sql/values.ts'
-import { NEWER_MS } from '../stored.ts'
+import { NEWER_MS, RESERVED_MS } from '../stored.ts'
 import { Conflict } from './failures.ts'
 
 /** `run` and `together`: the connection to use. */

@@ -8,9 +8,9 @@ import { rowsBy, type Engine } from './engine.ts'
 import { createWriting } from './writing.ts'
 import { monotonicMs } from '../../runtime/clock.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
-import { dueRowOf, readDue, repairingDue, RESERVED_MS } from '../sql/due.ts'
+import { dueRowOf, readDue, repairingDue } from '../sql/due.ts'
 import { isNull, numberValue, type Row } from '../sql/values.ts'
-import { NEWER_MS } from '../stored.ts'
+import { NEWER_MS, RESERVED_MS } from '../stored.ts'
 import { parameter } from './plans.ts'
 
 /** `together`: the connection to use. */

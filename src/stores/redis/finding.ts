@@ -4,7 +4,7 @@ import type { DueRequest, SharedStore, Versioned } from '../../inbox/record-stor
 import { NEWER } from '../../inbox/runtime/codec.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark } from '../../messages/record.ts'
-import { NEWER_MS } from '../stored.ts'
+import { NEWER_MS, RESERVED_MS } from '../stored.ts'
 import { answered } from '../workers.ts'
 import { versionText } from './encoding.ts'
 import { ask, runIf, type Conditional, type Engine } from './engine.ts'
@@ -16,8 +16,6 @@ import { reserve } from './scripts.ts'
 import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
 import { eventIn, idsIn, recordKey } from './writing.ts'
 
-/** How long a found record is reserved. */
-const RESERVED_MS = 5_000
 /** Maximum per call: some milliseconds of the server's time, and as many arguments as a script can pass to a command. */
 const MOST_RESERVED = 500
 /** How often to look for expired leases. Polls of idle processes always look. */

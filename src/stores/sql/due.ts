@@ -5,9 +5,6 @@ import { dueMark, type MessageRecord } from '../../messages/record.ts'
 import type { ReadRecords } from './records.ts'
 import { isNull, type Row, type RowReader } from './values.ts'
 
-/** How long a found record is reserved. */
-export const RESERVED_MS = 5_000
-
 export type DueRow = NonNullable<ReturnType<typeof dueRowOf>>
 
 /** A lease leaves `at` unchanged if possible: the row keeps its index entry, and the write is shorter. */
