@@ -113,8 +113,8 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/events.md',
     under: 'unrecognized',
-    header: ['Problem', 'What'],
-    rows: Object.entries(PROBLEMS).map(([problem, what]) => [code(problem), what]),
+    header: ['Problem', 'What happened', 'Likely cause, or what to do'],
+    rows: Object.entries(PROBLEMS).map(([problem, texts]) => [code(problem), ...texts]),
   },
   {
     page: 'docs/reference/statuses.md',

@@ -57,7 +57,7 @@ receiver.on('payment', ({ type, data }, { attempt }) => {
   screen.handled(type, data.id, `${data.amount} ${data.currency}, at attempt ${attempt}`)
 })
 receiver.on('subscription.*', ({ type, data }) => screen.handled(type, data.phone, data.keyword))
-receiver.on('unrecognized', ({ type, problem }) => screen.handled(type, '', PROBLEMS[problem]))
+receiver.on('unrecognized', ({ type, problem }) => screen.handled(type, '', PROBLEMS[problem][0]))
 
 let dispatched = 0
 let retried = 0

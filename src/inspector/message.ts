@@ -131,7 +131,7 @@ export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
     curl: record?.proof === 'none' ? undefined : body,
     attempts: attemptsOf(stored, watcher),
     oddities: record?.oddities ?? [],
-    problem: record?.problem && PROBLEMS[record.problem],
+    problem: record?.problem && PROBLEMS[record.problem].join(' '),
     ...quoting(raw),
   }
 }

@@ -1,9 +1,11 @@
 /** Events in the inspector: lists, searches, one event, a message's timeline; masked without the right to reveal. */
+import { PROBLEMS } from 'messaging-webhooks'
 import type { AuditEntry } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { EventsPage, Store } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
+import { logging } from '../support/logging.ts'
 import { AUTH_KEY, post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
 import type { EventDetail, EventList, EventRow, MessageDetail, Problem } from '../../src/inspector/routes.ts'
@@ -102,6 +104,18 @@ test('shows no personal data and no body without `reveal`, not even in errors of
   expect(shown.curl).toContain('"authKey":"<authKey>"')
   expect(shown.curl).toContain('x-service-signature: t=<time>,v1=<signature>')
   expect(without.curl).not.toContain('Erika')
+})
+
+test('the log and an unreadable event give the same text for its problem, with the likely cause', async () => {
+  const { logger, lines } = logging()
+  const { get, status, receiver } = await inspecting({ logger, store: sqliteStore(ownFile()) })
+  await post(status, '[]')
+  await receiver.drain()
+  const [row] = as<EventList>((await get('api/events')).body).items
+  const { problem = '' } = as<EventDetail>((await get(`api/events/${row?.id ?? ''}`)).body)
+  expect(problem).toBe(PROBLEMS.not_an_object.join(' '))
+  const said = lines.find(({ fields }) => fields['code'] === 'unrecognized_unhandled')
+  expect(said?.text).toContain(problem)
 })
 
 test('finds an event by the message in its address, in any process', async () => {

@@ -140,7 +140,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
       <p class="latest">${labels.typeName(event.type)}${state(event, view)}</p>
       ${event.failure && labels.failureLine(event.failure)}
       ${event.outcome === 'dead' && h`<p>Fix this error; the log has the stack. Then replay the event.</p>`}
-      ${problem !== undefined && h`<p class="note warn">The callback could not be read: ${problem}</p>`}
+      ${problem !== undefined && h`<p class="note warn">The callback could not be read. ${problem}</p>`}
       ${ui.facts({
         Message: event.messageId && labels.messageLink(event),
         Identification: ui.code(event.about),
