@@ -74,8 +74,12 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
   {
     page: PAGE,
     under: 'control-api',
-    header: ['Route', 'What'],
-    rows: CONTROL_ROUTES.map(({ method, path, what }) => [code(`${method} ${path}`), what]),
+    header: ['Route', 'What', 'The token is needed'],
+    rows: CONTROL_ROUTES.map(({ method, path, what, needsToken }) => [
+      code(`${method} ${path}`),
+      what,
+      needsToken ? 'always' : 'from other machines',
+    ]),
   },
   {
     page: PAGE,

@@ -1,9 +1,10 @@
 /** `emulate`: runs the emulator of the service as a process. */
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { messageOf } from '../emulator/request.ts'
 import { createEmulator } from '../emulator/index.ts'
 import { faultRates, sendFaultRates } from '../emulator/faults.ts'
-import type { SendRecord } from '../emulator/journal.ts'
+import type { EmulatorReport, OtpEntry, SendRecord } from '../emulator/journal.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import type { EmulatorOptions } from '../emulator/options.ts'
 import type { Activity, Emulator } from '../emulator/surface.ts'
@@ -13,9 +14,11 @@ import { systemClock } from '../runtime/clock.ts'
 import { defined, parsedJson } from '../runtime/values.ts'
 import { explainPort, hostFlag, portFlag, untilSignal } from './addresses.ts'
 import { countsText, deliveryLine } from './answers.ts'
-import { command, flag, JSON_LINES, repeatable, usage, readNamedFile, secretFile } from './command.ts'
+import { command, flag, JSON_LINES, repeatable, toggle, usage, readNamedFile, secretFile } from './command.ts'
 import { readRates } from './fields.ts'
 import { shown, timeOfDay, type Terminal } from './terminal.ts'
+
+const TOKEN_BYTES = 20
 
 /** Only checks for an object. `createEmulator` checks the fields. */
 const configSchema = z.looseObject({ projects: z.array(z.looseObject({})).optional() })
@@ -25,7 +28,7 @@ const FLAGS = {
   controlToken: secretFile('CONTROL_TOKEN'),
   config: flag('--config <path>', 'a JSON file with the options of createEmulator', text),
   port: portFlag(4000),
-  host: hostFlag('address to listen on; beyond loopback, the control API requires its token'),
+  host: hostFlag('address to listen on; from other machines, the control API requires its token for all requests'),
   callbacks: flag(
     '--callbacks <url>',
     'post callbacks to /status, /received, /payment and /subscription of this URL',
@@ -37,7 +40,8 @@ const FLAGS = {
     z.string(),
   ),
   sendFault: repeatable('--send-fault <name[=rate]>', 'a fault of answers to sends, likewise', z.string()),
-  seed: flag('--seed <text>', 'determines all random choices', text),
+  otpLog: toggle('--otp-log', 'print the log of OTP sends: each send, and each new state of it'),
+  seed: flag('--seed <text>', 'determines all random choices, message ids and keys; default: random', text),
   json: JSON_LINES,
 }
 type Flags = z.output<z.ZodObject<typeof FLAGS>>
@@ -48,16 +52,25 @@ export const { define } = command({
     'Together with listen:\n  messaging-webhooks emulate --callbacks http://localhost:3000\n' +
     '  (it prints the keys; set SIGNING_SECRET and AUTH_KEY to them for listen)',
   async run(flags, terminal) {
-    const { json, port, host } = flags
-    const settings = settingsOf(flags)
+    const { json, port, host, otpLog } = flags
+    const given = settingsOf(flags)
+    const settings = { ...given, controlToken: given.controlToken ?? randomBytes(TOKEN_BYTES).toString('hex') }
     const emulator = emulatorOf(settings)
-    emulator.onActivity((activity) =>
-      json ? terminal.printJson(activity) : terminal.print(activityLine(activity, terminal)),
-    )
+    emulator.onActivity((activity) => {
+      if (activity.type === 'otp' && !otpLog) return
+      if (json) terminal.printJson(activity)
+      else terminal.print(activityLine(activity, terminal))
+    })
     const { url } = await explainPort(port, () => emulator.listen(port, host))
-    const projects = projectsToShow(emulator, settings)
-    if (json) terminal.printJson({ type: 'listening', url, projects, channels: emulator.channels() })
-    else printListening(url, projects, emulator, terminal)
+    const listening: Listening = {
+      url,
+      seed: emulator.report().seed,
+      controlToken: given.controlToken === undefined ? settings.controlToken : undefined,
+      projects: projectsToShow(emulator, settings),
+      channels: emulator.channels(),
+    }
+    if (json) terminal.printJson({ type: 'listening', ...listening })
+    else printListening(listening, terminal)
     await untilSignal()
     await emulator.close()
     if (json) terminal.printJson({ type: 'report', report: emulator.report() })
@@ -114,13 +127,24 @@ function projectsToShow(emulator: Emulator, { projects = [] }: EmulatorOptions) 
   })
 }
 
+interface Listening {
+  readonly url: string
+  readonly seed: EmulatorReport['seed']
+  /** Undefined if it was given. */
+  readonly controlToken: string | undefined
+  readonly projects: ReturnType<typeof projectsToShow>
+  readonly channels: ReturnType<Emulator['channels']>
+}
+
 function printListening(
-  url: string,
-  projects: ReturnType<typeof projectsToShow>,
-  { channels }: Pick<Emulator, 'channels'>,
+  { url, seed, controlToken, projects, channels }: Listening,
   { print, printRows, colours: { bold, dim } }: Terminal,
 ): void {
   print(`The service is at ${bold(`${url}/api/v1/messaging`)}, its control API at ${bold(`${url}/control`)}`)
+  printRows([
+    ['control token', controlToken ?? '(as given)'],
+    ['seed', shown(String(seed))],
+  ])
   for (const { name, keys, callbackUrls } of projects) {
     print(bold(shown(name)))
     const urls = Object.entries(callbackUrls).map(([kind, to]) => [`${kind} to`, to] as const)
@@ -130,13 +154,14 @@ function printListening(
     )
     if (urls.length === 0) print('  no callback URLs; set them with --callbacks <url>')
   }
-  print(`Channels: ${Object.values(channels()).map(shown).join(', ')}`)
+  print(`Channels: ${Object.values(channels).map(shown).join(', ')}`)
   print(dim('Press Ctrl+C to stop.'))
 }
 
 function activityLine(activity: Activity, { colours }: Terminal): string {
   const time = timeOfDay(systemClock().now())
   if (activity.type === 'send') return `${time}  send      ${sendText(activity.send, colours)}`
+  if (activity.type === 'otp') return `${time}  otp       ${otpText(activity.entry)}`
   const { kind, payload } = activity.delivery
   const about = [kind, messageOf(payload) ?? payload['id'], wordIn(payload)].filter((part) => typeof part === 'string')
   return `${time}  callback  ${deliveryLine(activity.delivery, colours, about.join(' '))}`
@@ -162,6 +187,10 @@ function sendText(
     ...(fault === undefined ? [] : [yellow(fault)]),
     dim(shown(project ?? '')),
   ].join('  ')
+}
+
+function otpText({ sender, recipient, messageId, deliveryState }: OtpEntry): string {
+  return [deliveryState, `${sender} to ${recipient}`, messageId].map(shown).join('  ')
 }
 
 function printReport(emulator: Emulator, { print, printRows, colours }: Terminal): void {

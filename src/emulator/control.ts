@@ -20,6 +20,8 @@ export interface ControlRoute {
   /** `:project` is a percent-encoded display name. */
   readonly path: string
   readonly what: string
+  /** Whether requests from this machine need the token, too: those that change something or show keys do. */
+  readonly needsToken: boolean
   /** Returns the JSON of the answer. `of`: the project in the path, if there is one. `body`: the JSON body, or `{}`. */
   readonly run: (emulator: Controlled, input: { of: OfProject; query: URLSearchParams; body: object }) => unknown
 }
@@ -32,14 +34,18 @@ const PROJECT = '/control/projects/:project'
 
 /** Every route. The emulator's methods check the options in a body. */
 export const CONTROL_ROUTES: readonly ControlRoute[] = [
-  ...routesOf('GET', {
-    '/control': ['The routes.', () => CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what }))],
+  ...routesOf('GET', false, {
+    '/control': [
+      'The routes.',
+      () => CONTROL_ROUTES.map(({ method, path, what, needsToken }) => ({ method, path, what, needsToken })),
+    ],
     '/control/report': ['Counts of sends, callbacks and faults.', (it) => it.report()],
     '/control/sends': [
       'The answered sends, by page: `?after=` and `?limit=` (100).',
       (it, { query }) => pageOf(it.sends(), query),
     ],
     '/control/deliveries': ['The callbacks, by page.', (it, { query }) => pageOf(it.deliveries(), query)],
+    '/control/otp-log': ['The log of OTP sends, by page.', (it, { query }) => pageOf(it.otpLog(), query)],
     '/control/channels': ['The names of the channels.', (it) => it.channels()],
     '/control/outcomes': ['The documented numbers.', (it) => OUTCOMES.map((one) => shown(one, it.channels()))],
     '/control/triggers': [
@@ -47,12 +53,14 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
       () => TRIGGER_NAMES.map((event) => ({ event, kind: TRIGGERS[event].kind, what: TRIGGERS[event].what })),
     ],
     '/control/projects': ['The projects, without keys.', (it) => it.projects()],
+  }),
+  ...routesOf('GET', true, {
     [`${PROJECT}/keys`]: ['The live keys of a project.', (it, { of }) => it.keys(of)],
   }),
-  ...routesOf('PATCH', {
+  ...routesOf('PATCH', true, {
     [PROJECT]: ['Changes settings, such as `balance` or `callbackUrls`.', (it, { body, of }) => it.configure(body, of)],
   }),
-  ...routesOf('POST', {
+  ...routesOf('POST', true, {
     [`${PROJECT}/rotate-keys`]: [
       'Sets a new Auth Key and signing secret: those in the body, or random ones.',
       (it, { body, of }) => it.rotateKeys(body, of),
@@ -75,6 +83,8 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
         return it.callback(kind, payload, of)
       },
     ],
+  }),
+  ...routesOf('POST', false, {
     '/control/idle': [
       'Answers `{ idle }` after the last callback, or after `deadlineMs` (10,000).',
       async (it, { body }) => ({ idle: await it.idle(body) }),
@@ -84,9 +94,10 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
 
 function routesOf(
   method: ControlRoute['method'],
+  needsToken: boolean,
   table: Readonly<Record<string, readonly [what: string, run: ControlRoute['run']]>>,
 ): readonly ControlRoute[] {
-  return Object.entries(table).map(([path, [what, run]]) => ({ method, path, what, run }))
+  return Object.entries(table).map(([path, [what, run]]) => ({ method, path, what, needsToken, run }))
 }
 
 const page = z.strictObject({
@@ -130,13 +141,13 @@ function invalid(message: string, status = 400): Refused {
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
 /**
- * Requests from this machine need no token; all others do. Web pages in a local browser and proxies count as others, so it
- * checks `Host`, `Origin` and the headers of proxies.
+ * Requests from this machine that only read need no token; all others do. Web pages in a local browser and proxies count as
+ * others, so it checks `Host`, `Origin` and the headers of proxies. A local proxy that adds no header passes for this machine.
  */
-function checkAccess(request: IncomingMessage, token: string | undefined): void {
+function checkAccess(request: IncomingMessage, token: string | undefined, needsToken: boolean): void {
   const given = bearerOf(request)
   if (given !== undefined && token !== undefined && timingSafeEqual(sha256(given), sha256(token))) return
-  const problem = whyTokenIsNeeded(request)
+  const problem = whyTokenIsNeeded(request) ?? (needsToken ? 'The request changes something or reads keys.' : undefined)
   if (problem === undefined) return
   if (token === undefined) throw new Refused(403, 'control_refused', `${problem} Set a controlToken to allow it.`)
   throw new Refused(401, 'control_refused', `${problem} Send the controlToken as a Bearer token.`)
@@ -168,7 +179,6 @@ function isLoopbackHost(host: string | undefined): boolean {
 
 export function createControlApp(emulator: Controlled, token: string | undefined): EmulatorApp {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    checkAccess(request, token)
     const url = URL.parse(request.url ?? '/', 'http://localhost')
     if (url === null) throw invalid('The request target is not a URL.')
     const path = url.pathname.replace(/\/+$/, '')
@@ -177,6 +187,7 @@ export function createControlApp(emulator: Controlled, token: string | undefined
       return match === null ? [] : [{ ...one, of: decode(match[1]) }]
     })
     const found = candidates.find(({ method }) => method === request.method)
+    checkAccess(request, token, found?.needsToken === true)
     if (found === undefined) {
       if (candidates.length === 0) throw new Refused(404, 'route_unknown', 'GET /control lists the routes.')
       const allow = candidates.map(({ method }) => method).join(', ')

@@ -38,6 +38,7 @@ interface Answer {
   /** The channel's name. */
   readonly channel: string
   readonly project?: string
+  readonly sender?: string
   readonly refusal?: string
   readonly recipients?: readonly RecipientEntry[]
 }
@@ -65,7 +66,7 @@ export function createEndpoint(
       const body = status === 401 ? { message } : wrapped(channel, { message })
       return { status, body, channel: channelName, refusal: message }
     }
-    const { name } = project.state()
+    const { name, senderId } = project.state()
     if (named === undefined) {
       const names = Object.values(channels.names).join(', ')
       return invalid(SMS, name, { channel: [`The channel field must be one of ${names}.`] })
@@ -73,7 +74,7 @@ export function createEndpoint(
     const send = readSend(named, fields)
     if ('errors' in send) return invalid(named, name, send.errors)
     const { recipients, messages, refusedWith } = accept(project, send)
-    const about = { channel: channelName, project: name, recipients }
+    const about = { channel: channelName, project: name, sender: send.from ?? senderId, recipients }
     if (messages > 0 || refusedWith === undefined)
       return { ...about, status: 200, body: { ...wrapped(channel, { messages }), recipients } }
     const refusal = REFUSALS[refusedWith]
@@ -81,12 +82,10 @@ export function createEndpoint(
     return { ...about, status: NOTHING_ACCEPTED_STATUS, body, refusal: refusal.text }
   }
 
-  /** Also answers requests with unreadable fields. */
+  /** Also answers requests with unreadable fields: these name no project. Contract, service.md#authentication-errors. */
   function answerToRead(fields: SendRequest['fields'], apiKey: string | undefined): Answer {
-    if (typeof fields === 'object') return answerTo(fields, apiKey)
     if (fields === 'too large') return refused(SMS, 413, { topic: 'fields', text: TEXTS.tooLarge })
-    if (apiKey === undefined) return answerTo({}, undefined)
-    return refused(SMS, BAD_REQUEST_STATUS, { topic: 'fields', text: TEXTS.unreadable })
+    return answerTo(typeof fields === 'object' ? fields : {}, apiKey)
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -98,12 +97,12 @@ export function createEndpoint(
       journal.addLostRequest()
       return void request.socket.resetAndDestroy()
     }
-    const { status, body, project, channel, refusal, recipients = [] } = answerToRead(fields, apiKey)
+    const { status, body, project, sender, channel, refusal, recipients = [] } = answerToRead(fields, apiKey)
     const fault = status === 200 && recipients.length > 0 ? drawn : undefined
     const reported = fault === 'lateAnswer' ? untilReported(recipients.map(({ messageId }) => messageId)) : undefined
     const httpStatus = fault === 'badGateway' ? BAD_GATEWAY_STATUS : status
     const { method = '' } = request
-    record({ atMs: clock.now(), method, project, channel, httpStatus, refusal, recipients, fault })
+    record({ atMs: clock.now(), method, project, sender, channel, httpStatus, refusal, recipients, fault })
     // Drains the request: a client that is cut off while sending does not read its answer.
     if (fields === 'too large') request.resume()
     await reported

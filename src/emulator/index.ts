@@ -12,8 +12,9 @@ import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { messageOf, type Delivery } from './request.ts'
 import { createSender } from './sender.ts'
 import { createControlApp, type Controlled } from './control.ts'
-import { createJournal } from './journal.ts'
+import { createJournal, type OtpEntry } from './journal.ts'
 import { createLifecycle, createAccept } from './lifecycle.ts'
+import type { Channel } from './not-shown.ts'
 import {
   idleSchema,
   apiKeySchema,
@@ -32,13 +33,13 @@ import type { Activity, Emulator, OfProject } from './surface.ts'
 export type { EmulatorApp } from './http.ts'
 export type { Activity, Emulator, OfProject } from './surface.ts'
 export { DEFAULT_NETWORK, type CallbackUrls, type EmulatorOptions, type NetworkProfile } from './options.ts'
-export type { ProjectOptions, ProjectPatch } from './options.ts'
+export type { ChannelProofs, ProjectOptions, ProjectPatch } from './options.ts'
 export type { Delivery, KeyPair } from './request.ts'
 export type { ChannelNames } from './channels.ts'
 export { CONTROL_ROUTES, type Controlled, type ControlRoute } from './control.ts'
 export { FAULTS, FAULT_NAMES, type FaultName, type FaultRates } from './faults.ts'
 export { SEND_FAULTS, SEND_FAULT_NAMES, type SendFaultName, type SendFaultRates } from './faults.ts'
-export type { EmulatorReport, FaultCounts, RecipientEntry, SendRecord } from './journal.ts'
+export type { EmulatorReport, FaultCounts, OtpEntry, RecipientEntry, SendRecord } from './journal.ts'
 export { CHANNELS, NOT_SHOWN, type Channel } from './not-shown.ts'
 export { OUTCOMES, type AnswerCode, type Outcome } from './outcomes.ts'
 export { TRIGGERS, TRIGGER_NAMES, type TriggerName } from './payloads.ts'
@@ -56,7 +57,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const settings = resolveEmulatorOptions(options)
   const { seed, clock, channels } = settings
   const nowMs = (): number => clock.now()
-  const projects = createProjects(settings.projects, seed, nowMs)
+  const projects = createProjects(settings.projects, settings.keySeed, nowMs)
   const journal = createJournal(seed, settings.keep)
   const listeners = new Set<(activity: Activity) => void>()
   let listening: ReturnType<typeof listenOn> | undefined
@@ -99,25 +100,45 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   })
 
   /** Never rejects. `key` identifies the callback in this run. Contract, service.md#delivery-rules: nothing is retried. */
-  async function post(project: Project, kind: CallbackKind, payload: Delivery['payload'], key: string) {
+  async function post(
+    project: Project,
+    kind: CallbackKind,
+    payload: Delivery['payload'],
+    key: string,
+    channel = channelOf(kind, payload),
+  ) {
     const { name, enforceHttps, callbackUrls } = project.state()
     const url = callbackUrls[kind]
     const previous = project.previousPair()
-    const about = { kind, project: name, proof: settings.proof, previous, enforceHttps, payload, key }
+    const about = { kind, project: name, proof: settings.proofOf(channel), previous, enforceHttps, payload, key }
     if (url !== undefined) return sender.send({ ...about, ...project.keys(), url })
     journal.addWithoutUrl()
     return []
   }
 
-  const lifecycle = createLifecycle(
-    settings,
-    projects,
-    (project, kind, payload, key) => void post(projects.get(project), kind, payload, key),
-    sender.track,
-  )
+  /** The channel of a callback without a send: that of its kind, or the one that it names. */
+  function channelOf(kind: CallbackKind, { channel }: Delivery['payload']): Channel | undefined {
+    if (kind === 'subscription') return 'premium-subscription'
+    return channel === undefined ? undefined : channels.find(channel)?.channel
+  }
+
+  /** Contract, service.md#what-the-service-does: every OTP send is logged. */
+  function logOtp(entry: OtpEntry): void {
+    journal.addOtp(entry)
+    notify({ type: 'otp', entry })
+  }
+
+  const lifecycle = createLifecycle(settings, projects, {
+    post: (project, kind, payload, key, channel) => void post(projects.get(project), kind, payload, key, channel),
+    track: sender.track,
+    onState(messageId, deliveryState) {
+      const entry = journal.otp(messageId)
+      if (entry !== undefined) logOtp({ ...entry, deliveryState })
+    },
+  })
   const app = createEndpoint(settings, {
     projects,
-    accept: createAccept(settings, lifecycle),
+    accept: createAccept(settings, lifecycle, logOtp),
     record(send) {
       journal.addSend(send)
       notify({ type: 'send', send })
@@ -154,6 +175,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     report: journal.report,
     sends: journal.sends,
     deliveries: journal.deliveries,
+    otpLog: journal.otpLog,
     channels: () => channels.names,
     projects: () => projects.all().map((project) => project.shown()),
     keys: (of) => projectOf(of, 'keys').keys(),

@@ -1,4 +1,4 @@
-/** Records the newest sends and callbacks, and counts all of them. */
+/** Records the newest sends, OTP messages and callbacks, and counts the sends and callbacks. */
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { recordOf } from '../runtime/values.ts'
 import type { Delivery } from './request.ts'
@@ -23,6 +23,8 @@ export interface SendRecord {
   readonly method: string
   /** The authenticated project. Undefined if authentication failed. */
   readonly project: string | undefined
+  /** The `from` of the send, or the project's sender ID. Undefined if the request was refused before its fields were read. */
+  readonly sender: string | undefined
   /** The name in the send; `sms` if it named none or an unknown one. */
   readonly channel: string
   /** The status of the answer, even if a fault withheld it. */
@@ -32,6 +34,18 @@ export interface SendRecord {
   /** The text of the refusal, if the whole send was refused. */
   readonly refusal: string | undefined
   readonly recipients: readonly RecipientEntry[]
+}
+
+/** One `transactional` message to one recipient. Contract, service.md#what-the-service-does. */
+export interface OtpEntry {
+  /** Unix seconds of the send. */
+  readonly timestamp: number
+  /** The `from` of the send, or the project's sender ID. */
+  readonly sender: string
+  readonly recipient: string
+  readonly messageId: string
+  /** The word of the answer, then that of the latest report. */
+  readonly deliveryState: string
 }
 
 /** Results of callbacks with a fault. */
@@ -101,6 +115,7 @@ export function createJournal(seed: Seed, keep: number) {
   const sends: SendRecord[] = []
   const deliveries: Delivery[] = []
   const failures: Delivery[] = []
+  const otps = new Map<string, OtpEntry>()
   const sendCounts = { requests: 0, answers: tally(), refusals: tally(), recipients: tally(), faults: tally() }
   const counts = {
     ...{ sent: 0, intact: 0, lost: 0, wronglyAccepted: 0, accepted: 0, refused: 0, rightlyRefused: 0 },
@@ -146,6 +161,15 @@ export function createJournal(seed: Seed, keep: number) {
     },
     /** Counts a callback that was due although the project has no URL for it. */
     addWithoutUrl: () => void (counts.withoutUrl += 1),
+    /** Adds an entry, or replaces that of its message. */
+    addOtp(entry: OtpEntry): void {
+      otps.set(entry.messageId, entry)
+      const [oldest] = otps.keys()
+      if (otps.size > keep && oldest !== undefined) otps.delete(oldest)
+    },
+    /** Undefined for other messages, and for entries that are no longer kept. */
+    otp: (messageId: string): OtpEntry | undefined => otps.get(messageId),
+    otpLog: (): readonly OtpEntry[] => [...otps.values()],
     sends: (): readonly SendRecord[] => [...sends],
     deliveries: (): readonly Delivery[] => [...deliveries],
     report(): EmulatorReport {

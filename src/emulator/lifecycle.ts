@@ -9,8 +9,8 @@ import type { Projects, Project } from './projects.ts'
 import { draw, wholeNumber, createCounter, drawUuid } from './random.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { isListed } from './channels.ts'
-import type { RecipientEntry } from './journal.ts'
-import { CREDITS_A_PART, NUMBER_FORM } from './not-shown.ts'
+import type { OtpEntry, RecipientEntry } from './journal.ts'
+import { CREDITS_A_PART, NUMBER_FORM, OTP_TYPE, type Channel } from './not-shown.ts'
 import type { Send } from './send-request.ts'
 
 /** Codes that refuse a recipient. Codes 15 to 21 never appear in an answer. */
@@ -21,7 +21,11 @@ type RefusalCode = (typeof REFUSAL_CODES)[number]
  * Returns the function that decides for each recipient of a send: accepted, scheduled, queued or refused. Message ids derive
  * from the seed, the recipient and the number of sends to it.
  */
-export function createAccept(settings: EmulatorSettings, lifecycle: Pick<Lifecycle, 'begin'>) {
+export function createAccept(
+  settings: EmulatorSettings,
+  lifecycle: Pick<Lifecycle, 'begin'>,
+  logOtp: (entry: OtpEntry) => void,
+) {
   const { seed, clock } = settings
   const countSend = createCounter()
 
@@ -37,19 +41,23 @@ export function createAccept(settings: EmulatorSettings, lifecycle: Pick<Lifecyc
   /** One entry per part, or a single one for a refusal. */
   function acceptOne(
     project: Project,
-    { channel, channelName, type, scheduledForMs }: Send,
+    { channel, channelName, from, type, scheduledForMs }: Send,
     given: string,
     parts: number,
     refusal: RefusalCode | undefined,
   ): readonly RecipientEntry[] {
     const to = given.replace(/^\+/, '')
-    const { name } = project.state()
+    const { name, senderId } = project.state()
     const id = drawUuid(seed, 'message', name, to, countSend(`${name} ${to}`))
     const outcome = outcomeOf(settings, to, channel, id)
     const isScheduled = scheduledForMs !== undefined && scheduledForMs > clock.now()
     const code = refusal ?? (isScheduled ? 14 : outcome.answer)
     const status = ROW_BY_CODE.get(code)?.word ?? ''
     const entry = { messageId: id, to: given, status, statusCode: String(code), type }
+    if (type === OTP_TYPE) {
+      const timestamp = Math.floor(clock.now() / 1_000)
+      logOtp({ timestamp, sender: from ?? senderId, recipient: given, messageId: id, deliveryState: status })
+    }
     if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
     const message = { id, project: name, channel, channelName, to, type }
     return Array.from({ length: parts }, (_, index) => {
@@ -68,7 +76,11 @@ export function createAccept(settings: EmulatorSettings, lifecycle: Pick<Lifecyc
     // Contract, service.md#states-and-transitions: a channel without codes for refused recipients refuses the whole send.
     const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
     const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
-    if (whole !== undefined) return { recipients: [], messages: 0, refusedWith: whole }
+    if (whole !== undefined) {
+      // The OTP log has the recipients of refused sends, too.
+      for (const given of send.to) acceptOne(project, send, given, parts, whole)
+      return { recipients: [], messages: 0, refusedWith: whole }
+    }
     const recipients = send.to.flatMap((given) => {
       const refusal = isByRecipient ? refusalOf(project, send, [given], parts) : undefined
       return acceptOne(project, send, given, parts, refusal)
@@ -105,12 +117,25 @@ type Lifecycle = ReturnType<typeof createLifecycle>
 /** A clock may limit its timers, so longer ones are set in steps. */
 const FURTHEST_MS = 86_400_000
 
-/** Like the service, `post` does not wait for the answer. `track` gets the life of each message. */
+interface LifecycleParts {
+  /** Like the service, does not wait for the answer. */
+  readonly post: (
+    project: string,
+    kind: CallbackKind,
+    payload: Readonly<Record<string, unknown>>,
+    key: string,
+    channel: Channel,
+  ) => void
+  /** Gets the life of each message. */
+  readonly track: (life: Promise<void>) => unknown
+  /** Gets each new state of a message, in the word of its report. */
+  readonly onState: (messageId: string, word: string) => void
+}
+
 export function createLifecycle(
   { seed, clock, network }: EmulatorSettings,
   projects: Projects,
-  post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void,
-  track: (life: Promise<void>) => unknown,
+  { post, track, onState }: LifecycleParts,
 ) {
   const closing = new AbortController()
   // Each message adds a listener; above ten, Node warns of a leak.
@@ -123,7 +148,8 @@ export function createLifecycle(
     const timestamp = Math.floor(clock.now() / 1_000)
     const kind = message.channel.startsWith('premium') ? 'subscription' : 'status'
     const payload = statusPayload({ seed, network, message, outcome, project, word, timestamp })
-    post(message.project, kind, payload, `${message.id} ${message.part} ${step}`)
+    onState(message.id, word)
+    post(message.project, kind, payload, `${message.id} ${message.part} ${step}`, message.channel)
   }
 
   /** The next step follows after this delay, regardless of the previous callback. */
@@ -139,10 +165,10 @@ export function createLifecycle(
       await sleep(Math.min(leftMs, FURTHEST_MS))
     }
     // Contract, service.md#what-the-service-does: transactional messages are routed on a priority queue.
-    await sleep(type === 'transactional' ? network.delayMs[0] : delayOf(message, 'first'))
+    await sleep(type === OTP_TYPE ? network.delayMs[0] : delayOf(message, 'first'))
     for (let failures = 0; failures < (outcome.transientFailures ?? 0) && !isClosed(); failures += 1) {
       // Contract, service.md#what-the-service-does: transient failures of transactional sends are retried.
-      if (type !== 'transactional' || failures >= network.retries) {
+      if (type !== OTP_TYPE || failures >= network.retries) {
         report(message, outcome, 'network_failure', 'gave up')
         return
       }

@@ -2,6 +2,7 @@
  * Options of the emulator: one entry each, with a comment and a schema. The public types, checks, defaults and the reference's
  * tables derive from them. Errors state what was expected and never show a key.
  */
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { CALLBACK_KINDS, CARRIERS, type CallbackKind, type EventProof } from '../public/events.ts'
 import { OptionsError } from '../public/errors.ts'
@@ -19,7 +20,7 @@ import { recordOf } from '../runtime/values.ts'
 import { channelNamesSchema, resolveChannelNames, type ChannelNames } from './channels.ts'
 import { faultRates, sendFaultRates, type FaultRates, type SendFaultRates } from './faults.ts'
 import { webUrl } from './http.ts'
-import { PROJECT_DEFAULTS } from './not-shown.ts'
+import { CHANNELS, PROJECT_DEFAULTS, type Channel } from './not-shown.ts'
 import type { Seed } from './random.ts'
 
 const key = textOf('a non-empty string')
@@ -42,6 +43,8 @@ const projectPatch = {
   balance: numberFrom(0, Infinity, 'credits').optional(),
   /** Message parts per UTC day; null for no limit. Default: no limit. */
   volumeLimit: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).nullable().optional(),
+  /** Sender of messages without a `from`. Default `EMULATOR`. */
+  senderId: key.optional(),
   /** The project's chat-app number. Default 999300009999. */
   phoneNumber: key.optional(),
   /** The number that customers write to. Default 22384. */
@@ -71,7 +74,7 @@ const projectName = {
 
 /** Settings of a project that can be changed at run time. */
 export type ProjectPatch = Given<typeof projectPatch, { readonly callbackUrls: CallbackUrls | undefined }>
-/** Initial settings of a project. Missing keys derive from the seed. */
+/** Initial settings of a project. Missing keys are random, or derive from the option `seed`. */
 export type ProjectOptions = Given<typeof projectName & typeof apiKey & typeof pair> & ProjectPatch
 
 /** The arguments of the emulator's methods. */
@@ -84,7 +87,7 @@ export const idleSchema = z.strictObject({ deadlineMs: milliseconds.default(10_0
 const delay = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
 
 const networkProfile = {
-  /** Share of numbers on carrier A; the others are on carrier B. A number never changes its carrier. */
+  /** Share of numbers on carrier A; the others are on carrier B. With the same seed, a number keeps its carrier. */
   carrierAShare: share.default(0.6),
   /** Share of SMS on carrier A that fail once with `network_failure`. */
   transientShare: share.default(0.04),
@@ -125,8 +128,13 @@ function kebabCase(name: string): string {
 }
 
 const PROOFS = ['both', 'authKey', 'signature'] as const satisfies readonly EventProof[]
+const proof = z.enum(PROOFS)
+
+/** Proofs by channel. A channel that is left out has both. */
+export type ChannelProofs = Readonly<Partial<Record<Channel, EventProof | undefined>>>
+
 const emulatorOptions = {
-  /** At least one. Default: one project, `My Shop`, with keys derived from the seed. */
+  /** At least one. Default: one project, `My Shop`, with random keys; with `seed`, its keys derive from it. */
   projects: z
     .array(z.strictObject({ ...projectName, ...apiKey, ...pair, ...projectPatch }))
     .min(1, 'expected at least one project')
@@ -147,15 +155,22 @@ const emulatorOptions = {
   /** Rate of each of `SEND_FAULTS` per answer to an acceptable send, from 0 to 1. Default: 0. */
   sendFaults: sendFaultRates.default({}),
   /**
-   * Proofs in callbacks: `both`, `authKey` or `signature`. Default: `both`, as the service documents, although some of its lists
-   * of fields omit the authKey. Contract, service.md#webhook-security-pair, #callback-authenticity.
+   * Proofs in callbacks: `both`, `authKey` or `signature`, for all channels or by channel, such as `{ 'chat-app': 'signature' }`.
+   * Default: `both`, as the service documents, although its fields of chat-app callbacks omit the authKey. Contract,
+   * service.md#webhook-security-pair, #callback-authenticity.
    */
-  proof: z.enum(PROOFS).default('both'),
+  proof: z.union([proof, z.strictObject(recordOf(CHANNELS, () => proof.optional()))]).default('both'),
   /** A function that returns milliseconds, or a clock with timers. Default: the machine's. */
   clock: clockOption,
-  /** Determines all random choices: a run with the same seed and the same sends repeats. Default 1. */
-  seed: z.union([z.number(), z.string()], 'expected a number or a string').default(1),
-  /** Token that the control API requires from other machines. Without one, it refuses them. */
+  /**
+   * Determines all random choices, message ids and missing keys: a run with the same seed and the same sends repeats. Default:
+   * random, so that no two runs share an id. `report().seed` is the seed of the run, from which random keys do not follow.
+   */
+  seed: z.union([z.number(), z.string()], 'expected a number or a string').optional(),
+  /**
+   * Token of the control API, for changes, keys, and all requests from other machines. Without one, the control API refuses
+   * these.
+   */
   controlToken: key.optional(),
   /** Timeout of the answer to a callback, in milliseconds. Default 10,000. */
   callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').default(10_000),
@@ -171,6 +186,7 @@ interface NamedTypes {
   readonly network: Partial<NetworkProfile> | undefined
   readonly faults: FaultRates | undefined
   readonly sendFaults: SendFaultRates | undefined
+  readonly proof: EventProof | ChannelProofs | undefined
   readonly seed: Seed | undefined
 }
 
@@ -182,12 +198,17 @@ export type EmulatorSettings = ReturnType<typeof resolveEmulatorOptions>
 
 /** Throws an `OptionsError` for an invalid option. */
 export function resolveEmulatorOptions(options: EmulatorOptions) {
-  const { clock, channels, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)
+  const { clock, channels, seed, proof, ...checked } = checkOptions(z.strictObject(emulatorOptions), options)
   const { permanentShare, transientShare, unreachableShare } = checked.network
   if (permanentShare + transientShare + unreachableShare > 1)
     throw new OptionsError('network: permanentShare, transientShare and unreachableShare add up to more than 1.')
   return {
     ...checked,
+    seed: seed ?? randomUUID(),
+    // Reports show the seed, so only a seed that was given decides the keys.
+    keySeed: seed ?? randomUUID(),
+    proofOf: (channel: Channel | undefined): EventProof =>
+      typeof proof === 'string' ? proof : ((channel && proof[channel]) ?? 'both'),
     channels: resolveChannelNames(channels),
     clock: clockOf(clock),
   }

@@ -92,8 +92,8 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields) {
   const isShort = (message?.length ?? 0) <= MAX_MESSAGE_CHARACTERS
   check('message', isShort, `may have at most ${MAX_MESSAGE_CHARACTERS} characters.`)
   const type = text('type') ?? DEFAULT_TYPE
+  const from = text('from')
   // Without any effect here, only checked.
-  text('from')
   text('campaign')
   if (Object.keys(errors).length > 0) return { errors }
   return {
@@ -101,6 +101,8 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields) {
     /** As named in the send. */
     channelName: name,
     to: to ?? [],
+    /** Undefined for the project's sender ID. */
+    from,
     message: message ?? '',
     /** For airtime; otherwise 0. */
     amount: channel === 'airtime' ? (amount ?? 0) : 0,

@@ -2,7 +2,7 @@
 import type { EmulatorApp } from './http.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { Delivery, KeyPair } from './request.ts'
-import type { EmulatorReport, SendRecord } from './journal.ts'
+import type { EmulatorReport, OtpEntry, SendRecord } from './journal.ts'
 import type { Channel } from './not-shown.ts'
 import type { ProjectPatch } from './options.ts'
 import type { TriggerName } from './payloads.ts'
@@ -10,7 +10,10 @@ import type { ProjectKeys, ProjectState } from './projects.ts'
 
 /** An activity, reported as it happens. Contains no key, and no body except a callback's payload. */
 export type Activity =
-  { readonly type: 'send'; readonly send: SendRecord } | { readonly type: 'delivery'; readonly delivery: Delivery }
+  | { readonly type: 'send'; readonly send: SendRecord }
+  | { readonly type: 'delivery'; readonly delivery: Delivery }
+  /** A new entry of the OTP log, or one with a new state. */
+  | { readonly type: 'otp'; readonly entry: OtpEntry }
 
 /** Options of a call about one project. */
 export interface OfProject {
@@ -40,6 +43,8 @@ export interface Emulator {
   sends(): readonly SendRecord[]
   /** The callbacks, posted or dropped, in order of completion. */
   deliveries(): readonly Delivery[]
+  /** The log of OTP sends (`type: 'transactional'`), oldest first, each with its latest state. */
+  otpLog(): readonly OtpEntry[]
   /** The name of each channel. */
   channels(): Readonly<Record<Channel, string>>
   /** The current state of the projects, without their keys and the credentials of their callback URLs. */

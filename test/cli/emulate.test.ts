@@ -27,8 +27,9 @@ describe('emulate', { timeout: 120_000 }, () => {
     const { url, printed, child, ended } = await startListening(args)
     await expect.poll(() => printed.stdout, POLL).toContain('Press Ctrl+C to stop.')
     expect(printed.stdout).toContain(
-      `The service is at ${url}/api/v1/messaging, its control API at ${url}/control\nMy Shop\n`,
+      `The service is at ${url}/api/v1/messaging, its control API at ${url}/control\ncontrol token  `,
     )
+    expect(printed.stdout).toMatch(/^seed +mine\nMy Shop$/m)
     expect(printed.stdout).toMatch(/^ {2}status to +http:\/\/127\.0\.0\.1:9\/hooks\/status$/m)
     const [apiKey = '', authKey = '', signingSecret = ''] = ['apiKey', 'authKey', 'signingSecret'].map(
       (name) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(printed.stdout)?.[1],
@@ -86,5 +87,41 @@ describe('emulate', { timeout: 120_000 }, () => {
     expect((await send(url, 'given-api-key')).status).toBe(502)
     await expect.poll(() => printed.stdout, POLL).toContain('POST 502  sms  1 accepted  ')
     expect(printed.stdout).toMatch(/ to 254700000001 {2}badGateway {2}My Shop$/m)
+  })
+
+  test('prints the log of one-time passwords if asked, without their texts', async () => {
+    const run = async (...flags: readonly string[]) => {
+      const args = ['emulate', '--seed', 'of the log', ...flags]
+      const { url, printed, child, ended } = await startListening(args)
+      await expect.poll(() => printed.stdout, POLL).toContain('Press Ctrl+C to stop.')
+      const apiKey = /^ {2}apiKey +(\S+)$/m.exec(printed.stdout)?.[1] ?? ''
+      await send(url, apiKey, { to: '999100000000', message: 'code 123456', type: 'transactional' })
+      const log = async (): Promise<unknown> => (await fetch(`${url}/control/otp-log`)).json()
+      await expect.poll(log, POLL).toMatchObject({ items: [{ deliveryState: 'success' }] })
+      child.kill('SIGINT')
+      return (await ended).stdout
+    }
+    const printed = await run('--otp-log')
+    expect(printed).toMatch(/^[\d:.]{12} {2}otp {7}accepted {2}SHOP to 999100000000 {2}[0-9a-f-]{36}$/m)
+    expect(printed).toMatch(/^[\d:.]{12} {2}otp {7}success {2}SHOP to 999100000000 {2}[0-9a-f-]{36}$/m)
+    expect(printed).not.toContain('123456')
+    expect(await run()).not.toMatch(/ otp /)
+  })
+
+  test('prints a token for the control API, unless one was given', async () => {
+    const change = (url: string, token: string) =>
+      fetch(`${url}/control/trigger`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: '{"event":"payment"}',
+      })
+    const { url, printed } = await startListening(['emulate'])
+    const shown = () => /^control token +([0-9a-f]{40})$/m.exec(printed.stdout)?.[1]
+    await expect.poll(shown, POLL).toBeDefined()
+    expect((await change(url, shown() ?? '')).status).toBe(200)
+    expect((await change(url, 'wrong')).status).toBe(401)
+    const given = await startListening(['emulate', '--json'], { CONTROL_TOKEN: 'token-of-the-user' })
+    expect((await change(given.url, 'token-of-the-user')).status).toBe(200)
+    expect(given.printed.stdout).not.toContain('token-of-the-user')
   })
 })

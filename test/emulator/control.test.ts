@@ -20,19 +20,22 @@ import { titleWith } from '../support/skipping.ts'
 
 const json = { 'content-type': 'application/json' }
 
-async function controlled(token?: string) {
+const TOKEN = 'token-of-the-test'
+const bearer = { authorization: `Bearer ${TOKEN}` }
+
+async function controlled(token: string | undefined = TOKEN) {
   const { collected, callbackUrls } = await collecting()
   const emulating_ = await emulating({ callbackUrls }, { controlToken: token })
   const { url } = emulating_
-  const get = (path: string) => call(url + path)
-  const post = (path: string, body: object = {}) => postJson(url + path, body)
+  const get = (path: string) => call(url + path, { headers: bearer })
+  const post = (path: string, body: object = {}) => postJson(url + path, body, bearer)
   return { ...emulating_, collected, callbackUrls, get, post }
 }
 
 describe('routes', () => {
   test('list themselves, the documented numbers and the triggers', async () => {
     const { get } = await controlled()
-    const listed = CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what }))
+    const listed = CONTROL_ROUTES.map(({ method, path, what, needsToken }) => ({ method, path, what, needsToken }))
     expect(await get('/control')).toEqual({ status: 200, body: listed })
     expect(listed.length).toBeGreaterThan(12)
     expect((await get('/control/outcomes')).body).toMatchObject(OUTCOMES.map(({ number }) => ({ number })))
@@ -53,7 +56,7 @@ describe('routes', () => {
 
   test('change a project', async () => {
     const { url, get, endpoint } = await controlled()
-    const patch = { method: 'PATCH', headers: json, body: JSON.stringify({ balance: 0 }) }
+    const patch = { method: 'PATCH', headers: { ...json, ...bearer }, body: JSON.stringify({ balance: 0 }) }
     expect((await call(`${url}/control/projects/My%20Shop`, patch)).body).toMatchObject({ name: SHOP, balance: 0 })
     expect((await get('/control/projects')).body).toMatchObject([{ name: SHOP, balance: 0 }])
     expect((await sendFrom(endpoint, { to: '999100000000' })).body).toMatchObject({
@@ -109,14 +112,18 @@ describe('an invalid request', () => {
     ['GET', '/control/sends?limit=0', undefined, 400, 'invalid_request'],
   ])('%s %s %s is answered %i, %s', async (method, path, body, status, code) => {
     const { url } = await controlled()
-    const answer = await call(url + path, { method, headers: json, ...(body === undefined ? {} : { body }) })
+    const answer = await call(url + path, {
+      method,
+      headers: { ...json, ...bearer },
+      ...(body === undefined ? {} : { body }),
+    })
     expect(answer).toMatchObject({ status, body: { error: { code, message: expect.any(String) as string } } })
   })
 
   test('includes a form body, as a page in a browser can post it', async () => {
     const { url, emulator } = await controlled()
     const body = '{"event":"payment"}'
-    const headers = { 'content-type': 'text/plain' }
+    const headers = { 'content-type': 'text/plain', ...bearer }
     expect((await call(`${url}/control/trigger`, { method: 'POST', headers, body })).status).toBe(415)
     expect(emulator.deliveries()).toEqual([])
   })
@@ -137,9 +144,9 @@ describe('access', () => {
   ]
 
   test.each(STRANGE)('on loopback with %j needs the token', async (headers) => {
-    const without = await controlled()
-    expect(await get(without.url, headers)).toMatchObject({ status: 403, body: { error: { code: 'control_refused' } } })
-    const { url } = await controlled('token-of-the-test')
+    const { url: without } = await emulating()
+    expect(await get(without, headers)).toMatchObject({ status: 403, body: { error: { code: 'control_refused' } } })
+    const { url } = await controlled()
     expect((await get(url, headers)).status).toBe(401)
     expect((await get(url, { ...headers, authorization: 'Bearer wrong' })).status).toBe(401)
     expect((await get(url, { ...headers, authorization: 'Bearer token-of-the-test' })).status).toBe(200)
@@ -151,8 +158,34 @@ describe('access', () => {
     { host: '127.0.0.2' },
     { origin: 'http://localhost:3000' },
   ])('on loopback with %j needs no token', async (headers) => {
-    const { url } = await controlled()
-    expect((await get(url, headers)).status).toBe(200)
+    for (const { url } of [await emulating(), await controlled()]) expect((await get(url, headers)).status).toBe(200)
+  })
+
+  // A local proxy that adds no header is not distinguishable from this machine.
+  test('needs the token even on loopback, to change anything and to read keys', async () => {
+    const [without, withToken] = [await emulating(), await controlled()]
+    const guarded = CONTROL_ROUTES.filter(({ needsToken }) => needsToken)
+    expect(guarded.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'GET /control/projects/:project/keys',
+      'PATCH /control/projects/:project',
+      'POST /control/projects/:project/rotate-keys',
+      'POST /control/projects/:project/regenerate-api-key',
+      'POST /control/trigger',
+      'POST /control/callback',
+    ])
+    for (const { method, path } of guarded) {
+      const ask = (url: string, headers: Record<string, string> = {}) => {
+        const body = method === 'GET' ? {} : { body: '{}' }
+        return call(url + path.replace(':project', 'My%20Shop'), { method, headers: { ...json, ...headers }, ...body })
+      }
+      const refused = { body: { error: { code: 'control_refused' } } }
+      expect(await ask(without.url), path).toMatchObject({ status: 403, ...refused })
+      for (const headers of [{}, { authorization: 'Bearer wrong' }])
+        expect(await ask(withToken.url, headers), path).toMatchObject({ status: 401, ...refused })
+      expect((await ask(withToken.url, bearer)).body, path).not.toMatchObject(refused.body)
+    }
+    expect(without.emulator.keys()).toEqual({ apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET })
+    expect((await postJson(`${without.url}/control/idle`, {})).status).toBe(200)
   })
 
   const outside = Object.values(networkInterfaces())

@@ -50,6 +50,8 @@ describe('an invalid option', () => {
     ['a control character', { channels: { 'chat-app': 'tele\u0000graph' } }, 'expected the chat-app’s name'],
     ['one name for two', { channels: { 'chat-app': 'x', airtime: 'x' } }, '"x" is the name of chat-app and of airtime'],
     ['another channel’s name', { channels: { 'chat-app': 'premium' } }, 'is the name of chat-app and of premium'],
+    ['a proof of an unknown channel', { proof: { chatapp: 'signature' } }, 'proof'],
+    ['a proof that does not exist', { proof: { 'chat-app': 'none' } }, 'proof'],
     ['an invalid clock', { clock: 5 }, 'clock is a number; expected a function that returns milliseconds, or a clock'],
   ]
 
@@ -146,6 +148,22 @@ describe('a run', () => {
     const applied = Object.fromEntries(Object.entries(counts).map(([name, { applied: count }]) => [name, count]))
     return { answers, deliveries: emulator.deliveries().map(shown).toSorted(), faults: applied }
   }
+
+  test('without a seed shares no id with another, and the seed that it reports repeats it', async () => {
+    async function ids(seed?: EmulatorOptions['seed']) {
+      const { callbackUrls, collected } = await collecting()
+      const { emulator, endpoint, idle } = await emulating({ callbackUrls }, { seed })
+      for (const channel of ['sms', 'chat-app']) await sendFrom(endpoint, { to: to[0], channel })
+      await emulator.trigger('payment')
+      await idle()
+      const sent = emulator.sends().flatMap(({ recipients }) => recipients.map(({ messageId }) => messageId))
+      const made = collected.flatMap(({ body }) => (typeof body['id'] === 'string' ? [body['id']] : []))
+      return { seed: emulator.report().seed, all: [...sent, ...made] }
+    }
+    const [first, second] = [await ids(), await ids()]
+    expect(new Set([...first.all, ...second.all]).size).toBe(6)
+    expect((await ids(first.seed)).all).toEqual(first.all)
+  })
 
   test(
     'repeats ids, outcomes and faults with the same seed and sends, and no others',

@@ -227,7 +227,7 @@ describe('a request that cannot be read', () => {
       call(endpoint, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body })
     expect(await of(bearer)).toEqual({
       status: 400,
-      body: { messageData: { message: 'Error. The request could not be read.' } },
+      body: { messageData: { message: 'Error. Unknown project.' } },
     })
     expect(await of({})).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
   })

@@ -70,7 +70,14 @@ describe('callback URLs', () => {
   })
 })
 
-test('derives missing keys from the seed and the name', () => {
+test('missing keys are random: no two runs share one, and the reported seed does not give them away', () => {
+  const runs = [createEmulator(), createEmulator()]
+  const again = createEmulator({ seed: runs[0]?.report().seed })
+  const all = [...runs, again].flatMap((emulator) => Object.values<string>({ ...emulator.keys() }))
+  expect(new Set(all).size).toBe(9)
+})
+
+test('derives missing keys from a given seed and the name', () => {
   const keysOf = (seed: number, name: string) => createEmulator({ seed, projects: [{ name }] }).keys()
   expect(keysOf(1, 'A')).toEqual(keysOf(1, 'A'))
   const made = [keysOf(1, 'A'), keysOf(2, 'A'), keysOf(1, 'B')]

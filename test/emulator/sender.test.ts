@@ -10,7 +10,7 @@ import { makeCertificate } from '../support/certificate.ts'
 import { freePort } from '../support/free-port.ts'
 import { listen, receiving } from '../support/receiving.ts'
 import { titleWith } from '../support/skipping.ts'
-import { AUTH_KEY } from './emulating.ts'
+import { AUTH_KEY, collecting, emulating, sendFrom } from './emulating.ts'
 import { DEADLINE_MS, NOW_MS, sendingTo, serving, playing } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * DEADLINE_MS })
@@ -154,6 +154,34 @@ test('every callback carries both by default, and only the one that the option n
   expect((await posted({}, 'both')).proofs).toEqual(['both', 'both'])
   for (const proof of ['authKey', 'signature'] as const)
     expect((await posted({ proof })).proofs).toEqual([proof, proof])
+})
+
+test('each channel carries the proofs that the option names for it, whatever the service calls it', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const { emulator, endpoint, idle } = await emulating(
+    { callbackUrls },
+    {
+      channels: { 'chat-app': 'telegraph' },
+      proof: { 'chat-app': 'signature', premium: 'authKey', 'premium-subscription': 'signature' },
+    },
+  )
+  const sent = { to: '999400000011', message: 'Hi', amount: 1 }
+  for (const fields of [
+    { to: '999100000000' },
+    { to: '999300000004', channel: 'telegraph' },
+    { to: '999100000000', channel: 'premium' },
+    { to: '999100000000', channel: 'premium-subscription' },
+  ]) {
+    expect((await sendFrom(endpoint, { ...sent, ...fields })).status).toBe(200)
+    await idle()
+  }
+  for (const name of ['received.sms', 'received.chat-app', 'payment', 'subscription.activate'] as const)
+    await emulator.trigger(name)
+  const proofs = collected.map(({ body, signature }) =>
+    [...('authKey' in body ? ['authKey'] : []), ...(signature === undefined ? [] : ['signature'])].join(),
+  )
+  const [both, signature] = ['authKey,signature', 'signature']
+  expect(proofs).toEqual([both, signature, 'authKey', signature, both, signature, both, signature])
 })
 
 test.each<readonly [proof: 'authKey' | 'signature', fault: FaultName, accepts: boolean]>([

@@ -7,11 +7,14 @@ test('an option that does not exist does not compile', () => {
   createEmulator()
   createEmulator({ seed: 'text', clock: Date.now, faults: { duplicate: 0.5 }, network: { delayMs: [0, 10] } })
   createEmulator({ projects: undefined, seed: undefined, clock: undefined })
+  createEmulator({ proof: { sms: 'both', 'chat-app': 'signature' } })
   expectTypeOf<Clock>().toExtend<NonNullable<NonNullable<Parameters<typeof createEmulator>[0]>['clock']>>()
   // @ts-expect-error A misspelt option.
   createEmulator({ project: [] })
   // @ts-expect-error An unknown fault.
   createEmulator({ faults: { duplicates: 1 } })
+  // @ts-expect-error An unknown channel.
+  createEmulator({ proof: { status: 'signature' } })
   // @ts-expect-error An unknown callback kind.
   createEmulator({ projects: [{ name: 'A', callbackUrls: { statuses: 'http://localhost' } }] })
   // @ts-expect-error A project needs a name.
@@ -33,6 +36,7 @@ test('a trigger that does not exist does not compile', () => {
 test('an activity narrows by its type', () => {
   createEmulator().onActivity((activity) => {
     if (activity.type === 'send') expectTypeOf(activity.send.httpStatus).toBeNumber()
+    else if (activity.type === 'otp') expectTypeOf(activity.entry.deliveryState).toBeString()
     else expectTypeOf(activity.delivery).toEqualTypeOf<Delivery>()
   })
 })
