@@ -66,8 +66,6 @@ const MAY_IMPORT = {
   // It shares the contract's tables with the receiver, and signs with the testing kit.
   'emulator/': ['carriers/', 'testing/sign'],
   'store-conformance/': ['messages/(event-record|expected|order)', 'inbox/store'],
-  // Known answers: nothing that they are held against may know them, nor they it.
-  'vectors/': [],
 }
 
 /** Entry points, which nothing but those named may import. */
@@ -75,7 +73,6 @@ const NOBODY_IMPORTS = {
   'nest/': [],
   'client/': [],
   'otel/': [],
-  'vectors/': [],
   'store-conformance/': [],
   'cli/': [],
   'emulator/': ['cli/'],

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, copyFileSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 
@@ -53,7 +53,6 @@ async function build(): Promise<number> {
   console.error('Building dist, which takes some seconds; it is left as it is until something in src changes.')
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
   if (!compile('tsconfig.build.json')) return 1
-  await publishVectors()
   if (!(await publishPage())) return 1
   if (!(await publishCommonJs())) return 1
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
@@ -157,11 +156,6 @@ async function publishCommonJs(): Promise<boolean> {
       {
         name: 'places',
         transform: (code, id) => withPlaceOf(code, id, folder),
-        // JSON is shared with the ES modules.
-        resolveId: (id, importer) =>
-          id.endsWith('.json') && importer !== undefined
-            ? { id: join(dirname(importer), id), external: true }
-            : undefined,
         enforce: 'pre',
       },
     ],
@@ -228,30 +222,6 @@ async function publishCommonJsTypes(entries: readonly CommonJsEntry[], folder: s
     writeFileSync(join(folder, `${name}.d.cts`), `${lines.join('\n')}\n`)
   }
   return true
-}
-
-/** Each file of vectors as it is written, which the compiler would not leave it; all of them in one; and their schema. */
-async function publishVectors(): Promise<void> {
-  const paths = globSync('src/vectors/*.json', { cwd: ROOT }).sort()
-  if (paths.length === 0) return
-  const all: Record<string, unknown> = {}
-  for (const path of paths) {
-    copyFileSync(join(ROOT, path), join(ROOT, 'dist/vectors', basename(path)))
-    const file: unknown = JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
-    if (!isFamily(file)) continue
-    all['$schema'] = file.$schema
-    all['version'] = file.version
-    all[file.family] = file.vectors
-  }
-  writeFileSync(join(ROOT, 'dist/vectors/index.json'), `${JSON.stringify(all)}\n`)
-  const { vectorsJsonSchema } = await import('./src/vectors/format.ts')
-  writeFileSync(join(ROOT, 'dist/vectors/schema.json'), `${JSON.stringify(vectorsJsonSchema(), null, 2)}\n`)
-}
-
-function isFamily(
-  file: unknown,
-): file is Readonly<Record<'$schema' | 'version' | 'vectors', unknown>> & { family: string } {
-  return typeof file === 'object' && file !== null && 'family' in file
 }
 
 if (!isBuilt()) process.exitCode = await build()

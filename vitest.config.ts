@@ -37,7 +37,6 @@ export default defineConfig({
       { find: /^messaging-webhooks\/sqlite$/, replacement: source('stores/sqlite/store.ts') },
       { find: /^messaging-webhooks\/emulator$/, replacement: source('emulator/index.ts') },
       { find: /^messaging-webhooks\/testing$/, replacement: source('testing/index.ts') },
-      { find: /^messaging-webhooks\/vectors$/, replacement: source('vectors/index.ts') },
     ],
   },
   test: {

@@ -20,9 +20,7 @@ test('the receiver, the handler for Lambda and the Redis store in one file stay 
   expect([...new Set(packages)].toSorted()).toEqual(['lru-cache', 'ours', 'zod'])
   // The bundle excludes parts that a function does not use; the doctor signs its probes.
   expect(
-    modules.filter((path) =>
-      /dist\/(cli|emulator|testing\/(?!sign\.js)|vectors|stores\/(sqlite|postgres))\//.test(path),
-    ),
+    modules.filter((path) => /dist\/(cli|emulator|testing\/(?!sign\.js)|stores\/(sqlite|postgres))\//.test(path)),
   ).toEqual([])
 
   const folder = ownFolder()

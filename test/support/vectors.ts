@@ -5,12 +5,26 @@ import { signCallback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished } from 'vitest'
 import type { z } from 'zod'
 import type { OtherOptions } from '../../src/receiver/options.ts'
+import { fileOf } from '../vectors/format.ts'
 import { isFakeClock, letTimePass } from './fake-clock.ts'
 
 /** Reads a table of the contract, `test/vectors/<name>.json`, which the schema validates. */
 export function readTable<T>(name: string, schema: z.ZodType<T>): T {
   return schema.parse(JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8')))
 }
+
+/** The conformance vectors, by family. */
+export const vectors = {
+  proof: readTable('proof', fileOf('proof')).vectors,
+  signature: readTable('signature', fileOf('signature')).vectors,
+  normalisation: readTable('normalisation', fileOf('normalisation')).vectors,
+  identity: readTable('identity', fileOf('identity')).vectors,
+  sequences: readTable('sequences', fileOf('sequences')).vectors,
+}
+export type ProofVector = (typeof vectors.proof)[number]
+export type NormalisationVector = (typeof vectors.normalisation)[number]
+export type IdentityVector = (typeof vectors.identity)[number]
+export type SequencesVector = (typeof vectors.sequences)[number]
 
 /** The pair that proves the callbacks of families that do not test proofs. */
 const PAIR = { authKey: 'auth-key-of-the-vectors', signingSecret: 'signing-secret-of-the-vectors' }

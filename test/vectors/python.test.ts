@@ -1,17 +1,15 @@
 /** The runner in Python and its model receiver: all vectors pass, and the runner names a planted mistake of either side. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { vectors, type Vectors } from 'messaging-webhooks/vectors'
 import { expect, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
 import { describePython, PYTHON_ENV } from '../support/python.ts'
 import { ownFolder } from '../support/own-folder.ts'
-
-const EXAMPLE = join(import.meta.dirname, '../../examples/vectors')
+import { vectors } from '../support/vectors.ts'
 
 describePython('the model receiver in Python', () => {
   test('passes', async () => {
-    const { code, stdout, stderr } = await run(vectors)
+    const { code, stdout, stderr } = await run()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toBe(
       (['signature', 'proof', 'normalisation', 'identity', 'sequences'] as const)
@@ -35,7 +33,7 @@ describePython('the model receiver in Python', () => {
       'chat-app: failed and delivered are one step: neither is late, and the t of the signature tells the newest',
     ],
   ])('names a mistake in %s, in %s: %s', async (family, file, right, mistaken, name) => {
-    const { code, stdout } = await run(vectors, (folder) => {
+    const { code, stdout } = await run((folder) => {
       const path = join(folder, file)
       const source = readFileSync(path, 'utf8')
       expect(source).toContain(right)
@@ -48,22 +46,21 @@ describePython('the model receiver in Python', () => {
   test('names a wrong vector, and a receiver that throws', async () => {
     const [first] = vectors.signature
     if (first === undefined) throw new Error('There is no vector.')
-    const wrong = { ...first, name: 'planted', v1: '0'.repeat(64) }
-    const { code, stdout } = await run({ ...vectors, signature: [wrong] })
+    const withOnly = (vector: object) => (folder: string) =>
+      writeFileSync(join(folder, 'signature.json'), JSON.stringify({ vectors: [vector] }))
+    const { code, stdout } = await run(withOnly({ ...first, name: 'planted', v1: '0'.repeat(64) }))
     expect(code).toBe(1)
     expect(stdout).toMatch(/^FAILED signature: planted\n/)
-    const thrown = await run({ ...vectors, signature: [{ ...first, bodyBase64: 'x' }] })
+    const thrown = await run(withOnly({ ...first, bodyBase64: 'x' }))
     expect(thrown.code).toBe(1)
     expect(thrown.stdout).toMatch(/^FAILED signature: [^\n]+\n.*\n.*Error/)
   })
 })
 
-/** Runs a copy of the example, with the changes of the test, over these vectors. */
-async function run(document: Vectors, change: (folder: string) => void = () => {}) {
+/** Runs a copy of the folder, with the changes of the test. */
+async function run(change: (folder: string) => void = () => {}) {
   const folder = ownFolder()
-  cpSync(EXAMPLE, folder, { recursive: true })
+  cpSync(import.meta.dirname, folder, { recursive: true })
   change(folder)
-  const index = join(folder, 'index.json')
-  writeFileSync(index, JSON.stringify(document))
-  return runProgram('python3', [join(folder, 'run.py'), index], { env: PYTHON_ENV })
+  return runProgram('python3', [join(folder, 'run.py')], { env: PYTHON_ENV })
 }

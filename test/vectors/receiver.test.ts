@@ -1,8 +1,7 @@
 /** Every vector of authentication, meaning and identity against its own receiver. */
 import { createReceiver, type CredentialPair, type ErrorCode, type WebhookEvent } from 'messaging-webhooks'
-import { vectors, type ProofVector, type NormalisationVector, type IdentityVector } from 'messaging-webhooks/vectors'
 import { expect, onTestFinished, test } from 'vitest'
-import { taking } from '../support/vectors.ts'
+import { taking, vectors, type IdentityVector, type NormalisationVector, type ProofVector } from '../support/vectors.ts'
 
 test.each(vectors.proof)('$name', async (vector) => {
   expect(await verdictOf(vector)).toEqual(vector.expected)

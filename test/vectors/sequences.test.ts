@@ -1,9 +1,8 @@
 /** Dispatch times and final states: plays every sequence against a receiver whose clock stands still. */
 import type { ReportEvent, ReportState, WebhookEvent } from 'messaging-webhooks'
 import { fakeClock } from 'messaging-webhooks/testing'
-import { vectors, type SequencesVector } from 'messaging-webhooks/vectors'
 import { describe, expect, test } from 'vitest'
-import { maskedBody, permutations, taking } from '../support/vectors.ts'
+import { maskedBody, permutations, taking, vectors, type SequencesVector } from '../support/vectors.ts'
 
 type Expected = SequencesVector['expected']
 

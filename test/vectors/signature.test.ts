@@ -2,9 +2,9 @@
  * Signatures as the service creates them, and a real receiver. The digests come from OpenSSL:
  * `(printf '%s.' "$t"; cat body) | openssl dgst -sha256 -hmac "$secret"`.
  */
-import { vectors } from 'messaging-webhooks/vectors'
 import { expect, test } from 'vitest'
 import { serve } from '../support/hazard.ts'
+import { vectors } from '../support/vectors.ts'
 import { request } from '../support/wire.ts'
 
 const NOW = 1_760_000_000

@@ -15,7 +15,6 @@ import { lambdaHandler } from 'messaging-webhooks/lambda'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { Store } from 'messaging-webhooks/store'
 import { callback, fakeClock, type FakeClock } from 'messaging-webhooks/testing'
-import { vectors } from 'messaging-webhooks/vectors'
 
 const store: Store = sqliteStore('inbox.db')
 const receiver: Receiver = createReceiver({ credentials: { authKey: 'key-of-the-consumer' }, store, logger: false })
@@ -36,6 +35,5 @@ const functions = [createClient, createEmulator, receiverHandler, inspector, lam
 console.log(
   functions.every((each) => typeof each === 'function'),
   clock.now(),
-  vectors.proof.length > 0,
   typeof callback.smsDelivery().messageId,
 )

@@ -2,10 +2,9 @@
 import json
 import pathlib
 import re
-import sys
 
-PUBLISHED = pathlib.Path(__file__).resolve().parents[3] / "dist/vectors/index.json"
-VECTORS = json.loads(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else PUBLISHED).read_text("utf-8"))["normalisation"]
+FILE = pathlib.Path(__file__).resolve().parents[1] / "normalisation.json"
+VECTORS = json.loads(FILE.read_text("utf-8"))["vectors"]
 
 
 def words_of(pattern):

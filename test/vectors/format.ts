@@ -1,12 +1,9 @@
-/**
- * The format of the conformance vectors. The types, the published JSON Schema, the tables of the guide and the check of the
- * files derive from it.
- */
+/** The format of the conformance vectors. Their types, the tables of the reference and the check of the files derive from it. */
 import { z } from 'zod'
-import { PROOF_POLICIES } from '../public/callback.ts'
-import { REFUSED } from '../public/error-table.ts'
-import { ANOMALIES, CALLBACK_KINDS, CARRIERS, EVENT_TYPES, FAILURE_CAUSES, PROBLEMS } from '../public/events.ts'
-import { keysOf } from '../runtime/values.ts'
+import { PROOF_POLICIES } from '../../src/public/callback.ts'
+import { REFUSED } from '../../src/public/error-table.ts'
+import { ANOMALIES, CALLBACK_KINDS, CARRIERS, EVENT_TYPES, FAILURE_CAUSES, PROBLEMS } from '../../src/public/events.ts'
+import { keysOf } from '../../src/runtime/values.ts'
 
 /** Version of the format. Increased when a reader of the previous version would misinterpret something. */
 const VECTORS_VERSION = 1
@@ -157,10 +154,8 @@ const sequencesVector = z
   })
   .meta({ id: 'sequences' })
 
-const $schema = z.literal('./schema.json').describe('The JSON Schema of these files')
-const version = z.literal(VECTORS_VERSION).describe('The version of the format')
-
-const families = {
+/** The vectors of each family. */
+export const families = {
   proof: z.array(proofVector).min(1),
   signature: z.array(signatureVector).min(1),
   normalisation: z.array(normalisationVector).min(1),
@@ -168,28 +163,11 @@ const families = {
   sequences: z.array(sequencesVector).min(1),
 }
 
-/** All families in one file. */
-export const everyFamily = z.strictObject({
-  $schema,
-  version,
-  ...families,
-})
-
 /** A file of one family. */
-const oneFamily = z.union(
-  Object.entries(families).map(([family, vectors]) =>
-    z.strictObject({ $schema, version, family: z.literal(family), vectors }),
-  ),
-)
-
-/** The content of `schema.json`, in draft 2020-12. */
-export function vectorsJsonSchema(): object {
-  const title = 'Conformance vectors of messaging-webhooks: a file of one family, or all of them in one'
-  return z.toJSONSchema(z.union([everyFamily, oneFamily]).meta({ title }), {
-    target: 'draft-2020-12',
-    override({ jsonSchema }) {
-      // Not a standard format: strict validators reject it. The pattern expresses the same.
-      if (jsonSchema.format === 'base64') delete jsonSchema.format
-    },
+export function fileOf<F extends keyof typeof families>(family: F) {
+  return z.strictObject({
+    version: z.literal(VECTORS_VERSION),
+    family: z.literal(family),
+    vectors: families[family],
   })
 }
