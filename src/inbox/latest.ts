@@ -1,16 +1,16 @@
 /** The latest state of a message, as the API returns it. */
 import type { DeliveryFailure, SentDetails, TimestampSource } from '../public/events.ts'
 import { sentDetails } from '../messages/expected.ts'
-import { knownTime } from '../messages/order.ts'
+import { finalRecords, knownTime } from '../messages/order.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredExpectation, StoredLatest } from './store.ts'
 
-/** True until the message reaches an end, as `hasEnd` in order.ts defines it. */
-export function isOpen({ expectation, latest }: Pick<StoredExpectation, 'expectation' | 'latest'>): boolean {
-  const report = latest?.record.report
-  if (latest === undefined || report === undefined) return true
-  if (latest.finals.length > 0 || report.type === 'message.read') return false
-  return report.type !== 'message.failed' || expectation.type === 'transactional'
+/** The final reports of a sent message, in order. */
+export function finalsOf({
+  expectation,
+  latest,
+}: Pick<StoredExpectation, 'expectation' | 'latest'>): readonly EventRecord[] {
+  return finalRecords(latest?.finals ?? [], expectation.type)
 }
 
 /** The fields that every report has: those of its event without identity, payload and bytes. */
@@ -50,7 +50,8 @@ export type MessageState<M = unknown> = ReportState & {
 export function messageState(stored: StoredLatest): MessageState | undefined {
   const newest = reportState(stored.record)
   if (newest === undefined) return undefined
-  const reports = stored.finals.map(reportState).filter((state) => state !== undefined)
+  const finals = finalRecords(stored.finals, stored.expected?.expectation.type)
+  const reports = finals.map(reportState).filter((state) => state !== undefined)
   const state = { ...newest, project: stored.record.project, reports }
   if (stored.expected === undefined) return state
   const { expectation, wasOverdue } = stored.expected

@@ -107,7 +107,7 @@ export interface SettleFailed {
 export interface StoredLatest {
   /** The report with the greatest `order`. */
   readonly record: EventRecord
-  /** All final reports, by `order`. The parts of a long SMS share one id, and a success must not hide a failure. */
+  /** All reports that may be final (`isFinal` of order.ts), by `order`. The parts of a long SMS share one id, and a success must not hide a failure. */
   readonly finals: readonly EventRecord[]
   /** The expectation of the message, if the app recorded one. */
   readonly expected?: KnownExpectation
@@ -421,7 +421,7 @@ export interface OpenStore<X extends object = {}> {
   /** Messages that are overdue and not yet decided by `admitOverdue`. Changes nothing. */
   overdue?(page: { readonly nowMs: number; readonly limit: number }): Awaitable<Overdue>
   /**
-   * Admits each event that reports an overdue message, unless the message has reached an end (`hasEnd` of order.ts) or was
+   * Admits each event that reports an overdue message, unless the message has a final report (`isFinal` of order.ts) or was
    * decided before. Admission and decision are one atomic, final step. Returns for each whether it was admitted. Throws if the
    * store is full and admits none.
    */

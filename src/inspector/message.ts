@@ -1,7 +1,7 @@
 /** The timeline of a message and the details of one event: the order of its reports, the reasons, and what the handlers did. */
 import { inOrder } from '../dispatch/listed-events.ts'
 import { encodeExpectation } from '../messages/expected.ts'
-import { overdueIdentity, placeOf } from '../messages/order.ts'
+import { finalRecords, overdueIdentity, placeOf } from '../messages/order.ts'
 import { reportState } from '../inbox/latest.ts'
 import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
@@ -39,7 +39,9 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
     project: entries.find(({ event }) => event.project !== undefined)?.event.project ?? sent?.project,
     recipient: entries.find(({ event }) => event.recipient !== undefined)?.event.recipient ?? sent?.to,
     latest: stored && reportState(stored.record),
-    finals: stored?.finals.length ?? 0,
+    finals: finalRecords(stored?.finals ?? [], found.sent?.expectation.type).flatMap(
+      ({ report }) => report?.type ?? [],
+    ),
     sent,
     order: orderOf(events),
     entries,

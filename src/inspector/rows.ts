@@ -1,7 +1,7 @@
 /** Events, sends and attempts as every page shows them: from the store's record, and from what this process observed. */
 import { knownTime } from '../messages/order.ts'
 import { isPendingSend, readExpectation, sentDetails } from '../messages/expected.ts'
-import { isOpen } from '../inbox/latest.ts'
+import { finalsOf } from '../inbox/latest.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
@@ -114,11 +114,12 @@ export function sentOf(stored: StoredExpectation) {
 type SentState = 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
 
 function sentState(stored: StoredExpectation): SentState {
-  const { expectation, latest, wasOverdue } = stored
+  const { expectation, wasOverdue } = stored
   if (isPendingSend(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'
-  const hasFinal = (latest?.finals.length ?? 0) > 0
-  if (expectation.repeated === true && !hasFinal) return 'repeated'
-  if (!isOpen(stored)) return 'ended'
+  const finals = finalsOf(stored)
+  if (expectation.repeated === true && finals.every(({ report }) => report?.type === 'message.failed'))
+    return 'repeated'
+  if (finals.length > 0) return 'ended'
   return wasOverdue ? 'overdue' : 'waiting'
 }

@@ -7,7 +7,7 @@
  * callbacks carry no event time, so the lifecycle comes first for them.
  */
 import { hash } from 'node:crypto'
-import type { CallbackKind, ReportType } from '../public/events.ts'
+import type { CallbackKind, DeliveryFailure, ReportType } from '../public/events.ts'
 import type { EventRecord, Report } from './event-record.ts'
 
 const FAILED_FOR_NOW = 2
@@ -45,7 +45,7 @@ export interface Place {
    * The first 13 characters are time and rank. A report is late if they are smaller than those of the newest dispatched report.
    */
   readonly order: string
-  /** Delivered or permanently failed. The message state keeps every final report. */
+  /** The message state keeps every report that is final. Its send decides later whether a transient failure is: see `isFinal`. */
   readonly final: boolean
   /** The chat-app step that this report is, and the step that it waits for, as bits. 0 for none. */
   readonly step: number
@@ -63,7 +63,7 @@ export function placeOf(
 ): Place {
   const life = LIFE[type]
   const stage = failure?.kind === 'transient' ? FAILED_FOR_NOW : life.stage
-  const final = stage === FINAL
+  const final = isFinal({ type, failure }, undefined)
   const seconds = String(timestamp).padStart(SECONDS_DIGITS, '0')
   // `join` makes one flat string. A concatenation would keep its parts alive as long as a store keeps the result.
   if (shape === 'sms') return { order: [seconds, stage, NO_TIME, id].join(''), final, step: 0, awaits: 0 }
@@ -82,16 +82,19 @@ export function identityIn(order: string): string {
 }
 
 /**
- * Whether a message has reached an end: delivered, read or failed. A transient failure of a transactional send is not an end,
- * because the service sends again (contract, service.md#what-the-service-does).
+ * The one definition of a final report: delivered, read or failed. A transient failure of a transactional send is not final,
+ * because the service sends again (contract, service.md#what-the-service-does). `sendType` is the type of the recorded send.
  */
-export function hasEnd(
-  latest: { readonly order: string; readonly finals: readonly unknown[] } | undefined,
-  type: string | undefined,
+export function isFinal(
+  { type, failure }: { readonly type: ReportType; readonly failure?: DeliveryFailure | undefined },
+  sendType: string | undefined,
 ): boolean {
-  if (latest === undefined) return false
-  const endsWith = type === 'transactional' ? FINAL : FAILED_FOR_NOW
-  return latest.finals.length > 0 || latest.order.charAt(SECONDS_DIGITS) >= String(endsWith)
+  return LIFE[type].stage >= FINAL && !(failure?.kind === 'transient' && sendType === 'transactional')
+}
+
+/** The records whose reports are final for a send of this type. */
+export function finalRecords(records: readonly EventRecord[], sendType: string | undefined): readonly EventRecord[] {
+  return records.filter(({ report }) => report !== undefined && isFinal(report, sendType))
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Recorded sends: each report carries its send to the handlers, and a send without a final report becomes overdue. */
 import type { Expectation } from './expected.ts'
-import { EXPECTED, hasEnd } from './order.ts'
+import { EXPECTED, finalRecords } from './order.ts'
 import { admit, takeBack, withoutWaitFor, type AdmittedEvent, type Leased } from './events.ts'
 import { EMPTY_RECORD, type Decision, type Entry, type MessageRecord, type SendEntry } from './record.ts'
 
@@ -26,7 +26,7 @@ export function endSend(record: MessageRecord | undefined, expectation: Expectat
   return { answer: undefined, record: { ...record, send: { ...record.send, expectation, overdueAtMs: undefined } } }
 }
 
-/** Admits the overdue event, unless the message has reached an end or this was decided before. The decision is final. */
+/** Admits the overdue event, unless the message has a final report or this was decided before. The decision is final. */
 export function becomeOverdue(
   record: MessageRecord | undefined,
   event: AdmittedEvent,
@@ -34,7 +34,8 @@ export function becomeOverdue(
 ): Decision<boolean> {
   if (record?.send?.overdueAtMs === undefined) return { answer: false }
   const send = { ...record.send, overdueAtMs: undefined }
-  if (hasEnd(record.latest, send.expectation.type)) return { answer: false, record: { ...record, send } }
+  const reports = record.latest?.finals.map((final) => final.record) ?? []
+  if (finalRecords(reports, send.expectation.type).length > 0) return { answer: false, record: { ...record, send } }
   const { record: admitted } = admit(record, event, nowMs, NO_LIMITS)
   return { answer: true, record: { ...(admitted ?? record), send: { ...send, wasOverdue: true } } }
 }

@@ -6,6 +6,7 @@ import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
 import { failureText } from '../runtime/failure-text.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { isFinal } from '../messages/order.ts'
 import { recordOf } from '../runtime/values.ts'
 import type { DetailedCounts } from './counts.ts'
 
@@ -60,17 +61,16 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
   const odd = createRing<{ readonly id: string; readonly atMs: number; readonly isLate: boolean }>(ODD_KEPT)
   const carriers = new Map<string, number>()
   const projects = new Set<string>()
-  const overdueAtMs = new Map<string, number>()
+  /** Overdue messages without a final report, by message key. */
+  const overdue = new Map<string, { readonly atMs: number; readonly sendType: string | undefined }>()
   /** Counts of attempts, failed attempts, and changes of any kind. */
   const counts = { attempts: 0, failures: 0, changes: 0 }
 
   return {
     counts,
-    accepted(
-      { id, messageKey, final, record: { report, project, receivedAtMs } }: NewEvent,
-      admission: Admission,
-    ): void {
-      if (final && overdueAtMs.size > 0) overdueAtMs.delete(messageKey)
+    accepted({ id, messageKey, record: { report, project, receivedAtMs } }: NewEvent, admission: Admission): void {
+      const awaited = overdue.size > 0 ? overdue.get(messageKey) : undefined
+      if (awaited !== undefined && report !== undefined && isFinal(report, awaited.sendType)) overdue.delete(messageKey)
       if (project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
       counts.changes += 1
       if (admission === 'duplicate' || admission === 'late')
@@ -78,15 +78,15 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
       if (report?.carrier !== undefined) carriers.set(report.carrier, receivedAtMs)
     },
     attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void {
-      const { id, attempt: number, replay, record, messageKey } = attempt.work.claim
+      const { id, attempt: number, replay, record, messageKey, expected } = attempt.work.claim
       const { begunAtMs } = attempt.work
       counts.changes += 1
       counts.attempts += 1
       if (outcome !== 'succeeded') counts.failures += 1
       if (record.overdue === true && number === 1 && !replay) {
-        overdueAtMs.set(messageKey, endedAtMs)
-        const [oldest] = overdueAtMs.keys()
-        if (overdueAtMs.size > OVERDUE_KEPT && oldest !== undefined) overdueAtMs.delete(oldest)
+        overdue.set(messageKey, { atMs: endedAtMs, sendType: expected?.expectation.type })
+        const [oldest] = overdue.keys()
+        if (overdue.size > OVERDUE_KEPT && oldest !== undefined) overdue.delete(oldest)
       }
       const handlers = callsOf(attempt, outcome, endedAtMs, secrets())
       const seen: Attempt = {
@@ -113,7 +113,8 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
     /** Project names seen so far: a receiver with a credentials function knows no names in advance. */
     projects: projects as ReadonlySet<string>,
     /** The times at which messages became overdue, in order. Excludes messages with a final report in this process. */
-    overdueSince: (ms: number): readonly number[] => [...overdueAtMs.values()].filter((at) => at >= ms),
+    overdueSince: (ms: number): readonly number[] =>
+      [...overdue.values()].map(({ atMs }) => atMs).filter((at) => at >= ms),
     /** The 95th percentile of handler durations. Undefined without attempts. */
     attemptP95Ms(sinceMs: number): number | undefined {
       const recent = attempts.items().filter(({ endedAtMs }) => endedAtMs >= sinceMs)

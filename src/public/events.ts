@@ -7,7 +7,9 @@
  * - proof: evidence that the service sent a callback: the authKey, the signature, or both.
  * - identity: the idempotency key; two callbacks with the same identity are the same event. It is the event's `id`.
  * - gap: an earlier chat-app state has not arrived, while a later one has. The later one waits, which is the reorder wait.
- * - expected: a sent message that has not reached an end yet.
+ * - final: a report that ends its message: delivered, read or failed. A transient failure of a transactional send is not final,
+ *   because the service sends that message again.
+ * - expected: a sent message without a final report.
  * - overdue: expected for longer than allowed.
  * - pending send: a send that was recorded before its request. It becomes unknown if no outcome is recorded in time.
  * - late: a report older than a dispatched report of the same message.

@@ -4,7 +4,7 @@ import { checkOptions, pageLimit, textOf, type Given } from '../runtime/check-op
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { SentDetails } from '../public/events.ts'
 import { isPendingSend, sentDetails } from '../messages/expected.ts'
-import { isOpen } from '../inbox/latest.ts'
+import { finalsOf } from '../inbox/latest.ts'
 import { everyPage } from '../inbox/lists.ts'
 import type { OpenStore, StorePage, StoredExpectation } from '../inbox/store.ts'
 import { createBalance, type SendAccount } from './balance.ts'
@@ -95,7 +95,9 @@ async function step(
 function isOutstanding(found: StoredExpectation): boolean {
   const { refused, repeated, unreported } = found.expectation
   if (unreported === true) return false
-  return refused === undefined && repeated === undefined && !isPendingSend(found.expectation) && isOpen(found)
+  return (
+    refused === undefined && repeated === undefined && !isPendingSend(found.expectation) && finalsOf(found).length === 0
+  )
 }
 
 function outstandingOf({ expectation, latest, wasOverdue }: StoredExpectation): OutstandingMessage {

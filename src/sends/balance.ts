@@ -1,8 +1,8 @@
 /** Adds up the outcomes of messages. A chain of repetitions counts once; an unanswered send counts its recipients. */
-import type { FailureCause, ReportType } from '../public/events.ts'
+import type { FailureCause } from '../public/events.ts'
 import { isPendingSend, listedAt } from '../messages/expected.ts'
-import { isOpen } from '../inbox/latest.ts'
-import { failureOf } from '../messages/event-record.ts'
+import { finalsOf } from '../inbox/latest.ts'
+import { failureOf, type Report } from '../messages/event-record.ts'
 import type { StoredExpectation } from '../inbox/store.ts'
 import { sendOf } from './pending.ts'
 
@@ -15,11 +15,13 @@ export interface SendAccount {
   readonly sent: number
   readonly delivered: number
   readonly read: number
-  /** Messages with both a successful and a failed final report. */
+  /**
+   * Messages with both a successful and a failed final report. A message that was sent again and then delivered after all counts
+   * as delivered, if all its failures are transient.
+   */
   readonly contradictory: number
   /**
-   * Failed messages, by cause. Includes transient failures without a later report, except those of transactional sends, which
-   * the service sends again.
+   * Failed messages, by cause. Includes transient failures, except those of transactional sends, which the service sends again.
    */
   readonly failed: Readonly<Partial<Record<FailureCause, number>>>
   /** Overdue messages without a final report. */
@@ -121,30 +123,26 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
 }
 
 function outcomeOf(found: StoredExpectation): Outcome {
-  const { expectation, latest, wasOverdue } = found
+  const { expectation, wasOverdue } = found
   if (expectation.refused !== undefined) return { state: 'refused', cause: expectation.refused }
-  if (latest === undefined || isOpen(found)) {
+  const ends = finalsOf(found).flatMap(({ report }) => report ?? [])
+  const last = ends.at(-1)
+  if (last === undefined) {
     if (expectation.unreported === true) return { state: 'unreported' }
     return { state: wasOverdue ? 'overdue' : 'waiting' }
   }
-  const { record, finals } = latest
-  const ends = [...finals, record].flatMap(({ report }) => {
-    if (report === undefined) return []
-    const state = END_OF[report.type]
-    return state === undefined ? [] : [{ state, report }]
-  })
-  const isSuccess = ends.some(({ state }) => state !== 'failed')
-  if (isSuccess && finals.some(({ report }) => report?.type === 'message.failed')) return { state: 'contradictory' }
-  const end = ends.at(-1)
-  if (end?.state === 'failed') return { state: 'failed', cause: failureOf(end.report).cause }
-  return { state: end?.state ?? 'waiting' }
+  const failures = ends.filter(isFailure)
+  // A transient failure is why a message was sent again, so a later success does not contradict it.
+  const isAfterAll = expectation.repeated === true && !isFailure(last) && failures.every(isTransient)
+  if (failures.length > 0 && failures.length < ends.length && !isAfterAll) return { state: 'contradictory' }
+  if (isFailure(last)) return { state: 'failed', cause: failureOf(last).cause }
+  return { state: last.type === 'message.read' ? 'read' : 'delivered' }
 }
 
-/** The end that each report states. Undefined if the message is still in progress. */
-const END_OF: Readonly<Record<ReportType, 'delivered' | 'read' | 'failed' | undefined>> = {
-  'message.queued': undefined,
-  'message.sent': undefined,
-  'message.delivered': 'delivered',
-  'message.read': 'read',
-  'message.failed': 'failed',
+function isFailure({ type }: Report): boolean {
+  return type === 'message.failed'
+}
+
+function isTransient(report: Report): boolean {
+  return failureOf(report).kind === 'transient'
 }

@@ -58,3 +58,22 @@ test('a success hides no failure of another part, and an unknown part has no sta
   ])
   expect(await receiver.messageState('another')).toBeUndefined()
 })
+
+test('lists every final report: a later success hides no expired part, and read is one; a failure that the service retries is not', async () => {
+  const { receiver, url } = await receiving()
+  const timestamp = Math.floor(Date.now() / 1_000)
+  const wordsOf = async (messageId: string): Promise<readonly unknown[] | undefined> =>
+    (await receiver.messageState(messageId))?.reports.map(({ status, statusCode }) => status ?? statusCode)
+  const failThenDeliver = async (messageId: string): Promise<void> => {
+    await post(url, callback.smsDelivery({ messageId, status: undefined, statusCode: 17, timestamp }))
+    await post(url, callback.smsDelivery({ messageId, status: 'success', timestamp: timestamp + 1 }))
+  }
+  await failThenDeliver('parts')
+  expect(await wordsOf('parts')).toEqual([17, 'success'])
+  await receiver.expect({ type: 'transactional', messages: [{ messageId: 'otp' }] })
+  await failThenDeliver('otp')
+  expect(await wordsOf('otp')).toEqual(['success'])
+  for (const status of ['sent', 'delivered', 'read'])
+    await post(url, callback.chatApp({ statuses: { message_id: 'chat', status } }))
+  expect(await wordsOf('chat')).toEqual(['delivered', 'read'])
+})

@@ -5,7 +5,8 @@ import { fakeClock } from '../support/fake-clock.ts'
 import { arrivalsOf, isBefore, isOlder, messageStates, type Arrival, type State } from '../support/message-states.ts'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
-const FINAL = 3
+/** From a failure that may pass: without a recorded send, every failure is final. */
+const FINAL = 2
 /** The clock time of one run of the property, whatever its delays: enough for every reorder wait and every retry. */
 const RUN_MS = 120_000
 
@@ -92,7 +93,7 @@ async function player() {
     const latest = await receiver.messageState(messageId)
     const newest = states.filter((state) => !states.some((other) => isBefore(state, other, hasTimes)))
     expect(newest.map(({ word }) => word)).toContain(latest && wordOf(latest))
-    expect(latest?.reports.length).toBe(states.filter(({ stage }) => stage === FINAL).length)
+    expect(latest?.reports.length).toBe(states.filter(({ stage }) => stage >= FINAL).length)
     return withoutArrival(latest)
   }
 

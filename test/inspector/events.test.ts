@@ -195,7 +195,7 @@ test('a timeline has each report in order and by arrival, with repetitions, atte
     messageId: 'm-1',
     project: 'Shop',
     latest: { type: 'message.delivered', status: 'success' },
-    finals: 1,
+    finals: ['message.failed', 'message.delivered'],
   })
   const [early, late] = message.entries
   expect(early).toMatchObject({

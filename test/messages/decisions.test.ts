@@ -313,10 +313,6 @@ describe('sends', () => {
     ended.apply((known) => expectSend(known, sent, NOW_MS))
     expect(ended.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
     expect(ended.record?.waiting).toHaveLength(1)
-    const read = message()
-    read.admit(1, { order: `${'0'.repeat(12)}4${'0'.repeat(12)}event-1` })
-    read.apply((known) => expectSend(known, sent, NOW_MS))
-    expect(read.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
     expect(message().apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
   })
 

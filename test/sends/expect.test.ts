@@ -129,7 +129,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   test('lists messages without an end, and the totals of a period', async () => {
     const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
     const sentAt = at(clock)
-    const messages = ['a', 'b', 'c', 'd', 'e', 'f', 'h'].map((messageId) => ({ messageId }))
+    const messages = ['a', 'b', 'c', 'd', 'e', 'f', 'h', 'i'].map((messageId) => ({ messageId }))
     const recipients = [
       { code: 11, to: '1', messageId: 'a' },
       // The same number twice in one send.
@@ -144,14 +144,17 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await post(url, callback.smsDelivery({ messageId: 'g', status: 'network_failure' }))
     await post(url, callback.smsDelivery({ messageId: 'h', status: 'success' }))
     await post(url, callback.smsDelivery({ messageId: 'h', status: 'delivery_impossible' }))
+    // One part of a long message expired, another arrived.
+    await post(url, callback.smsDelivery({ messageId: 'i', status: 'expired', network: 'carrier-a' }))
+    await post(url, callback.smsDelivery({ messageId: 'i', status: 'success' }))
     await post(url, callback.smsDelivery({ messageId: 'a', status: 'success' }))
     await post(url, callback.smsDelivery({ messageId: 'b', status: 'delivery_impossible' }))
     await post(url, callback.smsDelivery({ messageId: 'c', status: 'network_failure' }))
     await post(url, callback.chatApp({ statuses: { message_id: 'd', status: 'read' } }))
-    await pass(2_000, () => events.length === 7)
+    await pass(2_000, () => events.length === 9)
     const period = { from: sentAt, to: new Date(sentAt.getTime() + 60_000) }
     const failed = { delivery_impossible: 1, network_failure: 1 }
-    const ended = { sent: 11, delivered: 1, read: 1, contradictory: 1, failed }
+    const ended = { sent: 12, delivered: 1, read: 1, contradictory: 2, failed }
     const refused = { unsupported_number: 2, insufficient_balance: 1 }
     expect(await receiver.account(period)).toEqual({
       ...ended,

@@ -23,6 +23,7 @@ export function MessageView(view: View): VNode | VNode[] {
 function about({ project, recipient, latest, finals, sent, entries }: MessageDetail): Child {
   const reports = entries.filter(({ event }) => event.type !== 'send.overdue').length
   const status = [latest?.status, latest?.statusCode].filter((part) => part !== undefined).join(' · ')
+  const failed = finals.filter((type) => type === 'message.failed').length
   const none = sent?.state === 'refused' ? 'It was not sent.' : 'No report has arrived yet.'
   return h`<section class="panel" aria-label="Latest state">
     ${latest !== undefined && h`<p class="latest">${labels.typeName(latest.type)}${ui.quiet(status)}</p>`}
@@ -33,7 +34,7 @@ function about({ project, recipient, latest, finals, sent, entries }: MessageDet
       Project: project,
       'Event time': ui.time(latest?.occurredAt, true),
       Reports: reports > 0 && ui.several(reports, 'report'),
-      'Final reports': finals > 1 && `${finals}: the carrier reported more than one end`,
+      'Final reports': failed > 0 && finals.length > 1 && `${finals.length}, of which ${failed} failed`,
     })}
   </section>`
 }

@@ -37,7 +37,7 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
   ['23', 'volume_limit'],
 ])
 
-/** Contract, service.md#cross-channel-mapping: queued, sent, temporary failure, read; any other status is final. */
+/** Contract, service.md#cross-channel-mapping: queued, sent, temporary failure, read; any other status is delivered or failed. */
 const STAGES: ReadonlyMap<string, number> = new Map([
   ['queued', 0],
   ['sent', 1],
@@ -46,7 +46,8 @@ const STAGES: ReadonlyMap<string, number> = new Map([
   ['read', 4],
 ])
 const FAILED_FOR_NOW = 2
-const FINAL = 3
+/** Delivered, or failed for good. */
+const ENDED = 3
 
 const DELIVERED: ReadonlySet<string> = new Set(['success', 'delivered', 'device_ack'])
 /** Failures with a name of their own; any other status is a carrier's. */
@@ -79,11 +80,8 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
     for (const { messageId, to, statusCode, type } of recipients) {
       const isTransactional = type === 'transactional'
       const ofMessage = [...(reports.get(messageId)?.values() ?? [])].toSorted(byOrder)
-      const last = ofMessage.at(-1)
-      const finals = ofMessage.filter(({ stage }) => stage >= FINAL)
-      // A temporary failure is final if it is not resent and no report followed it.
-      const isFailed = finals.length === 0 && !isTransactional && last?.stage === FAILED_FOR_NOW
-      const ends = isFailed ? [last] : finals
+      // A temporary failure is not final if the service itself sends again.
+      const ends = ofMessage.filter(({ stage }) => stage >= (isTransactional ? ENDED : FAILED_FOR_NOW))
       messages.set(messageId, {
         messageId,
         to,
@@ -126,19 +124,25 @@ export function accountOf(
     const chain = [first]
     for (let next = nextOf(first); next !== undefined; next = nextOf(next)) chain.push(next)
     const message = chain.find(isDelivered) ?? chain.at(-1) ?? first
-    const { refused: refusal, ends, reports } = message
-    const success = ends.findLast(isSuccess)
-    const last = reports.at(-1)
-    // A `sent` or `queued` report after the final state does not change it.
-    const end = last !== undefined && (isSuccess(last) || last.stage >= FAILED_FOR_NOW) ? last : ends.at(-1)
+    const { refused: refusal, ends } = message
+    const end = ends.at(-1)
     if (refusal !== undefined) refused[refusal] = (refused[refusal] ?? 0) + 1
     else if (message.isUnreported) sum.unreported += 1
-    else if (end === undefined || ends.length === 0) sum[message.to.startsWith(TIMEOUT) ? 'waiting' : 'overdue'] += 1
-    else if (success !== undefined && ends.some(isFailure)) sum.contradictory += 1
+    else if (end === undefined) sum[message.to.startsWith(TIMEOUT) ? 'waiting' : 'overdue'] += 1
+    else if (ends.some(isSuccess) && !ends.every(isSuccess) && !isDelivered(message)) sum.contradictory += 1
     else if (!isSuccess(end)) failed[causeOf(end)] = (failed[causeOf(end)] ?? 0) + 1
     else sum[end.word === 'read' ? 'read' : 'delivered'] += 1
   }
   return { ...sum, failed, refused }
+
+  /** Delivered or read last, and failed only for now, which is why it was sent again. */
+  function isDelivered({ messageId, refused: refusal, ends }: Balanced): boolean {
+    const failures = ends.filter((end) => !isSuccess(end))
+    if (refusal !== undefined || ends.slice(-1).every((end) => !isSuccess(end))) return false
+    return (
+      failures.length === 0 || (repetitions.has(messageId) && failures.every(({ stage }) => stage === FAILED_FOR_NOW))
+    )
+  }
 
   function nextOf({ messageId }: Balanced): Balanced | undefined {
     const next = repetitions.get(messageId)
@@ -146,19 +150,8 @@ export function accountOf(
   }
 }
 
-/** Delivered or read, and no report contradicts it. */
-function isDelivered({ refused, ends, reports }: Balanced): boolean {
-  const isFailed = ends.some(isFailure) || reports.at(-1)?.stage === FAILED_FOR_NOW
-  return refused === undefined && ends.some(isSuccess) && !isFailed
-}
-
 function isSuccess({ word }: Reported): boolean {
   return DELIVERED.has(word) || word === 'read'
-}
-
-/** A permanent failure. */
-function isFailure(report: Reported): boolean {
-  return report.stage === FINAL && !isSuccess(report)
 }
 
 function causeOf({ word }: Reported): string {
@@ -187,7 +180,7 @@ function reportIn({
       messageId: String(statuses === undefined ? messageId : chatId),
       word,
       timestamp: typeof timestamp === 'number' ? timestamp : 0,
-      stage: STAGES.get(word) ?? FINAL,
+      stage: STAGES.get(word) ?? ENDED,
       acceptedAtMs: answer === undefined ? Infinity : sentAtMs + tookMs,
     },
   ]

@@ -39,7 +39,7 @@ def place(number, arrival):
     key = identity({"kind": "status", "bodyBase64": arrival["bodyBase64"]}, arrival["at"])
     step = meaning["type"] if is_chat else None
     standing = {"number": number, "identity": key, "messageId": report["messageId"], "step": step, "order": order}
-    return {**standing, "final": stage == FINAL, "awaits": WAITS_FOR.get(step)}
+    return {**standing, "final": stage >= FAILED_FOR_NOW, "awaits": WAITS_FOR.get(step)}
 
 
 def take(message, report, now, gap):
