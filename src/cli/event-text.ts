@@ -127,7 +127,7 @@ export function standingOf({ state, attempts, dueAt, endedAt, late }: ListedEven
       dueAt !== undefined && dueAt.getTime() < nowMs
         ? `lease expired${at(dueAt)}, not settled${afterTimes}`
         : `leased until${at(dueAt)}${times && `, for attempt ${attempts ?? ''}`}`,
-    settled: () => `settled${at(endedAt)}${afterTimes}`,
+    settled: () => `settled${at(endedAt)}${attempts === 0 ? ', without a handler' : afterTimes}`,
     dead: () => `dead${at(endedAt)}${afterTimes}`,
   }[state]()
   return late === true ? `late, ${words}` : words

@@ -67,7 +67,7 @@ function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
   const message = parts.attemptMessage(event, work.claim)
   const { start, end, asyncStart, asyncEnd, error } = attemptChannel
   function over(settlement: Settlement | undefined): void {
-    message.outcome = settlement === undefined ? 'lost' : OUTCOMES[settlement.outcome]
+    message.outcome = settlement === undefined ? 'lost' : outcomeOf(settlement)
     if (thrown.length === 0) return
     message.error = thrown[0]
     error.publish(message)
@@ -84,6 +84,10 @@ function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
       return settlement
     })
   })
+}
+
+function outcomeOf(settlement: Settlement): NonNullable<AttemptMessage['outcome']> {
+  return settlement.outcome === 'done' && settlement.isUnhandled === true ? 'unhandled' : OUTCOMES[settlement.outcome]
 }
 
 /** Runs the handlers exactly once, even if `within` throws or never calls its function. */
@@ -202,6 +206,11 @@ function conclude(attempt: Attempt): Settlement | undefined {
   if (putOffMs !== undefined && thrown.length === 0) {
     if (work.extras === undefined) parts.succeeded.set(id, done)
     return { id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() + putOffMs }
+  }
+  if (registrations.length === 0) {
+    parts.succeeded.delete(id)
+    notifyObserver(attempt, 'unhandled')
+    return { id, messageKey, token, outcome: 'done', isUnhandled: true }
   }
   if (parts.observers.watch !== undefined) notifyObserver(attempt, isDone ? 'succeeded' : 'failed')
   // An attempt that timed out was counted at that moment.

@@ -36,12 +36,13 @@ export function createDispatcher(options: DispatchOptions) {
     /** Notifies that leases of these messages may belong to another process now. */
     lose: leases.lose,
     /** Starts no further handlers for these events. Handlers that are running continue. */
-    forget(isMeant: (claim: Claim) => boolean): void {
+    forget(isMeant: (event: Pick<Claim, 'id' | 'messageKey'>) => boolean): void {
       for (const work of slots.all()) {
         if (!isMeant(work.claim)) continue
         work.isForgotten = true
         parts.succeeded.delete(work.claim.id)
       }
+      observers.watch?.forgotten(isMeant)
       loop.wake()
     },
     /** Claims a replayed dead letter soon, or after the event of its message that is in flight. */

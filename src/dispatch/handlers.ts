@@ -76,18 +76,19 @@ function hintFor(pattern: string): string {
 
 /** Counts events without a handler, and logs them with the probable cause: they are settled and would disappear silently. */
 export function createUnhandled(logger: Logger) {
-  const reported = new Set<EventType>()
-  let count = 0
+  /** Numbers of events since the start of this process. */
+  const byType = new Map<EventType, number>()
 
   return {
-    /** Since the start of this process. */
+    byType: byType as ReadonlyMap<EventType, number>,
     get count(): number {
-      return count
+      return [...byType.values()].reduce((all, count) => all + count, 0)
     },
     /** Counts an event without a handler. Logs every unrecognized one, and the first of each other type. */
     see(event: WebhookEvent): void {
-      count += 1
       const { type: eventType, id: eventId } = event
+      const before = byType.get(eventType) ?? 0
+      byType.set(eventType, before + 1)
       if (event.type === 'unrecognized') {
         const { kind, problem } = event
         logger.warn(
@@ -95,8 +96,7 @@ export function createUnhandled(logger: Logger) {
           `A callback could not be read (${problem}). ${PROBLEMS[problem].join(' ')} No handler listens to ` +
             `\`unrecognized\`: attach one with \`receiver.on('unrecognized', …)\` to get its bytes. Event ${eventId}.`,
         )
-      } else if (!reported.has(eventType)) {
-        reported.add(eventType)
+      } else if (before === 0) {
         logger.warn(
           { code: 'event_unhandled', eventType, eventId },
           `No handler listens to \`${eventType}\`, so its events are settled without one. Attach one with ` +

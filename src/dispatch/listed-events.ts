@@ -42,7 +42,7 @@ export interface ListedEvent<S extends CallbackSchemas = {}> {
   readonly endedAt: Date | undefined
   /** True if it arrived after a later report of its message was dispatched. */
   readonly late: boolean | undefined
-  /** Attempts so far. */
+  /** Attempts so far. 0 if it was settled without a handler. */
   readonly attempts: number | undefined
   /** The last error of a dead letter, at most 8 KiB, with secrets masked. */
   readonly error: string | undefined

@@ -58,12 +58,15 @@ export interface AttemptSeen {
   readonly thrown: readonly unknown[]
 }
 
-export type AttemptOutcome = 'succeeded' | 'failed' | 'timed out' | 'lost'
+/** `unhandled`: no handler listens to the type of the event. */
+export type AttemptOutcome = 'succeeded' | 'failed' | 'timed out' | 'lost' | 'unhandled'
 
 /** Observes attempts, once the inspector or another observer asks for it. */
 export interface AttemptWatch {
   /** Called for every attempt. Must not throw. */
   attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void
+  /** Called when these events are erased. */
+  forgotten(isMeant: (event: Pick<Claim, 'id' | 'messageKey'>) => boolean): void
 }
 
 /** The shutdown state. Only `stop` changes it. */

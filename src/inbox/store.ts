@@ -90,13 +90,15 @@ export type Settlement = {
   readonly id: string
   readonly messageKey: string
   readonly token: number
-} & (
-  | { readonly outcome: 'done' }
-  | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
-  /** None of its handlers started. The attempt does not count. */
-  | { readonly outcome: 'release'; readonly dueMs: number }
-  | { readonly outcome: 'dead'; readonly error: string }
-)
+} &
+  /** `isUnhandled`: no handler listens to its type. The event is then stored with no attempt. */
+  (
+    | { readonly outcome: 'done'; readonly isUnhandled?: true }
+    | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
+    /** None of its handlers started. The attempt does not count. */
+    | { readonly outcome: 'release'; readonly dueMs: number }
+    | { readonly outcome: 'dead'; readonly error: string }
+  )
 
 /** A settlement as `done` that failed: see `settle`. */
 export interface SettleFailed {
@@ -145,7 +147,7 @@ export interface StoredEvent {
   /** The sort key of the list: the time of admission, or the latest known time. */
   readonly atMs: number | undefined
   readonly late: boolean | undefined
-  /** Number of attempts. */
+  /** Number of attempts. 0 for an event that was settled without a handler. */
   readonly attempts: number | undefined
   readonly admittedAtMs: number | undefined
   /** If due: the earliest time of a claim, as far as the event itself decides. If leased: the end of the lease. */

@@ -54,7 +54,10 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
   }
 }
 
-const STATES = { waiting: 'due', running: 'leased', retrying: 'due', settled: 'settled', dead: 'dead' } as const
+// prettier-ignore
+const STATES = {
+  waiting: 'due', running: 'leased', retrying: 'due', settled: 'settled', unhandled: 'settled', dead: 'dead',
+} as const
 
 const MOST_SENT = 20
 const NOTHING = { events: [], sent: undefined, messageKey: undefined }

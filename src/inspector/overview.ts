@@ -77,6 +77,8 @@ export async function overview(range: Range, rights: Rights, looking: Looking, l
     oldestDueMs: health.oldestDueMs,
     quarantined: receiver.quarantine.size,
     carriers: carriersOf(inside, watcher),
+    /** Events of this process that were settled without a handler, by type. */
+    unhandled: Array.from(inside.unhandled, ([name, count]) => ({ name, count, last: undefined })),
     plot: { ...plot, handlerP95Ms: watcher.attemptP95Ms(rangeBeganMs) },
   }
 }

@@ -9,7 +9,8 @@ import { isRecord, parsedJson } from '../runtime/values.ts'
 import { BETWEEN, BODY } from './masking.ts'
 import type { Attempt, Watcher } from '../operations/recent.ts'
 
-type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
+/** `unhandled`: settled without a handler. */
+type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'unhandled' | 'dead'
 
 export type EventRow = ReturnType<typeof rowOf>
 
@@ -54,6 +55,7 @@ export function quoting(raw: Buffer | undefined): object {
 export function outcomeOf({ state, attempts = 0 }: Known): Outcome {
   if (state === 'leased') return 'running'
   if (state === 'due') return attempts === 0 ? 'waiting' : 'retrying'
+  if (state === 'settled' && attempts === 0) return 'unhandled'
   return state
 }
 
@@ -81,13 +83,19 @@ function aboutOf(record: EventRecord | undefined, raw: Buffer | undefined): stri
 }
 
 /** Attempts that this process observed. The store keeps only the last attempt of another process. */
-export function attemptsOf({ id, state, attempts = 0, error }: StoredEvent, watcher: Watcher): readonly Attempt[] {
-  const seen = watcher.attemptsOf(id)
+export function attemptsOf(stored: StoredEvent, watcher: Watcher): readonly Attempt[] {
+  const { id, state, attempts = 0, error, record } = stored
+  // Another process may have erased the event, so show errors only as long as the store has its content.
+  const seen = watcher.attemptsOf(id).map((attempt) => (record === undefined ? withoutErrors(attempt) : attempt))
   // A replay restarts the count.
   if (attempts === 0 || seen.some(({ number, replay }) => replay === true || number >= attempts)) return seen
   // A settled event may be a discarded dead letter.
   const outcome = state === 'leased' ? 'running' : state === 'settled' ? 'settled' : 'failed'
   return [...seen, { number: attempts, outcome, handlers: [], error: error === '' ? undefined : error }]
+}
+
+function withoutErrors({ handlers, ...attempt }: Attempt): Attempt {
+  return { ...attempt, error: undefined, handlers: handlers.map((call) => ({ ...call, error: undefined })) }
 }
 
 /** A recorded send. A send without an answer has no `messageId`, and one that was refused no `overdueAt`. */

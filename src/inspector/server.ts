@@ -178,7 +178,7 @@ const time = z
 /** Parameters of every list. A list ignores filters that it does not have. */
 const listQuery = z.object({
   type: z.enum(EVENT_TYPES).optional(),
-  outcome: z.enum(['waiting', 'running', 'retrying', 'settled', 'dead']).optional(),
+  outcome: z.enum(['waiting', 'running', 'retrying', 'settled', 'unhandled', 'dead']).optional(),
   carrier: z.enum(CARRIERS).optional(),
   class: z.enum(QUARANTINE_CLASSES).optional(),
   range: z.enum(['15m', '1h', '24h']).default('1h'),

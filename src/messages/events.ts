@@ -159,7 +159,7 @@ export function admitAndLease(
 
 /** The outcome of an attempt. */
 type Outcome =
-  | { readonly outcome: 'done' }
+  | { readonly outcome: 'done'; readonly isUnhandled?: true }
   | { readonly outcome: 'retry'; readonly dueMs: number }
   /** No handler started, so the attempt does not count. */
   | { readonly outcome: 'release'; readonly dueMs: number }
@@ -205,7 +205,8 @@ export function settle(
       }
     }
     case 'done': {
-      const settled = [...record.settled, settledEntry(entry, nowMs)]
+      const ran = settlement.isUnhandled === true ? { ...entry, attempts: 0 } : entry
+      const settled = [...record.settled, settledEntry(ran, nowMs)]
       return {
         answer: true,
         record: { ...record, lease: others, waiting: rest, settled },

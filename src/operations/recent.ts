@@ -30,6 +30,13 @@ export interface Attempt {
   readonly handlers: readonly HandlerCall[]
 }
 
+interface SeenAttempt {
+  readonly id: string
+  readonly messageKey: string
+  readonly endedAtMs: number
+  readonly attempt: Attempt
+}
+
 interface HandlerCall {
   readonly name: string
   readonly durationMs: number
@@ -40,23 +47,29 @@ interface HandlerCall {
 export type Watcher = ReturnType<typeof createWatcher>
 
 function createRing<T>(size: number) {
-  const kept: T[] = []
+  let kept: T[] = []
   let count = 0
+  /** The last entries, oldest first. */
+  function items(): readonly T[] {
+    return count <= size ? kept : [...kept.slice(count % size), ...kept.slice(0, count % size)]
+  }
   return {
     push(item: T): void {
       kept[count % size] = item
       count += 1
     },
-    /** The last entries, oldest first. */
-    items: (): readonly T[] => (count <= size ? kept : [...kept.slice(count % size), ...kept.slice(0, count % size)]),
+    remove(isMeant: (item: T) => boolean): void {
+      if (!kept.some(isMeant)) return
+      kept = items().filter((item) => !isMeant(item))
+      count = kept.length
+    },
+    items,
   }
 }
 
 /** `secrets`: keys to mask in error texts. */
 export function createWatcher(nowMs: () => number, secrets: () => readonly string[]) {
-  const attempts = createRing<{ readonly id: string; readonly endedAtMs: number; readonly attempt: Attempt }>(
-    ATTEMPTS_KEPT,
-  )
+  const attempts = createRing<SeenAttempt>(ATTEMPTS_KEPT)
   /** Duplicates and late events, which are rare. */
   const odd = createRing<{ readonly id: string; readonly atMs: number; readonly isLate: boolean }>(ODD_KEPT)
   const carriers = new Map<string, number>()
@@ -81,13 +94,16 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
       const { id, attempt: number, replay, record, messageKey, expected } = attempt.work.claim
       const { begunAtMs } = attempt.work
       counts.changes += 1
-      counts.attempts += 1
-      if (outcome !== 'succeeded') counts.failures += 1
       if (record.overdue === true && number === 1 && !replay) {
         overdue.set(messageKey, { atMs: endedAtMs, sendType: expected?.expectation.type })
         const [oldest] = overdue.keys()
         if (overdue.size > OVERDUE_KEPT && oldest !== undefined) overdue.delete(oldest)
       }
+      if (outcome === 'unhandled') return
+      counts.attempts += 1
+      if (outcome !== 'succeeded') counts.failures += 1
+      // Errors may quote what is being erased.
+      if (attempt.work.isForgotten) return
       const handlers = callsOf(attempt, outcome, endedAtMs, secrets())
       const seen: Attempt = {
         number,
@@ -98,7 +114,11 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
         error: handlers.find(({ error }) => error !== undefined)?.error,
         handlers,
       }
-      attempts.push({ id, endedAtMs, attempt: seen })
+      attempts.push({ id, messageKey, endedAtMs, attempt: seen })
+    },
+    /** Drops the attempts of erased events: their errors may quote a number. */
+    forgotten(isMeant: (event: { readonly id: string; readonly messageKey: string }) => boolean): void {
+      attempts.remove(isMeant)
     },
     /** The attempts of an event that this process observed, in order. */
     attemptsOf: (eventId: string): readonly Attempt[] =>

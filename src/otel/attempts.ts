@@ -109,8 +109,8 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
   function over(message: AttemptMessage): void {
     const attempt = byMessage.get(message)
     if (attempt === undefined || message.outcome === undefined) return
-    if (message.outcome === 'succeeded' || message.outcome === 'put off') end(attempt, undefined)
-    else end(attempt, message.outcome === 'lost' ? 'lease_lost' : (attempt.code ?? 'handler_failed'))
+    if (message.outcome === 'failed') end(attempt, attempt.code ?? 'handler_failed')
+    else end(attempt, message.outcome === 'lost' ? 'lease_lost' : undefined)
   }
 
   const subscribers = {

@@ -52,9 +52,9 @@ export interface AttemptMessage<S extends CallbackSchemas = {}> {
   within?: (run: () => void) => void
   /**
    * `lost`: another process may have taken over the event, so this attempt does not count. `put off`: a handler threw a
-   * `RetryLater`, and none failed.
+   * `RetryLater`, and none failed. `unhandled`: no handler listens to the type of the event.
    */
-  outcome?: 'succeeded' | 'failed' | 'lost' | 'put off'
+  outcome?: 'succeeded' | 'failed' | 'lost' | 'put off' | 'unhandled'
   /** The error of the first handler that failed. */
   error?: unknown
 }

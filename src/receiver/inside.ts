@@ -30,6 +30,8 @@ export interface Inside {
   readonly gapTimeoutMs: number
   /** Live: the receiver updates them in place. */
   readonly counts: DetailedCounts
+  /** Numbers of events without a handler, by type. Live. */
+  readonly unhandled: ReadonlyMap<EventType, number>
   /** Keys and secrets, which must not appear in any response. */
   readonly secrets: () => readonly string[]
   /** Lists events as the store does. */

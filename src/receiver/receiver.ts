@@ -137,6 +137,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     projects: operations.projects,
     gapTimeoutMs: delivery.longestWaitMs,
     counts: counter.details,
+    unhandled: delivery.unhandled.byType,
     secrets: credentials.secrets,
     events: async (page) => (await inbox.open()).events(page),
     typeOf: (stored) => storedType(stored, reviving),

@@ -61,7 +61,9 @@ async function tellsAllOf(run: Run): Promise<void> {
 
   const lines = await runWell('list')
   expect(lines.trimEnd().split('\n')).toHaveLength(4)
-  expect(lines).toMatch(/^[0-9a-f]{32} {2}\S+Z {2}payment +pay-1 {2}1250 {2}KES {2}completed {2}\[My Shop\] +settled/m)
+  expect(lines).toMatch(
+    /^[0-9a-f]{32} {2}\S+Z {2}payment +pay-1 {2}1250 {2}KES {2}completed {2}\[My Shop\] +settled \S+Z, without a handler$/m,
+  )
   expect(lines).toMatch(
     /^[0-9a-f]{32} {2}\S+Z {2}message\.failed +m-1 .* do not send again .* dead \S+Z, after 2 attempts$/m,
   )

@@ -9,6 +9,7 @@ export const OUTCOMES: Readonly<Record<Outcome, readonly [label: string, tone: s
   running: ['Running', 'busy'],
   retrying: ['Retrying', 'warn'],
   settled: ['Handled', 'good'],
+  unhandled: ['No handler', 'warn'],
   dead: ['Dead letter', 'bad'],
 }
 

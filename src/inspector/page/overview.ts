@@ -13,7 +13,7 @@ export function OverviewView(view: View): VNode | VNode[] {
 }
 
 function whole(overview: Overview, view: View): Child {
-  const { stats, oldestDueMs = 0, quarantined, since, attention, carriers } = overview
+  const { stats, oldestDueMs = 0, quarantined, since, attention, carriers, unhandled } = overview
   const types = Object.entries(stats.byType).map(([name, count]) => ({ name, count, last: undefined }))
   return [
     needsAttention(attention, view),
@@ -28,7 +28,7 @@ function whole(overview: Overview, view: View): Child {
     </ul>`,
     h`<p class="quiet">Accepted, duplicates, late and refused: by this process since ${ui.time(since)}. Other figures are current totals.</p>`,
     !view.session.storeAlone && plotPanel(overview.plot),
-    h`<div class="columns">${tally('By type', 'type', types)}${tally('By carrier', 'carrier', carriers)}</div>`,
+    h`<div class="columns">${tally('By type', 'type', types)}${tally('By carrier', 'carrier', carriers)}${tally('Without a handler', 'type', unhandled, { outcome: 'unhandled' })}</div>`,
   ]
 }
 
@@ -63,7 +63,7 @@ function tile(name: string, number: number | undefined, path?: readonly string[]
 }
 
 /** Names with their counts, largest first, each with a link to its events. */
-function tally(title: string, filter: string, all: Overview['carriers']): Child {
+function tally(title: string, filter: string, all: Overview['carriers'], query = {}): Child {
   const rows = all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
   if (rows.length === 0) return undefined
   const table = ui.table({
@@ -72,7 +72,7 @@ function tally(title: string, filter: string, all: Overview['carriers']): Child 
     rows,
     keyOf: ({ name }) => name,
     columns: [
-      ['Name', '', ({ name }) => h`<a href=${href(['events'], { [filter]: name })}>${name}</a>`],
+      ['Name', '', ({ name }) => h`<a href=${href(['events'], { ...query, [filter]: name })}>${name}</a>`],
       ['Last report', 'when', ({ last }) => ui.time(last, true)],
       ['Count', 'number', ({ count }) => ui.count(count)],
     ],
