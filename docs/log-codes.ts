@@ -46,6 +46,10 @@ export const LOG_CODES = {
     'warn',
     'A send of the client did not reach the service and is retried: why (`reason`), and when (`delayMs`).',
   ],
+  base_url_unusual: [
+    'warn',
+    'The `baseUrl` of the client does not end as the service documents. The line has the address that was probably meant (`likely`).',
+  ],
   schedule_ignored: [
     'warn',
     'The service accepted messages for a future time as immediate (`recipients`): see the option `schedule` of the client.',

@@ -1,4 +1,5 @@
 /** Parses an answer: recipients, or one of the error envelopes. Contract, service.md#send-failures. */
+import { createNumberMatch } from '../runtime/recipient-forms.ts'
 import { isRecord, parsedJson } from '../runtime/values.ts'
 import { STATUS_CODES } from '../carriers/status-codes.ts'
 import type { SendErrorCode } from '../public/error-table.ts'
@@ -51,14 +52,17 @@ function sentOf(
   messageCount: number | undefined,
   recipients: readonly Recipient[],
 ): Sent {
-  const { channel, campaign, scheduledFor } = outgoing
+  const { from, channel, campaign, scheduledFor } = outgoing
   const type = outgoing.type ?? recipients.find((recipient) => recipient.type !== undefined)?.type ?? 'unknown'
   const messages = new Map<string, string>()
+  const match = createNumberMatch(recipientsOf(outgoing))
   for (const { outcome, messageId, to } of recipients)
-    if (outcome !== 'refused' && messageId !== undefined && !messages.has(messageId)) messages.set(messageId, to)
+    if (outcome !== 'refused' && messageId !== undefined && !messages.has(messageId))
+      messages.set(messageId, match(to) ?? to)
   return {
     kind: recipients.every(({ outcome }) => outcome === 'accepted') ? 'accepted' : 'partial',
     sentAt: new Date(sentAtMs),
+    ...(from === undefined ? undefined : { from }),
     type,
     channel,
     ...(campaign === undefined ? undefined : { campaign }),

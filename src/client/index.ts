@@ -16,6 +16,7 @@ import {
   buildRequest,
   checkMessage,
   recipientsOf,
+  toEachOnce,
   type Airtime,
   type Message,
   type Outgoing,
@@ -24,6 +25,7 @@ import {
   type SendCall,
 } from './message.ts'
 import {
+  likelyBaseUrl,
   resolveClientOptions,
   sendAllSchema,
   sendSchema,
@@ -112,6 +114,12 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
   const settings = resolveClientOptions(options)
   const { retry, logger, clock, channels, receiver } = settings
   const recording = receiver && createRecording(receiver, settings)
+  const likely = likelyBaseUrl(settings.baseUrl)
+  if (likely !== undefined)
+    logger.warn(
+      { code: 'base_url_unusual', likely },
+      `baseUrl does not end in /api/v1/messaging or /v1/messaging. Did you mean ${likely}?`,
+    )
 
   async function sendOnce(outgoing: Outgoing, { signal }: SendOptions): Promise<Sent> {
     const recipients = recipientsOf(outgoing).length
@@ -177,7 +185,7 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
   }
 
   const one = (call: SendCall) => async (message: object, given?: SendOptions) => {
-    const outgoing = checked(call, message)
+    const outgoing = toEachOnce(checked(call, message))
     const how = checkOptions(sendSchema, given, call)
     const make = (): Promise<Sent> => sendOnce(outgoing, how)
     return recording === undefined ? make() : recording.one(outgoing, make)

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { checkOptions, expected, numberFrom, textOf, type Given } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { defined, isPromiseLike, letReject } from '../runtime/values.ts'
+import { distinctNumbers } from '../runtime/recipient-forms.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { RecordOptions } from '../public/intention.ts'
 import type { SendType } from './sent.ts'
@@ -20,8 +21,8 @@ const date = expected<Date>('a Date that is valid', (value) => value instanceof 
 
 const messageFields = {
   /**
-   * One or more numbers in international format: digits, with an optional plus. The contract does not show how to send several
-   * numbers; the client sends a list.
+   * One or more numbers in international format: digits, with an optional plus. Each is sent to once. The contract does not show
+   * how to send several numbers; the client sends a list.
    */
   to: expected<string | readonly string[]>(
     'digits, with or without a plus before them, or a list of at least one such string',
@@ -37,7 +38,7 @@ const messageFields = {
   extra: z.record(z.string(), z.unknown()).optional(),
   /**
    * Idempotency key of the send, at most 256 characters, such as an order id. Another send with the same reference is refused;
-   * a list sends to no number twice. This and the next three require the option `receiver`. Default: a random UUID.
+   * a list sends to no number twice, nor to one of a send with its reference. This and the next three require the option `receiver`. Default: a random UUID.
    */
   reference: name,
   /** Your own small JSON value, such as an order id, at most 4,096 bytes. Appears as `event.sent.meta` in its reports. */
@@ -146,6 +147,11 @@ function isNumber(value: unknown): boolean {
 
 export function recipientsOf({ to }: Pick<Outgoing, 'to'>): readonly string[] {
   return typeof to === 'string' ? [to] : to
+}
+
+/** A number that is listed twice, in whatever form, is one recipient. */
+export function toEachOnce(outgoing: Outgoing): Outgoing {
+  return typeof outgoing.to === 'string' ? outgoing : { ...outgoing, to: distinctNumbers(outgoing.to) }
 }
 
 type RequestParts = Pick<ResolvedOptions, 'project' | 'schedule'> & { readonly apiKey: string }

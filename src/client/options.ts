@@ -44,7 +44,7 @@ const clientChannels = {
 }
 
 const clientOptions = {
-  /** URL of the send endpoint. Ends in `/api/v1/messaging` or `/v1/messaging`. */
+  /** URL of the send endpoint. Ends in `/api/v1/messaging` or `/v1/messaging`; another ending is logged. */
   baseUrl: expected<string>(
     'an http or https URL without credentials, such as https://host/api/v1/messaging',
     isBaseUrl,
@@ -137,6 +137,18 @@ function isBaseUrl(value: unknown): boolean {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
   const { protocol, username, password } = new URL(value)
   return /^https?:$/.test(protocol) && username === '' && password === ''
+}
+
+/**
+ * The address that was probably meant, if this one does not end as the contract says. Contract, service.md#versioning. Shows no
+ * query and no part of the path of its own, which may contain a key.
+ */
+export function likelyBaseUrl(baseUrl: string): string | undefined {
+  const { origin, pathname, search, hash } = new URL(baseUrl)
+  if (pathname.endsWith('/v1/messaging') && search + hash === '') return undefined
+  const [, own = '', ending = ''] =
+    /^(.*?)((?:\/api)?\/v1\/messaging(?=\/|$)|(?:\/api)?(?:\/v1)?\/*$)/.exec(pathname) ?? []
+  return `${origin}${own === '' ? '' : '/…'}${ending.startsWith('/v1') ? '' : '/api'}/v1/messaging`
 }
 
 const abortSignal = expected<AbortSignal>('an AbortSignal', (value) => value instanceof AbortSignal)

@@ -13,6 +13,9 @@ export type Recording = ReturnType<typeof createRecording>
 /** The message to send again. */
 type Resending = Pick<IntendOptions, 'resendOf' | 'project'>
 
+/** As the receiver has it for SMS. The messages of these channels go through carriers as well. */
+const CARRIER_WITHIN_MS = 86_400_000
+
 /** Backoff while the store is unavailable. */
 const AGAIN = { attempts: Infinity, initialDelayMs: 100, maxDelayMs: 2_000 }
 
@@ -20,9 +23,11 @@ export function createRecording(
   receiver: SendRecorder,
   { clock, project, recordWithinMs, answerWithinMs, channels }: ResolvedOptions,
 ) {
-  function about({ type, channel, campaign, scheduledFor, recorded }: Outgoing): IntendEachOptions {
+  function about({ from, type, channel, campaign, scheduledFor, recorded }: Outgoing): IntendEachOptions {
     const premium = channel === channels.premium || channel === channels.premiumSubscription
-    return { type, channel, campaign, scheduledFor, ...recorded, premium, project, answerWithinMs }
+    // The receiver does not know the names of this client, and would take one for that of a chat-app.
+    const withinMs = premium || channel === channels.airtime ? CARRIER_WITHIN_MS : undefined
+    return { from, type, channel, campaign, scheduledFor, withinMs, ...recorded, premium, project, answerWithinMs }
   }
 
   async function witnessed(intention: Intention, make: () => Promise<Sent>): Promise<Sent> {

@@ -5,7 +5,7 @@ import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
 import { defined } from '../runtime/values.ts'
 import { MessagingWebhooksError, OptionsError, RetryLater } from '../public/errors.ts'
 import type { FailedEvent, SentDetails } from '../public/events.ts'
-import { checkMessage, type Message, type Outgoing } from './message.ts'
+import { checkMessage, toEachOnce, type Message, type Outgoing } from './message.ts'
 import type { Recording } from './recording.ts'
 import { SendError } from './send-error.ts'
 import type { ResolvedOptions, SendOptions } from './options.ts'
@@ -20,7 +20,7 @@ type Compose<M> = (
 
 const resendOptions = {
   /**
-   * Returns the text, which only you have stored, or a message. Its other fields default to those of `event.sent`: `to`,
+   * Returns the text, which only you have stored, or a message. Its other fields default to those of `event.sent`: `to`, `from`,
    * `channel`, `campaign`, `type`, `meta`, `withinMs` and `notAfter`. Return undefined to send nothing. A text alone does not
    * resend airtime, which needs its `extra`. Called just before the message is sent.
    */
@@ -68,7 +68,7 @@ export function createResend(
       // The fields of an airtime send, except its text, are not stored.
       if (given === undefined || (typeof given === 'string' && sent.channel === channels.airtime)) return
       const message = withDefaults(sent, typeof given === 'string' ? { message: given } : given)
-      const outgoing = checkMessage('send', message, { channel: 'sms' })
+      const outgoing = toEachOnce(checkMessage('send', message, { channel: 'sms' }))
       try {
         await one(outgoing, () => send(outgoing, { signal }), { project, resendOf: messageId })
       } catch (error) {
@@ -98,10 +98,11 @@ function isStillFailed({ failure, reports }: State): boolean {
 
 /** The new message has as much time until it is overdue as the first. */
 function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & Message {
-  const { to = '', channel, campaign, type, meta, sentAt, scheduledFor = sentAt, overdueAt, notAfter } = sent
+  const { to = '', from, channel, campaign, type, meta, sentAt, scheduledFor = sentAt, overdueAt, notAfter } = sent
   const fromMs = Math.max(sentAt.getTime(), scheduledFor.getTime())
   return {
     to,
+    ...(from !== undefined && { from }),
     ...(channel !== undefined && { channel }),
     ...(campaign !== undefined && { campaign }),
     // `unknown` means that no answer named the type.

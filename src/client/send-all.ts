@@ -1,6 +1,6 @@
 /** Sends one text to many numbers: many numbers per request, several requests at once, one outcome per number. */
 import type { z } from 'zod'
-import { comparable } from '../runtime/recipient-forms.ts'
+import { comparable, createNumberMatch } from '../runtime/recipient-forms.ts'
 import type { sendAllSchema } from './options.ts'
 import { SendError } from './send-error.ts'
 import type { Recipient, Sent } from './sent.ts'
@@ -13,7 +13,7 @@ export interface NumberOutcome {
    * - `accepted`: the service accepted the message.
    * - `refused`: the service refused the number, the balance or the volume. Nothing was sent.
    * - `failed`: the request failed, and nothing was sent.
-   * - `repeated`: this list, or an earlier one with its `reference`, sent to the number before. Nothing was sent now.
+   * - `repeated`: this list, or an earlier list or send with its `reference`, sent to the number before. Nothing was sent now.
    * - `unknown`: the message may have been sent. The answer is missing or unreadable, does not name the number, or has an
    *   unknown code.
    * - `unsent`: not tried, because the list was stopped.
@@ -164,11 +164,13 @@ function unsent(to: string): NumberOutcome {
 
 /** Returns the outcome of a number of the batch. */
 function createOutcomes({ to, error, answer = error?.answer }: BatchEnd): (number: string) => NumberOutcome {
-  const sentTo = new Set(to.map(comparable))
-  const named = Map.groupBy(answer?.recipients ?? [], (recipient) => comparable(recipient.to))
+  const sentTo = new Map(to.map((number) => [comparable(number), number]))
+  const match = createNumberMatch(to)
+  const named = Map.groupBy(answer?.recipients ?? [], (recipient) => match(recipient.to))
   return (number) => {
-    if (!sentTo.has(comparable(number))) return repeated(number)
-    const recipients = named.get(comparable(number)) ?? []
+    const asked = sentTo.get(comparable(number))
+    if (asked === undefined) return repeated(number)
+    const recipients = named.get(asked) ?? []
     return { to: number, outcome: outcomeOf(recipients, error), recipients, ...(error !== undefined && { error }) }
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { StatusCode } from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
-import { comparable } from '../runtime/recipient-forms.ts'
+import { createNumberMatch, distinctNumbers } from '../runtime/recipient-forms.ts'
 import { STATUS_CODES } from '../carriers/status-codes.ts'
 
 /** The type of a send. `transactional` is for one-time passwords and alerts; answers to other sends have `bulk`. */
@@ -54,6 +54,7 @@ export type Recipient = AcceptedRecipient | RefusedRecipient | UnknownRecipient
 /** A message for which reports may arrive. */
 export interface SentMessage {
   readonly messageId: string
+  /** The number of the request, or the one in the answer if the request has none like it. */
   readonly to: string
 }
 
@@ -67,6 +68,8 @@ export interface Sent {
   readonly reference?: string
   /** Time of the request, by this machine's clock. */
   readonly sentAt: Date
+  /** The sender ID of the request. Absent if it was the project's. */
+  readonly from?: string
   /** The requested type, else the type in the answer; `unknown` without either. */
   readonly type: SendType
   /** The channel of the request. */
@@ -128,8 +131,14 @@ export function readRecipients(entries: readonly unknown[], to: readonly string[
     const parts = Math.max(count, recipient.parts, recipients.get(key)?.parts ?? 1)
     recipients.set(key, { ...recipient, parts })
   }
-  const named = new Set(Array.from(recipients.values(), (recipient) => comparable(recipient.to)))
-  return [...recipients.values(), ...to.filter((number) => !named.has(comparable(number))).map(unnamed)]
+  const match = createNumberMatch(to)
+  const named = new Set(Array.from(recipients.values(), (recipient) => match(recipient.to)))
+  return [
+    ...recipients.values(),
+    ...distinctNumbers(to)
+      .filter((number) => !named.has(number))
+      .map(unnamed),
+  ]
 }
 
 function unnamed(to: string): Recipient {

@@ -37,8 +37,6 @@ interface OpeningOptions {
   readonly hasSpool: boolean
   readonly availability: StoreAvailability
   readonly isClosing: () => boolean
-  /** Called with an error that a retry cannot fix, also after this has resolved. */
-  readonly failed: (error: MessagingWebhooksError) => void
 }
 
 /**
@@ -46,7 +44,7 @@ interface OpeningOptions {
  * continues. Without a spool it waits for the store. Rejects if retrying cannot help.
  */
 export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
-  const { storeTimeoutMs, open, hasSpool, availability, failed } = options
+  const { storeTimeoutMs, open, hasSpool, availability } = options
   const opened = open()
   try {
     // If the connection hangs, this attempt continues as the first of `keepTrying`.
@@ -55,21 +53,17 @@ export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
     })
   } catch (given) {
     const error = asOurs(given, 'store_failed')
-    if (isPermanent(error)) {
-      failed(error)
-      throw error
-    }
+    if (isPermanent(error)) throw error
     // With a spool, the outage has reported the error.
     if (!hasSpool) availability.begin('dispatch', error)
     const trying = keepTrying(opened, options)
     if (!hasSpool) return trying
-    // The caller has its answer. `failed` gets an error that ends the attempts.
+    // The caller has its answer, and the outage has reported the error.
     trying.catch(() => {})
   }
 }
 
-async function keepTrying(first: Promise<void>, options: OpeningOptions): Promise<void> {
-  const { open, isClosing, availability, failed } = options
+async function keepTrying(first: Promise<void>, { open, isClosing, availability }: OpeningOptions): Promise<void> {
   let attempt = first
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     try {
@@ -78,10 +72,7 @@ async function keepTrying(first: Promise<void>, options: OpeningOptions): Promis
       return
     } catch (error) {
       if (isClosing()) throw new MessagingWebhooksError('receiver_closed')
-      if (isPermanent(error)) {
-        failed(error)
-        throw error
-      }
+      if (isPermanent(error)) throw error
     }
     // The timer keeps the process alive while it waits for its store.
     await pause(clock, pauseMs)
@@ -90,6 +81,6 @@ async function keepTrying(first: Promise<void>, options: OpeningOptions): Promis
   }
 }
 
-function isPermanent(error: unknown): error is MessagingWebhooksError {
+function isPermanent(error: unknown): boolean {
   return error instanceof MessagingWebhooksError && PERMANENT.has(error.code)
 }

@@ -264,7 +264,8 @@ export interface NewExpectation {
 /** The remainder of an expectation when nothing more is awaited. */
 export interface EndedExpectation {
   readonly messageKey: string
-  readonly expectation: Expectation
+  /** Undefined if the send was not made: it may then be recorded again. */
+  readonly expectation: Expectation | undefined
 }
 
 /** An expectation in a list. */
@@ -408,7 +409,8 @@ export interface OpenStore<X extends object = {}> {
   /**
    * Erases records, bytes, errors, dead letters and the latest state of the targets. The identity of each event stays, so that
    * a repetition is a duplicate, as do the values that order a message. Unsettled events become settled: a worker that settles
-   * one gets false, and the next event of its message is due. A new report is admitted as usual.
+   * one gets false, and the next event of its message is due. A new report is admitted as usual. Of a pending or ended send
+   * (an expectation with `recipients`) the key stays, so that its reference is not used again.
    */
   forget(request: ForgetRequest, nowMs: number): Awaitable<ForgottenCounts>
   /**
@@ -430,7 +432,7 @@ export interface OpenStore<X extends object = {}> {
   admitOverdue?(events: readonly NewEvent[], nowMs: number): Awaitable<readonly boolean[]>
   /**
    * Ends these expectations and stores their remainder: `overdue` and `admitOverdue` skip them, and earlier decisions stay.
-   * Skips messages without an expectation.
+   * Skips messages without an expectation, and erased references.
    */
   awaitNoMore?(ended: readonly EndedExpectation[], nowMs: number): Awaitable<void>
   /**

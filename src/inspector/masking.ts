@@ -55,7 +55,7 @@ const MASKS: ReadonlyMap<string, (text: string, body: Buffer | undefined) => str
   ['to', endOf],
   ['about', (text: string) => text.split(BETWEEN).map(endOf).join(BETWEEN)],
   ['error', maskedError],
-  ...['network', 'status', 'reason', 'campaign', 'reference'].map((name) => [name, withoutPhones] as const),
+  ...['network', 'status', 'reason', 'from', 'campaign', 'reference'].map((name) => [name, withoutPhones] as const),
 ])
 
 /** JSON of a sender or of the app, printed for every reader. No value of `meta` is plain, because its content is unknown. */

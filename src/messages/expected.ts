@@ -1,6 +1,6 @@
 /** The stored record of a send. Reports carry it to the handlers, and it reveals messages without a final report. */
 import { FAILURE_CAUSES, type PendingSend, type FailureCause, type SentDetails } from '../public/events.ts'
-import { isRecord } from '../runtime/values.ts'
+import { defined, isRecord } from '../runtime/values.ts'
 import { isTextOrNone, isTime } from './event-record.ts'
 
 /**
@@ -11,6 +11,7 @@ export interface Expectation {
   readonly project?: string
   readonly messageId?: string
   readonly to?: string
+  readonly from?: string
   readonly type?: string
   readonly channel?: string
   readonly campaign?: string
@@ -22,6 +23,8 @@ export interface Expectation {
   readonly scheduledForMs?: number
   /** The message becomes overdue if it has no final report by then. Undefined if it was rejected at once. */
   readonly overdueAtMs?: number
+  /** Set on a pending send: the time for a final report of its messages, if it is not the usual one. */
+  readonly withinMs?: number
   /** Why the service refused it. */
   readonly refused?: FailureCause
   /** Set on a pending send and on each entry of its answer. */
@@ -30,6 +33,11 @@ export interface Expectation {
   readonly recipients?: number
   /** Set on a send from a list and on each entry of its answer. All sends of a list share one reference, but not this key. */
   readonly sendKey?: string
+  /**
+   * Set under a reference: digests of the numbers that it was sent to. Empty for a list, of which each number has a record of
+   * its own. Absent if the numbers are unknown.
+   */
+  readonly numbers?: readonly string[]
   /** Set on each entry of an answer: the number of entries. */
   readonly answered?: number
   /** Number of parts of the message, if there are several. */
@@ -58,6 +66,16 @@ export function isPendingSend({ recipients }: Expectation): boolean {
   return recipients !== undefined
 }
 
+/** Whether only the fact is left that a reference, or a number under one, was used. Its key in the store is a digest. */
+export function isUsedReference({ recipients, reference }: Expectation): boolean {
+  return recipients === 0 && reference === undefined
+}
+
+/** What erasure leaves of a send: nothing of a message, and of a reference that it was used, so that nothing is sent twice. */
+export function erasedExpectation({ sentAtMs, recipients, numbers }: Expectation): Expectation | undefined {
+  return recipients === undefined ? undefined : defined({ sentAtMs, recipients: 0, numbers })
+}
+
 /** The send of a message, as a store returns it with each event of that message. */
 export interface KnownExpectation {
   readonly expectation: Expectation
@@ -83,12 +101,13 @@ export function encodeExpectation(expectation: Expectation): Buffer {
 
 export function isExpectation(value: unknown): value is Expectation {
   if (!isRecord(value)) return false
-  const { sentAtMs, refused, repeated, unreported } = value
+  const { sentAtMs, refused, repeated, unreported, numbers } = value
   return (
     TEXTS.every((name) => isTextOrNone(value[name])) &&
     isTime(sentAtMs) &&
     TIMES.every((name) => value[name] === undefined || isTime(value[name])) &&
     COUNTS.every((name) => value[name] === undefined || isCount(value[name])) &&
+    (numbers === undefined || (Array.isArray(numbers) && numbers.every((each) => typeof each === 'string'))) &&
     (repeated === undefined || repeated === true) &&
     (unreported === undefined || unreported === true) &&
     (refused === undefined || FAILURE_CAUSES.some((cause) => cause === refused))
@@ -99,6 +118,7 @@ const TEXTS: readonly (keyof Expectation)[] = [
   'project',
   'messageId',
   'to',
+  'from',
   'type',
   'channel',
   'campaign',
@@ -108,7 +128,7 @@ const TEXTS: readonly (keyof Expectation)[] = [
   'chainKey',
   'previousKey',
 ]
-const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs']
+const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs', 'withinMs']
 const COUNTS: readonly (keyof Expectation)[] = ['recipients', 'answered', 'attempt', 'parts']
 
 /** Fields that cannot identify a person. */
@@ -116,6 +136,7 @@ export const NAMELESS: readonly (keyof Expectation)[] = [
   ...TIMES,
   ...COUNTS,
   'sentAtMs',
+  'numbers',
   'sendKey',
   'resendOf',
   'chainKey',
@@ -148,9 +169,10 @@ export function pendingSend(expectation: Expectation): PendingSend {
 }
 
 function withFields<T extends object>(sent: T, expectation: Expectation): T & InTheMaking {
-  const { to, type, channel, campaign, meta, scheduledForMs, notAfterMs, resendOf, attempt } = expectation
+  const { to, from, type, channel, campaign, meta, scheduledForMs, notAfterMs, resendOf, attempt } = expectation
   const fields: InTheMaking = {}
   if (to !== undefined) fields.to = to
+  if (from !== undefined) fields.from = from
   if (type !== undefined) fields.type = type
   if (channel !== undefined) fields.channel = channel
   if (campaign !== undefined) fields.campaign = campaign

@@ -1,6 +1,7 @@
 /** Retention and erasure: how long events and sends are kept, and the removal of what may identify a person. */
 import { overflows, settledEntry } from './events.ts'
-import { DAY_MS, type Decision, type MessageRecord, type PayloadChange } from './record.ts'
+import { erasedExpectation, isUsedReference } from './expected.ts'
+import { DAY_MS, type Decision, type MessageRecord, type PayloadChange, type SendEntry } from './record.ts'
 import { withoutReports } from './order.ts'
 
 export interface Retention {
@@ -82,7 +83,7 @@ export interface ErasedCounts {
 
 const NOTHING_ERASED: ErasedCounts = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
 
-/** Erases events, and keeps idempotency keys and the order of the message. */
+/** Erases events, and keeps idempotency keys, the order of the message, and that a reference was used. */
 export function erase(
   record: MessageRecord | undefined,
   { isMeant, key, kept }: EraseRequest,
@@ -93,7 +94,7 @@ export function erase(
   const waiting = record.waiting.filter((entry) => !isErased(entry))
   const dead = record.dead.filter((entry) => !isErased(entry))
   const latest = withoutReports(record.latest, isMeant)
-  const isSendErased = record.send !== undefined && isMeant(key)
+  const isSendErased = record.send !== undefined && !isUsedReference(record.send.expectation) && isMeant(key)
   const erased = [...record.waiting, ...record.dead].filter(isErased)
   // An event admitted after the store listed `kept` has a payload too.
   const withPayload = new Set([...kept.filter(isMeant), ...erased.map(({ id }) => id)])
@@ -114,8 +115,13 @@ export function erase(
       latest,
       settled: [...record.settled, ...ended],
       lease: isLeaseErased ? undefined : lease,
-      send: isSendErased ? undefined : record.send,
+      send: isSendErased ? erasedSend(record.send) : record.send,
     },
     payloads,
   }
+}
+
+function erasedSend(send: SendEntry | undefined): SendEntry | undefined {
+  const expectation = send && erasedExpectation(send.expectation)
+  return send && expectation && { ...send, expectation, overdueAtMs: undefined }
 }

@@ -1,5 +1,5 @@
 /** Recorded sends: each report carries its send to the handlers, and a send without a final report becomes overdue. */
-import type { Expectation } from './expected.ts'
+import { isUsedReference, type Expectation } from './expected.ts'
 import { EXPECTED, finalRecords } from './order.ts'
 import { admit, takeBack, withoutWaitFor, type AdmittedEvent, type Leased } from './events.ts'
 import { EMPTY_RECORD, type Decision, type Entry, type MessageRecord, type SendEntry } from './record.ts'
@@ -20,9 +20,14 @@ export function expect(record: MessageRecord | undefined, sent: NewSend, nowMs: 
   return { answer: true, record: { ...known, steps: known.steps | EXPECTED, waiting, send } }
 }
 
-/** Ends the wait for reports, and stores this as the final record of the send. */
-export function endSend(record: MessageRecord | undefined, expectation: Expectation): Decision<undefined> {
+/**
+ * Ends the wait for reports, and stores this as the final record of the send. Without one, the send was not made and may be
+ * recorded again. An erased send stays erased.
+ */
+export function endSend(record: MessageRecord | undefined, expectation: Expectation | undefined): Decision<undefined> {
   if (record?.send === undefined) return { answer: undefined }
+  if (expectation === undefined) return { answer: undefined, record: { ...record, send: undefined } }
+  if (isUsedReference(record.send.expectation)) return { answer: undefined }
   return { answer: undefined, record: { ...record, send: { ...record.send, expectation, overdueAtMs: undefined } } }
 }
 

@@ -232,6 +232,8 @@ interface FieldsOfBothShapes<M> extends CommonFields {
 interface SendFields<M> {
   /** The recipient. A pending send has it only if there is one recipient. */
   readonly to?: string
+  /** The sender ID of the request. Absent if it was the project's. */
+  readonly from?: string
   readonly type?: string
   readonly channel?: string
   readonly campaign?: string

@@ -9,6 +9,8 @@ export interface SentMessages {
   readonly reference?: string | undefined
   /** Default: now. */
   readonly sentAt?: Date | undefined
+  /** The sender ID, if it is not the project's. */
+  readonly from?: string | undefined
   /** The kind of the send, such as `transactional`. */
   readonly type?: string | undefined
   readonly channel?: string | undefined
@@ -62,10 +64,12 @@ export interface RecordOptions<M = unknown> {
 
 /** Options of `intend`: the send that is about to be made. Contract, service.md#send-request-fields. */
 export interface IntendOptions<M = unknown> extends RecordOptions<M> {
-  /** The number or numbers. A single number is stored; of several, only the count. */
+  /** The number or numbers, each of which counts once. A single number is stored; of several, the count and digests. */
   readonly to?: string | readonly string[] | undefined
   /** Number of recipients if `to` is omitted. Default: 1. */
   readonly recipients?: number | undefined
+  /** The sender ID, if it is not the project's. */
+  readonly from?: string | undefined
   /** The kind of the send, such as `transactional`. */
   readonly type?: string | undefined
   readonly channel?: string | undefined
@@ -92,8 +96,9 @@ export interface Intention {
   /** Your `reference`, or the generated one. */
   readonly reference: string
   /**
-   * Records each message and each refusal of the service's response. A response without recipients counts as `notSent`, one
-   * without any message id as `unknown`. If it rejects because the store is unavailable, call it again.
+   * Records each message and each refusal of the service's response. No report can name an accepted recipient without a message
+   * id, so none is expected for it. A response without recipients counts as `notSent`, one that neither accepts nor refuses a
+   * recipient as `unknown`. If it rejects because the store is unavailable, call it again.
    */
   sent(answer: SentMessages): Promise<ExpectCounts>
   /** Nothing was sent. The reference may be used again. */
@@ -107,7 +112,7 @@ export interface Intention {
  * numbers in `to`. `sent` takes the outcome of each number from the response; a missing number is unknown.
  */
 export interface EachIntention extends Intention {
-  /** The numbers to send to. Excludes duplicates and numbers already sent to under this reference. */
+  /** The numbers to send to. Excludes duplicates, and numbers that a list or a send with this reference went to before. */
   readonly to: readonly string[]
 }
 

@@ -67,7 +67,6 @@ export function createOperations(options: OperationsOptions) {
     unsettled: inbox.unsettled,
     isUnavailable: () => availability.isUnavailable,
     state: () => lifecycle.state,
-    hasStartFailed: () => lifecycle.hasFailed,
   })
   const isClosed = (): boolean => lifecycle.state === 'closed'
 

@@ -20,6 +20,14 @@ const WINDOW_MS = 60_000
 /** The logger for `logger: false`. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
+/**
+ * The default logger: warnings and errors on the console, because an unnoticed wrong secret loses every callback. At most ten
+ * lines a minute per code, since anyone can send forged requests. Further lines are counted, and the count is logged.
+ */
+function consoleLogger(clock: Clock): Logger {
+  return limitedLogger(clock, (level, line) => console[level](line))
+}
+
 /** The guarded logger of an option. Default: the console. */
 export function loggerOf(given: Logger | false | undefined, clock: Clock): Logger {
   return given === false ? silentLogger : guardLogger(given ?? consoleLogger(clock))
@@ -32,11 +40,8 @@ interface Window {
 
 type Level = 'warn' | 'error'
 
-/**
- * The default logger: warnings and errors on the console, because an unnoticed wrong secret loses every callback. At most ten
- * lines a minute per code, since anyone can send forged requests. Further lines are counted, and the count is logged.
- */
-function consoleLogger(clock: Clock): Logger {
+/** A limited logger that writes lines to `writeLine`. */
+export function limitedLogger(clock: Clock, writeLine: (level: Level, line: string) => void): Logger {
   /** Windows by code. Each window ends a minute after its first line. */
   const windows = new Map<string, Window>()
 
@@ -45,7 +50,10 @@ function consoleLogger(clock: Clock): Logger {
     windows.delete(code)
     const withheld = (window?.lines ?? 0) - LINES_A_MINUTE
     if (window !== undefined && withheld > 0)
-      console[window.level](`messaging-webhooks ${printable(code)}: ${withheld} more lines of this code were withheld.`)
+      writeLine(
+        window.level,
+        `messaging-webhooks ${printable(code)}: ${withheld} more lines of this code were withheld.`,
+      )
   }
 
   function begin(code: string, level: Level): Window {
@@ -63,7 +71,7 @@ function consoleLogger(clock: Clock): Logger {
     window.lines += 1
     if (window.lines > LINES_A_MINUTE) return
     const note = window.lines === LINES_A_MINUTE ? ' (Further lines of this code are withheld for a minute.)' : ''
-    console[level](printable(`messaging-webhooks${label(fields)}: ${message}${note}`))
+    writeLine(level, printable(`messaging-webhooks${label(fields)}: ${message}${note}`))
   }
 
   return {

@@ -28,7 +28,10 @@ export interface SendAccount {
   readonly overdue: number
   /** Messages without a final report that are not overdue, and recipients of pending sends. */
   readonly waiting: number
-  /** Premium SMS whose reports cannot be read, because the option `readReport` is not set. */
+  /**
+   * Messages of which no report can be matched: premium SMS without the option `readReport`, and recipients that the service
+   * accepted without a message id.
+   */
   readonly unreported: number
   /** Recipients of sends whose answer is unknown, and for which `send.unknown` exists. */
   readonly unknown: number

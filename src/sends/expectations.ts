@@ -31,6 +31,14 @@ const REFUSALS: ReadonlyMap<number | undefined, FailureCause> = new Map([
   [23, 'volume_limit'],
 ])
 
+/** Contract, service.md#states-and-transitions: with these codes the message is accepted. */
+const ACCEPTED: ReadonlySet<number | undefined> = new Set([11, 13, 14])
+
+/** Whether nothing was sent with this code. */
+export function isRefusal(code: number | undefined): boolean {
+  return REFUSALS.has(code)
+}
+
 const text = z.custom<string>((value) => typeof value === 'string', 'expected a string').optional()
 export const aDate = z.custom<Date>(
   (value) => value instanceof Date && !Number.isNaN(value.getTime()),
@@ -39,7 +47,7 @@ export const aDate = z.custom<Date>(
 const date = aDate.optional()
 
 /** The description of a send, recorded before or after it. */
-export const ABOUT_SEND = { type: text, channel: text, campaign: text, scheduledFor: date }
+export const ABOUT_SEND = { from: text, type: text, channel: text, campaign: text, scheduledFor: date }
 
 export const HOW_KEPT = {
   /** Your own small JSON, such as an order id: at most 4,096 bytes. */
@@ -88,7 +96,7 @@ interface SendAsKept {
 /** Returns each message once: the parts of a long message share its id, and no report identifies a part. */
 export function expectationsOf(
   sent: z.output<typeof sentSchema>,
-  { withinMs, project, pending, ...kept }: SendAsKept,
+  { project, pending, ...kept }: SendAsKept,
   {
     now,
     keyOf,
@@ -96,9 +104,9 @@ export function expectationsOf(
 ): readonly NewExpectation[] {
   const sentAtMs = sent.sentAt?.getTime() ?? pending?.sentAtMs ?? now()
   const listedAtMs = pending === undefined ? sentAtMs : listedAt(pending)
-  const { type = pending?.type, channel = pending?.channel, campaign = pending?.campaign } = sent
+  const { from = pending?.from, type = pending?.type, channel = pending?.channel, campaign = pending?.campaign } = sent
   const scheduledForMs = sent.scheduledFor?.getTime() ?? pending?.scheduledForMs
-  const { meta = pending?.meta, notAfterMs = pending?.notAfterMs } = kept
+  const { meta = pending?.meta, notAfterMs = pending?.notAfterMs, withinMs = pending?.withinMs } = kept
   const { reference, sendKey, resendOf, attempt, chainKey, unreported } = pending ?? {}
   const { project: named } = pending ?? { project }
   const overdueAtMs = overdueAt({ sentAtMs, scheduledForMs, channel, withinMs, nowMs: now() })
@@ -111,6 +119,7 @@ export function expectationsOf(
     resendOf,
     attempt,
     chainKey,
+    from,
     type,
     channel,
     campaign,
@@ -136,13 +145,16 @@ export function expectationsOf(
   const unnamed = new Map<string, number>()
   for (const { code, to = pending?.to, messageId } of sent.recipients ?? []) {
     const refused = REFUSALS.get(code)
-    if (refused === undefined) continue
+    // No report can name an accepted message without an id.
+    const isUnreported = refused === undefined && messageId === undefined && ACCEPTED.has(code)
+    if (refused === undefined && !isUnreported) continue
     // An entry without an id is identified by its send, its recipient, and the number of such entries before it.
-    const place = `refused ${reference ?? sentAtMs} ${to ?? ''}`
+    const place = `${isUnreported ? 'accepted' : 'refused'} ${reference ?? sentAtMs} ${to ?? ''}`
     const before = unnamed.get(place) ?? 0
     if (messageId === undefined) unnamed.set(place, before + 1)
     const messageKey = keyOf(messageId ?? (before === 0 ? place : `${place} ${before}`), project)
-    const expectation = { ...about, ...defined({ messageId, to }), refused }
+    const outcome = isUnreported ? { unreported: true as const } : { refused }
+    const expectation = { ...about, ...defined({ messageId, to, ...outcome }) }
     if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
   }
   // A reader that finds fewer entries knows that the answer is not completely recorded.

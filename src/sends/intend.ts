@@ -16,8 +16,9 @@ import type {
   SentMessages,
 } from '../public/intention.ts'
 import { endPendingSends, expectationOf, unknownSendEvent, type RecordedSend } from './pending.ts'
-import { comparable } from '../runtime/recipient-forms.ts'
+import { createNumberMatch, distinctNumbers } from '../runtime/recipient-forms.ts'
 import { writeDown, writeInBatches, type ExpectPlaces } from './expect.ts'
+import { createReferences } from './references.ts'
 import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
 
 const ANSWER_WITHIN_MS = 120_000
@@ -58,11 +59,11 @@ interface IntendPlaces extends ExpectPlaces {
   readonly awaitAnswer: (answerByMs: number) => () => void
 }
 
-type Verbs = Required<Pick<OpenStore<object>, 'expect' | 'admitOverdue' | 'awaitNoMore' | 'forget'>>
+type Verbs = Required<Pick<OpenStore<object>, 'expect' | 'expectations' | 'admitOverdue' | 'awaitNoMore'>>
 
 function canRecord(store: OpenStore<object>): store is OpenStore<object> & Verbs {
-  const { expect, admitOverdue, awaitNoMore, forget } = store
-  return [expect, admitOverdue, awaitNoMore, forget].every((verb) => verb !== undefined)
+  const { expect, expectations, admitOverdue, awaitNoMore } = store
+  return [expect, expectations, admitOverdue, awaitNoMore].every((verb) => verb !== undefined)
 }
 
 type Answer = ReturnType<typeof checkSent>
@@ -72,7 +73,6 @@ interface Pending {
   readonly sends: readonly RecordedSend[]
   readonly partsOf: (answer: Answer) => readonly (readonly [RecordedSend, Answer])[]
   readonly meta: unknown
-  readonly withinMs?: number | undefined
   readonly project: string | undefined
   readonly answerByMs: number
 }
@@ -81,12 +81,13 @@ export function createIntend(places: IntendPlaces): {
   readonly intend: (send?: IntendOptions) => Promise<Intention>
   readonly intendEach: (to: readonly string[], send?: IntendEachOptions) => Promise<EachIntention>
 } {
-  const { now, keyOf, sendKeyOf, expected, wake } = places
+  const { now, keyOf, expected, wake } = places
+  const references = createReferences(places)
 
   async function open(): Promise<OpenStore<object> & Verbs> {
     const store = await places.open()
     if (canRecord(store)) return store
-    throw new MessagingWebhooksError('expect_unsupported', 'For `intend` it needs `awaitNoMore` and `forget` as well.')
+    throw new MessagingWebhooksError('expect_unsupported', 'For `intend` it needs `awaitNoMore` as well.')
   }
 
   async function checked(given: IntendOptions | undefined, call: string) {
@@ -118,14 +119,14 @@ export function createIntend(places: IntendPlaces): {
     return writeInBatches(store, entries, now)
   }
 
-  function verbs({ sends, partsOf, meta, withinMs, project, answerByMs }: Pending): Omit<Intention, 'reference'> {
+  function verbs({ sends, partsOf, meta, project, answerByMs }: Pending): Omit<Intention, 'reference'> {
     const answered = sends.length === 0 ? () => {} : places.awaitAnswer(answerByMs)
     expected(answerByMs)
 
+    /** An event that was created for the send stays. */
     async function release(some: readonly RecordedSend[]): Promise<void> {
-      // Erases only the pending send itself. An event that was created for it stays.
-      const targets = some.map(({ messageKey }) => ({ messageKey, ids: [messageKey] }))
-      await (await open()).forget({ targets, dryRun: false }, now())
+      const unmade = some.map(({ messageKey }) => ({ messageKey, expectation: undefined }))
+      await (await open()).awaitNoMore(unmade, now())
     }
 
     async function say(unknown: readonly RecordedSend[]): Promise<void> {
@@ -141,7 +142,7 @@ export function createIntend(places: IntendPlaces): {
       const released: RecordedSend[] = []
       const unknown: RecordedSend[] = []
       for (const [send, part] of partsOf(checkSent(answer, 'sent'))) {
-        const how = { meta, withinMs, notAfterMs: undefined, project, pending: send.expectation }
+        const how = { meta, withinMs: undefined, notAfterMs: undefined, project, pending: send.expectation }
         const found = expectationsOf(part, how, places)
         entries.push(...found)
         if (found.length === 0) (part.recipients?.length === 0 ? released : unknown).push(send)
@@ -175,28 +176,36 @@ export function createIntend(places: IntendPlaces): {
       const options = await checked(given, 'intend')
       const { resendOf, project } = options
       const { reference = resendOf === undefined ? randomUUID() : `resend of ${resendOf}` } = options
-      const alone = pendingSendOf({ ...options, reference })
+      const { messageKey, digest, withoutRefused } = references(reference, project)
+      const to = options.to === undefined ? undefined : distinctNumbers([options.to].flat())
+      const alone = defined({ ...pendingSendOf({ ...options, to, reference }), numbers: to?.map(digest) })
       const store = await open()
       const expectation =
         resendOf === undefined
           ? alone
           : await repetitionOf(store, alone, { resendOf, previousKey: keyOf(resendOf, project) })
-      const send = { messageKey: sendKeyOf(reference, project), expectation }
+      const send = { messageKey, expectation }
       const [isNew] = await begin(store, [send], options.answerByMs)
       if (isNew !== true) throw new MessagingWebhooksError('send_repeated')
-      return { reference, ...verbs({ ...options, sends: [send], partsOf: (answer) => [[send, answer]] }) }
+      const partsOf: Pending['partsOf'] = (answer) => {
+        const asked = to === undefined ? answer : asAsked(answer, to)
+        return [[withoutRefused(send, asked), asked]]
+      }
+      return { reference, ...verbs({ ...options, sends: [send], partsOf }) }
     },
     async intendEach(to, given) {
       const options = await checked({ ...checkOptions(eachSchema, given, 'intendEach'), to }, 'intendEach')
       const { reference = randomUUID(), project } = options
-      // The same number may be written in two ways.
-      const numbers = new Map(to.map((number) => [comparable(number), number]))
-      const each = Array.from(numbers, ([digits, number]): RecordedSend & { readonly number: string } => {
-        const messageKey = sendKeyOf(reference, project, digits)
+      const { keyOf, claimForLists } = references(reference, project)
+      const store = await open()
+      const isTaken = await claimForLists(store)
+      const numbers = distinctNumbers(to).filter((number) => !isTaken(number))
+      const each = numbers.map((number): RecordedSend & { readonly number: string } => {
+        const messageKey = keyOf(number)
         const pending = pendingSendOf({ ...options, to: number, reference })
         return { number, messageKey, expectation: { ...pending, sendKey: messageKey } }
       })
-      const isNew = await begin(await open(), each, options.answerByMs)
+      const isNew = await begin(store, each, options.answerByMs)
       const sends = each.filter((_, index) => isNew[index] === true)
       return {
         reference,
@@ -215,28 +224,41 @@ function partsByNumber<S extends RecordedSend & { readonly number: string }>(
   sends: readonly S[],
   answer: Answer,
 ): readonly (readonly [S, Answer])[] {
-  const only = sends.length === 1 ? sends[0]?.number : undefined
-  // For a send to one number, the answer need not repeat the number.
-  const placeOf = ({ to = '' }: { readonly to?: string | undefined }): string =>
-    comparable(to === '' ? (only ?? '') : to)
-  const messages = Map.groupBy(answer.messages, placeOf)
-  const recipients = Map.groupBy(answer.recipients ?? [], placeOf)
-  const hasNoRecipients = answer.recipients?.length === 0
+  const { messages, recipients } = asAsked(
+    answer,
+    sends.map(({ number }) => number),
+  )
+  const messagesTo = Map.groupBy(messages, ({ to }) => to)
+  const recipientsOf = Map.groupBy(recipients ?? [], ({ to }) => to)
+  const hasNoRecipients = recipients?.length === 0
   return sends.map((send) => {
-    const digits = comparable(send.number)
-    const found = { messages: messages.get(digits) ?? [], recipients: recipients.get(digits) }
+    const { number } = send
+    const found = { messages: messagesTo.get(number) ?? [], recipients: recipientsOf.get(number) }
     return [send, { ...answer, ...found, ...(hasNoRecipients && { recipients: [] }) }]
   })
 }
 
+/** The answer with each number as it was asked for, so that erasure and searches find it. */
+function asAsked(answer: Answer, numbers: readonly string[]): Answer {
+  const match = createNumberMatch(numbers)
+  const named = <T extends { readonly to?: string | undefined }>(entry: T): T => ({
+    ...entry,
+    to: match(entry.to) ?? entry.to,
+  })
+  const { messages, recipients } = answer
+  return { ...answer, messages: messages.map(named), recipients: recipients?.map(named) }
+}
+
 function pendingSendOf(
-  send: z.output<typeof optionsSchema> & {
+  send: Omit<z.output<typeof optionsSchema>, 'to'> & {
+    readonly to: string | readonly string[] | undefined
     readonly reference: string
     readonly sentAtMs: number
     readonly unreported: true | undefined
   },
 ): Expectation {
-  const { reference, to, type, channel, campaign, scheduledFor, meta, notAfter, project, sentAtMs } = send
+  const { reference, to, from, type, channel, campaign, scheduledFor, meta, notAfter, withinMs, project, sentAtMs } =
+    send
   const [only, ...others] = [to ?? []].flat()
   const recipients = only === undefined ? (send.recipients ?? 1) : 1 + others.length
   return defined({
@@ -245,12 +267,14 @@ function pendingSendOf(
     recipients,
     project,
     to: recipients === 1 ? only : undefined,
+    from,
     type,
     channel,
     campaign,
     scheduledForMs: scheduledFor?.getTime(),
     meta,
     notAfterMs: notAfter?.getTime(),
+    withinMs,
     unreported: send.unreported,
   })
 }

@@ -4,7 +4,7 @@
  */
 import { defined } from '../runtime/values.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { isPendingSend, listedAt, encodeExpectation, type Expectation } from '../messages/expected.ts'
+import { isPendingSend, isUsedReference, listedAt, encodeExpectation, type Expectation } from '../messages/expected.ts'
 import { everyPage } from '../inbox/lists.ts'
 import type { EndedExpectation, OpenStore, StoredExpectation, NewEvent } from '../inbox/store.ts'
 import { NO_PLACE, overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
@@ -21,14 +21,16 @@ export async function expectationOf(
 }
 
 export async function findPendingSend(store: OpenStore<object>, messageKey: string): Promise<Expectation | undefined> {
-  const found = await expectationOf(store, messageKey)
-  return found !== undefined && isPendingSend(found.expectation) ? found.expectation : undefined
+  const expectation = (await expectationOf(store, messageKey))?.expectation
+  return expectation !== undefined && isPendingSend(expectation) && !isUsedReference(expectation)
+    ? expectation
+    : undefined
 }
 
 /** Completes sends: keeps their references and nothing personal. No further report of a repeated message is expected. */
 export async function endPendingSends(
   store: OpenStore<object>,
-  pending: readonly EndedExpectation[],
+  pending: readonly RecordedSend[],
   nowMs: number,
 ): Promise<void> {
   if (store.awaitNoMore === undefined) throw new MessagingWebhooksError('expect_unsupported')
@@ -42,8 +44,8 @@ export async function endPendingSends(
   // Before the send itself: if this fails, the send is still pending, and its later completion does this again.
   if (repeated.length > 0) await store.awaitNoMore(repeated, nowMs)
   const ended = pending.map(({ messageKey, expectation }): EndedExpectation => {
-    const { project, reference, sendKey, sentAtMs, listedAtMs } = expectation
-    const kept = defined({ sentAtMs, project, reference, sendKey, listedAtMs })
+    const { project, reference, sendKey, sentAtMs, listedAtMs, numbers } = expectation
+    const kept = defined({ sentAtMs, project, reference, sendKey, listedAtMs, numbers })
     return { messageKey, expectation: { recipients: 0, ...kept } }
   })
   await store.awaitNoMore(ended, nowMs)
@@ -58,7 +60,7 @@ export function sendOf({ project, reference, sendKey }: Expectation): string {
  * Selects the sends with completely recorded answers. The sends are all of one millisecond. Each entry of an answer is listed
  * with its send and states the number of entries.
  */
-export async function answeredAmong<T extends EndedExpectation>(
+export async function answeredAmong<T extends RecordedSend>(
   store: OpenStore<object>,
   sends: readonly T[],
 ): Promise<readonly T[]> {
@@ -101,6 +103,7 @@ function made(
   { messageKey, expectation }: RecordedSend,
   { id, atMs, nowMs }: { readonly id: string; readonly atMs: number; readonly nowMs: number },
 ): NewEvent {
+  const { numbers: _, ...described } = expectation
   return {
     id,
     messageKey,
@@ -115,6 +118,6 @@ function made(
       proof: 'none',
       [what]: true,
     },
-    raw: encodeExpectation(expectation),
+    raw: encodeExpectation(described),
   }
 }

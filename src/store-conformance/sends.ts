@@ -225,6 +225,30 @@ export const SENDS: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'an erased reference stays used until the identities expire, and that of a send that was not made is free at once',
+    async run({ open }) {
+      const [erased, unmade] = ['erased', 'unmade'].map((reference) => sent(reference, { reference, recipients: 1 }))
+      assert.ok(erased && unmade)
+      await expect(open, [erased, unmade])
+      await sendsOf(open).awaitNoMore([{ messageKey: unmade.messageKey, expectation: undefined }], START_MS)
+      const target = { messageKey: erased.messageKey }
+      for (const [dryRun, states] of [
+        [true, 1],
+        [false, 1],
+        [false, 0],
+      ] as const)
+        assert.equal((await erase(open, [target], { dryRun })).states, states)
+      await sendsOf(open).awaitNoMore([{ ...target, expectation: erased.expectation }], START_MS)
+      assert.deepEqual(await keptOf(open), [])
+      assert.deepEqual(await overdueAt(open, LATER_MS), { messages: [], nextMs: undefined })
+      assert.deepEqual(await expect(open, [erased, unmade]), [false, true])
+      await open.forget({ targets: [unmade], dryRun: false }, START_MS)
+      for (let steps = 0; steps < 5; steps += 1) await open.prune(START_MS + 90 * DAY_MS)
+      assert.deepEqual(await allSent(open), [])
+      assert.deepEqual(await expect(open, [erased]), [true])
+    },
+  },
+  {
     name: 'an open send is kept at any age; a decided one expires with the identities',
     async run({ open }) {
       const ninetyMs = 90 * DAY_MS

@@ -11,6 +11,9 @@ import { API_KEY, SHOP } from '../emulator/emulating.ts'
 export const DELIVERED = '999100000000'
 export const UNSUPPORTED = '999400000012'
 
+/** Contract, service.md#versioning. */
+export const PATH = '/v1/messaging'
+
 /** A client without waits between attempts, and without a log. */
 export function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}): Client {
   return createClient({
@@ -51,7 +54,7 @@ export async function answering(
         .end(typeof given === 'string' ? given : JSON.stringify(given))
     })
   })
-  return { url, received }
+  return { url: url.replace(/\/?$/, PATH), received }
 }
 
 /** Passes each connection on; with `whole`, once its request is complete. */
@@ -75,7 +78,7 @@ export async function onTheWire(act: (socket: net.Socket, head: string) => void,
     })
   })
   onTestFinished(close)
-  return { seen, url: `http://127.0.0.1:${port}/` }
+  return { seen, url: `http://127.0.0.1:${port}${PATH}` }
 }
 
 /** The error with which a send rejects. */

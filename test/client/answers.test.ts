@@ -53,6 +53,55 @@ test('the parts of a message are one recipient, numbered or not; an entry withou
   expect(await parts({ to: DELIVERED, statusCode: 11 }, { to: DELIVERED, statusCode: 11 })).toEqual([1, 1])
 })
 
+describe('a number in its national form', () => {
+  const asked = ['+254711000001', '254722000002', '447700900003']
+  const accepted = (...numbers: readonly string[]) =>
+    answering(() => ({
+      body: {
+        messageData: { messages: numbers.length },
+        recipients: numbers.map((to, nth) => ({ messageId: `m-${nth}`, to, statusCode: 11 })),
+      },
+    }))
+
+  test('is that of the only one, listed or alone', async () => {
+    const { url } = await accepted('0711000001')
+    const { send, sendAll } = clientOf(url)
+    const [only = ''] = asked
+    for (const to of [only, [only]])
+      expect(await send({ to, message: 'Hello' })).toMatchObject({
+        kind: 'accepted',
+        messages: [{ messageId: 'm-0', to: only }],
+        recipients: [{ outcome: 'accepted', to: '0711000001' }],
+      })
+    const { outcomes } = await sendAll({ to: [only], message: 'Hello' })
+    expect(outcomes).toMatchObject([{ to: only, outcome: 'accepted', recipients: [{ messageId: 'm-0' }] }])
+  })
+
+  test('is that of the one of a list that ends so', async () => {
+    const { url } = await accepted('722 000 002', '07700900003', '0711-000001')
+    const { send, sendAll } = clientOf(url)
+    const { kind, messages } = await send({ to: asked, message: 'Hello' })
+    expect([kind, messages.map(({ to }) => to)]).toEqual(['accepted', [asked[1], asked[2], asked[0]]])
+    const { totals, outcomes } = await sendAll({ to: asked, message: 'Hello' })
+    expect(totals).toMatchObject({ accepted: 3, unknown: 0 })
+    expect(outcomes.flatMap(({ recipients }) => recipients.map(({ messageId }) => messageId))).toEqual([
+      'm-2',
+      'm-0',
+      'm-1',
+    ])
+  })
+
+  test.each([
+    ['two end so', ['254711000001', '255711000001'], '0711000001'],
+    ['too few digits are left', ['254711000001', '254722000002'], '00001'],
+    ['it is another number', ['254711000001', '254722000002'], '0733000003'],
+  ])('is unknown if %s', async (_, to, answered) => {
+    const { url } = await accepted(answered)
+    const { recipients } = await clientOf(url).send({ to, message: 'Hello' })
+    expect(recipients.map(({ outcome }) => outcome)).toEqual(['accepted', 'unknown', 'unknown'])
+  })
+})
+
 test('recipients count more than the HTTP status', async () => {
   const { url } = await answering(() => ({ status: 400, body: { ...ACCEPTED, error: 'Some were refused.' } }))
   expect(await clientOf(url).send(HELLO)).toMatchObject({ kind: 'accepted' })

@@ -1,6 +1,7 @@
 /** Invalid options are refused before any send, with an error that says what was expected. */
 import { createClient, type ClientOptions, type Message, type SendAllOptions } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
+import { logging } from '../support/logging.ts'
 import { unhandledRejections, untilRejectionsReported } from '../support/hostile.ts'
 
 const RIGHT: ClientOptions = { baseUrl: 'https://service.invalid/api/v1/messaging', project: 'My Shop', apiKey: 'key' }
@@ -27,6 +28,44 @@ test.each([
   expect(create).toThrow(expect.objectContaining({ code: 'options_invalid' }))
   expect(create).toThrow('createClient: ')
   expect(create).toThrow(says)
+})
+
+describe('a baseUrl', () => {
+  const likelyOf = (baseUrl: string): unknown => {
+    const { logger, lines } = logging()
+    createClient({ ...RIGHT, baseUrl, logger })
+    for (const { level, fields, text } of lines) {
+      expect([level, fields['code']]).toEqual(['warn', 'base_url_unusual'])
+      expect(text).toContain(String(fields['likely']))
+      expect(JSON.stringify([fields, text])).not.toContain('s3cret')
+    }
+    expect(lines.length).toBeLessThan(2)
+    return lines[0]?.fields['likely']
+  }
+
+  test.each([
+    ['https://a.invalid', 'https://a.invalid/api/v1/messaging'],
+    ['http://a.invalid:8080/', 'http://a.invalid:8080/api/v1/messaging'],
+    ['https://a.invalid/api', 'https://a.invalid/api/v1/messaging'],
+    ['https://a.invalid/api/v1/', 'https://a.invalid/api/v1/messaging'],
+    ['https://a.invalid/v1', 'https://a.invalid/v1/messaging'],
+    ['https://a.invalid/api/v1/messaging/', 'https://a.invalid/api/v1/messaging'],
+    ['https://a.invalid/v1/messaging/send', 'https://a.invalid/v1/messaging'],
+    ['https://a.invalid/api/v1/messaging?key=s3cret', 'https://a.invalid/api/v1/messaging'],
+    ['https://a.invalid/s3cret/v1/messaging/#x', 'https://a.invalid/…/v1/messaging'],
+    ['https://a.invalid/s3cret', 'https://a.invalid/…/api/v1/messaging'],
+    ['https://a.invalid/messaging', 'https://a.invalid/…/api/v1/messaging'],
+  ])('%s is logged with the address that was probably meant', (baseUrl, likely) => {
+    expect(likelyOf(baseUrl)).toBe(likely)
+  })
+
+  test.each([
+    'https://a.invalid/api/v1/messaging',
+    'https://a.invalid/v1/messaging',
+    'https://a.invalid/s3cret/v1/messaging',
+  ])('%s is not', (baseUrl) => {
+    expect(likelyOf(baseUrl)).toBeUndefined()
+  })
 })
 
 describe('a send', () => {

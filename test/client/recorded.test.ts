@@ -1,13 +1,14 @@
 /** Sends that a receiver records before they are made, through real HTTP on both sides. */
 import { inspect } from 'node:util'
 import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
-import type { Client } from 'messaging-webhooks/client'
+import { SendError, type Client } from 'messaging-webhooks/client'
+import { callback } from 'messaging-webhooks/testing'
 import type { EmulatorOptions, ProjectOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
 import { AT_ONCE, emulating, POLL } from '../emulator/emulating.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { freePort } from '../support/free-port.ts'
-import { receiving } from '../support/receiving.ts'
+import { post, receiving } from '../support/receiving.ts'
 import { ACCEPTED, answering, clientOf, DELIVERED, failing } from './answering.ts'
 
 const everything = { from: new Date(0), to: new Date(8e15) }
@@ -33,7 +34,7 @@ test('records each call, and its reports name the send', async () => {
   const { send, otp, premium, premiumSubscription, airtime, events, receiver, idle } = await sending()
   const how = (call: keyof Client) => ({ ...HELLO, reference: call, meta: { call }, withinMs: 3_600_000 })
   const answers = [
-    await send({ ...how('send'), campaign: 'spring' }),
+    await send({ ...how('send'), campaign: 'spring', from: 'SHOP' }),
     await otp({ ...how('otp'), message: '4711' }),
     await premium(how('premium')),
     await premiumSubscription(how('premiumSubscription')),
@@ -51,6 +52,7 @@ test('records each call, and its reports name the send', async () => {
   }
   expect(reported.map((sent) => sent.reference).toSorted()).toEqual(['airtime', 'otp', 'send'])
   expect(reported.find((sent) => sent.reference === 'otp')?.type).toBe('transactional')
+  expect(reported.map((sent) => sent.from).filter(Boolean)).toEqual(['SHOP'])
   const account = { sent: 5, delivered: 3, unreported: 2, waiting: 0, unknown: 0 }
   expect(await receiver.account(everything)).toMatchObject(account)
   expect((await receiver.outstanding()).items).toEqual([])
@@ -95,6 +97,98 @@ test('sends a reference once, however often it is requested', async () => {
   const reasons = tries.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
   for (const reason of reasons) expect(reason).toMatchObject({ code: 'send_repeated' })
   expect(emulator.sends()).toHaveLength(1)
+})
+
+test('an accepted recipient without an id is not unknown: no report of it can come', async () => {
+  const { receiver, url: status } = await receiving()
+  const events: WebhookEvent[] = []
+  receiver.onAny((event) => void events.push(event))
+  await receiver.start()
+  const recipients = [
+    { to: '254711000001', statusCode: 11 },
+    { to: '254711000002', statusCode: 14, messageId: 'm' },
+    { to: '254711000003', statusCode: 13 },
+  ]
+  const { url } = await answering(({ body }) => {
+    const { to } = JSON.parse(body) as { readonly to: string | readonly string[] }
+    return {
+      body: { messageData: { messages: 1 }, recipients: recipients.filter((each) => [to].flat().includes(each.to)) },
+    }
+  })
+  const { send, sendAll } = clientOf(url, { receiver, answerWithinMs: 100 })
+  const [alone = '', ...others] = recipients.map(({ to }) => to)
+  expect(await send({ to: alone, message: 'Hello' })).toMatchObject({ kind: 'accepted', messages: [] })
+  expect(await send({ to: [alone, ...others], message: 'Hello' })).toMatchObject({ kind: 'accepted' })
+  expect((await sendAll({ to: [alone, ...others], message: 'Hello' })).totals).toMatchObject({ accepted: 3 })
+  const account = { sent: 7, waiting: 1, unreported: 5, unknown: 0 }
+  // Two sends have the message `m`, which is one message.
+  expect(await receiver.account(everything)).toMatchObject({ ...account, sent: 6 })
+  await post(status, callback.smsDelivery({ messageId: 'm' }))
+  await expect.poll(() => events.length, POLL).toBe(1)
+  expect(events.map(({ type }) => type)).toEqual(['message.delivered'])
+  expect((await receiver.outstanding()).items).toEqual([])
+})
+
+describe('the deadline of a message', () => {
+  const DAYS = 86_400_000
+  async function deadlines(make: (client: Client) => Promise<unknown>, fails = false) {
+    const store = faultyStore(memoryStore())
+    const { receiver } = await receiving({ store, readReport: () => undefined })
+    const { url } = await answering(() => {
+      if (fails) store.fault = 'throws'
+      return { body: ACCEPTED }
+    })
+    const channels = { premium: 'vas', premiumSubscription: 'club', airtime: 'top-up' }
+    const made = await make(clientOf(url, { receiver, channels, recordWithinMs: 1 })).catch((error: unknown) => error)
+    store.fault = 'none'
+    if (made instanceof SendError && made.answer !== undefined) await receiver.expect(made.answer)
+    const { items } = await receiver.outstanding()
+    return items.map(({ sentAt, overdueAt }) => (overdueAt.getTime() - sentAt.getTime()) / DAYS)
+  }
+
+  test.each<readonly [call: 'send' | 'premium' | 'premiumSubscription' | 'airtime', days: number, options: object]>([
+    ['send', 1, {}],
+    ['premium', 1, {}],
+    ['premiumSubscription', 1, {}],
+    ['airtime', 1, {}],
+    ['send', 3, { channel: 'chat' }],
+    ['airtime', 2, { withinMs: 2 * DAYS }],
+    ['send', 2, { withinMs: 2 * DAYS, channel: 'chat' }],
+  ])(
+    '%s: %d days, also on a channel with a name of your own, and if the answer is recorded later',
+    async (call, days, options) => {
+      const make = (client: Client) => client[call]({ ...HELLO, ...options })
+      expect(await deadlines(make)).toEqual([days])
+      expect(await deadlines(make, true)).toEqual([days])
+    },
+  )
+})
+
+describe('a reference', () => {
+  test('is used once in all calls: a list skips the number of a send, and a send the reference of a list', async () => {
+    const { send, otp, airtime, sendAll, emulator } = await sending()
+    await send({ ...HELLO, reference })
+    const more = ['254711000001', `+${DELIVERED}`]
+    const { outcomes } = await sendAll({ to: more, message: 'Hello', reference })
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'repeated'])
+    await sendAll({ ...HELLO, to: [DELIVERED], reference: 'spring' })
+    for (const call of [send, otp, airtime])
+      await expect(call({ ...HELLO, reference: 'spring' })).rejects.toMatchObject({ code: 'send_repeated' })
+    expect(emulator.sends()).toHaveLength(3)
+  })
+
+  test('stays used when the person is erased', async () => {
+    const { send, sendAll, receiver, emulator } = await sending({}, { sendFaults: { noAnswer: 1 } })
+    const list = { to: [DELIVERED], message: 'Hello', reference: 'spring' }
+    await failing(send({ ...HELLO, reference }))
+    await sendAll(list)
+    expect((await receiver.forget({ recipient: DELIVERED })).messageStates).toBe(2)
+    await expect(send({ ...HELLO, reference })).rejects.toMatchObject({ code: 'send_repeated' })
+    expect((await sendAll(list)).totals).toMatchObject({ repeated: 1 })
+    await receiver.forget({ before: new Date(Date.now() + 1) })
+    expect((await sendAll(list)).totals).toMatchObject({ repeated: 1 })
+    expect(emulator.sends()).toHaveLength(2)
+  })
 })
 
 describe('a send that fails', () => {

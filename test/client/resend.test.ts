@@ -71,13 +71,19 @@ async function resending({
 
 describe.each(onEachStore)('%s', (_, makeStore) => {
   test('re-sends a message unchanged, and counts both as one', async () => {
+    const senders: unknown[] = []
     const { send, receiver, rest, failures, emulator, events } = await resending({
       receiving: { store: makeStore() },
+      async fetch(url, init) {
+        const made = new Request(url, init)
+        senders.push(((await made.clone().json()) as { readonly from?: string }).from)
+        return fetch(made)
+      },
       // Undefined fields default to those of the first message.
       compose: () => ({ message: 'Once more', campaign: undefined, meta: undefined, withinMs: undefined }),
     })
     const notAfter = new Date(Date.now() + HOUR_MS)
-    const how = { reference: 'order 7', meta: { order: 7 }, withinMs: HOUR_MS, notAfter }
+    const how = { from: 'SHOP', reference: 'order 7', meta: { order: 7 }, withinMs: HOUR_MS, notAfter }
     const first = await send({ to: NETWORK_FAILURE, message: 'Hello', campaign: 'spring', type: 'bulk', ...how })
     await rest()
     const [{ messageId } = { messageId: '' }] = first.messages
@@ -85,12 +91,14 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       NETWORK_FAILURE,
       NETWORK_FAILURE,
     ])
+    expect(senders).toEqual(['SHOP', 'SHOP'])
     expect(failures()).toHaveLength(2)
     const second = failures().find(({ sent }) => sent?.resendOf !== undefined)
     expect(second?.sent).toMatchObject({
       resendOf: messageId,
       attempt: 2,
       to: NETWORK_FAILURE,
+      from: 'SHOP',
       campaign: 'spring',
       type: 'bulk',
       meta: { order: 7 },

@@ -124,3 +124,19 @@ test.each(['', ' ', '+', 'hello', '+254 711 000000', '0x12', '254711000000\n', '
     expect(received).toEqual([])
   },
 )
+
+test('sends to a number once, in whatever notations it is listed', async () => {
+  const { emulator, endpoint } = await emulating()
+  const client = clientOf(endpoint)
+  const to = [DELIVERED, `+${DELIVERED}`, '999100000001', DELIVERED]
+  const calls = [
+    client.send({ to, message: 'Hello' }),
+    client.otp({ to, message: 'Hello' }),
+    client.premium({ to, message: 'Hello' }),
+    client.premiumSubscription({ to, message: 'Hello' }),
+    client.airtime({ to, extra: { amount: 50 } }),
+  ]
+  for (const { kind, recipients } of await Promise.all(calls))
+    expect([kind, recipients.map((each) => each.to)]).toEqual(['accepted', [DELIVERED, '999100000001']])
+  for (const { recipients } of emulator.sends()) expect(recipients).toHaveLength(2)
+})

@@ -4,7 +4,7 @@ import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { THROWN } from '../support/hostile.ts'
 import { logging } from '../support/logging.ts'
 import { freePort } from '../support/free-port.ts'
-import { ACCEPTED, clientOf, DELIVERED, failing, onTheWire } from './answering.ts'
+import { ACCEPTED, clientOf, DELIVERED, failing, onTheWire, PATH } from './answering.ts'
 
 const HELLO = { to: [DELIVERED, '999200000000'], message: 'Hello' }
 const WHOLE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${JSON.stringify(ACCEPTED).length}\r\n\r\n${JSON.stringify(ACCEPTED)}`
@@ -12,7 +12,7 @@ const WHOLE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-leng
 describe('not sent', () => {
   test('retries a refused connection up to the limit', async () => {
     const { logger, lines } = logging()
-    const url = `http://127.0.0.1:${await freePort()}/`
+    const url = `http://127.0.0.1:${await freePort()}${PATH}`
     const client = clientOf(url, { logger, retry: { attempts: 4, initialDelayMs: 0 } })
     const error = await failing(client.send(HELLO))
     expect(error).toMatchObject({
@@ -36,7 +36,9 @@ describe('not sent', () => {
       })
     }
     const retry = { attempts: 6, initialDelayMs: 100, maxDelayMs: 400 }
-    const sending = failing(clientOf('http://service.invalid/', { fetch: refused, clock, logger, retry }).send(HELLO))
+    const sending = failing(
+      clientOf(`http://service.invalid${PATH}`, { fetch: refused, clock, logger, retry }).send(HELLO),
+    )
     await letTimePass(clock, sending)
     expect(await sending).toMatchObject({ attempts: 6 })
     const most = [100, 200, 400, 400, 400]
@@ -55,7 +57,7 @@ describe('not sent', () => {
         throw new TypeError('fetch failed', { cause: Object.assign(new AggregateError(errors), { code: codes[0] }) })
       },
     })
-    const url = 'http://service.invalid/'
+    const url = `http://service.invalid${PATH}`
     const refused = clientOf(url, tried('ECONNREFUSED', 'ETIMEDOUT', 'EHOSTUNREACH'))
     expect(await failing(refused.send(HELLO))).toMatchObject({ code: 'not_sent' })
     const read = Object.assign(new Error(), { code: 'ETIMEDOUT', syscall: 'read' })
@@ -119,7 +121,7 @@ describe('unknown, and never retried', () => {
   })
 
   test('does not wait for a `fetch` that ignores its signal', async () => {
-    const client = clientOf('http://service.invalid/', { fetch: () => new Promise(() => {}), timeoutMs: 20 })
+    const client = clientOf(`http://service.invalid${PATH}`, { fetch: () => new Promise(() => {}), timeoutMs: 20 })
     expect(await failing(client.send(HELLO))).toMatchObject({ code: 'unknown_outcome', reason: 'timeout' })
   })
 
@@ -127,7 +129,7 @@ describe('unknown, and never retried', () => {
     const fetch = () => {
       throw thrown()
     }
-    expect(await failing(clientOf('http://service.invalid/', { fetch }).send(HELLO))).toMatchObject({
+    expect(await failing(clientOf(`http://service.invalid${PATH}`, { fetch }).send(HELLO))).toMatchObject({
       code: 'unknown_outcome',
     })
   })
@@ -168,7 +170,7 @@ describe('aborted', () => {
   test('between attempts: nothing was sent, and it stops waiting', async () => {
     const stopping = new AbortController()
     const logger = { debug() {}, info() {}, error() {}, warn: () => stopping.abort() }
-    const url = `http://127.0.0.1:${await freePort()}/`
+    const url = `http://127.0.0.1:${await freePort()}${PATH}`
     const client = clientOf(url, { logger, retry: { initialDelayMs: 1e9, maxDelayMs: 1e9 } })
     const error = await failing(client.send(HELLO, { signal: stopping.signal }))
     expect(error).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 1 })

@@ -206,13 +206,13 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(new Set(unknownIn(events).map(({ id }) => id)).size).toBe(2)
   })
 
-  test('ignores an answer without recipients, and one without an id', async () => {
+  test('ignores an answer without recipients, and one that neither accepts nor refuses anyone', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
     const empty = await receiver.intend({ reference: 'empty' })
     expect(await empty.sent({ messages: [], recipients: [] })).toEqual({ expected: 0, known: 0 })
     await (await receiver.intend({ reference: 'empty' })).notSent()
     const nameless = await receiver.intend({ reference: 'nameless' })
-    await nameless.sent({ messages: [], recipients: [{ code: 11, to: '254711000001' }] })
+    await nameless.sent({ messages: [], recipients: [{ code: 99, to: '254711000001' }] })
     await pass(0, () => events.length === 1)
     expect(unknownIn(events)).toMatchObject([{ reference: 'nameless' }])
   })

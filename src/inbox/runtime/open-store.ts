@@ -8,7 +8,7 @@ import { createClaim, type ClaimingOptions } from './claiming.ts'
 import { createAskOvertaking, createEventVerbs, andThen } from './commands.ts'
 import { createRetentionVerbs } from './retention.ts'
 import { createSendVerbs } from './sends.ts'
-import { encodeExpectation } from '../../messages/expected.ts'
+import { encodeExpectation, isUsedReference } from '../../messages/expected.ts'
 import { isMeant } from '../lists.ts'
 import type { Indexes, Payload, ScannedEvent, ScannedRecord } from '../record-store.ts'
 import { deadLetterOf, eventOf, reportsOf } from './answers.ts'
@@ -80,7 +80,7 @@ function keptIn({ key, record, payloads }: ScannedRecord): readonly KeptEvent[] 
     return { messageKey: key, id, atMs: report.receivedAtMs, record: report, raw: undefined }
   })
   const { send } = record
-  if (send === undefined) return [...events, ...reports]
+  if (send === undefined || isUsedReference(send.expectation)) return [...events, ...reports]
   const raw = encodeExpectation(send.expectation)
   return [...events, ...reports, { messageKey: key, id: key, atMs: send.sentAtMs, record: undefined, raw }]
 }

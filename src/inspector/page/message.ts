@@ -78,6 +78,7 @@ function sending(sent: Sent): Child {
     ${ui.facts({
       Sent: ui.time(sentAt, true),
       Recipient: ui.code(to),
+      Sender: sent.from,
       Channel: sent.channel,
       Type: sent.type,
       Campaign: sent.campaign,

@@ -83,7 +83,5 @@ export function sendError(error: unknown): SentError {
 }
 
 export function receiveError({ ours, cause }: SentError): unknown {
-  return ours === undefined
-    ? cause
-    : new MessagingWebhooksError(ours.code, ours.detail, cause === undefined ? undefined : { cause })
+  return ours === undefined ? cause : new MessagingWebhooksError(ours.code, ours.detail, { cause })
 }
