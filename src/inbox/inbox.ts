@@ -35,8 +35,6 @@ interface InboxOptions {
   /** Notifies that the leases of these messages may be lost. */
   readonly onLost?: StoreHost['onLost']
   readonly claims: boolean
-  /** False if no report waits for pending sends in the store. Default true. */
-  readonly awaitsAnswers?: boolean | undefined
   readonly admitBatch: AdmitBatch
   /** Opens the spools for events that the store cannot accept. Undefined without a spool. */
   readonly openSpools: (() => Promise<Spools>) | undefined
@@ -86,7 +84,6 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
         onLost,
         report,
         claims: options.claims,
-        awaitsAnswers: options.awaitsAnswers ?? true,
       })
       if (opened.latestNowMs !== undefined) clock.reach(opened.latestNowMs)
       pruning.begin(opened)

@@ -21,6 +21,7 @@ import {
   reportIdentity,
 } from '../messages/order.ts'
 import type { EventRecord, InTheMaking, Report } from '../messages/event-record.ts'
+import { SEND_WAIT_MS } from '../messages/sends.ts'
 import { PAYLOAD, type NewEvent } from './store.ts'
 
 /** A callback with a verified sender. */
@@ -57,8 +58,8 @@ export interface NewEventOptions {
   /** Maps network names in callbacks to carriers. */
   readonly networks: ReadonlyMap<string, Carrier>
   readonly gapTimeoutMs: number
-  /** How long a report waits for `expect` to record its message, and when such waits end. Undefined if they are off. */
-  readonly orphans?: { readonly holdMs: number; readonly untilMs: number } | undefined
+  /** Whether a send of this process awaits its answer. A report may arrive before the answer to its own send, so it waits. */
+  readonly isSendPending?: ((nowMs: number) => boolean) | undefined
   /** The user's function for the idempotency key. Undefined for the default. */
   readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
   /** The user's function that reads a report. Undefined for the default. Never throws. */
@@ -119,18 +120,17 @@ function reportEvent(
   const report = reportOf(payload, normalised)
   record.report = report
   const { order, final, step, awaits } = placeOf(id, report, record)
-  const { gapTimeoutMs, orphans } = options
-  const holdMs = orphans !== undefined && arrivedAtMs < orphans.untilMs ? orphans.holdMs : 0
-  const isOrphan = awaits === 0 && holdMs > 0
+  const { gapTimeoutMs, isSendPending } = options
+  const isSendAwaited = isSendPending?.(arrivedAtMs) === true
   return {
     id,
     messageKey: messageKey(scope, messageId),
     order,
     final,
     step,
-    awaits: isOrphan ? EXPECTED : awaits,
-    // A report that waits for an earlier report may also have overtaken the record of its send.
-    gapUntilMs: arrivedAtMs + (isOrphan || holdMs > gapTimeoutMs ? holdMs : gapTimeoutMs),
+    awaits: isSendAwaited && awaits === 0 ? EXPECTED : awaits,
+    // A report that waits for an earlier report may also have arrived before the answer to its send.
+    gapUntilMs: arrivedAtMs + Math.max(isSendAwaited ? SEND_WAIT_MS : 0, awaits === 0 ? 0 : gapTimeoutMs),
     record,
     raw: masked,
     [PAYLOAD]: callback.payload,

@@ -146,14 +146,6 @@ export interface Change {
   readonly admitted: NewEvent | undefined
 }
 
-/** Asks a write whether sends are pending. */
-export interface PendingLook {
-  /** Ignores sends that have been pending since this time or longer. */
-  readonly afterMs: number
-  /** Receives the least `pendingMark` above `afterMs`. Undefined without one. */
-  readonly onAnswer: (sinceMs: number | undefined) => void
-}
-
 /** A store that no other process changes during a call: memory, or SQLite within a transaction. */
 export interface LocalStore extends Indexes {
   /** With `nowMs`, the time of an admission, the store may omit expired data. */
@@ -161,8 +153,6 @@ export interface LocalStore extends Indexes {
   /** Whether there is room for another event. */
   hasCapacity(event: NewEvent): boolean
   write(change: Change): void
-  /** The least `pendingMark` above this time. Optional for a store of one process. */
-  pendingSince?(afterMs: number): number | undefined
 }
 
 /** A record in a shared store. The version changes with each write and is compared for equality only. */
@@ -194,15 +184,8 @@ export interface SharedStore extends Omit<Indexes, 'due'> {
    * Writes each change that still applies, whole or not at all, durably. Returns its new version, or undefined if it did not
    * apply. Changes of one call are not atomic together: if it rejects, any of them may have been written. Rejects with a
    * `ClockJump`, and writes nothing, if the store's clock is more than 2 s from `asOfMs`.
-   *
-   * With `pending` it also answers that question, as of this write or a moment before. Optional: without the answer, no report
-   * waits for sends of other processes.
    */
-  write(
-    changes: readonly VersionedChange[],
-    asOfMs: number | undefined,
-    pending?: PendingLook,
-  ): Promise<readonly (number | undefined)[]>
+  write(changes: readonly VersionedChange[], asOfMs: number | undefined): Promise<readonly (number | undefined)[]>
 }
 
 /** The store's clock has moved since the decision. Nothing was written. */

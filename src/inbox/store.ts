@@ -486,8 +486,6 @@ export interface StoreHost {
   readonly onLost?: ((isAmong: (messageKey: string) => boolean) => void) | undefined
   /** False if this process claims nothing and needs no notification. Default true. */
   readonly claims?: boolean
-  /** False if no report waits for pending sends in the store. Default true. */
-  readonly awaitsAnswers?: boolean
 }
 
 /** The `store` option of `createReceiver`. */

@@ -2,7 +2,7 @@
  * Everything stored about one message, as plain data. A decision takes a record and returns the next one. The marks are the
  * values that stores index for each record.
  */
-import { isPendingSend, type Expectation } from './expected.ts'
+import type { Expectation } from './expected.ts'
 import type { MessageLatest } from './order.ts'
 
 /** Limits the size of a record. Further events get a record of their own. */
@@ -126,14 +126,6 @@ export function dueMark({ lease, waiting }: MessageRecord): number | undefined {
 
 export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {
   return wholeMs(send?.overdueAtMs)
-}
-
-/** Since when a send has been pending, in store time; undefined if the record has no pending send. */
-export function pendingMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {
-  if (send?.overdueAtMs === undefined || !isPendingSend(send.expectation)) return undefined
-  const { sentAtMs, overdueAtMs = sentAtMs } = send.expectation
-  // Both times are of the clock of the sending process, so only their difference is valid in store time.
-  return wholeMs(send.overdueAtMs - (overdueAtMs - sentAtMs))
 }
 
 /** The day of the last change. Writes of one day leave the index unchanged. */

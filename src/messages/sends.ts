@@ -1,8 +1,11 @@
 /** Recorded sends: each report carries its send to the handlers, and a send without a final report becomes overdue. */
 import { isUsedReference, type Expectation } from './expected.ts'
 import { EXPECTED, finalRecords } from './order.ts'
-import { admit, takeBack, withoutWaitFor, type AdmittedEvent, type Leased } from './events.ts'
-import { EMPTY_RECORD, type Decision, type Entry, type MessageRecord, type SendEntry } from './record.ts'
+import { admit, withoutWaitFor, type AdmittedEvent } from './events.ts'
+import { EMPTY_RECORD, type Decision, type MessageRecord } from './record.ts'
+
+/** How long a report waits for the answer to a send of its process. */
+export const SEND_WAIT_MS = 5_000
 
 interface NewSend {
   readonly expectation: Expectation
@@ -43,52 +46,6 @@ export function becomeOverdue(
   if (finalRecords(reports, send.expectation.type).length > 0) return { answer: false, record: { ...record, send } }
   const { record: admitted } = admit(record, event, nowMs, NO_LIMITS)
   return { answer: true, record: { ...(admitted ?? record), send: { ...send, wasOverdue: true } } }
-}
-
-/** Reports do not wait for a send that has been pending for longer: its process died, or its request hangs. */
-export const MOST_PENDING_MS = 30_000
-/** The store time of two processes may differ by this much. */
-const APART_MS = 2_000
-const LEAST_WAIT_MS = 250
-
-/** Whether a leased event may be a report that arrived before the answer to its send was recorded. */
-function mayOvertake({ order, attempts, replay }: Entry, send: SendEntry | undefined): boolean {
-  return send === undefined && order !== '' && attempts === 1 && !replay
-}
-
-/** Whether a write leases an event that may have overtaken the record of its send. */
-export function leasesOvertaking(before: MessageRecord | undefined, { lease, waiting, send }: MessageRecord): boolean {
-  const [first] = waiting
-  return lease !== undefined && lease.token !== before?.lease?.token && first !== undefined && mayOvertake(first, send)
-}
-
-/**
- * A leased report waits for the answer to a send that was pending when the report arrived, whichever process sends. Returns when to check
- * again, or undefined if the report runs now. `pendingSinceMs`: the start of the oldest pending send within `MOST_PENDING_MS`.
- */
-export function waitsForAnswerUntil(
-  { entry, send }: Leased,
-  pendingSinceMs: number | undefined,
-  nowMs: number,
-): number | undefined {
-  const { admittedAtMs } = entry
-  if (pendingSinceMs === undefined || pendingSinceMs > admittedAtMs + APART_MS) return undefined
-  if (!mayOvertake(entry, send)) return undefined
-  return Math.min(nowMs + Math.max(LEAST_WAIT_MS, nowMs - admittedAtMs), pendingSinceMs + MOST_PENDING_MS)
-}
-
-/** Takes back the lease of a report that waits. The report is due as soon as its send is recorded, at once if it already is. */
-export function awaitAnswer(
-  record: MessageRecord | undefined,
-  { entry: { id, token }, lease: { worker } }: Leased,
-  dueMs: number,
-): Decision<boolean> {
-  if (record?.lease?.worker !== worker) return { answer: false }
-  const isIt = (entry: Entry): boolean => entry.id === id && entry.token === token
-  const { answer, record: back } = takeBack(record, isIt)
-  if (back === undefined || back.send !== undefined) return { answer, record: back }
-  const waiting = back.waiting.map((entry) => (entry.id === id ? { ...entry, awaits: EXPECTED, dueMs } : entry))
-  return { answer, record: { ...back, waiting } }
 }
 
 /** An overdue decision is not repeated, so its event is admitted even to a full record. */

@@ -7,12 +7,13 @@ import { OptionsError, type MessagingWebhooksError } from '../public/errors.ts'
 import { traceContextOf } from '../public/callback.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
 import { createInbox } from '../inbox/inbox.ts'
+import { SEND_WAIT_MS } from '../messages/sends.ts'
 import { openSpools } from '../inbox/spool/spool.ts'
 import type { Store } from '../inbox/store.ts'
 import { createDispatcher } from '../dispatch/dispatcher.ts'
 import { createHandlerRegistry, createUnhandled } from '../dispatch/handlers.ts'
 import type { ReviveOptions } from '../dispatch/revive.ts'
-import { createOrphanWatch } from '../sends/expect.ts'
+import { createPendingWatch } from '../sends/expect.ts'
 import { createSweep } from '../sends/sweep.ts'
 import { warnOfNoSpool, type ResolvedOptions } from './resolve-options.ts'
 
@@ -43,7 +44,7 @@ export function createDelivery(options: DeliveryOptions) {
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? capabilities.spoolFolder)
   const lacksSpool = resolved.spool !== false && capabilities.durable && spoolFolder === undefined
   let isSpoolMissed = false
-  const { orphans, awaitAnswer } = createOrphanWatch(resolved.orphanHoldMs)
+  const pending = createPendingWatch()
   const reviving: ReviveOptions = {
     clock,
     schemas: resolved.schemas,
@@ -76,10 +77,9 @@ export function createDelivery(options: DeliveryOptions) {
   const inbox = createInbox(store, {
     clock,
     storeTimeoutMs,
-    gapTimeoutMs: Math.max(resolved.ordering.gapTimeoutMs, orphans.holdMs),
+    gapTimeoutMs: Math.max(resolved.ordering.gapTimeoutMs, SEND_WAIT_MS),
     report,
     claims: resolved.dispatch,
-    awaitsAnswers: resolved.orphanHoldMs === undefined,
     onWork() {
       options.onWork()
       dispatcher.wake()
@@ -97,9 +97,7 @@ export function createDelivery(options: DeliveryOptions) {
     inbox,
     reviving,
     unhandled,
-    sends: { orphans, awaitAnswer },
-    /** The longest time that an event may wait for another event or record of its message. */
-    longestWaitMs: Math.max(resolved.ordering.gapTimeoutMs, resolved.orphanHoldMs ?? 0),
+    pending,
     /** The store is durable, and no spool replaces it while it is unavailable. */
     lacksSpool,
     hasSpool: spoolFolder !== undefined,

@@ -82,7 +82,7 @@ export function createIntake(options: IntakeOptions) {
     toleranceSeconds,
     networks,
     gapTimeoutMs: resolved.ordering.gapTimeoutMs,
-    orphans: delivery.sends.orphans,
+    isSendPending: delivery.pending.isPending,
     report,
     ...reading,
     probes,

@@ -55,7 +55,7 @@ export function createOperations(options: OperationsOptions) {
     },
     expected: delivery.expected,
     wake: () => dispatcher.wake(),
-    awaitAnswer: delivery.sends.awaitAnswer,
+    awaitAnswer: delivery.pending.awaitAnswer,
     metaSchema: (meta: unknown) => applySchema(resolved.schemas.meta, meta, reviving),
   }
   const watch = createHealth({

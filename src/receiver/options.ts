@@ -122,12 +122,6 @@ export const receiverOptions = {
   ordering: z.strictObject(ordering).prefault({}),
   /** Retries of events with failing handlers. */
   retry: z.strictObject(retry).prefault({}),
-  /**
-   * How long a report waits for its message to be recorded by `receiver.expect`, because it may overtake the response to its
-   * send. Only a client that uses `expect` without `intend` needs it. 0: not at all. Milliseconds, 0 to 2,147,483,647.
-   * Default: as long as an earlier send is pending in the store.
-   */
-  orphanHoldMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional(),
   /** `false` only receives callbacks: another receiver on the same shared store runs the handlers. Default: `true`. */
   dispatch: z.boolean().default(true),
   /** Maximum number of messages with running handlers. Count, 1 to 100,000. Default: 16. */

@@ -135,7 +135,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     logger,
     capabilities: store.capabilities,
     projects: operations.projects,
-    gapTimeoutMs: delivery.longestWaitMs,
+    gapTimeoutMs: resolved.ordering.gapTimeoutMs,
     counts: counter.details,
     unhandled: delivery.unhandled.byType,
     secrets: credentials.secrets,

@@ -75,29 +75,25 @@ export async function writeInBatches(
   return isNew
 }
 
-const USUAL_HOLD_MS = 5_000
-
 /**
- * How long a report waits for the record of its own send: the configured time, or a default while a send of this process is
- * pending.
+ * Knows whether a send of this process awaits its answer. Its reports may arrive before the answer, so reports of unknown messages
+ * wait meanwhile.
  */
-export function createOrphanWatch(orphanHoldMs: number | undefined) {
-  const isConfigured = orphanHoldMs !== undefined
-  /** How long a report waits that arrives before `untilMs`. */
-  const orphans = { holdMs: orphanHoldMs ?? USUAL_HOLD_MS, untilMs: isConfigured ? Infinity : -Infinity }
-  let underWay = 0
+export function createPendingWatch() {
+  let pending = 0
+  let untilMs = -Infinity
   return {
-    orphans,
+    isPending: (nowMs: number): boolean => nowMs < untilMs,
     /** Announces a pending send with the deadline of its answer. Call the returned function after the answer, at least once. */
     awaitAnswer(answerByMs: number): () => void {
       let hasEnded = false
-      underWay += 1
-      orphans.untilMs = Math.max(orphans.untilMs, answerByMs)
+      pending += 1
+      untilMs = Math.max(untilMs, answerByMs)
       return () => {
         if (hasEnded) return
         hasEnded = true
-        underWay -= 1
-        if (!isConfigured && underWay === 0) orphans.untilMs = -Infinity
+        pending -= 1
+        if (pending === 0) untilMs = -Infinity
       }
     },
   }

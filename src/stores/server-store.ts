@@ -68,7 +68,6 @@ export async function openServerStore<Session, Context extends object>(
     retention: options.retention,
     worker: workers.nameFor,
     report: host.report ?? (() => {}),
-    awaitsAnswers: host.awaitsAnswers,
   })
   const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
 
@@ -173,8 +172,8 @@ function announcing(
 
 /** Calls `onWork` after the settlement of an event if other events of its message wait. */
 function announcingRest(write: SharedStore['write'], onWork: StoreHost['onWork']): SharedStore['write'] {
-  return async (changes, asOfMs, pending) => {
-    const versions = await write(changes, asOfMs, pending)
+  return async (changes, asOfMs) => {
+    const versions = await write(changes, asOfMs)
     if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change))) systemClock().soon(onWork)
     return versions
   }

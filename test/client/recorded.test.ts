@@ -17,10 +17,7 @@ const HELLO = { to: DELIVERED, message: 'Hello' }
 /** A service, a receiver of its callbacks on a store that can become unavailable, and a client that joins them. */
 async function sending(shop: Partial<ProjectOptions> = {}, options: Omit<EmulatorOptions, 'projects'> = {}) {
   const store = faultyStore(memoryStore())
-  const { receiver, url } = await receiving({
-    store,
-    orphanHoldMs: 2_000,
-  })
+  const { receiver, url } = await receiving({ store })
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
   await receiver.start()

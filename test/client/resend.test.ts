@@ -30,7 +30,6 @@ async function resending({
   ...options
 }: Resending = {}) {
   const { receiver, url, errors } = await receiving({
-    orphanHoldMs: 2_000,
     retry: { initialDelayMs: 1 },
     ...receivingOptions,
   })

@@ -36,7 +36,6 @@ const SEND_RATE = 0.05
 const LATE_RATE = 0.15
 /** One in this many messages triggers a callback that belongs to no send. */
 const MESSAGES_A_TRIGGER = 20
-const ORPHAN_HOLD_MS = 5_000
 const DEADLINE_MS = 120_000
 
 async function allOutstanding(receiver: Receiver): Promise<readonly OutstandingMessage[]> {
@@ -105,7 +104,6 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           networks: { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' },
           store: await open(onTestFinished),
           logger: false,
-          orphanHoldMs: ORPHAN_HOLD_MS,
           // A busy machine must not make a callback fail.
           bodyTimeoutMs: DEADLINE_MS,
           storeTimeoutMs: DEADLINE_MS,

@@ -4,15 +4,7 @@ import { lease, type Leased, type LeaseRequest } from '../../messages/events.ts'
 import type { Decision, Entry } from '../../messages/record.ts'
 import type { EventPlace, Indexes, LikelyEvent, Payload } from '../record-store.ts'
 import type { Awaitable, Claim, OpenStore } from '../store.ts'
-import {
-  andThen,
-  claimOf,
-  ifFails,
-  settlementCommand,
-  type AskOvertaking,
-  type Command,
-  type Runner,
-} from './commands.ts'
+import { andThen, claimOf, ifFails, settlementCommand, type Command, type Runner } from './commands.ts'
 
 export interface ClaimingOptions {
   readonly runner: Runner
@@ -23,8 +15,6 @@ export interface ClaimingOptions {
    */
   readonly worker?: ((recordKey: string) => string | undefined) | undefined
   readonly report: (error: MessagingWebhooksError) => void
-  /** Undefined if no report waits for pending sends. */
-  readonly askOvertaking: AskOvertaking | undefined
 }
 
 /** Retry delay for a due record that could not be leased. */
@@ -35,7 +25,7 @@ const NO_PAYLOADS: readonly never[] = []
 const NO_KEYS: ReadonlySet<string> = new Set()
 
 export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
-  const { runner, indexes, worker, report, askOvertaking } = options
+  const { runner, indexes, worker, report } = options
 
   function leaseAll(
     keys: readonly string[],
@@ -48,8 +38,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
     // Prevents an unhandled rejection if the lease fails first.
     if (early instanceof Promise) early.catch(() => {})
     const commands = keys.map((key) => leaseCommand(key, request, worker === undefined ? '' : worker(key)))
-    const overtaking = askOvertaking?.(request.nowMs)
-    return andThen(runner.run(commands, overtaking?.look), (answers) => {
+    return andThen(runner.run(commands), (answers) => {
       const leased = answers.flatMap((one, index) => {
         const key = keys[index]
         return one === undefined || key === undefined ? [] : [{ ...one, key, id: one.entry.id }]
@@ -60,10 +49,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
           const later: Command<boolean>[] = []
           for (const [index, one] of leased.entries()) {
             const payload = payloads[index]
-            const isUsable = payload !== undefined && payload.corrupt === undefined
-            const back = isUsable ? overtaking?.waiting(one.key, one) : undefined
-            if (back !== undefined) later.push(back)
-            else if (isUsable) claims.push(claimOf(one.key, one, payload))
+            if (payload !== undefined && payload.corrupt === undefined) claims.push(claimOf(one.key, one, payload))
             else later.push(deadLetterCommand(one.key, one.entry, payload?.corrupt, request.nowMs))
           }
           return later.length === 0 ? claims : andThen(runner.run(later), () => claims)

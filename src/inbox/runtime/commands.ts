@@ -2,14 +2,12 @@
  * Decisions about records as commands: the store reads a record, the command decides, and the store writes the result. Contains
  * the commands that admit and settle events, and the runner of local stores.
  */
-import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { resolve } from '../../messages/replay.ts'
 import { admitAndLease, admitOverflow, release, settle, type Admitted, type Leased } from '../../messages/events.ts'
 import type { Retention } from '../../messages/retention.ts'
 import type { Decision, Lease, MessageRecord } from '../../messages/record.ts'
-import { awaitAnswer, leasesOvertaking, MOST_PENDING_MS, waitsForAnswerUntil } from '../../messages/sends.ts'
-import type { EventPlace, Indexes, LocalStore, PendingLook } from '../record-store.ts'
+import type { EventPlace, Indexes, LocalStore } from '../record-store.ts'
 import type {
   Admission,
   AdmittedAndClaimed,
@@ -41,10 +39,9 @@ export interface GrantedLease extends EventPlace {
 export interface Runner {
   /**
    * Answers in the order of the commands. Commands with the same key are applied in order. If it rejects with `store_newer`, a
-   * shared store has applied the commands of all other records; the caller of a local store rolls back. `pending` is asked if a
-   * lease is granted to a report that may have arrived before the answer to its send was recorded.
+   * shared store has applied the commands of all other records; the caller of a local store rolls back.
    */
-  run<A>(commands: readonly Command<A>[], pending?: PendingLook): Awaitable<readonly A[]>
+  run<A>(commands: readonly Command<A>[]): Awaitable<readonly A[]>
   /** Removes records for which `isGone` is still true. */
   remove(keys: readonly string[], isGone: (record: MessageRecord) => boolean): Awaitable<void>
   /** Gives up leases that no handler will get, because a later step failed. A local store rolls back instead. */
@@ -56,8 +53,7 @@ const NO_PAYLOADS: readonly never[] = []
 /** The runner of local stores answers synchronously. */
 export function createLocalRunner(store: LocalStore): Runner {
   return {
-    run(commands, pending) {
-      let look = pending
+    run(commands) {
       return commands.map(({ key, decide, admits, ifNewer }) => {
         const before = store.read(key, admits?.nowMs)
         if (before === NEWER) {
@@ -69,11 +65,6 @@ export function createLocalRunner(store: LocalStore): Runner {
         const isAdmitted = admits !== undefined && record.waiting.length > (before?.waiting.length ?? 0)
         if (isAdmitted && !store.hasCapacity(admits.event)) return admits.full
         store.write({ key, before, after: record, payloads, admitted: isAdmitted ? admits.event : undefined })
-        if (look !== undefined && leasesOvertaking(before, record)) {
-          look.onAnswer(store.pendingSince?.(look.afterMs))
-          // One answer is valid for all commands of the call.
-          look = undefined
-        }
         return answer
       })
     },
@@ -108,50 +99,11 @@ export function ifFails<T>(value: Awaitable<T>, then: () => void): Awaitable<T> 
 
 type Verbs = Pick<OpenStore, 'admit' | 'settle' | 'resolve' | 'latest'> & Required<Pick<OpenStore, 'admitAndClaim'>>
 
-/** Decides which leased reports wait for pending sends. */
-interface Overtaking {
-  readonly look: PendingLook
-  /** The command that takes the lease back; undefined if the report runs now. */
-  waiting(key: string, leased: Leased): Command<boolean> | undefined
-}
-
-/**
- * How long the answer that no send is pending stays valid: no service accepts and reports a send within this time of its record.
- * Planning the query costs Postgres 7% of a single event.
- */
-const NONE_HOLDS_MS = 10
-
-/** Returns the question of one call; undefined while nothing can be pending. */
-export type AskOvertaking = (nowMs: number) => Overtaking | undefined
-
-export function createAskOvertaking(): AskOvertaking {
-  let noneAtMs = -Infinity
-  return (nowMs) => {
-    const askedAtMs = monotonicMs()
-    if (askedAtMs - noneAtMs < NONE_HOLDS_MS) return undefined
-    let pendingSinceMs: number | undefined
-    function onAnswer(sinceMs: number | undefined): void {
-      if (sinceMs === undefined) noneAtMs = askedAtMs
-      else pendingSinceMs = Math.min(sinceMs, pendingSinceMs ?? Infinity)
-    }
-    return {
-      look: { afterMs: nowMs - MOST_PENDING_MS, onAnswer },
-      waiting(key, leased) {
-        const dueMs = waitsForAnswerUntil(leased, pendingSinceMs, nowMs)
-        if (dueMs === undefined) return undefined
-        return { key, decide: (record) => awaitAnswer(record, leased, dueMs), ifNewer: { answer: false } }
-      },
-    }
-  }
-}
-
 interface EventsOptions {
   readonly runner: Runner
   readonly indexes: Indexes
   readonly retention: Retention
   readonly worker?: ((recordKey: string) => string | undefined) | undefined
-  /** Undefined if no report waits for pending sends. */
-  readonly askOvertaking: AskOvertaking | undefined
 }
 
 /** Result of admitting an event with a lease. */
@@ -179,7 +131,7 @@ const ADMISSION_OF: Readonly<Record<Admitted | Refused, Admission>> = {
 }
 
 export function createEventVerbs(options: EventsOptions): Verbs {
-  const { runner, indexes, retention, worker, askOvertaking } = options
+  const { runner, indexes, retention, worker } = options
   const { dedupeMs } = retention
 
   function overflow(event: NewEvent, late: boolean, nowMs: number): Command<Admitted | Refused> {
@@ -214,34 +166,29 @@ export function createEventVerbs(options: EventsOptions): Verbs {
         ifNewer: IF_NEWER,
       }
     })
-    const overtaking = limit > 0 ? askOvertaking?.(nowMs) : undefined
-    return andThen(runner.run(commands, overtaking?.look), (answers) => {
+    return andThen(runner.run(commands), (answers) => {
       const admissions = answers.map(({ admitted }) => ADMISSION_OF[admitted])
       const claims: Claim[] = []
       const granted: GrantedLease[] = []
       const overflowing: { readonly index: number; readonly command: Command<Admitted | Refused> }[] = []
-      const waiting: Command<boolean>[] = []
       events.forEach((event, index) => {
         const { admitted, leased } = answers[index] ?? FULL
         if (leased !== undefined) {
-          const back = overtaking?.waiting(event.messageKey, leased)
-          if (back === undefined) claims.push(claimOf(event.messageKey, leased, event))
-          else waiting.push(back)
+          claims.push(claimOf(event.messageKey, leased, event))
           granted.push({ key: event.messageKey, id: event.id, lease: leased.lease })
         }
         if (admitted === 'overflow' || admitted === 'late overflow')
           overflowing.push({ index, command: overflow(event, admitted === 'late overflow', nowMs) })
       })
-      if (overflowing.length === 0 && waiting.length === 0) return { admissions, claims }
-      const commandsLater = [...overflowing.map(({ command }) => command), ...waiting]
-      const later = ifFails(runner.run<Admitted | Refused | boolean>(commandsLater), () => runner.abandon?.(granted))
-      return andThen(later, (others) => {
-        for (const [nth, { index }] of overflowing.entries()) {
-          const other = others[nth]
-          admissions[index] = ADMISSION_OF[typeof other === 'string' ? other : 'full']
-        }
-        return { admissions, claims }
-      })
+      if (overflowing.length === 0) return { admissions, claims }
+      const later = runner.run(overflowing.map(({ command }) => command))
+      return andThen(
+        ifFails(later, () => runner.abandon?.(granted)),
+        (others) => {
+          for (const [nth, { index }] of overflowing.entries()) admissions[index] = ADMISSION_OF[others[nth] ?? 'full']
+          return { admissions, claims }
+        },
+      )
     })
   }
 

@@ -50,7 +50,6 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
     retention,
     worker: () => worker,
     report,
-    awaitsAnswers: host.awaitsAnswers,
   })
   const { expect, overdue, admitOverdue, awaitNoMore, expectations, sentTo, ...others } = verbs
   const sends = { expect, overdue, admitOverdue, awaitNoMore, expectations, sentTo }

@@ -5,7 +5,7 @@
 import type { Retention } from '../../messages/retention.ts'
 import type { OpenStore, KeptEvent } from '../store.ts'
 import { createClaim, type ClaimingOptions } from './claiming.ts'
-import { createAskOvertaking, createEventVerbs, andThen } from './commands.ts'
+import { createEventVerbs, andThen } from './commands.ts'
 import { createRetentionVerbs } from './retention.ts'
 import { createSendVerbs } from './sends.ts'
 import { encodeExpectation, isUsedReference } from '../../messages/expected.ts'
@@ -13,10 +13,8 @@ import { isMeant } from '../lists.ts'
 import type { Indexes, Payload, ScannedEvent, ScannedRecord } from '../record-store.ts'
 import { deadLetterOf, eventOf, reportsOf } from './answers.ts'
 
-interface OpenStoreOptions extends Omit<ClaimingOptions, 'askOvertaking'> {
+interface OpenStoreOptions extends ClaimingOptions {
   readonly retention: Retention
-  /** False if no report waits for pending sends. Default true. */
-  readonly awaitsAnswers?: boolean | undefined
 }
 
 /** The part of an open store that is the same for every engine. */
@@ -24,12 +22,11 @@ export type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Exclude<A
 type Added =
   'latestNowMs' | 'notifiesRemaining' | 'settleLingerMs' | 'eraseTraces' | 'isHeld' | 'workers' | 'contextFor'
 
-export function createOpenStore({ awaitsAnswers = true, ...options }: OpenStoreOptions): Verbs {
+export function createOpenStore(options: OpenStoreOptions): Verbs {
   const { runner, indexes, retention } = options
-  const askOvertaking = awaitsAnswers ? createAskOvertaking() : undefined
   return {
-    ...createEventVerbs({ ...options, askOvertaking }),
-    claim: createClaim({ ...options, askOvertaking }),
+    ...createEventVerbs(options),
+    claim: createClaim(options),
     ...createSendVerbs({ runner, indexes }),
     ...createListingVerbs(indexes),
     ...createRetentionVerbs({ runner, indexes, retention }),

@@ -7,8 +7,7 @@ import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { takeBack } from '../../messages/events.ts'
 import type { Decision, Lease, MessageRecord, PayloadChange } from '../../messages/record.ts'
-import { leasesOvertaking } from '../../messages/sends.ts'
-import type { Indexes, PendingLook, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
+import type { Indexes, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
 import { NEWER } from './codec.ts'
 import { newerRecord, type Command, type GrantedLease, type Runner } from './commands.ts'
@@ -21,7 +20,7 @@ const MOST_MS = 30_000
 const NOTHING_WRITTEN = { versions: [], granted: [], refused: [] }
 
 interface SharedRunner extends Runner {
-  run<A>(commands: readonly Command<A>[], pending?: PendingLook): Promise<readonly A[]>
+  run<A>(commands: readonly Command<A>[]): Promise<readonly A[]>
   /** The indexes of the store. Records read by `due` are cached. */
   readonly indexes: Indexes
   /** Drops the cached record, because another connection has changed it. */
@@ -65,10 +64,9 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     for (const { key, id, lease } of grants) lost.add({ key, id, lease, endMs })
   }
 
-  async function write(changes: readonly VersionedChange[], asOfMs: number | undefined, pending?: PendingLook) {
+  async function write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
     try {
-      const overtakes = changes.some(({ before, after }) => after !== undefined && leasesOvertaking(before, after))
-      const versions = await store.write(changes, asOfMs, overtakes ? pending : undefined)
+      const versions = await store.write(changes, asOfMs)
       const granted: GrantedLease[] = []
       /** Leases that this write did not grant, and that no other write of this process is known to have granted. */
       const refused: GrantedLease[] = []
@@ -101,10 +99,10 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     }
   }
 
-  async function run<A>(commands: readonly Command<A>[], pending?: PendingLook): Promise<readonly A[]> {
+  async function run<A>(commands: readonly Command<A>[]): Promise<readonly A[]> {
     const granted: GrantedLease[] = []
     try {
-      return await runAll(commands, granted, pending)
+      return await runAll(commands, granted)
     } catch (error) {
       // The caller does not learn about leases that earlier writes of this call granted.
       lose(granted, 0)
@@ -112,11 +110,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     }
   }
 
-  async function runAll<A>(
-    commands: readonly Command<A>[],
-    granted: GrantedLease[],
-    pending: PendingLook | undefined,
-  ): Promise<readonly A[]> {
+  async function runAll<A>(commands: readonly Command<A>[], granted: GrantedLease[]): Promise<readonly A[]> {
     const answers: A[] = []
     let open = placesByKey(commands)
     /** Records read in this call. Undefined before the first read. */
@@ -144,7 +138,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       }
       // All writers use one order, so that no two writes deadlock.
       const changes = [...decided.values()].flatMap(({ change }) => change ?? []).sort(byKeyOrder)
-      const written = changes.length === 0 ? NOTHING_WRITTEN : await write(changes, asOfMs, pending)
+      const written = changes.length === 0 ? NOTHING_WRITTEN : await write(changes, asOfMs)
       const { versions } = written
       granted.push(...written.granted)
       // A later `ClockJump` would make the caller repeat changes that are written, so later writes do not check the clock.

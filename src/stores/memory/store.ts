@@ -61,8 +61,6 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, onWork: () => vo
     indexes: store,
     retention,
     report() {},
-    // Only this process sends, and the receiver knows its pending sends.
-    awaitsAnswers: false,
   })
   return {
     ...verbs,

@@ -26,8 +26,6 @@ CREATE TABLE IF NOT EXISTS {records} (
   send LONGBLOB,
   sent_at BIGINT CHECK (sent_at ${EXACT}),
   overdue_at BIGINT CHECK (overdue_at ${EXACT}),
-  -- Since when a send has been pending; see pendingMark.
-  pending_since BIGINT CHECK (pending_since ${EXACT}),
   -- Of a record with unsettled events; see dueRowOf. In the same row, so that most writes change one row.
   due_at BIGINT CHECK (due_at ${EXACT}),
   -- It cannot be leased until then: it is leased, or reserved by the process that found it due.
@@ -38,7 +36,6 @@ CREATE TABLE IF NOT EXISTS {records} (
   KEY by_overflow (overflow_of),
   KEY by_sent (sent_at, number),
   KEY by_overdue (overdue_at),
-  KEY by_pending (pending_since),
   KEY by_due (due_at)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
 

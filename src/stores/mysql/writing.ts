@@ -4,35 +4,22 @@
  * size.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
-import {
-  admittedIn,
-  changedIn,
-  createColumns,
-  firstVersion,
-  isNew,
-  isRepaired,
-  pendingColumn,
-  type Written,
-} from '../sql/changes.ts'
+import type { SharedStore } from '../../inbox/record-store.ts'
+import { admittedIn, changedIn, createColumns, firstVersion, isNew, isRepaired, type Written } from '../sql/changes.ts'
 import { isNull, newNumber, numberValue } from '../sql/values.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
 import { TooLong, type Connections, type Transaction } from './connections.ts'
-import { bytesValue, digestValue, digits, integer, integerOrNone, isOneOf, keyIn, textValue } from './encoding.ts'
+import { bytesValue, digestValue, digits, integer, isOneOf, keyIn, textValue } from './encoding.ts'
 import { SERVER_NOW, type Engine } from './engine.ts'
 import { Conflict } from './failures.ts'
 import { dueRowOf } from '../sql/due.ts'
 import type { Tables } from './migrations.ts'
 
 export function createWriting(engine: Engine, together: Connections['together']) {
-  return async (
-    changes: readonly Change[],
-    asOfMs: number | undefined,
-    pending?: PendingLook,
-  ): ReturnType<SharedStore['write']> => {
+  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
     if (changes.length === 0) return []
     try {
-      return await together((transaction) => writeWithin(engine, transaction, { changes, asOfMs, pending }))
+      return await together((transaction) => writeWithin(engine, transaction, changes, asOfMs))
     } catch (error) {
       // The caller reads again and decides again.
       if (error instanceof Conflict) return changes.map(() => undefined)
@@ -44,18 +31,12 @@ export function createWriting(engine: Engine, together: Connections['together'])
 async function writeWithin(
   { tables, noteTime }: Engine,
   { run, longest }: Transaction,
-  asked: {
-    readonly changes: readonly Change[]
-    readonly asOfMs: number | undefined
-    readonly pending: PendingLook | undefined
-  },
+  changes: readonly Change[],
+  asOfMs: number | undefined,
 ): Promise<readonly (number | undefined)[]> {
-  const { changes, asOfMs, pending } = asked
   const sentMs = monotonicMs()
-  const { rows } = await run(lockedRows(changes, pending, tables.records))
-  const [first] = rows
-  noteTime(first, asOfMs, sentMs)
-  if (pending !== undefined && first !== undefined) pending.onAnswer(integerOrNone(first, 'pending'))
+  const { rows } = await run(lockedRows(changes, tables.records))
+  noteTime(rows[0], asOfMs, sentMs)
   const stored = new Map(rows.filter((row) => !isNull(row, 'number')).map((row) => [keyIn(row), row]))
   const applied = changes.map((change): Applied | undefined => {
     const { key, expected, after } = change
@@ -73,10 +54,9 @@ async function writeWithin(
  * The rows of these records, locked until the end of the transaction, beside the server's time. Of records that do not exist
  * nothing is locked: if another process inserts the same one meanwhile, the insertion is a `Conflict`.
  */
-function lockedRows(changes: readonly Change[], pending: PendingLook | undefined, records: string): string {
-  const after = pending && numberValue(Math.floor(pending.afterMs))
+function lockedRows(changes: readonly Change[], records: string): string {
   const keys = changes.map(({ key }) => key)
-  return `SELECT ${SERVER_NOW} AS now${pendingColumn(after, records)}, r.number, r.digest, r.version
+  return `SELECT ${SERVER_NOW} AS now, r.number, r.digest, r.version
 FROM (SELECT 1) AS one LEFT JOIN ${records} r FORCE INDEX (by_digest) ON ${isOneOf('r.digest', keys)} FOR UPDATE`
 }
 

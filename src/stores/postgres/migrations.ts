@@ -33,15 +33,12 @@ CREATE TABLE {schema}.records (
   send bytea,
   sent_at bigint CHECK (sent_at ${EXACT}),
   overdue_at bigint CHECK (overdue_at ${EXACT}),
-  -- The start of a pending send; see pendingMark.
-  pending_since bigint CHECK (pending_since ${EXACT}),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE UNIQUE INDEX records_by_key ON {schema}.records (key);
 CREATE INDEX records_of ON {schema}.records (of) WHERE of IS NOT NULL;
 CREATE INDEX records_sent ON {schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
 CREATE INDEX records_overdue ON {schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
-CREATE INDEX records_pending ON {schema}.records (pending_since) WHERE pending_since IS NOT NULL;
 
 -- Records with unsettled events. Reserving and leasing a record changes no index entry.
 CREATE TABLE {schema}.due (

@@ -3,23 +3,14 @@
  * parts that the batch needs. A single record is written without a value list, which halves its planning.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { PendingLook, SharedStore } from '../../inbox/record-store.ts'
+import type { SharedStore } from '../../inbox/record-store.ts'
 import { dueMark } from '../../messages/record.ts'
-import {
-  admittedIn,
-  changedIn,
-  createColumns,
-  firstVersion,
-  isNew,
-  isRepaired,
-  pendingColumn,
-  type Written,
-} from '../sql/changes.ts'
+import { admittedIn, changedIn, createColumns, firstVersion, isNew, isRepaired, type Written } from '../sql/changes.ts'
 import { dueRowOf, type DueRow } from '../sql/due.ts'
 import { newNumber, numberValue } from '../sql/values.ts'
 import type { RepairingChange as Change } from '../sql/records.ts'
 import type { Batch } from './connections.ts'
-import { bytesOf, integerOrNone, rowsOf, rowsQuery, SERVER_NOW, text, type Column } from './encoding.ts'
+import { bytesOf, rowsOf, rowsQuery, SERVER_NOW, text, type Column } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { parameter, writtenOut } from './plans.ts'
 
@@ -30,24 +21,18 @@ interface Placed extends Written {
 }
 
 export function createWriting({ schema, isTime, noteTime }: Engine, together: Batch) {
-  return async (
-    changes: readonly Change[],
-    asOfMs: number | undefined,
-    pending?: PendingLook,
-  ): ReturnType<SharedStore['write']> => {
+  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
     if (changes.length === 0) return []
     const first = firstVersion()
     const written = changes.flatMap(writtenOf)
     const steps = written.length === 0 ? removal(changes, schema) : writing(written, first, isTime(asOfMs), schema)
-    const after = pending && parameter(numberValue(Math.floor(pending.afterMs)), 'bigint')
     const statement = `WITH ${steps.join(',\n')}
-SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now${pendingColumn(after, `${schema}.records`)} FROM applied;`
+SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now FROM applied;`
     // Dead letters have no index by record.
     const readsTable = written.length === 0 || written.some(isRepaired)
     const sentMs = monotonicMs()
     const [[answer] = []] = await together(readsTable ? writtenOut(statement) : statement)
     noteTime(answer, asOfMs, sentMs)
-    if (pending !== undefined && answer !== undefined) pending.onAnswer(integerOrNone(answer, 'pending'))
     const applied = new Set(answer && text(answer, 'places').split(' '))
     return changes.map(({ expected }, index) => {
       if (!applied.has(String(index))) return undefined
@@ -109,7 +94,6 @@ const TYPES: Readonly<Record<string, Column['type']>> = {
   number: 'bigint',
   sent_at: 'bigint',
   overdue_at: 'bigint',
-  pending_since: 'bigint',
   of: 'digest',
   at: 'bigint',
   held_until: 'bigint',

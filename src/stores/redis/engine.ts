@@ -1,12 +1,11 @@
 /** The common base of the store: scripts, partitions, the choice of clock, and conditional writes. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { PendingLook } from '../../inbox/record-store.ts'
 import { createStoreClock, refuseJump, type StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Retention } from '../../messages/retention.ts'
 import type { Reply } from './clients/connection.ts'
 import type { Partition, Partitions } from './partitions.ts'
-import { bytes, bytesOrNone, integer, list, text } from './replies.ts'
+import { bytes, bytesOrNone, integer, list } from './replies.ts'
 import type { Scripted } from './scripted.ts'
 import { compareAndSet, readWaited } from './scripts.ts'
 import type { Command } from './writing.ts'
@@ -19,9 +18,6 @@ export interface Engine {
   readonly times: ReturnType<typeof createServerTimes> | undefined
   readonly report: (error: MessagingWebhooksError) => void
 }
-
-/** The set of pending sends in the first partition; see `sets.ts`. */
-export const PENDING = 'pending'
 
 /** Commands to run if a key has this version. */
 export interface Conditional {
@@ -50,33 +46,25 @@ export async function runIf(
     readonly fits: boolean
     /** Commands to run before the changes, whatever their versions. */
     readonly first?: readonly Command[]
-    /** Looks up pending sends too. For the first partition only. */
-    readonly pending?: PendingLook | undefined
   },
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
-  const { asOfMs, fits, first = [], pending } = options
+  const { asOfMs, fits, first = [] } = options
   const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(index, asOfMs)
   const isWrite = conditionals.some(({ commands }) => commands.length > 0)
   const replicas = isWrite ? redis.replicas : undefined
-  const args: (string | Buffer | number)[] = [
-    serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs),
-    pending === undefined ? '' : Math.floor(pending.afterMs),
-  ]
+  const args: (string | Buffer | number)[] = [serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs)]
   addCommands(args, [...(fits ? [FITS] : []), ...(replicas === undefined ? [] : [WAITED]), ...first])
   for (const { expected, commands } of conditionals) {
     args.push(Buffer.from(expected, 'latin1'))
     addCommands(args, commands)
   }
   const [firstKey = '', ...otherKeys] = conditionals.map(({ key }) => base + key)
-  const keys: [string, ...string[]] = [firstKey, ...otherKeys]
-  if (pending !== undefined) keys.push(base + PENDING)
   const sentMs = monotonicMs()
-  const [now, since, ...found] = list(
+  const [now, ...found] = list(
     await (replicas === undefined
-      ? redis.run(compareAndSet, keys, args)
-      : redis.runConfirmed(compareAndSet, keys, args, replicas)),
+      ? redis.run(compareAndSet, [firstKey, ...otherKeys], args)
+      : redis.runConfirmed(compareAndSet, [firstKey, ...otherKeys], args, replicas)),
   )
-  pending?.onAnswer(text(since) === '' ? undefined : integer(since))
   const serverMs = integer(now)
   times?.note(index, serverMs, sentMs)
   refuseJump(serverMs, serverAsOfMs)

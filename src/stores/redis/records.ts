@@ -1,7 +1,7 @@
 /** Reads records from Redis, writes them if no one has changed them, and rebuilds unreadable ones. */
 import { randomInt } from 'node:crypto'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { ClockJump, type PendingLook, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
+import { ClockJump, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
 import { NEWER } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { restore } from '../../messages/replay.ts'
@@ -10,7 +10,6 @@ import { splitSend, splitVersion, versionText } from './encoding.ts'
 import { ask, confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Partition } from './partitions.ts'
 import { payloadsLeft } from './payloads.ts'
-import { lookForPending, markPending } from './sets.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {
@@ -127,7 +126,6 @@ export function createRecords(engine: Engine) {
     partition: Partition,
     changes: readonly VersionedChange[],
     asOfMs: number | undefined,
-    pending: PendingLook | undefined,
   ): Promise<readonly (number | 'jump' | undefined)[]> {
     const writing = changes.map((change) => {
       const version = nextVersion()
@@ -140,7 +138,7 @@ export function createRecords(engine: Engine) {
     const first = recentCommands(changes)
     let found: readonly string[]
     try {
-      found = (await runIf(engine, partition, conditionals, { asOfMs, fits, first, pending })).found
+      found = (await runIf(engine, partition, conditionals, { asOfMs, fits, first })).found
     } catch (error) {
       if (error instanceof ClockJump) return changes.map(() => 'jump')
       throw error
@@ -167,25 +165,15 @@ export function createRecords(engine: Engine) {
         }),
       )
     },
-    async write(changes: readonly VersionedChange[], asOfMs: number | undefined, pending?: PendingLook) {
-      // A script sees its own partition only. With several, look up pending sends before the write: if a send gets its answer in
-      // between, the write conflicts with the record of its message.
-      const looksInside = partitions.all.length === 1
-      const looked = pending === undefined || looksInside ? undefined : lookForPending(engine, pending)
-      const inside = looksInside ? pending : undefined
+    async write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
       const answers = await inCalls(
         changes,
         partitions,
-        (partition, some) => writeCall(partition, some, asOfMs, inside),
+        (partition, some) => writeCall(partition, some, asOfMs),
         sizeOf,
       )
       // Writes on other servers stay, so repeat only the others.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()
-      await markPending(
-        engine,
-        changes.filter((_, at) => typeof answers[at] === 'number'),
-      )
-      await looked
       return answers.map((answer) => (answer === 'jump' ? undefined : answer))
     },
   }

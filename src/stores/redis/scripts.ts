@@ -15,7 +15,6 @@
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
  * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` of overflow records
  * - `recent`: sorted set of `<id>:<key>` of the newest events, by admission time; some may be gone
- * - `pending`: in the first partition; sorted set of the keys of pending sends, by their start; see `sets.ts`
  * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: see `watching.ts` and `workers.ts`
  */
@@ -36,24 +35,16 @@ export const VERSION_DIGITS = 12
 export const FOREIGN = 'foreign'
 
 /**
- * Runs some commands, then for each change its commands if the record has the expected version. KEYS: the records, then the set
- * of pending sends if it is asked for. ARGV: the caller's estimate of the server's time, or empty; a time after which to look for
- * the first pending send, or empty; the number of values of the first commands, and these; then for each change the expected
- * version (empty: no record), the number of values of its commands, and these. A command is the number of its values, its name,
- * its key without the prefix, and its arguments. Returns the server's time, the start of that send or empty, and the version found
- * for each change. Writes nothing if the times differ too much.
+ * Runs some commands, then for each change its commands if the record has the expected version. KEYS: the records.
+ * ARGV: the caller's estimate of the server's time, or empty; the number of values of the first commands, and these; then for
+ * each change the expected version (empty: no record), the number of values of its commands, and these. A command is the number
+ * of its values, its name, its key without the prefix, and its arguments. Returns the server's time, and the version found for
+ * each change. Writes nothing if the times differ too much.
  */
 export const compareAndSet = script(/* lua */ `
 ${SERVER_TIME}
-local answer = { string.format('%.0f', now), '' }
+local answer = { string.format('%.0f', now) }
 if ARGV[1] ~= '' and math.abs(now - ARGV[1]) > ${MOST_APART_MS} then return answer end
-local places = #KEYS
-if ARGV[2] ~= '' then
-  if redis.call('EXISTS', KEYS[places]) == 1 then
-    answer[2] = redis.call('ZRANGEBYSCORE', KEYS[places], '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or ''
-  end
-  places = places - 1
-end
 local base = baseOf(KEYS[1])
 local pcall, type, unpack, tonumber, ARGV = redis.pcall, type, unpack, tonumber, ARGV
 -- Returns an error: raising it would wrap the server's message.
@@ -65,9 +56,9 @@ local function run(at, ends)
     at = last + 1
   end
 end
-local ends = 4 + tonumber(ARGV[3])
-local failed = run(4, ends)
-for place = 1, places do
+local ends = 3 + tonumber(ARGV[2])
+local failed = run(3, ends)
+for place = 1, #KEYS do
   if failed then return failed end
   -- Texts, because Redis would convert numbers.
   local found = pcall('GETRANGE', KEYS[place], '0', '${VERSION_DIGITS - 1}')
@@ -75,7 +66,7 @@ for place = 1, places do
   local starts = ends + 2
   ends = starts + tonumber(ARGV[starts - 1])
   if found == ARGV[starts - 2] then failed = run(starts, ends) end
-  answer[place + 2] = found
+  answer[place + 1] = found
 end
 return failed or answer
 `)

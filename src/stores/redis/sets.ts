@@ -1,13 +1,10 @@
-/** Reads sorted sets by score: of one partition, or a page over all. And the set of the pending sends of all partitions. */
-import type { Indexes, PendingLook, VersionedChange } from '../../inbox/record-store.ts'
+/** Reads sorted sets by score: of one partition, or a page over all. */
+import type { Indexes } from '../../inbox/record-store.ts'
 import { answered } from '../workers.ts'
-import { ask, PENDING, type Engine } from './engine.ts'
+import { ask, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
 import { scored, type Scored } from './replies.ts'
 import type { Command } from './writing.ts'
-import { systemClock, withDeadline } from '../../runtime/clock.ts'
-import { pendingMark } from '../../messages/record.ts'
-import { MOST_PENDING_MS } from '../../messages/sends.ts'
 
 /** Members of a sorted set of a partition, by score. `range`: a command with its bounds, in Redis syntax. */
 export async function membersOf(
@@ -59,44 +56,4 @@ export function placeOf({ score, member }: Scored): string {
 /** A bound of a range in Redis syntax. */
 function boundOf(ms: number): string {
   return Number.isFinite(ms) ? String(Math.ceil(ms)) : ms < 0 ? '-inf' : '+inf'
-}
-
-/** In a cluster, the server of this set may be unavailable while others answer. */
-const MOST_MS = 250
-
-async function inTime(work: () => Promise<void>): Promise<void> {
-  const done = work().catch(() => {})
-  await withDeadline(systemClock(), MOST_MS, done, () => {})
-}
-
-/** The pending sends are in the first partition. While its server is unavailable, no report waits for the record of its send. */
-export function lookForPending(engine: Engine, { afterMs, onAnswer }: PendingLook): Promise<void> {
-  return inTime(async () => {
-    const range = ['ZRANGEBYSCORE', PENDING, `(${afterMs}`, '+inf'] as const
-    const [first] = await membersOf(engine, engine.partitions.home, range, 1)
-    onAnswer(first?.score)
-  })
-}
-
-/** Updates the set of pending sends after these changes were written. */
-export async function markPending(engine: Engine, changes: readonly VersionedChange[]): Promise<void> {
-  const { home } = engine.partitions
-  const added: string[] = []
-  const ended: string[] = []
-  let firstMs = Infinity
-  for (const { key, before, after } of changes) {
-    const [was, is] = [before && pendingMark(before), after && pendingMark(after)]
-    if (is !== undefined) {
-      added.push(String(is), key)
-      firstMs = Math.min(firstMs, is)
-    } else if (was !== undefined) ended.push(key)
-  }
-  if (added.length + ended.length === 0) return
-  await inTime(async () => {
-    if (ended.length > 0) await ask(engine, home, ['ZREM', PENDING, ...ended])
-    if (added.length === 0) return
-    await ask(engine, home, ['ZADD', PENDING, ...added])
-    // Remove entries that killed processes left: no process asks for sends this old.
-    await ask(engine, home, ['ZREMRANGEBYSCORE', PENDING, '-inf', String(firstMs - MOST_PENDING_MS)])
-  })
 }

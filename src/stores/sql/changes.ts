@@ -1,6 +1,6 @@
 /** What writes change in records, and beside them. */
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
-import { overdueMark, pendingMark } from '../../messages/record.ts'
+import { overdueMark } from '../../messages/record.ts'
 import type { MessageRecord, SendEntry } from '../../messages/record.ts'
 import { admittedAtMs } from '../stored.ts'
 import type { RepairingChange } from './records.ts'
@@ -44,7 +44,6 @@ export function createColumns<Value>({ text, number, digest, none, ofColumn }: V
     send: ({ record }) => orNone(record.send, encoded),
     sent_at: ({ record }) => orNone(record.send, sentAt),
     overdue_at: ({ record }) => orNone(overdueMark(record), number),
-    pending_since: ({ record }) => orNone(pendingMark(record), number),
     [ofColumn]: ({ record }) => orNone(record.of, digest),
   }
 
@@ -93,14 +92,4 @@ export function changedIn<One extends Written>(written: readonly One[]) {
     revived: changed.filter(({ becomes, wasDead }) => becomes !== 'dead' && wasDead),
     removed: changed.filter(({ becomes }) => becomes === 'removed'),
   }
-}
-
-/**
- * Adds the look-up of pending sends to the statement of a write, so that it costs no round trip. `after`: the time after which
- * they began, as a value.
- */
-export function pendingColumn(after: string | undefined, records: string): string {
-  if (after === undefined) return ''
-  return `, (SELECT p.pending_since FROM ${records} p
-  WHERE p.pending_since > ${after} ORDER BY p.pending_since LIMIT 1) AS pending`
 }

@@ -16,14 +16,12 @@ export type Engine = ReturnType<typeof createEngine>
 export interface EngineOptions {
   readonly database: Database
   readonly retention: Parameters<typeof retentionOf>[0]
-  /** False if no report waits for pending sends. Default true. */
-  readonly awaitsAnswers?: boolean | undefined
   /** Reports a problem that fails no operation. */
   readonly report: (error: MessagingWebhooksError) => void
 }
 
 /** The operations of the contract, each one transaction. */
-export function createEngine({ database, retention: days, awaitsAnswers, report }: EngineOptions) {
+export function createEngine({ database, retention: days, report }: EngineOptions) {
   const { db, transaction, file } = database
   const retention = retentionOf(days)
   const records = createRecords(database, report)
@@ -35,7 +33,7 @@ export function createEngine({ database, retention: days, awaitsAnswers, report 
   }
   const runner = createLocalRunner(store)
   const workers = createWorkers(database, runner)
-  const verbs = createOpenStore({ runner, indexes: store, retention, worker: () => workers.own, report, awaitsAnswers })
+  const verbs = createOpenStore({ runner, indexes: store, retention, worker: () => workers.own, report })
 
   /** Checks without a write transaction first, because most claims find nothing. */
   function nothingDue({ limit, nowMs, exclude }: ClaimRequest): ReturnType<OpenStore['claim']> | undefined {

@@ -25,8 +25,6 @@ CREATE TABLE records (
   send TEXT,
   sent_at INTEGER,
   overdue_at INTEGER CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
-  -- The start of a pending send; see pendingMark.
-  pending_since INTEGER CHECK (pending_since BETWEEN -9007199254740991 AND 9007199254740991),
   -- Waiting events are found by due.
   CHECK (waiting = 0 OR due IS NOT NULL),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
@@ -37,7 +35,6 @@ CREATE INDEX records_forget ON records (forget_day) WHERE forget_day IS NOT NULL
 CREATE INDEX records_of ON records (of) WHERE of IS NOT NULL;
 CREATE INDEX records_sent ON records (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX records_overdue ON records (overdue_at) WHERE overdue_at IS NOT NULL;
-CREATE INDEX records_pending ON records (pending_since) WHERE pending_since IS NOT NULL;
 
 CREATE TABLE payloads (
   seq INTEGER PRIMARY KEY,

@@ -7,7 +7,7 @@ import { unpackEvents, type PackedEvents } from './encoding.ts'
 import type { Engine, EngineOptions } from './engine.ts'
 import type { Worker } from './workers.ts'
 
-export interface WorkerSettings extends Pick<EngineOptions, 'retention' | 'awaitsAnswers'> {
+export interface WorkerSettings extends Pick<EngineOptions, 'retention'> {
   readonly database: DatabaseOptions
   /** Contains a folder for each worker, which shows whether the worker is alive. */
   readonly workersFolder: string

@@ -3,7 +3,7 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Change, LocalStore } from '../../inbox/record-store.ts'
 import { decodeRecord, encodeRecord, encodeSend, NEWER } from '../../inbox/runtime/codec.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
-import { dueMark, lastDay, overdueMark, pendingMark } from '../../messages/record.ts'
+import { dueMark, lastDay, overdueMark } from '../../messages/record.ts'
 import { EMPTY_RECORD, type MessageRecord, type SendEntry } from '../../messages/record.ts'
 import { admittedAtMs, NEWER_MS, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Database } from './database.ts'
@@ -39,10 +39,6 @@ SELECT lower(hex(key)) AS key, overdue_at FROM records
 WHERE overdue_at IS NOT NULL ORDER BY overdue_at, number LIMIT ? + 1
 `
 
-export const FIND_PENDING = /* sql */ `
-SELECT min(pending_since) AS pending_since FROM records WHERE pending_since > ?
-`
-
 export const KEY_OF_DEAD = /* sql */ `
 SELECT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE dead_letters.id = ?
 `
@@ -52,12 +48,10 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
   const prepare = (sql: string) => db.prepare(sql)
   const find = prepare(FIND)
   const insert = prepare(/* sql */ `
-INSERT INTO records (key, of, state, waiting, due, worker, forget_day, send, sent_at, overdue_at, pending_since)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+INSERT INTO records (key, of, state, waiting, due, worker, forget_day, send, sent_at, overdue_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const update = prepare(UPDATE)
-  const updateSend = prepare(
-    'UPDATE records SET send = ?, sent_at = ?, overdue_at = ?, pending_since = ? WHERE number = ?',
-  )
+  const updateSend = prepare('UPDATE records SET send = ?, sent_at = ?, overdue_at = ? WHERE number = ?')
   const putOff = prepare('UPDATE records SET due = ? WHERE number = ?')
   const deleteRecord = prepare('DELETE FROM records WHERE number = ?')
   const insertPayload = prepare('INSERT INTO payloads (message, id, admitted_at, record, raw) VALUES (?, ?, ?, ?, ?)')
@@ -72,7 +66,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const payloadIds = prepare('SELECT lower(hex(id)) AS id FROM records JOIN payloads ON message = number WHERE key = ?')
   const findDue = prepare(FIND_DUE)
   const findOverdue = prepare(FIND_OVERDUE)
-  const findPending = prepare(FIND_PENDING)
   const findOf = prepare('SELECT lower(hex(of)) AS of FROM records WHERE number = ? AND of IS NOT NULL')
   const overflow = prepare('SELECT lower(hex(key)) AS key FROM records WHERE of = ?')
   const keyOfDead = prepare(KEY_OF_DEAD)
@@ -178,10 +171,6 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
       const next = rows.at(keys.length)
       return { keys, nextMs: next && integer(next, 'overdue_at') }
     },
-    pendingSince(afterMs) {
-      const row = findPending.get(Math.floor(afterMs))
-      return row?.['pending_since'] === null ? undefined : row && integer(row, 'pending_since')
-    },
     payloads: (places) =>
       places.map(({ key, id }) => {
         const row = findPayload.get(digestBytes(key), digestBytes(id))
@@ -222,9 +211,8 @@ function columnsOf(record: MessageRecord) {
 }
 
 function sendColumns(send: SendEntry | undefined) {
-  if (send === undefined) return [null, null, null, null] as const
-  const times = [Math.floor(send.sentAtMs), overdueMark({ send }) ?? null, pendingMark({ send }) ?? null] as const
-  return [encodeSend(send), ...times] as const
+  if (send === undefined) return [null, null, null] as const
+  return [encodeSend(send), Math.floor(send.sentAtMs), overdueMark({ send }) ?? null] as const
 }
 
 function payloadColumns(row: Row) {

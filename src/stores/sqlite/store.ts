@@ -52,13 +52,12 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
   const shared = canShare(process.versions['sqlite'] ?? '0')
   return {
     capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${path}-spool` },
-    open: ({ onWork, report = () => {}, claims = true, awaitsAnswers = true }) =>
+    open: ({ onWork, report = () => {}, claims = true }) =>
       openSqlite(
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
           workersFolder: `${path}-workers`,
-          awaitsAnswers,
         },
         { onWork, report, claims },
       ),

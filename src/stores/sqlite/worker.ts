@@ -25,8 +25,8 @@ const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
   const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
-  const { retention, awaitsAnswers } = settings
-  const engine = createEngine({ database, retention, awaitsAnswers, report })
+  const { retention } = settings
+  const engine = createEngine({ database, retention, report })
   if (settings.worker !== undefined) engine.workers.enter(settings.worker)
   send({ number: OPENED, value: database.latestNowMs })
   void watchOthers({

@@ -97,7 +97,6 @@ function watched(inner: Store): Store {
 const receiver = createReceiver({
   credentials: keys,
   store: await storeOf(spec, watched),
-  orphanHoldMs: 500,
   logger: false,
 })
 receiver.on('send.unknown', ({ id, reference }) => {

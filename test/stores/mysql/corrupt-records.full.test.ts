@@ -23,7 +23,7 @@ describeMysql('corrupt records', () => {
   test('numbers that JavaScript cannot represent', { timeout: 60_000 }, async () => {
     const { prefix, store } = fresh()
     const columns = {
-      records: ['version', 'sent_at', 'overdue_at', 'pending_since', 'due_at', 'held_until', 'waiting'],
+      records: ['version', 'sent_at', 'overdue_at', 'due_at', 'held_until', 'waiting'],
       payloads: ['admitted_at'],
       dead_letters: ['died_at'],
     }

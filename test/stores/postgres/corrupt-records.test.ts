@@ -24,7 +24,7 @@ describePostgres('corrupt records', () => {
   test('numbers that JavaScript cannot represent', { timeout: 60_000 }, async () => {
     const { schema, store } = fresh()
     const columns = {
-      records: ['version', 'sent_at', 'overdue_at', 'pending_since'],
+      records: ['version', 'sent_at', 'overdue_at'],
       due: ['at', 'held_until', 'waiting'],
       payloads: ['admitted_at'],
       dead_letters: ['died_at'],
