@@ -11,6 +11,7 @@ export interface Terminal {
   print(line: string): void
   /** Prints rows with aligned columns after the indent. */
   printRows(rows: readonly (readonly string[])[], indent?: string): void
+  /** One line. A terminal obeys nothing in it, and a program reads the same values. */
   printJson(value: object): void
   /** Prints a message about the run to the standard error. */
   note(line: string): void
@@ -33,7 +34,8 @@ export function createTerminal(): Terminal {
     printRows(rows, indent = '') {
       for (const line of aligned(rows)) print(`${indent}${line}`)
     },
-    printJson: (value) => print(JSON.stringify(value)),
+    // In JSON, such characters occur only within strings, where an escape stands for the same character.
+    printJson: (value) => print(shown(JSON.stringify(value))),
     note: (line) => void stderr.write(`${line}\n`),
     colours: coloursFor(stdout),
     noteColours: coloursFor(stderr),
@@ -53,12 +55,14 @@ function coloursFor(stream: NodeJS.WriteStream): Colours {
   }
 }
 
-/** Makes external text safe for one line: escapes control characters, which a terminal would obey. */
+/** Makes external text safe for one line: escapes control and format characters, which a terminal would obey. */
 export function shown(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0
-    return `\\u${code.toString(16).padStart(4, '0')}`
-  })
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
 }
 
 /** Aligns columns by their longest cell. The last one is not padded. */

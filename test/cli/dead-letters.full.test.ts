@@ -24,7 +24,7 @@ function running(store: Store) {
   onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))
   const replayed: string[] = []
   receiver.on('message.failed', ({ messageId }, { replay }) => {
-    if (!replay) throw new Error(`no luck with ${messageId}\u001b[2J`)
+    if (!replay) throw new Error(`no luck with ${messageId}\u001b[2J\u009b\u007f\u202e`)
     replayed.push(messageId)
   })
   return { receiver, replayed }
@@ -65,14 +65,14 @@ async function worksOn({ store, url, flags = [], env }: Place): Promise<void> {
   expect(show.stdout).toMatch(/^about +m-2$/m)
   expect(show.stdout).toContain('"messageId": "m-2"')
   expect(show.stdout).toContain('Error: no luck with m-2')
-  expect(show.stdout).not.toContain('\u001b')
+  expect(list.stdout + show.stdout).not.toMatch(/[^\P{C}\n]/u)
 
   expect((await run('replay', idOf('m-2'))).stdout).toBe('1 dead letter due again.\n')
   await expect.poll(() => replayed, POLL).toEqual(['m-2'])
   expect(await run('discard', idOf('m-1'))).toEqual({ code: 0, stdout: '1 dead letter discarded.\n', stderr: '' })
   const rest = await run('list')
   expect(rest.stdout).toMatch(
-    /^[0-9a-f]{32} {2}\S+Z {2}message\.failed {2}m-3 {2}1 attempts {2}Error: no luck with m-3\\u001b\[2J\n$/,
+    /^[0-9a-f]{32} {2}\S+Z {2}message\.failed {2}m-3 {2}1 attempts {2}Error: no luck with m-3\\u001b\[2J\\u009b\\u007f\\u202e\n$/,
   )
   expect((await run('show', idOf('m-1'))).code).toBe(EXIT_CODES.notFound.code)
   const printed = JSON.stringify([list, show, rest])

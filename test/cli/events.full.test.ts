@@ -23,7 +23,7 @@ async function play(store: Store, projects = false): Promise<void> {
   })
   onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))
   receiver.on('message.failed', ({ status }) => {
-    if (status === 'delivery_impossible') throw new Error('no luck\u001b[2J')
+    if (status === 'delivery_impossible') throw new Error('no luck\u001b[2J\u009b\u007f\u202e')
   })
   const bodies = [
     callback.payment({ id: 'pay-1', amount: 1250 }),
@@ -72,7 +72,7 @@ async function tellsAllOf(run: Run): Promise<void> {
   expect(show).toMatch(/^state +dead \S+Z, after 2 attempts$/m)
   expect(show).toMatch(/^received +\S+Z, proved by both$/m)
   expect(show).toContain('"messageId": "m-1"')
-  expect(show).toContain('Error: no luck\\u001b[2J')
+  expect(show).toContain('Error: no luck\\u001b[2J\\u009b\\u007f\\u202e')
 
   const state = (await runWell('state', 'm-1')).trimEnd().split('\n')
   expect(state[0]).toMatch(
@@ -89,6 +89,7 @@ async function tellsAllOf(run: Run): Promise<void> {
     latest: { status: 'delivery_impossible', type: 'message.failed' },
     reports: [{ type: 'message.failed' }, { type: 'message.delivered' }, { state: 'dead', type: 'message.failed' }],
   })
+  expect(all.join('')).not.toMatch(/[^\P{C}\n]/u)
   expect(all.join('')).not.toContain(AUTH_KEY)
 }
 

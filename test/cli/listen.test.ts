@@ -3,6 +3,9 @@ import { callback, callbackFor, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { AUTH_KEY, jsonLines, KEYS, POLL, runCli, SIGNING_SECRET, startListening } from './cli.ts'
 
+/** Controls of C0 and C1, DEL, and characters that change how a line is shown. */
+const UNSAFE = /[^\P{C}\n]|[\u2028\u2029]/u
+
 async function post(url: string, body: object | string, secret = SIGNING_SECRET): Promise<number> {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const headers = { 'x-service-signature': signCallback(text, secret) }
@@ -81,8 +84,17 @@ describe('listen', { timeout: 120_000 }, () => {
     await expect.poll(() => printed.stdout, POLL).toContain('"messageId"')
     const shown = 'm\\u001b]0;mine\\u0007\\u009b31m\\u202e'
     expect(printed.stdout).toContain(`message.delivered  ${shown}  `)
-    expect(printed.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    expect(printed.stdout).not.toMatch(UNSAFE)
     expect(printed.stdout).not.toContain(AUTH_KEY)
+  })
+
+  test('escapes them in JSON, too, which is the same JSON to a program', async () => {
+    const { url, printed } = await startListening(['listen', '--json'], KEYS)
+    const text = '\u001b[2J\u009b31m\u007f\u202eevil\u2066\u2028\ufeff\u{e0041} \ud800 \\u009b "café" 😀'
+    expect(await post(`${url}/received`, callback.received({ text }))).toBe(204)
+    await expect.poll(() => jsonLines(printed.stdout)[1], POLL).toMatchObject({ type: 'received', data: { text } })
+    expect(printed.stdout).not.toMatch(UNSAFE)
+    expect(printed.stdout).toContain('café')
   })
 
   test('answers 404 to an unknown path, and names it', async () => {

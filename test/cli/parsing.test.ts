@@ -104,5 +104,7 @@ describe('--to', () => {
 })
 
 test('shows received text without control sequences', () => {
-  expect(shown('a\u001b[2Jb\u0007\n\u009b\u202e\u2028é🎉')).toBe('a\\u001b[2Jb\\u0007\\u000a\\u009b\\u202e\\u2028é🎉')
+  expect(shown('a\u001b[2Jb\u0007\n\u009b\u202e\u2028é🎉\u{e0041}')).toBe(
+    'a\\u001b[2Jb\\u0007\\u000a\\u009b\\u202e\\u2028é🎉\\udb40\\udc41',
+  )
 })
