@@ -130,7 +130,7 @@ export const METRICS = {
   messaging_webhooks_clock_offset_seconds: [
     'gauge',
     [],
-    'How far this clock was ahead of the signature of the last signed callback, including its time in transit.',
+    'How far this clock was ahead of the signature of the last new event, including its time in transit.',
     ({ clockOffsetSeconds }) => clockOffsetSeconds(),
   ],
 } as const satisfies Readonly<Record<string, Row>>

@@ -44,8 +44,8 @@ interface ReceiveOptions extends NewEventOptions {
 export function createReceive(options: ReceiveOptions) {
   const { credentials, inbox, quarantine, report, toleranceSeconds, answersWhenHandled, underWay } = options
   const clockWatch = createClockWatch(report)
-  /** The time of the last signature with a correct digest, and its arrival. */
-  const signed = { seconds: NaN, arrivedAtMs: NaN }
+  /** How far this clock was ahead of the signature of the last new event, in seconds. A captured callback can be sent again. */
+  let clockOffsetSeconds: number | undefined
 
   function refuse(
     kind: CallbackKind | undefined,
@@ -110,11 +110,8 @@ export function createReceive(options: ReceiveOptions) {
     if (!proof.proved) {
       keepRefused(callback, body, proof)
       // Another clock than the service's signs a probe.
-      if (proof.offsetSeconds !== undefined && body.probeId === undefined) {
+      if (proof.offsetSeconds !== undefined && body.probeId === undefined)
         clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
-        signed.seconds = Math.floor(callback.arrivedAtMs / 1_000) - proof.offsetSeconds
-        signed.arrivedAtMs = callback.arrivedAtMs
-      }
       if (body.problem === 'content_encoding')
         return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' })
       const refused = proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof
@@ -127,22 +124,19 @@ export function createReceive(options: ReceiveOptions) {
         return refuse(callback.kind, 'content_encoding', { code: 'content_encoding' })
       return { ...REPLIES.accepted, headers }
     }
-    if (proof.signedAt !== undefined) {
-      signed.seconds = proof.signedAt
-      signed.arrivedAtMs = callback.arrivedAtMs
-      if (clockWatch.isInDoubt) clockWatch.trust()
-    }
+    if (proof.signedAt !== undefined && clockWatch.isInDoubt) clockWatch.trust()
     if (callback.captured.kind === 'parsed')
       report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
     const event = eventOf(callback, body, proof, callback.trace)
     const { waitUntil } = callback
+    const offsetSeconds = proof.signedAt === undefined ? undefined : callback.arrivedAtMs / 1_000 - proof.signedAt
     const attempt = answersWhenHandled || waitUntil !== undefined ? options.watchAttempt(event.id) : undefined
     try {
       const admission = inbox.admit(event)
-      if (!(admission instanceof Promise)) return answerAdmitted(event, admission, attempt, waitUntil)
+      if (!(admission instanceof Promise)) return answerAdmitted(event, admission, offsetSeconds, attempt, waitUntil)
       return admission.then(
-        (settled) => answerAdmitted(event, settled, attempt, waitUntil),
+        (settled) => answerAdmitted(event, settled, offsetSeconds, attempt, waitUntil),
         (error: unknown) => forgetAttempt(attempt, error),
       )
     } catch (error) {
@@ -189,6 +183,7 @@ export function createReceive(options: ReceiveOptions) {
   function answerAdmitted(
     event: NewEvent,
     admission: Admission,
+    offsetSeconds: number | undefined,
     attempt: WatchedAttempt | undefined,
     waitUntil: ArrivedCallback['waitUntil'],
   ): Awaitable<CallbackAnswer> {
@@ -196,6 +191,7 @@ export function createReceive(options: ReceiveOptions) {
     if (admission === 'full') return refuse(event.record.kind, 'unavailable', { code: 'store_full' })
     if (admission === 'newer') throw new MessagingWebhooksError('store_newer')
     options.accepted(event, admission)
+    if (admission !== 'duplicate') clockOffsetSeconds = offsetSeconds ?? clockOffsetSeconds
     if (admission === 'duplicate' || attempt === undefined) return REPLIES.accepted
     tellOf(attempt.over, waitUntil)
     return answersWhenHandled ? attempt.over.then(() => REPLIES.accepted) : REPLIES.accepted
@@ -216,11 +212,7 @@ export function createReceive(options: ReceiveOptions) {
   }
 
   return {
-    /** How far this clock was ahead of the last signature with a correct digest. Undefined before the first. */
-    clockOffsetSeconds(): number | undefined {
-      const offset = signed.arrivedAtMs / 1_000 - signed.seconds
-      return Number.isNaN(offset) ? undefined : offset
-    },
+    clockOffsetSeconds: () => clockOffsetSeconds,
     receive,
     /** Runs the same stages up to the event for a callback from the quarantine. Rejects if a credentials lookup fails. */
     async proveAgain(

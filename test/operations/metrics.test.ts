@@ -96,6 +96,27 @@ test('callbacks by outcome, events by type and carrier, requests in quarantine',
   expect(await receiver.stats()).toMatchObject({ accepted: 4, duplicates: 1, refused: 1, unhandled: 3 })
 })
 
+test('the offset of the clock is that of the last new event: no captured callback, sent again, changes it', async () => {
+  let nowMs = 1_700_000_000_000
+  const signedAtMs = nowMs
+  const body = JSON.stringify(callback.smsDelivery())
+  const { receiver, url } = await receiving({ clock: () => nowMs }, { kind: 'status' })
+  const replay = () => post(url, body, { timestamp: signedAtMs / 1_000 })
+  const offset = async () => samplesOf(await receiver.metrics()).get('messaging_webhooks_clock_offset_seconds')
+  nowMs = signedAtMs + 400_000
+  expect((await replay()).status).toBe(401)
+  expect(await offset()).toBeUndefined()
+  nowMs = signedAtMs + 2_000
+  expect((await replay()).status).toBe(204)
+  expect(await offset()).toBe(2)
+  nowMs = signedAtMs + 250_000
+  expect((await replay()).status).toBe(204)
+  expect(await offset()).toBe(2)
+  nowMs = signedAtMs + 400_000
+  expect((await replay()).status).toBe(401)
+  expect(await offset()).toBe(2)
+})
+
 test('labels are bounded for any input of a sender: all values are in the tables', async () => {
   const { receiver, url } = await receiving({}, { kind: 'status' })
   const before = (await receiver.metrics()).split('\n').length
