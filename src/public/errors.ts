@@ -8,6 +8,7 @@ import {
   type HandlerErrorCode,
   type RefusalCode,
 } from './error-table.ts'
+import type { CallbackKind } from './events.ts'
 
 /**
  * The class of every error of this package. Its message says what happened, what to do and where to read more, never a secret
@@ -61,17 +62,51 @@ export class OptionsError extends MessagingWebhooksError {
   }
 }
 
+/** What the body of a refused request names. Anyone may have written it. */
+export interface UnverifiedNames {
+  readonly project?: string
+  readonly messageId?: string
+}
+
+export interface RefusedRequest {
+  readonly status: number
+  readonly kind: CallbackKind | undefined
+  readonly unverified: UnverifiedNames
+}
+
 /** A request was refused. The service does not send it again. Passed to `onError`. */
 export class RefusedError extends MessagingWebhooksError {
   override readonly name = 'RefusedError'
   declare readonly code: RefusalCode
   /** The HTTP status of the response. */
   readonly status: number
+  /** The kind of the URL. Undefined for a URL that is mounted without a kind. */
+  readonly kind: CallbackKind | undefined
+  /** The project and the message id that the body names, without a check of any proof. At most 100 characters of each. */
+  readonly unverified: UnverifiedNames
+  override readonly detail: string | undefined
 
-  constructor(code: RefusalCode, status: number, detail?: string, options?: ErrorOptions) {
-    super(code, detail, options)
+  constructor(
+    code: RefusalCode,
+    { status, kind, unverified }: RefusedRequest,
+    detail?: string,
+    options?: ErrorOptions,
+  ) {
+    super(code, [detail, describeRequest(kind, unverified)].filter((part) => part !== undefined).join(' '), options)
     this.status = status
+    this.kind = kind
+    this.unverified = unverified
+    this.detail = detail
   }
+}
+
+function describeRequest(kind: CallbackKind | undefined, { project, messageId }: UnverifiedNames): string {
+  const url = kind === undefined ? 'The URL has no kind' : `The URL is of kind \`${kind}\``
+  const names = [
+    ...(project === undefined ? [] : [`project ${quoted(project)}`]),
+    ...(messageId === undefined ? [] : [`message ${quoted(messageId)}`]),
+  ]
+  return names.length === 0 ? `${url}.` : `${url}; the body names ${names.join(' and ')} (unverified).`
 }
 
 /**
@@ -121,11 +156,12 @@ export class HandlerError extends MessagingWebhooksError {
   }
 }
 
-const LONGEST_ID = 100
+/** Names in messages of errors are cut, because the sender chooses them. */
+export const LONGEST_NAME = 100
 
-/** Escapes and shortens the id, because the sender chooses it. */
-function quoted(messageId: string): string {
-  return JSON.stringify(messageId.length > LONGEST_ID ? `${messageId.slice(0, LONGEST_ID)}…` : messageId)
+/** Escapes and shortens a name that the sender chooses. */
+function quoted(name: string): string {
+  return JSON.stringify(name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name)
 }
 
 /** Maximum delay of a timer. */

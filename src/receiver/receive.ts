@@ -1,7 +1,7 @@
 /** The pipeline for one callback: bytes and headers in, a response out. Independent of any framework. */
 import { pairsFor, prove, type PairsFor, type Proved } from '../verify/authenticate.ts'
 import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from '../verify/body.ts'
-import { createClockWatch, isNameRefused, type NotProved } from '../verify/explain.ts'
+import { createClockWatch, isNameRefused, namesIn, type NotProved } from '../verify/explain.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
 import type { QuarantineIntake } from '../quarantine/quarantine.ts'
 import type { ExactCallback, Refused } from '../quarantine/request.ts'
@@ -20,6 +20,12 @@ interface WatchedAttempt {
   readonly over: Promise<void>
   /** Ends the watch of an event that was not admitted. */
   forget(): void
+}
+
+/** A request that may be refused. `body` is undefined if it was not read. */
+interface Asked {
+  readonly kind: CallbackKind | undefined
+  readonly body?: ReadBody
 }
 
 interface ReceiveOptions extends NewEventOptions {
@@ -48,37 +54,41 @@ export function createReceive(options: ReceiveOptions) {
   let clockOffsetSeconds: number | undefined
 
   function refuse(
-    kind: CallbackKind | undefined,
+    { kind, body }: Asked,
     name: AnswerName,
     refused: Pick<NotProved, 'code' | 'detail'>,
     cause?: unknown,
   ): CallbackAnswer {
     const answer = REPLIES[name]
     options.refused(kind, refused.code)
-    report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
+    const unverified = body === undefined ? {} : namesIn(body, credentials.secrets())
+    const request = { status: answer.status, kind, unverified }
+    report(new RefusedError(refused.code, request, refused.detail, cause === undefined ? undefined : { cause }))
     return answer
   }
 
   /** Synchronous if no stage has to wait: creates no promise between stages, as with a store in memory. */
   function receive(callback: ArrivedCallback): Awaitable<CallbackAnswer> {
     const { kind, captured, contentEncoding } = callback
+    let asked: Asked = { kind }
     try {
       if (captured.kind === 'failed') {
         const { reason, detail } = captured
-        return refuse(kind, reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
+        return refuse(asked, reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
       }
       const body =
         captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
       if (body === undefined)
-        return refuse(kind, 'not_authentic', { code: 'body_already_parsed', detail: fixOf(captured) })
+        return refuse(asked, 'not_authentic', { code: 'body_already_parsed', detail: fixOf(captured) })
+      asked = { kind, body }
       const proof = authenticate(callback, body)
       const answer =
         proof instanceof Promise
           ? proof.then((settled) => admitOrRefuse(callback, body, settled))
           : admitOrRefuse(callback, body, proof)
-      return answer instanceof Promise ? underWay(answer.catch((error: unknown) => failed(kind, error))) : answer
+      return answer instanceof Promise ? underWay(answer.catch((error: unknown) => failed(asked, error))) : answer
     } catch (error) {
-      return failed(kind, error)
+      return failed(asked, error)
     }
   }
 
@@ -107,21 +117,21 @@ export function createReceive(options: ReceiveOptions) {
   ): Awaitable<CallbackAnswer> {
     if (credentials.lookUp !== undefined && (proof.proved || !isNameRefused(proof)))
       quarantine.lookedUp(body.project, proof.proved)
+    const asked = { kind: callback.kind, body }
     if (!proof.proved) {
       keepRefused(callback, body, proof)
       // Another clock than the service's signs a probe.
       if (proof.offsetSeconds !== undefined && body.probeId === undefined)
         clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
       if (body.problem === 'content_encoding')
-        return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' })
+        return refuse(asked, 'content_encoding', { ...proof, code: 'content_encoding' })
       const refused = proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof
-      return refuse(callback.kind, 'not_authentic', refused)
+      return refuse(asked, 'not_authentic', refused)
     }
     const headers = body.probeId === undefined ? undefined : options.probes.answer(callback, body, proof)
     if (headers !== undefined) {
       // Real callbacks with this header would become unreadable events. The doctor must report that.
-      if (body.problem === 'content_encoding')
-        return refuse(callback.kind, 'content_encoding', { code: 'content_encoding' })
+      if (body.problem === 'content_encoding') return refuse(asked, 'content_encoding', { code: 'content_encoding' })
       return { ...REPLIES.accepted, headers }
     }
     if (proof.signedAt !== undefined && clockWatch.isInDoubt) clockWatch.trust()
@@ -188,8 +198,7 @@ export function createReceive(options: ReceiveOptions) {
     waitUntil: ArrivedCallback['waitUntil'],
   ): Awaitable<CallbackAnswer> {
     if (admission === 'full' || admission === 'duplicate') attempt?.forget()
-    if (admission === 'full') return refuse(event.record.kind, 'unavailable', { code: 'store_full' })
-    if (admission === 'newer') throw new MessagingWebhooksError('store_newer')
+    if (admission === 'full' || admission === 'newer') throw new MessagingWebhooksError(`store_${admission}`)
     options.accepted(event, admission)
     if (admission !== 'duplicate') clockOffsetSeconds = offsetSeconds ?? clockOffsetSeconds
     if (admission === 'duplicate' || attempt === undefined) return REPLIES.accepted
@@ -206,9 +215,9 @@ export function createReceive(options: ReceiveOptions) {
     }
   }
 
-  function failed(kind: CallbackKind | undefined, error: unknown): CallbackAnswer {
+  function failed(asked: Asked, error: unknown): CallbackAnswer {
     const { code, cause, detail } = asRefusal(error)
-    return refuse(kind, 'unavailable', { code, detail }, cause)
+    return refuse(asked, 'unavailable', { code, detail }, cause)
   }
 
   return {

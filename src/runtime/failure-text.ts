@@ -39,6 +39,12 @@ export function failureLine(thrown: unknown, secrets: readonly string[]): string
   return cut(text.slice(0, LONGEST_TEXT).replace(/\s+/g, ' ').trim(), LONGEST_LINE)
 }
 
+/** A name that the sender chose, without these secrets. */
+export function withoutSecrets(name: string, secrets: readonly string[]): string {
+  const present = secrets.filter((secret) => name.includes(secret))
+  return present.length === 0 ? name : masked(name, present)
+}
+
 /** Masks before a cut, because half a secret is not recognised; the longest first, because a secret may start with another. */
 function masked(given: string, secrets: readonly string[]): string {
   let text = given

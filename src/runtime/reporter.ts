@@ -77,7 +77,10 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
 }
 
 function fieldsOf(error: MessagingWebhooksError): object {
-  if (error instanceof RefusedError) return { status: error.status }
+  if (error instanceof RefusedError) {
+    const { status, kind = 'any', unverified } = error
+    return { status, kind, unverified }
+  }
   if (!(error instanceof HandlerError)) return {}
   const { eventId, eventType, messageId, attempt } = error
   return messageId === undefined ? { eventId, eventType, attempt } : { eventId, eventType, messageId, attempt }

@@ -49,7 +49,10 @@ export function prove(
   toleranceSeconds: number,
 ): Proved | NotProved {
   if (typeof pairs === 'string') return { proved: false, code: pairs }
-  if (pairs.length === 0) return { proved: false, code: 'project_unknown' }
+  if (pairs.length === 0) {
+    const detail = body.project === undefined ? 'The body names no project.' : undefined
+    return { proved: false, code: 'project_unknown', detail }
+  }
 
   const header = readSignatureHeader(signatures)
   const parsed = typeof header === 'object' ? header : undefined

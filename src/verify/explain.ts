@@ -1,7 +1,10 @@
 /** Explains refusals, for the log: why verification failed, and whether this clock is wrong. The client does not see this. */
 import type { RefusalCode } from '../public/error-table.ts'
 import type { ProofPolicy } from '../public/callback.ts'
-import { MessagingWebhooksError } from '../public/errors.ts'
+import { LONGEST_NAME, MessagingWebhooksError, type UnverifiedNames } from '../public/errors.ts'
+import { withoutSecrets } from '../runtime/failure-text.ts'
+import { isRecord } from '../runtime/values.ts'
+import type { ReadBody } from './body.ts'
 
 export interface NotProved {
   readonly proved: false
@@ -61,6 +64,20 @@ function explainAuthKey({ candidate }: FailedProof): NotProved {
   if (candidate === undefined) return { proved: false, code: 'auth_key_missing' }
   if (typeof candidate !== 'string' || candidate === '') return { proved: false, code: 'auth_key_malformed' }
   return { proved: false, code: 'auth_key_mismatch' }
+}
+
+/** The project and the message id that an unverified body names. The body may quote a key, live or not, in any field. */
+export function namesIn({ fields = {} }: Pick<ReadBody, 'fields'>, secrets: readonly string[]): UnverifiedNames {
+  const { project, messageId, statuses, authKey } = fields
+  const hidden = typeof authKey === 'string' && authKey !== '' ? [...secrets, authKey] : secrets
+  const id = isRecord(statuses) ? statuses['message_id'] : messageId
+  const [ofProject, ofMessage] = [project, typeof id === 'number' ? String(id) : id].map((name) =>
+    typeof name === 'string' && name !== '' ? withoutSecrets(name, hidden).slice(0, LONGEST_NAME) : undefined,
+  )
+  return {
+    ...(ofProject === undefined ? undefined : { project: ofProject }),
+    ...(ofMessage === undefined ? undefined : { messageId: ofMessage }),
+  }
 }
 
 /** Required number of signatures with different times. A replayed callback always has the same time. */

@@ -95,7 +95,7 @@ describe('the default logger', () => {
     expect(warn.mock.calls).toEqual([
       [
         'messaging-webhooks refused with 413, body_too_large: The body is larger than `maxBodyBytes`. ' +
-          '11 bytes were announced; `maxBodyBytes` is 10. Raise the limit if the service sends such bodies. ' +
+          '11 bytes were announced; `maxBodyBytes` is 10. The URL has no kind. Raise the limit if the service sends such bodies. ' +
           `See ${ERRORS_PAGE}#body_too_large`,
       ],
       [expect.stringMatching(/^messaging-webhooks refused with 415, content_encoding: The body is compressed, /)],
