@@ -213,8 +213,8 @@ export const OF_HANDLERS = {
     'Fix the handler, then call `receiver.deadLetters.replay(id)`.',
   ],
   transaction_failed: [
-    'The handlers’ writes through `context.transaction` could not be committed and were rolled back. The event is retried.',
-    '`cause` is the error of the database. Rethrow the error of a failed statement: it aborts the transaction.',
+    'The handlers’ writes through `context.transaction` could not be committed together with the settlement. The event is retried.',
+    '`cause` says why. Rethrow the error of a failed statement: it aborts the transaction. Never end the transaction: use savepoints, not an ORM’s `transaction()` on this connection.',
   ],
   lease_lost: [
     'The lease of an event expired or was lost while its handlers ran, so another worker may run it.',

@@ -12,6 +12,10 @@ export interface TransactionEngine<Session, Context extends object> {
   contextOf(session: Session): Context
   /** The operations of the store in the open transaction. */
   within(session: Session): Pick<SharedStore, 'read' | 'write'>
+  /** Whether this is still the transaction of `begin`. A handler, or an ORM on its connection, may have ended it. */
+  isOpen(session: Session): Promise<boolean>
+  /** What may have ended it, as the subject of a sentence. */
+  readonly endedBy: string
   commit(session: Session): Promise<unknown>
   rollBack(session: Session): Promise<unknown>
   /** Returns the connection to the pool. With an `error`, closes it, which ends its transaction. */
@@ -71,6 +75,12 @@ export function createTransactions<Session, Context extends object>(options: {
 
   async function commit(session: Session, settlement: Settlement, nowMs: number) {
     try {
+      // Otherwise the settlement would be committed without the rest of the handlers' writes, or the event would run again
+      // although they are committed.
+      if (!(await engine.isOpen(session))) {
+        await rollBack(session)
+        return { failed: new MessagingWebhooksError('transaction_failed', undefined, { cause: ended(engine.endedBy) }) }
+      }
       const held = await settleWithin(engine.within(session), settlement, nowMs)
       if (!held) {
         await rollBack(session)
@@ -147,4 +157,12 @@ export function createTransactions<Session, Context extends object>(options: {
       await Promise.all(left.map(rollBack))
     },
   }
+}
+
+function ended(by: string): Error {
+  const error = new Error(
+    `${by} ended the transaction before the settlement. What was committed stays. Write with the queries of context.transaction, in savepoints if needed, and not in a transaction() of an ORM`,
+  )
+  error.name = 'TransactionEnded'
+  return error
 }

@@ -14,6 +14,7 @@ export interface TransactionalDatabase<X extends object> {
   readonly plain: Store<object>
   /** Writes in the transaction of a handler. */
   readonly insert: (context: X, what: string) => Promise<unknown>
+  readonly query: (context: X, statement: string) => Promise<unknown>
   readonly written: () => Promise<readonly unknown[]>
   /** Ends the connection of a handler. */
   readonly cut: (context: X) => Promise<unknown>
@@ -42,6 +43,13 @@ export async function writing<X extends object>(database: TransactionalDatabase<
   }
 }
 
+const ENDINGS: readonly (readonly [what: string, before: readonly string[], after: readonly string[]])[] = [
+  ['commits', [], ['COMMIT']],
+  ['rolls back', [], ['ROLLBACK']],
+  ['opens a transaction of its own, as an ORM does', ['BEGIN'], ['COMMIT']],
+  ['commits and begins another', [], ['COMMIT', 'BEGIN']],
+]
+
 export function testTransactions<X extends object>(fresh: () => Promise<TransactionalDatabase<X>>): void {
   test('rolls back what a failed attempt wrote, and runs all handlers again', TIMEOUT, async () => {
     const { receiver, insert, written, admit, counts } = await writing(await fresh())
@@ -68,6 +76,40 @@ export function testTransactions<X extends object>(fresh: () => Promise<Transact
     await admit()
     await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
     expect(await written()).toEqual(['attempt 2'])
+  })
+
+  test.each(ENDINGS)('is told if a handler %s, before the settlement', TIMEOUT, async (_, before, after) => {
+    const { receiver, errors, insert, query, written, admit, counts } = await writing(await fresh(), { attempts: 2 })
+    const unsettled: unknown[] = []
+    receiver.on('message.*', async (event, context) => {
+      if (context.attempt > 1) {
+        unsettled.push(await counts())
+        return
+      }
+      for (const statement of before) await query(context, statement)
+      await insert(context, 'written')
+      for (const statement of after) await query(context, statement)
+    })
+    await admit()
+    await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
+    expect(unsettled).toEqual([{ unsettled: 1, deadLetters: 0 }])
+    expect(errors.map(({ code }) => code)).toEqual(['transaction_failed'])
+    expect(errors[0]?.message).toMatch(/handler.* ended the transaction.*savepoints.*ORM/)
+    expect(await written()).toEqual(after[0] === 'ROLLBACK' ? [] : ['written'])
+  })
+
+  test('a handler may use savepoints', TIMEOUT, async () => {
+    const { receiver, errors, insert, query, written, admit, counts } = await writing(await fresh())
+    receiver.on('message.*', async (event, context) => {
+      await query(context, 'SAVEPOINT mine')
+      await insert(context, 'undone')
+      await query(context, 'ROLLBACK TO SAVEPOINT mine')
+      await insert(context, 'kept')
+      await query(context, 'RELEASE SAVEPOINT mine')
+    })
+    await admit()
+    await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
+    expect([errors, await written()]).toEqual([[], ['kept']])
   })
 
   test('commits nothing when the lease is lost while a handler writes', TIMEOUT, async () => {

@@ -30,6 +30,11 @@ export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(numberOf(error) ?? 0)
 }
 
+/** The savepoint does not exist. */
+export function isOfNoSavepoint(error: unknown): boolean {
+  return numberOf(error) === 1305
+}
+
 function isForbidden(error: unknown): boolean {
   return FORBIDDEN.has(numberOf(error) ?? 0)
 }

@@ -3,7 +3,7 @@ import type { Connection } from 'mysql2/promise'
 import type { TransactionEngine } from '../transactions.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Connections, Session } from './connections.ts'
-import { isOfTheStatement } from './failures.ts'
+import { isOfNoSavepoint, isOfTheStatement } from './failures.ts'
 
 /** What a transactional store adds to a handler's context. */
 export interface MysqlContext {
@@ -36,9 +36,17 @@ export function transactionEngine(
       }
     },
     contextOf: ({ client }) => ({ transaction: client }),
+    async isOpen({ run }) {
+      try {
+        await run(`RELEASE SAVEPOINT ${SAVEPOINT}`)
+        return true
+      } catch (error) {
+        if (isOfNoSavepoint(error)) return false
+        throw error
+      }
+    },
+    endedBy: 'A handler, a deadlock or a change of a table',
     async commit({ run }) {
-      // Refused if a deadlock, a handler or a change of a table has ended the transaction.
-      await run(`RELEASE SAVEPOINT ${SAVEPOINT}`)
       await run('COMMIT')
       await run('SET autocommit = 1')
     },

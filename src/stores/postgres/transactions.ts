@@ -41,11 +41,18 @@ export function transactionEngine(
     session.release(error === undefined ? undefined : failures.cleaned(error))
   }
 
+  /** When the transaction of a connection began, which the server keeps until its end. */
+  const beginnings = new WeakMap<Session, unknown>()
+
+  async function beginning({ batch }: Session, statement = ''): Promise<unknown> {
+    return (await batch(`${statement}SELECT now() AS began`)).flat()[0]?.['began']
+  }
+
   return {
     async begin() {
       const session = await connections.checkOut()
       try {
-        await session.batch(BEGIN)
+        beginnings.set(session, await beginning(session, `${BEGIN};`))
         return session
       } catch (error) {
         release(session, error)
@@ -53,6 +60,8 @@ export function transactionEngine(
       }
     },
     contextOf: ({ client }) => ({ transaction: client }),
+    isOpen: async (session) => beginnings.get(session) === (await beginning(session)),
+    endedBy: 'A handler',
     commit: (session) => session.batch('COMMIT'),
     rollBack: (session) => session.batch('ROLLBACK'),
     release,

@@ -16,6 +16,7 @@ async function fresh(): Promise<TransactionalDatabase<PostgresContext>> {
     store: postgresStore({ ...place, transactional: true, pollIntervalMs: 500 }),
     plain: postgresStore(place),
     insert: ({ transaction }, what) => transaction.query(`INSERT INTO ${table} VALUES ($1)`, [what]),
+    query: ({ transaction }, statement) => transaction.query(statement),
     written: async () => (await rowsOf(`SELECT what FROM ${table} ORDER BY what`)).map(({ what }) => what),
     async cut({ transaction }) {
       const { rows } = await transaction.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
