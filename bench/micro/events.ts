@@ -29,6 +29,6 @@ export function eventOf({ body, bytes }: SampleCallback): NewEvent {
       signedAt: undefined,
       arrivedAtMs: Date.now(),
     },
-    { networks: new Map(), gapTimeoutMs: 1_000, dedupeKey: () => undefined },
+    { networks: new Map(), gapTimeoutMs: 1_000, toleranceSeconds: 300, dedupeKey: () => undefined },
   )
 }

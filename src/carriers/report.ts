@@ -95,6 +95,11 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
   }
 }
 
+/** Whether a body names a message in a field that the service documents. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback. */
+export function namesMessage(fields: Fields): boolean {
+  return smsDeliverySchema.safeParse(fields).success || chatAppDeliverySchema.safeParse(fields).success
+}
+
 const NONE_ODD: readonly CallbackAnomaly[] = []
 
 function odditiesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): readonly CallbackAnomaly[] {

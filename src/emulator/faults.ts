@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { numberFrom } from '../runtime/check-options.ts'
 import { keysOf, recordOf } from '../runtime/values.ts'
-import type { EventProof } from '../public/events.ts'
+import type { CallbackKind, EventProof } from '../public/events.ts'
 import { drawsOf, type Draw, type Seed } from './random.ts'
 
 /**
@@ -23,6 +23,8 @@ interface FaultRow {
   readonly what: string
   readonly accepted: Accepted
   readonly slot?: Slot
+  /** Callbacks of other kinds skip it. */
+  readonly kinds?: readonly CallbackKind[]
   /** Proofs without which the fault has no effect or would leave no proof. Callbacks without them skip it. */
   readonly needs?: 'signature' | 'both'
 }
@@ -53,6 +55,11 @@ export const FAULTS = {
   noAuthKey: { what: 'No authKey in the body.', accepted: 'by its signature', slot: 'proof', needs: 'both' },
   nulText: { what: 'A free text contains a NUL character.', accepted: 'yes' },
   badUtf8: { what: 'A free text contains bytes that are not UTF-8.', accepted: 'yes' },
+  noIdentity: {
+    what: 'No `id` and no `timestamp` in a callback that is not a Message Status callback.',
+    accepted: 'yes',
+    kinds: ['received', 'payment', 'subscription'],
+  },
 } as const satisfies Readonly<Record<string, FaultRow>>
 
 /** The name of a fault of callbacks. */
@@ -79,17 +86,22 @@ export interface PlannedRequest {
 }
 
 /** Drawn once for all requests of a callback: a different body would be a different event. */
-const OF_THE_CALLBACK: readonly FaultName[] = ['duplicate', 'noAuthKey', 'nulText', 'badUtf8']
+const OF_THE_CALLBACK: readonly FaultName[] = ['duplicate', 'noAuthKey', 'nulText', 'badUtf8', 'noIdentity']
 const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.includes(name))
 
-/**
- * Plans the requests of a callback and their faults. Depends only on the seed and the callback's `key`, not on earlier callbacks.
- * `proof`: the proofs that it carries.
- */
-export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: EventProof): readonly PlannedRequest[] {
+/** The callback to plan. `key` identifies it in the run, and `proof` names the proofs that it carries. */
+interface Planned {
+  readonly key: string
+  readonly kind: CallbackKind
+  readonly proof: EventProof
+}
+
+/** Plans the requests of a callback and their faults. Depends only on the seed and the callback, not on earlier callbacks. */
+export function planFaults(rates: FaultRates, seed: Seed, { key, kind, proof }: Planned): readonly PlannedRequest[] {
   const isDrawn = (name: FaultName, draw: Draw): boolean => {
-    const { needs } = faultRow(name)
-    const canApply = needs === undefined || proof === 'both' || proof === needs
+    const { needs, kinds } = faultRow(name)
+    const canApply =
+      (needs === undefined || proof === 'both' || proof === needs) && (kinds === undefined || kinds.includes(kind))
     return canApply && draw(name) < (rates[name] ?? 0)
   }
   const ofAll = drawsOf(seed, 'callback', key)

@@ -98,7 +98,8 @@ export function buildRequest(
   const hasKey = outgoing.proof !== 'signature' && !faults.has('noAuthKey') && !isTampered
   const isSigned = outgoing.proof !== 'authKey' && !faults.has('noSignature')
   try {
-    const body = writeFields(outgoing.payload, hasKey ? authKey : undefined, faults)
+    const payload = { ...outgoing.payload, ...(faults.has('noIdentity') && { id: undefined, timestamp: undefined }) }
+    const body = writeFields(payload, hasKey ? authKey : undefined, faults)
     const timestamp = Math.floor(nowMs / 1_000) - ageSeconds(faults, draw)
     const signature = isSigned ? signCallback(body, signingSecret, { timestamp }) : undefined
     return { body: isTampered ? withOtherByte(body, draw) : body, signature }

@@ -92,7 +92,7 @@ export function createSender(settings: EmulatorSettings, onDelivery: (delivery: 
       return [refused]
     }
     return Promise.all(
-      planFaults(rates, seed, outgoing.key, outgoing.proof).map(async (request) => {
+      planFaults(rates, seed, outgoing).map(async (request) => {
         const delivery = await deliver(target, outgoing, request, nth)
         onDelivery(delivery)
         return delivery

@@ -4,6 +4,7 @@ import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
 import type { CallbackKind, Carrier, CallbackAnomaly, CallbackProblem, EventProof } from '../public/events.ts'
 import {
   isExactText,
+  namesMessage,
   normaliseStatus,
   readReport,
   readTimestamp,
@@ -50,6 +51,9 @@ export interface DedupeKeyInput {
   readonly status: string | undefined
   /** Unix seconds, if the payload has a usable time. */
   readonly timestamp: number | undefined
+  /** The `t` of the signature, in Unix seconds, if the signature is valid. */
+  readonly signedAt: number | undefined
+  readonly receivedAt: Date
   /** The bytes of the body with the authKey masked. */
   readonly raw: Buffer
 }
@@ -60,6 +64,8 @@ export interface NewEventOptions {
   readonly gapTimeoutMs: number
   /** Whether a send of this process awaits its answer. A report may arrive before the answer to its own send, so it waits. */
   readonly isSendPending?: ((nowMs: number) => boolean) | undefined
+  /** Callbacks that nothing else tells apart are the same event if they arrive within this time. */
+  readonly toleranceSeconds: number
   /** The user's function for the idempotency key. Undefined for the default. */
   readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
   /** The user's function that reads a report. Undefined for the default. Never throws. */
@@ -94,14 +100,8 @@ function reportEvent(
   const { messageId, status, statusCode, timestamp, oddities } = payload
   // If a field is not exact or a time is not used, only the digest of the body tells two such events apart.
   const isExact = oddities.length === 0 && isExactText(project ?? '')
-  const chosen = options.dedupeKey?.({
-    kind,
-    project,
-    messageId,
-    status: status === '' ? undefined : status,
-    timestamp,
-    raw: masked,
-  })
+  const word = status === '' ? undefined : status
+  const chosen = options.dedupeKey?.(dedupeKeyInput(callback, { messageId, status: word, timestamp }))
   const id =
     chosen === undefined
       ? reportIdentity({
@@ -139,31 +139,47 @@ function reportEvent(
 
 /** An event that belongs to no message: a payment, a received message, a subscription, or an unreadable callback. */
 function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: CallbackProblem | undefined): NewEvent {
-  const { kind, body, scope, project, masked, arrivedAtMs } = callback
+  const { body, masked, arrivedAtMs } = callback
   const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
-  const chosen = options.dedupeKey?.({
-    kind,
-    project,
-    messageId: undefined,
-    status: undefined,
-    timestamp: seconds,
-    raw: masked,
-  })
-  const id =
-    chosen === undefined
-      ? bodyIdentity(scope ?? project, kind, digestWithoutAuthKeys(body))
-      : chosenIdentity({ project: scope, kind, messageId: undefined, chosen })
   const record = recordOf(callback, seconds, oddity === undefined ? [] : [oddity])
   if (problem !== undefined) record.problem = problem
   return {
-    id,
-    messageKey: id,
+    ...identityOfBody(callback, options, seconds),
     ...NO_PLACE,
     gapUntilMs: arrivedAtMs,
     record,
     raw: masked,
     [PAYLOAD]: callback.payload,
   }
+}
+
+function identityOfBody(
+  callback: ProvenCallback,
+  { dedupeKey, toleranceSeconds }: NewEventOptions,
+  timestamp: number | undefined,
+): Pick<NewEvent, 'id' | 'messageKey' | 'repeats'> {
+  const { kind, body, scope, project, signedAt, arrivedAtMs } = callback
+  const chosen = dedupeKey?.(dedupeKeyInput(callback, { messageId: undefined, status: undefined, timestamp }))
+  if (chosen !== undefined) {
+    const id = chosenIdentity({ project: scope, kind, messageId: undefined, chosen })
+    return { id, messageKey: id }
+  }
+  return bodyIdentity({
+    project: scope ?? project,
+    kind,
+    bodyDigest: digestWithoutAuthKeys(body),
+    isDistinct: timestamp !== undefined || (body.fields !== undefined && namesMessage(body.fields)),
+    signedAt,
+    arrivedAtMs,
+    toleranceSeconds,
+  })
+}
+
+function dedupeKeyInput(
+  { kind, project, signedAt, arrivedAtMs, masked }: ProvenCallback,
+  report: Pick<DedupeKeyInput, 'messageId' | 'status' | 'timestamp'>,
+): DedupeKeyInput {
+  return { kind, project, ...report, signedAt, receivedAt: new Date(arrivedAtMs), raw: masked }
 }
 
 /** The time is that of the payload, otherwise the verified `t` of the signature, otherwise the arrival. */

@@ -8,7 +8,7 @@
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Expectation, KnownExpectation } from '../messages/expected.ts'
 import type { EventRecord } from '../messages/event-record.ts'
-import type { Place } from '../messages/order.ts'
+import type { Place, Repetitions } from '../messages/order.ts'
 
 /** A value or a promise for it. A store in memory returns values, which keeps promises off the hot path. */
 export type Awaitable<T> = T | Promise<T>
@@ -23,8 +23,10 @@ export const PAYLOAD: unique symbol = Symbol('payload')
 export interface NewEvent extends Place {
   /** The idempotency key: two events with the same id are duplicates. */
   readonly id: string
-  /** Shared by all events of one message. Equals `id` for an event that belongs to no message. */
+  /** Shared by all events of one message. An event that belongs to no message shares it only with those of equal bytes. */
   readonly messageKey: string
+  /** Other ids that are the same event. Decided by `admit` of `src/messages/`. */
+  readonly repeats?: Repetitions | undefined
   /** End of the reorder wait of a report for the step that it `awaits`. */
   readonly gapUntilMs: number
   readonly record: EventRecord

@@ -2,7 +2,7 @@
  * Admission, lease and settlement of an event. Callbacks arrive twice and out of order (contract, service.md#delivery-rules),
  * and one event of a message runs at a time.
  */
-import { isLate, mergeLatest, TIME_AND_RANK } from './order.ts'
+import { isLate, mergeLatest, TIME_AND_RANK, type Repetitions } from './order.ts'
 import type { EventRecord } from './event-record.ts'
 import {
   EMPTY_RECORD,
@@ -23,6 +23,8 @@ export interface AdmittedEvent {
   readonly step: number
   readonly awaits: number
   readonly gapUntilMs: number
+  /** Other ids that are the same event. */
+  readonly repeats?: Repetitions | undefined
   readonly record: EventRecord
 }
 
@@ -46,7 +48,7 @@ export function admit(
   { dedupeMs, mostEvents = MOST_EVENTS }: AdmissionLimits,
 ): Decision<Admitted> {
   const { id, order, step, awaits, gapUntilMs } = event
-  if (record !== undefined && hasEvent(record, id)) return { answer: 'duplicate' }
+  if (record !== undefined && hasEvent(record, event)) return { answer: 'duplicate' }
   // Pruning may never reach a busy message, so drop its expired identities here. A full record stays full while its overflow records keep identities, because a lookup reads those only while this record is full.
   const isFull = record !== undefined && (eventsIn(record) >= mostEvents || overflows(record, nowMs - dedupeMs))
   const known =

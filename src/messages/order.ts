@@ -184,9 +184,64 @@ export function reportIdentity(report: {
   return digest(['report', project, messageId, status, code, timestamp?.toString(), bodyDigest?.toString('hex')])
 }
 
-/** The identity of a callback that is not a report: project, kind, and the body without the authKey. */
-export function bodyIdentity(project: string | undefined, kind: CallbackKind | undefined, bodyDigest: Buffer): string {
-  return digest(['body', project, kind, bodyDigest.toString('hex')])
+/** Which events a callback that is not a report can be. */
+interface BodyIdentity {
+  readonly id: string
+  /** Shared by the events that may have this body. */
+  readonly messageKey: string
+  readonly repeats?: Repetitions
+}
+
+/**
+ * The ids of the events that this one repeats, compared as text: equal bytes that arrived shortly before it, or after it if they
+ * overtook it.
+ */
+export interface Repetitions {
+  readonly from: string
+  readonly to: string
+}
+
+/**
+ * The identity of a callback that is not a report: project, kind, and the body without the authKey. A body with neither an id nor
+ * a time may return unchanged as another event (a customer writes `YES` every week), so the time of its signature is part of the
+ * identity, and without a signature the time of arrival, up to the tolerance. Losing an event is worse than repeating one.
+ */
+export function bodyIdentity(callback: {
+  readonly project: string | undefined
+  readonly kind: CallbackKind | undefined
+  readonly bodyDigest: Buffer
+  /** Whether the body has an id or a time of its own. */
+  readonly isDistinct: boolean
+  readonly signedAt: number | undefined
+  readonly arrivedAtMs: number
+  readonly toleranceSeconds: number
+}): BodyIdentity {
+  const { project, kind, bodyDigest, isDistinct, signedAt, arrivedAtMs, toleranceSeconds } = callback
+  const body = ['body', project, kind, bodyDigest.toString('hex')]
+  if (isDistinct || signedAt !== undefined) {
+    const id = digest(isDistinct ? body : [...body, String(signedAt)])
+    return { id, messageKey: id }
+  }
+  const messageKey = digest(body)
+  const seconds = Math.floor(arrivedAtMs / 1_000)
+  return {
+    id: arrivalId(messageKey, seconds),
+    messageKey,
+    repeats: {
+      from: arrivalId(messageKey, seconds - toleranceSeconds),
+      to: arrivalId(messageKey, seconds + toleranceSeconds),
+    },
+  }
+}
+
+/** The last 8 hexadecimal digits of an id can be a second of arrival, until the year 2106. */
+const SECOND_DIGITS = 8
+const LAST_SECOND = 0xffff_ffff
+
+/** The id of a body that arrived in this second. Ids of one body are ordered by arrival. */
+function arrivalId(key: string, seconds: number): string {
+  const second = Math.max(0, Math.min(Math.round(seconds), LAST_SECOND))
+  return key.slice(0, -SECOND_DIGITS) + second.toString(16).padStart(SECOND_DIGITS, '0')
 }
 
 /** The identity from the user's `dedupeKey`. It includes the message, so that reports of different messages never merge. */

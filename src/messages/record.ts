@@ -3,7 +3,7 @@
  * values that stores index for each record.
  */
 import type { Expectation } from './expected.ts'
-import type { MessageLatest } from './order.ts'
+import type { MessageLatest, Repetitions } from './order.ts'
 
 /** Limits the size of a record. Further events get a record of their own. */
 export const MOST_EVENTS = 100
@@ -108,8 +108,13 @@ export interface Decision<A> {
   readonly payloads?: readonly PayloadChange[]
 }
 
-export function hasEvent({ waiting, dead, settled }: MessageRecord, id: string): boolean {
-  const isIt = (one: { readonly id: string }): boolean => one.id === id
+/** Whether the record contains this event, or one that it repeats. */
+export function hasEvent(
+  { waiting, dead, settled }: MessageRecord,
+  { id, repeats }: { readonly id: string; readonly repeats?: Repetitions | undefined },
+): boolean {
+  const isIt = (one: { readonly id: string }): boolean =>
+    one.id === id || (repeats !== undefined && one.id >= repeats.from && one.id <= repeats.to)
   return waiting.some(isIt) || settled.some(isIt) || dead.some(isIt)
 }
 

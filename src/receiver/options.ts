@@ -142,7 +142,8 @@ export const receiverOptions = {
    */
   readReport: functionOf<ReadUsersReport>('(payload, kind) => report | undefined').optional(),
   /**
-   * Your own identity of a callback. Undefined keeps the default. Default: by message, status and time; otherwise by the body.
+   * Your own identity of a callback. Undefined keeps the default. Default: by message, status and time; otherwise by the body,
+   * and if that has no id and no time also by its signature, or else by its arrival.
    */
   dedupeKey: functionOf<(callback: DedupeKeyInput) => string | undefined>(
     '(callback) => string | undefined',

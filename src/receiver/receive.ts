@@ -129,11 +129,7 @@ export function createReceive(options: ReceiveOptions) {
       return refuse(asked, 'not_authentic', refused)
     }
     const headers = body.probeId === undefined ? undefined : options.probes.answer(callback, body, proof)
-    if (headers !== undefined) {
-      // Real callbacks with this header would become unreadable events. The doctor must report that.
-      if (body.problem === 'content_encoding') return refuse(asked, 'content_encoding', { code: 'content_encoding' })
-      return { ...REPLIES.accepted, headers }
-    }
+    if (headers !== undefined) return { ...REPLIES.accepted, headers }
     if (proof.signedAt !== undefined && clockWatch.isInDoubt) clockWatch.trust()
     if (callback.captured.kind === 'parsed')
       report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))

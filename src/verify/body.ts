@@ -43,12 +43,11 @@ interface SentBody {
 
 /** Reads a body as it was sent. A compressed body is never inflated, so its fields are not read. */
 export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody {
+  const body = readBody(captured.bytes)
   const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
-  // An earlier parser may have inflated it.
-  if (isPlain || captured.decoded) return readBody(captured.bytes)
-  const body = unreadable(captured.bytes, 'content_encoding')
-  // A proxy may have added only the header. A probe remains a probe, and the doctor reports the header.
-  return captured.bytes.includes(PROBE_PREFIX) ? { ...body, probeId: readBody(captured.bytes).probeId } : body
+  // The bytes decide: a parser or a proxy may have inflated them, or only added the header.
+  if (isPlain || captured.decoded || body.fields !== undefined) return body
+  return { ...body, problem: 'content_encoding' }
 }
 
 function unreadable(bytes: Buffer, problem: CallbackProblem, authKeys: readonly Span[] = []): ReadBody {

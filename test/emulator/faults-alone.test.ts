@@ -14,11 +14,15 @@ const POLL = { timeout: DEADLINE_MS }
 
 /** Posts callbacks of different messages, each with this fault. */
 async function play(name: FaultName) {
-  const played = await playing({ faults: { [name]: 1 } })
-  const payloads = Array.from({ length: CALLBACKS }, (_, nth) =>
-    callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_SECONDS - 10 }),
-  )
-  const sent = await Promise.all(payloads.map((payload) => played.emulator.callback('status', payload)))
+  const kind = name === 'noIdentity' ? 'payment' : 'status'
+  const played = await playing({ faults: { [name]: 1 } }, { kind })
+  const payloads = Array.from({ length: CALLBACKS }, (_, nth) => {
+    const ids = { messageId: `m-${nth}`, timestamp: NOW_SECONDS - 10 }
+    return kind === 'status'
+      ? callback.smsDelivery(ids)
+      : { messageId: ids.messageId, id: 'p-1', timestamp: NOW_SECONDS }
+  })
+  const sent = await Promise.all(payloads.map((payload) => played.emulator.callback(kind, payload)))
   return { ...played, payloads, sent: sent.flat() }
 }
 
@@ -28,7 +32,7 @@ type Played = Awaited<ReturnType<typeof play>>
 async function expectDispatchedOnce({ dispatched, receiver, payloads }: Played): Promise<void> {
   await expect.poll(() => dispatched.length, POLL).toBeGreaterThanOrEqual(payloads.length)
   expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
-  const ids = dispatched.map((event) => (event.type === 'message.delivered' ? event.messageId : event.type))
+  const ids = dispatched.map(({ payload }) => (payload as { readonly messageId: string }).messageId)
   expect(ids.sort()).toEqual(payloads.map(({ messageId }) => messageId).sort())
 }
 
@@ -97,6 +101,10 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
     for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(String.raw`\u0000`)).toBe(true)
     for (const event of dispatched) expect(event.payload).toMatchObject({ description: 'Free text \u0000' })
   },
+  noIdentity({ seen, dispatched }) {
+    for (const { chunks } of seen) expect(Buffer.concat(chunks).toString()).not.toMatch(/"(id|timestamp)"/)
+    for (const { timestampSource } of dispatched) expect(timestampSource).toBe('signature')
+  },
   badUtf8({ seen, dispatched }) {
     for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(Buffer.from([0xff, 0xc3, 0x28]))).toBe(true)
     for (const { payload, raw } of dispatched) {
@@ -146,4 +154,23 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     }
     ARRIVES[name](played)
   })
+})
+
+test('without an id and a time, what a customer does again is an event again', async () => {
+  let nowMs = NOW_MS
+  const { emulator, dispatched, receiver } = await playing(
+    { faults: { noIdentity: 1 }, clock: () => nowMs },
+    { kind: 'payment' },
+  )
+  for (const payload of [{ text: 'YES' }, { text: 'YES' }, { text: 'NO' }, { text: 'YES' }]) {
+    await emulator.callback('payment', payload)
+    nowMs += 1_000
+  }
+  expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
+  expect(dispatched.map(({ payload }) => (payload as { readonly text: string }).text)).toEqual([
+    'YES',
+    'YES',
+    'NO',
+    'YES',
+  ])
 })

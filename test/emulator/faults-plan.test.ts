@@ -12,7 +12,7 @@ const anyRates: fc.Arbitrary<FaultRates> = fc.dictionary(
 const anySeed = fc.oneof(fc.integer(), fc.string())
 
 function planned(rates: FaultRates, seed: number | string, key: string) {
-  return planFaults(rates, seed, key, 'both').map(({ faults, draw }) => ({
+  return planFaults(rates, seed, { key, kind: 'payment', proof: 'both' }).map(({ faults, draw }) => ({
     faults: [...faults],
     own: draw('anything'),
   }))

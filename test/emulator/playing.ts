@@ -3,7 +3,7 @@
  * exactly 300 s.
  */
 import type http from 'node:http'
-import { RefusedError, type ProofPolicy, type WebhookEvent } from 'messaging-webhooks'
+import { RefusedError, type CallbackKind, type ProofPolicy, type WebhookEvent } from 'messaging-webhooks'
 import type { Emulator, EmulatorOptions } from 'messaging-webhooks/emulator'
 import { receiving, serve } from '../support/receiving.ts'
 import { emulating } from './emulating.ts'
@@ -57,12 +57,12 @@ export async function sendingTo(url: string, options: Omit<EmulatorOptions, 'pro
 /** An emulator, and a receiver that has only its live pair. */
 export async function playing(
   options: Omit<EmulatorOptions, 'projects'> = {},
-  { proof }: { readonly proof?: ProofPolicy } = {},
+  { proof, kind = 'status' }: { readonly proof?: ProofPolicy; readonly kind?: CallbackKind } = {},
 ) {
   const seen: SeenRequest[] = []
   const { receiver, url, errors } = await receiving(
     { clock: () => NOW_MS, bodyTimeoutMs: DEADLINE_MS },
-    { kind: 'status', proof, within: (middleware) => recording(seen, middleware) },
+    { kind, proof, within: (middleware) => recording(seen, middleware) },
   )
   const dispatched: WebhookEvent[] = []
   receiver.onAny((event) => void dispatched.push(event))

@@ -79,7 +79,11 @@ test('close cuts running requests, and drops queued ones', async () => {
 test('a reordered callback arrives behind the next one of its message, and no other', async () => {
   const faults = { reorder: 0.5 }
   const heldWith = (seed: number): readonly boolean[] =>
-    [1, 2, 3, 4].map((nth) => planFaults(faults, seed, `made ${nth}`, 'both')[0]?.faults.has('reorder') === true)
+    [1, 2, 3, 4].map(
+      (nth) =>
+        planFaults(faults, seed, { key: `made ${nth}`, kind: 'status', proof: 'both' })[0]?.faults.has('reorder') ===
+        true,
+    )
   const seed = Array.from({ length: 200 }, (_, at) => at).find((at) => heldWith(at).join() === 'true,true,false,false')
   const { url, seen } = await serving()
   const emulator = await sendingTo(url, { faults, seed })

@@ -76,6 +76,9 @@ function line(account: SendAccount): string {
 }
 
 // The short form waits more than it computes.
+// Two requests with such a body, signed in two seconds, are two events: no count could be exact.
+const SOAKED_FAULTS = FAULT_NAMES.filter((name) => name !== 'noIdentity')
+
 describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
   for (const { name, missing, open } of SOAKED_STORES) {
     const messages = Number(MESSAGES ?? FEW)
@@ -87,7 +90,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
       async ({ expect, onTestFinished }) => {
         const emulator = createEmulator({
           seed: SEED,
-          faults: Object.fromEntries(FAULT_NAMES.map((fault) => [fault, RATE])),
+          faults: Object.fromEntries(SOAKED_FAULTS.map((fault) => [fault, RATE])),
           sendFaults: {
             ...Object.fromEntries(SEND_FAULT_NAMES.map((fault) => [fault, SEND_RATE])),
             lateAnswer: LATE_RATE,
@@ -228,7 +231,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           ].join('\n'),
         )
         expect(callbacks).toMatchObject({ lost: 0, wronglyAccepted: 0 })
-        for (const fault of FAULT_NAMES) {
+        for (const fault of SOAKED_FAULTS) {
           const { applied, accepted, refused } = faults[fault] ?? { applied: 0, accepted: 0, refused: 0 }
           expect(applied, fault).toBeGreaterThan(0)
           if (FAULTS[fault].accepted === 'no')

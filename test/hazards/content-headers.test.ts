@@ -26,6 +26,13 @@ const COMPRESSIONS: readonly (readonly [string, (text: string) => Buffer])[] = [
   ['zstd', (text) => zstdCompressSync(text)],
 ]
 
+/** Bodies that are one event whatever the header says. */
+const REPEATED: readonly (readonly [name: string, body: string | Buffer, outcome: Outcome])[] = [
+  ['a report', reportText(), DELIVERED],
+  ['a payment without an id or a time', '{"project":"My Shop","amount":100}', accepted({ type: 'payment' })],
+  ['a payment that is compressed', gzipSync('{"amount":100}'), unreadable('content_encoding', { kind: 'payment' })],
+]
+
 hazards([
   ...COMPRESSIONS.flatMap(([encoding, compress]): readonly HazardCase[] => [
     {
@@ -45,10 +52,36 @@ hazards([
     send: ({ url }) => postUnsigned(url, gzipSync(Buffer.alloc(100_000_000)), { 'content-encoding': 'gzip' }),
     outcome: COMPRESSED,
   },
-  encoded('#59 gzip in the header but not in the body', 'gzip', reportText(), unreadable('content_encoding')),
+  encoded('#60 gzip in the header but not in the body', 'gzip', reportText(), DELIVERED),
+  {
+    name: '#60 gzip in the header but not in the body, by its authKey',
+    send: ({ url }) => postUnsigned(url, keyedText(), { 'content-encoding': 'gzip' }),
+    outcome: DELIVERED,
+  },
+  {
+    name: '#60 gzip in the header but not in the body, without a proof',
+    send: ({ url }) => postUnsigned(url, reportText(), { 'content-encoding': 'gzip' }),
+    outcome: refused(401, 'signature_missing'),
+  },
+  ...REPEATED.map(([name, body, outcome]): HazardCase => {
+    return {
+      name: `#60 the same bytes and signature again, with another Content-Encoding: ${name}`,
+      mount: { kind: name === 'a report' ? 'status' : 'payment' },
+      async send({ url, receiver }) {
+        const signature = { 'x-service-signature': signatureOf(body) }
+        for (const encoding of ['gzip', 'br', 'identity'])
+          expect(await postSigned(url, body, { ...signature, 'content-encoding': encoding })).toBe(204)
+        const status = await postSigned(url, body, signature)
+        expect(await receiver.stats()).toMatchObject({ accepted: 4, duplicates: 3 })
+        return status
+      },
+      outcome,
+    }
+  }),
   encoded('#59 gzip in capitals and blanks', ' GZIP ', gzipSync(reportText()), unreadable('content_encoding')),
   encoded('#59 gzip twice', 'gzip, gzip', gzipSync(gzipSync(reportText())), unreadable('content_encoding')),
-  encoded('#59 an unknown encoding', 'rot13', reportText(), unreadable('content_encoding')),
+  encoded('#60 an unknown encoding of what is JSON', 'rot13', reportText(), DELIVERED),
+  encoded('#59 an unknown encoding', 'rot13', 'cebwrpg', unreadable('content_encoding')),
   {
     name: '#59 gzip without a Content-Encoding header',
     send: ({ url }) => postSigned(url, gzipSync(reportText())),

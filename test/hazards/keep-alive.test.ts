@@ -19,7 +19,7 @@ const REQUESTS: readonly (readonly [
   ['by its authKey', 204, () => keyedText(), () => ({})],
   ['forged', 401, () => reportText(), () => ({})],
   ['malformed', 401, () => reportText({ authKey: [AUTH_KEY] }), () => ({ 'x-service-signature': 'potato' })],
-  ['compressed', 415, () => reportText(), () => ({ 'content-encoding': 'gzip' })],
+  ['compressed', 415, () => '\u001F\u008B\b', () => ({ 'content-encoding': 'gzip' })],
   ['empty', 401, () => '', () => ({})],
   ['in chunks', 204, () => keyedText(), () => ({ 'transfer-encoding': 'chunked' })],
 ]

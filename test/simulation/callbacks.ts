@@ -61,7 +61,7 @@ export function eventOf(callback: Callback, arrivedAtMs: number, gapTimeoutMs: n
       signedAt: undefined,
       arrivedAtMs,
     },
-    { networks: NETWORKS, gapTimeoutMs, dedupeKey: () => undefined },
+    { networks: NETWORKS, gapTimeoutMs, toleranceSeconds: 300, dedupeKey: () => undefined },
   )
 }
 

@@ -24,6 +24,7 @@ const kind = z
   .enum(CALLBACK_KINDS)
   .nullable()
   .describe('The kind of the URL; null if it recognises reports by their shape')
+const arrivedAt = clock.optional().describe('The time of arrival, in Unix seconds; absent if it is `clock`')
 const arrival = z.int().min(0).describe('The index in `arrivals`, from 0')
 
 const pair = z.strictObject({
@@ -119,9 +120,11 @@ const identityVector = z
     decidedBy,
     clock,
     groups: z
-      .array(z.array(z.strictObject({ kind, signedAt, bodyBase64 })).min(1))
+      .array(z.array(z.strictObject({ kind, signedAt, at: arrivedAt, bodyBase64 })).min(1))
       .min(1)
-      .describe('Callbacks of one group are the same event; those of different groups are different events'),
+      .describe(
+        'Callbacks of one group are the same event, in order of arrival; those of different groups are different events',
+      ),
   })
   .meta({ id: 'identity' })
 

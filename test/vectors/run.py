@@ -10,9 +10,13 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 
 def same_events(vector):
     """For each callback the first one that is the same event: as the receiver has it, and as it should be."""
-    keys = [receiver.identity(callback, vector["clock"]) for group in vector["groups"] for callback in group]
+    callbacks = [{"at": vector["clock"], **callback} for group in vector["groups"] for callback in group]
+    firsts = []
+    for callback in callbacks:
+        known = (at for at in sorted(set(firsts)) if receiver.same_event(callbacks[at], callback))
+        firsts.append(next(known, len(firsts)))
     groups = [number for number, group in enumerate(vector["groups"]) for _ in group]
-    return [keys.index(key) for key in keys], [groups.index(group) for group in groups]
+    return firsts, [groups.index(group) for group in groups]
 
 
 def played(vector):

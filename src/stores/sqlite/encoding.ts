@@ -22,11 +22,11 @@ export function packEvents(events: readonly NewEvent[]) {
   const parts: Buffer[] = []
   let length = 0
   const lists = events.map((event) => {
-    const { id, messageKey, order, final, step, awaits, gapUntilMs, raw } = event
+    const { id, messageKey, order, final, step, awaits, gapUntilMs, repeats, raw } = event
     const record = Buffer.from(JSON.stringify(event.record))
     parts.push(record, raw)
     length += record.length + raw.length
-    return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length] as const
+    return [id, messageKey, order, final, step, awaits, gapUntilMs, repeats, record.length, raw.length] as const
   })
   const bytes = new Uint8Array(length)
   let end = 0
@@ -40,12 +40,12 @@ export function packEvents(events: readonly NewEvent[]) {
 export function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[] {
   let end = 0
   const next = (length: number): Buffer => asBuffer(bytes.subarray(end, (end += length)))
-  return lists.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordLength, rawLength]) => {
+  return lists.map(([id, messageKey, order, final, step, awaits, gapUntilMs, repeats, recordLength, rawLength]) => {
     const encoded = next(recordLength)
     const record: unknown = JSON.parse(encoded.toString('utf8'))
     if (!isEventRecord(record)) throw new TypeError('This is not the record of an event.')
     ENCODED.set(record, encoded)
-    return { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawLength) }
+    return { id, messageKey, order, final, step, awaits, gapUntilMs, repeats, record, raw: next(rawLength) }
   })
 }
 

@@ -59,9 +59,10 @@ test.each([
 })
 
 test.each([
-  ['compresses', gzipSync],
-  ['only says that it compresses', (body: Buffer) => body],
-])('a proxy that %s: the probe is not an event, and the finding names the header', async (_, change) => {
+  ['compresses', gzipSync, ['body_lost']],
+  // The receiver reads such callbacks.
+  ['only says that it compresses', (body: Buffer) => body, []],
+] as const)('a proxy that %s: the probe is not an event', async (_, change, faults) => {
   const { receiver, url } = await app()
   const handled: string[] = []
   receiver.onAny(({ type }) => void handled.push(type))
@@ -70,8 +71,8 @@ test.each([
     passed.headers.push('Content-Encoding', 'gzip')
   })
   const diagnosis = await askDoctor(front)
-  expect(faultsOf(diagnosis)).toEqual(['body_lost'])
-  expect(textOf(diagnosis, 'body_lost')).toContain('(content_encoding)')
+  expect(faultsOf(diagnosis)).toEqual(faults)
+  if (faults.length > 0) expect(textOf(diagnosis, 'body_lost')).toContain('(content_encoding)')
   await receiver.drain()
   expect(handled).toEqual([])
 })

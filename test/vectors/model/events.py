@@ -2,7 +2,7 @@
 import base64
 import re
 
-from .body import project_of, read_body, text_of
+from .body import is_number, project_of, read_body, text_of
 from .reports import is_exact, read_report, read_time
 from .statuses import meaning_of
 
@@ -56,8 +56,23 @@ def is_known(text):
     return isinstance(text, str) and text.strip().lower() in WORDS
 
 
+def same_event(earlier, later):
+    """Whether a callback repeats an earlier one. Only the arrival tells equal bodies with nothing of their own apart."""
+    keys = [identity(callback, callback["at"]) for callback in (earlier, later)]
+    return keys[0] == keys[1] and (keys[0][-1] != "arrival" or abs(later["at"] - earlier["at"]) <= 300)
+
+
+def time_of(callback, fields, clock):
+    """What tells a body that is no report from an equal one: itself, the time of its signature, or its arrival."""
+    nested = fields.get("statuses")
+    ids = (fields.get("messageId"), nested.get("message_id") if isinstance(nested, dict) else None)
+    if any(is_number(id) or (isinstance(id, str) and id.strip()) for id in ids):
+        return None
+    return None if read_time(fields, clock)[0] is not None else callback.get("signedAt", "arrival")
+
+
 def identity(callback, clock):
-    """Equal for two callbacks that are the same event."""
+    """Equal for two callbacks that are the same event, if they arrive in time."""
     fields, _, _ = read_body(callback["bodyBase64"])
     project = project_of(fields or {})
     # The value of an authKey is no part of the event: it changes in a rotation.
@@ -67,4 +82,4 @@ def identity(callback, clock):
         odd = report["oddities"] or not is_exact(project or "")
         said = (report["messageId"], report["word"], report["code"], report["seconds"])
         return ("report", project, *said, body if odd else None)
-    return ("body", project, callback["kind"], body)
+    return ("body", project, callback["kind"], body, time_of(callback, fields or {}, clock))
