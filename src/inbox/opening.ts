@@ -37,6 +37,8 @@ interface OpeningOptions {
   readonly hasSpool: boolean
   readonly availability: StoreAvailability
   readonly isClosing: () => boolean
+  /** Called with an error that a retry cannot fix, also after this has resolved. */
+  readonly failed: (error: MessagingWebhooksError) => void
 }
 
 /**
@@ -44,7 +46,7 @@ interface OpeningOptions {
  * continues. Without a spool it waits for the store. Rejects if retrying cannot help.
  */
 export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
-  const { storeTimeoutMs, open, hasSpool, availability } = options
+  const { storeTimeoutMs, open, hasSpool, availability, failed } = options
   const opened = open()
   try {
     // If the connection hangs, this attempt continues as the first of `keepTrying`.
@@ -53,17 +55,21 @@ export async function openOrKeepTrying(options: OpeningOptions): Promise<void> {
     })
   } catch (given) {
     const error = asOurs(given, 'store_failed')
-    if (isPermanent(error)) throw error
+    if (isPermanent(error)) {
+      failed(error)
+      throw error
+    }
     // With a spool, the outage has reported the error.
     if (!hasSpool) availability.begin('dispatch', error)
     const trying = keepTrying(opened, options)
     if (!hasSpool) return trying
-    // The caller has its answer, and the outage has reported the error.
+    // The caller has its answer. `failed` gets an error that ends the attempts.
     trying.catch(() => {})
   }
 }
 
-async function keepTrying(first: Promise<void>, { open, isClosing, availability }: OpeningOptions): Promise<void> {
+async function keepTrying(first: Promise<void>, options: OpeningOptions): Promise<void> {
+  const { open, isClosing, availability, failed } = options
   let attempt = first
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     try {
@@ -72,7 +78,10 @@ async function keepTrying(first: Promise<void>, { open, isClosing, availability 
       return
     } catch (error) {
       if (isClosing()) throw new MessagingWebhooksError('receiver_closed')
-      if (isPermanent(error)) throw error
+      if (isPermanent(error)) {
+        failed(error)
+        throw error
+      }
     }
     // The timer keeps the process alive while it waits for its store.
     await pause(clock, pauseMs)
@@ -81,6 +90,6 @@ async function keepTrying(first: Promise<void>, { open, isClosing, availability 
   }
 }
 
-function isPermanent(error: unknown): boolean {
+function isPermanent(error: unknown): error is MessagingWebhooksError {
   return error instanceof MessagingWebhooksError && PERMANENT.has(error.code)
 }

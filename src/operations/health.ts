@@ -22,6 +22,10 @@ export const HEALTH_REASONS = {
     ['ready'],
     'The spool is full or its disk fails, and the store does not replace it: callbacks are lost.',
   ],
+  start_failed: [
+    ['ready', 'working'],
+    'The receiver cannot start, for a reason that a retry cannot fix. The log has its code.',
+  ],
   store_full: [['ready'], 'The store has reached its limit of unsettled events: callbacks are answered 503 and lost.'],
   store_away: [['working'], 'The store does not answer. Callbacks wait in the spool, if there is one.'],
   store_emptied: [
@@ -51,7 +55,10 @@ export interface HealthReason {
 export interface ReceiverHealth {
   /** False once the receiver is closed. Create a new receiver or restart the process. */
   readonly live: boolean
-  /** New callbacks are kept: in the store or, while it is unavailable, in a working spool. False from `close()` on. */
+  /**
+   * New callbacks are kept: in the store or, while it is unavailable, in a working spool. False from `close()` on, and after a
+   * start that failed for good.
+   */
   readonly ready: boolean
   /** Accepted events are dispatched in time. Undefined if this receiver cannot know. */
   readonly working: boolean | undefined
@@ -76,6 +83,8 @@ interface HealthOptions {
   /** Whether the claim loop or the spool has found the store unavailable. */
   readonly isUnavailable: () => boolean
   readonly state: () => 'open' | 'closing' | 'closed'
+  /** Whether the last start failed for a reason that a retry cannot fix. */
+  readonly hasStartFailed: () => boolean
 }
 
 type HealthWatch = ReturnType<typeof createHealth>
@@ -88,7 +97,8 @@ const OLD_MS = 60_000
 const STUCK_MS = 10_000
 
 export function createHealth(options: HealthOptions) {
-  const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isUnavailable, state } = options
+  const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isUnavailable, state, hasStartFailed } =
+    options
   const recentKeeping = createReading(clock, FRESH_MS, keeping, 0)
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
@@ -137,7 +147,9 @@ export function createHealth(options: HealthOptions) {
     const [kept, full] = await Promise.all([recentKeeping.get(), isFull().catch(() => false)])
     // The receiver may have been closed meanwhile.
     if (state() !== 'open') return codesNow()
-    return [...ofKeeping(kept), ...(full ? (['store_full'] as const) : []), ...ofWork(progress())]
+    // A store that answers has been repaired since; the next request starts the receiver.
+    const failed: readonly HealthCode[] = hasStartFailed() && kept !== 'store' ? ['start_failed'] : []
+    return [...failed, ...ofKeeping(kept), ...(full ? (['store_full'] as const) : []), ...ofWork(progress())]
   }
 
   return {

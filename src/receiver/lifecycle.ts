@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { checkOptions, numberFrom } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock, withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
+import type { ErrorCode } from '../public/error-table.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
 import { openOrKeepTrying } from '../inbox/opening.ts'
 import type { Delivery } from './delivery.ts'
@@ -18,6 +19,7 @@ interface LifecycleOptions {
   readonly clock: Clock
   readonly availability: StoreAvailability
   readonly storeTimeoutMs: number
+  readonly report: (error: MessagingWebhooksError) => void
   /** Whether a durable store has its backlog dispatched here until `close()`. */
   readonly staysOpen: boolean
   /** The receiver calls it again after a rejection. */
@@ -38,6 +40,8 @@ export function createLifecycle(options: LifecycleOptions) {
   const { clock, availability, storeTimeoutMs, delivery, staysOpen } = options
   let starting: Promise<void> | undefined
   let hasStarted = false
+  /** The error of the last start, if a retry cannot fix it. */
+  let failure: ErrorCode | undefined
   let closing: Promise<Closed> | undefined
   let isClosed = false
   let letEnd = (): void => {}
@@ -47,10 +51,14 @@ export function createLifecycle(options: LifecycleOptions) {
     if (closing !== undefined) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
     starting ??= openOrKeepTrying({
       storeTimeoutMs,
-      open: options.open,
+      async open() {
+        await options.open()
+        failure = undefined
+      },
       hasSpool: delivery.hasSpool,
       availability,
       isClosing: () => closing !== undefined,
+      failed,
     }).then(
       () => {
         hasStarted = true
@@ -61,6 +69,14 @@ export function createLifecycle(options: LifecycleOptions) {
       },
     )
     return starting
+  }
+
+  /** Reports each error once, because every request tries to start again. Beside a spool no other part would name it. */
+  function failed(error: MessagingWebhooksError): void {
+    starting = undefined
+    if (closing !== undefined || failure === error.code) return
+    failure = error.code
+    options.report(error)
   }
 
   function stay(): void {
@@ -79,13 +95,27 @@ export function createLifecycle(options: LifecycleOptions) {
       if (isClosed) return 'closed'
       return closing === undefined ? 'open' : 'closing'
     },
+    /** Whether the receiver cannot start for a reason that a retry cannot fix. */
+    get hasFailed(): boolean {
+      return failure !== undefined
+    },
     /** Opens the store and starts the dispatch. Keeps the process alive while a durable store may have events to dispatch. */
     start(): Promise<void> {
-      const started = startOnce()
-      if (staysOpen) {
-        stay()
-        started.catch(() => letEnd())
+      if (staysOpen) stay()
+      // A promise of its own: `startUnasked` handles the rejection of the shared one, and would hide it from the process.
+      const started = startOnce().then(unlisten, (error: unknown) => {
+        unlisten()
+        letEnd()
+        throw error
+      })
+      /** `close()` ends a start that waits for its store. The caller asked for that, so it is no unhandled rejection. */
+      function listener(): void {
+        started.catch(() => {})
       }
+      function unlisten(): void {
+        closingListeners.delete(listener)
+      }
+      if (closing === undefined) closingListeners.add(listener)
       return started
     },
     /** Starts with the first request if `start` was not called. The admission of the request reports a failure. */

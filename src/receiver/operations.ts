@@ -67,6 +67,7 @@ export function createOperations(options: OperationsOptions) {
     unsettled: inbox.unsettled,
     isUnavailable: () => availability.isUnavailable,
     state: () => lifecycle.state,
+    hasStartFailed: () => lifecycle.hasFailed,
   })
   const isClosed = (): boolean => lifecycle.state === 'closed'
 

@@ -60,6 +60,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     clock: steady,
     availability,
     storeTimeoutMs,
+    report,
     delivery,
     staysOpen: resolved.dispatch && store.capabilities.durable,
     open() {

@@ -83,5 +83,7 @@ export function sendError(error: unknown): SentError {
 }
 
 export function receiveError({ ours, cause }: SentError): unknown {
-  return ours === undefined ? cause : new MessagingWebhooksError(ours.code, ours.detail, { cause })
+  return ours === undefined
+    ? cause
+    : new MessagingWebhooksError(ours.code, ours.detail, cause === undefined ? undefined : { cause })
 }
