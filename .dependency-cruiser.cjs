@@ -57,8 +57,6 @@ const MAY_IMPORT = {
     'quarantine/(request|surface)',
     'operations/(counts|health|recent)',
   ],
-  // It makes a receiver, as any app that imports the package does.
-  'nest/': ['index'],
   // The other direction, where there is no Node: it shares the table of codes with the receiver.
   'client/': ['carriers/status-codes'],
   // It shares no code with the verifier, which it is held against.
@@ -70,7 +68,6 @@ const MAY_IMPORT = {
 
 /** Entry points, which nothing but those named may import. */
 const NOBODY_IMPORTS = {
-  'nest/': [],
   'client/': [],
   'otel/': [],
   'store-conformance/': [],
@@ -79,7 +76,7 @@ const NOBODY_IMPORTS = {
   'inspector/': ['cli/'],
   'inspector/page/': [],
   'receiver/': ['index', 'cli/', 'inspector/', 'otel/'],
-  index: ['nest/'],
+  index: [],
 }
 
 const pathOf = (name) => `^src/${name}${name.endsWith('/') ? '' : '\\.ts$'}`
@@ -169,7 +166,7 @@ module.exports = {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
         // Optional peers, too: each in its own store, by the rule below.
         pathNot: [
-          '^node_modules/((@types/)?pg|mysql2|redis|ioredis|fastify|@nestjs/(common|core)|@opentelemetry/api)/',
+          '^node_modules/((@types/)?pg|mysql2|redis|ioredis|fastify|@opentelemetry/api)/',
         ],
       },
     },
@@ -193,16 +190,10 @@ module.exports = {
       to: { path: '^node_modules/(redis|ioredis)/' },
     },
     {
-      name: 'nest-in-its-own-folder-only',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/nest/' },
-      to: { path: '^node_modules/@nestjs/' },
-    },
-    {
       // Whoever does not import an adapter gets nothing of it, nor of its framework.
       name: 'fastify-in-its-own-adapter-only',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(http/fastify\\.ts$|nest/)' },
+      from: { path: '^src/', pathNot: '^src/http/fastify\\.ts$' },
       to: { path: '^node_modules/fastify/' },
     },
     {

@@ -75,11 +75,6 @@ export default defineConfig(
   },
   { files: ['*.config.ts', 'docs/.vitepress/**/*.ts'], rules: { 'no-restricted-syntax': 'off' } },
   {
-    // Nest's types of options are classes, and nobody makes an instance of them.
-    files: ['test/nest/*.ts'],
-    rules: { '@typescript-eslint/no-unsafe-class-instance-assignment': 'off' },
-  },
-  {
     files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts', 'docs/**/*.ts'],
     rules: { '@typescript-eslint/no-floating-promises': 'error', '@typescript-eslint/require-await': 'off' },
   },

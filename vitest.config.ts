@@ -25,7 +25,6 @@ export default defineConfig({
       { find: /^messaging-webhooks\/store$/, replacement: source('store.ts') },
       { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
       { find: /^messaging-webhooks\/fetch$/, replacement: source('http/fetch.ts') },
-      { find: /^messaging-webhooks\/nest$/, replacement: source('nest/index.ts') },
       { find: /^messaging-webhooks\/fastify$/, replacement: source('http/fastify.ts') },
       { find: /^messaging-webhooks\/inspector$/, replacement: source('inspector/index.ts') },
       { find: /^messaging-webhooks\/otel$/, replacement: source('otel/index.ts') },

@@ -20,14 +20,6 @@ const WINDOW_MS = 60_000
 /** The logger for `logger: false`. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/**
- * The default logger: warnings and errors on the console, because an unnoticed wrong secret loses every callback. At most ten
- * lines a minute per code, since anyone can send forged requests. Further lines are counted, and the count is logged.
- */
-function consoleLogger(clock: Clock): Logger {
-  return limitedLogger(clock, (level, line) => console[level](line))
-}
-
 /** The guarded logger of an option. Default: the console. */
 export function loggerOf(given: Logger | false | undefined, clock: Clock): Logger {
   return given === false ? silentLogger : guardLogger(given ?? consoleLogger(clock))
@@ -40,8 +32,11 @@ interface Window {
 
 type Level = 'warn' | 'error'
 
-/** A limited logger that writes lines to `writeLine`. */
-export function limitedLogger(clock: Clock, writeLine: (level: Level, line: string) => void): Logger {
+/**
+ * The default logger: warnings and errors on the console, because an unnoticed wrong secret loses every callback. At most ten
+ * lines a minute per code, since anyone can send forged requests. Further lines are counted, and the count is logged.
+ */
+function consoleLogger(clock: Clock): Logger {
   /** Windows by code. Each window ends a minute after its first line. */
   const windows = new Map<string, Window>()
 
@@ -50,10 +45,7 @@ export function limitedLogger(clock: Clock, writeLine: (level: Level, line: stri
     windows.delete(code)
     const withheld = (window?.lines ?? 0) - LINES_A_MINUTE
     if (window !== undefined && withheld > 0)
-      writeLine(
-        window.level,
-        `messaging-webhooks ${printable(code)}: ${withheld} more lines of this code were withheld.`,
-      )
+      console[window.level](`messaging-webhooks ${printable(code)}: ${withheld} more lines of this code were withheld.`)
   }
 
   function begin(code: string, level: Level): Window {
@@ -71,7 +63,7 @@ export function limitedLogger(clock: Clock, writeLine: (level: Level, line: stri
     window.lines += 1
     if (window.lines > LINES_A_MINUTE) return
     const note = window.lines === LINES_A_MINUTE ? ' (Further lines of this code are withheld for a minute.)' : ''
-    writeLine(level, printable(`messaging-webhooks${label(fields)}: ${message}${note}`))
+    console[level](printable(`messaging-webhooks${label(fields)}: ${message}${note}`))
   }
 
   return {

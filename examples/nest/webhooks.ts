@@ -1,0 +1,46 @@
+import { Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
+import { createReceiver, type DeliveredEvent, type FailedEvent } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+
+const { AUTH_KEY, SIGNING_SECRET, STORE = 'inbox.db' } = process.env
+
+@Injectable()
+class Notices {
+  show(text: string): void {
+    console.log(text)
+  }
+}
+
+@Injectable()
+export class Webhooks implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly receiver = createReceiver({
+    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+    store: sqliteStore(STORE),
+  })
+
+  constructor(private readonly notices: Notices) {
+    this.receiver.on('message.delivered', (event) => this.delivered(event))
+    this.receiver.on('message.failed', (event) => this.failed(event))
+  }
+
+  delivered({ messageId }: DeliveredEvent): void {
+    this.notices.show(`${messageId} was delivered`)
+  }
+
+  failed({ messageId, failure }: FailedEvent): void {
+    this.notices.show(`${messageId} failed: ${failure.resend ? 'send it again' : 'do not send it again'}`)
+  }
+
+  // When every module is ready, so that handlers can use all providers.
+  onApplicationBootstrap(): Promise<void> {
+    return this.receiver.start()
+  }
+
+  // After the server has closed. Running handlers finish.
+  onApplicationShutdown(): Promise<void> {
+    return this.receiver.close()
+  }
+}
+
+@Module({ providers: [Notices, Webhooks] })
+export class WebhooksModule {}
