@@ -1,9 +1,8 @@
 import { fileURLToPath } from 'node:url'
+import { defaultServerConditions } from 'vite'
 import { defineConfig } from 'vitest/config'
 import { SlowFirst } from './test/slow-first.ts'
 import { unseenTests } from './test/unseen-tests.ts'
-
-const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
 
 /**
  * Every process and thread that a test starts strips the TypeScript of what it runs, and there are hundreds of them: kept,
@@ -19,25 +18,8 @@ const RESULTS = process.env['TEST_RESULTS']
 const PIPELINE = ['http', 'verify', 'carriers', 'messages', 'inbox', 'dispatch']
 
 export default defineConfig({
-  resolve: {
-    alias: [
-      { find: /^messaging-webhooks$/, replacement: source('index.ts') },
-      { find: /^messaging-webhooks\/store$/, replacement: source('store.ts') },
-      { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
-      { find: /^messaging-webhooks\/fetch$/, replacement: source('http/fetch.ts') },
-      { find: /^messaging-webhooks\/fastify$/, replacement: source('http/fastify.ts') },
-      { find: /^messaging-webhooks\/inspector$/, replacement: source('inspector/index.ts') },
-      { find: /^messaging-webhooks\/otel$/, replacement: source('otel/index.ts') },
-      { find: /^messaging-webhooks\/lambda$/, replacement: source('http/lambda.ts') },
-      { find: /^messaging-webhooks\/client$/, replacement: source('client/index.ts') },
-      { find: /^messaging-webhooks\/postgres$/, replacement: source('stores/postgres/store.ts') },
-      { find: /^messaging-webhooks\/mysql$/, replacement: source('stores/mysql/store.ts') },
-      { find: /^messaging-webhooks\/redis$/, replacement: source('stores/redis/store.ts') },
-      { find: /^messaging-webhooks\/sqlite$/, replacement: source('stores/sqlite/store.ts') },
-      { find: /^messaging-webhooks\/emulator$/, replacement: source('emulator/index.ts') },
-      { find: /^messaging-webhooks\/testing$/, replacement: source('testing/index.ts') },
-    ],
-  },
+  // The package's own name resolves to its sources, as for the compiler.
+  ssr: { resolve: { conditions: ['@messaging-webhooks/source', ...defaultServerConditions] } },
   test: {
     // `npm test` runs what is quick, `npm run test:full` the rest: kills, cluster, floods, soaks, damage at every place.
     projects: [

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readMarkdown, readProjectFile } from '../../docs/markdown.ts'
 import { mustRun, pack } from './packed.ts'
 
+const MANIFEST: unknown = JSON.parse(readProjectFile('package.json'))
+
 let folder: string
 
 beforeAll(async () => {
@@ -32,8 +34,22 @@ test('package.json has the repository, the homepage and the issues at one addres
       homepage: z.url(),
       bugs: z.object({ url: z.url() }),
     })
-    .parse(JSON.parse(readProjectFile('package.json')))
+    .parse(MANIFEST)
   const [, address = ''] = /^git\+(https:\/\/.+)\.git$/.exec(repository.url) ?? []
   expect(address).toMatch(/\/messaging-webhooks$/)
   expect([homepage, bugs.url]).toEqual([`${address}#readme`, `${address}/issues`])
+})
+
+test('each entry point names its source, which tests, types, unused exports and the API pages are made from', () => {
+  const entry = z.record(z.string(), z.unknown())
+  const { exports } = z.object({ exports: z.record(z.string(), entry.or(z.string())) }).parse(MANIFEST)
+  const entries = Object.values(exports).filter((each) => typeof each !== 'string')
+  expect(entries.length).toBeGreaterThan(10)
+  for (const each of entries) {
+    const built = z.string().parse(each['default'])
+    expect(Object.entries(each)[0]).toEqual([
+      '@messaging-webhooks/source',
+      built.replace('./dist/', './src/').replace(/\.js$/, '.ts'),
+    ])
+  }
 })
