@@ -18,6 +18,10 @@ export const LOG_CODES = {
     'warn',
     'A key or secret is shorter than 8 characters or has fewer than 5 different ones. It can be guessed, and logs do not mask it.',
   ],
+  no_signing_secret: [
+    'warn',
+    'A pair has no signing secret: signatures are not verified, and only the authKey can prove a callback.',
+  ],
   memory_store: ['warn', 'Production without a `store`: unhandled events are lost when the process ends.'],
   secret_blank_ends: [
     'warn',

@@ -19,7 +19,11 @@ else await runApp(folder)
 /** The app, which does not know what is going to happen to it. */
 async function runApp(folder: string): Promise<void> {
   const store = sqliteStore(join(folder, 'inbox.db'))
-  const receiver = createReceiver({ credentials: { authKey }, store, handlerTimeoutMs: 1_000 })
+  const receiver = createReceiver({
+    credentials: { authKey, signingSecret: 'secret-of-the-shop' },
+    store,
+    handlerTimeoutMs: 1_000,
+  })
   receiver.on('message.delivered', async ({ messageId }) => {
     await sleep(5) // its work
     appendFileSync(join(folder, 'handled.txt'), `${messageId}\n`)

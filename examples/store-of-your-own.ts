@@ -221,7 +221,7 @@ function pageOf<T extends { readonly place: string }>(found: readonly T[], limit
 if (process.argv[1] === import.meta.filename) {
   const receiver = createReceiver({
     store: keyValueStore(inMap()),
-    credentials: { authKey: 'key-of-the-example' },
+    credentials: { authKey: 'key-of-the-example', signingSecret: 'secret-of-the-example' },
     spool: false,
     logger: false,
   })

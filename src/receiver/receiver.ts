@@ -97,7 +97,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     lifecycle,
   })
   const shutDown = createShutDown({ clock: steady, logger, report, delivery, intake })
-  warnOfOptions(logger, { secrets: credentials.secrets(), hasStore: options.store !== undefined })
+  warnOfOptions(logger, { credentials, hasStore: options.store !== undefined })
 
   function report(error: MessagingWebhooksError, fields?: object): void {
     operations.reported(error.code)

@@ -4,7 +4,7 @@ import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { Carrier, CallbackSchemas } from '../public/events.ts'
 import { receiverOptions, type ReceiverOptions } from './options.ts'
-import { hasBlankEnds } from '../verify/credentials.ts'
+import { hasBlankEnds, type CredentialsSource } from '../verify/credentials.ts'
 import { isWeakSecret } from '../runtime/failure-text.ts'
 import type { StoreCapabilities } from '../inbox/store.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -40,8 +40,9 @@ export function resolveOptions<S extends CallbackSchemas>(options: ReceiverOptio
 /** Runs when the receiver is created. */
 export function warnOfOptions(
   logger: Logger,
-  { secrets, hasStore }: { readonly secrets: readonly string[]; readonly hasStore: boolean },
+  { credentials, hasStore }: { readonly credentials: CredentialsSource; readonly hasStore: boolean },
 ): void {
+  const secrets = credentials.secrets()
   if (secrets.some(hasBlankEnds))
     logger.warn(
       { code: 'secret_blank_ends' },
@@ -52,6 +53,12 @@ export function warnOfOptions(
       { code: 'secret_weak' },
       'A key or secret is shorter than 8 characters or has fewer than 5 different ones. It can be guessed, and logs do not ' +
         'mask it. Rotate it in the dashboard of the service.',
+    )
+  if (credentials.fixed.some(({ secretKey }) => secretKey === undefined))
+    logger.warn(
+      { code: 'no_signing_secret' },
+      'A pair has no signing secret: signatures are not verified, and only the authKey can prove a callback. Set ' +
+        '`signingSecret`, which the dashboard of the service shows beside the Auth Key.',
     )
   if (!hasStore && process.env['NODE_ENV'] === 'production')
     logger.warn(

@@ -21,7 +21,7 @@ export interface Proved {
   readonly signedAt: number | undefined
   /** The authKeys to mask, in UTF-8. */
   readonly secrets: readonly Buffer[]
-  /** Why the signature is invalid, if the authKey alone proved the callback. */
+  /** Why the signature is invalid, if the authKey alone proved the callback and the project has a secret to verify it with. */
   readonly ignored: string | undefined
 }
 
@@ -81,7 +81,7 @@ export function prove(
       offsetSeconds: isStale ? offsetSeconds : undefined,
     })
   }
-  const { owner, signed, keyed } = first
+  const { owner, signed, keyed, hasSecret } = first
   return {
     proved: true,
     proof: signed && keyed ? 'both' : signed ? 'signature' : 'authKey',
@@ -89,7 +89,7 @@ export function prove(
     pairs,
     signedAt: signed ? parsed?.timestamp : undefined,
     secrets,
-    ignored: !signed && header !== undefined && isExact ? describeIgnored(header) : undefined,
+    ignored: hasSecret && !signed && header !== undefined && isExact ? describeIgnored(header) : undefined,
   }
 }
 
@@ -97,6 +97,8 @@ interface Found {
   readonly owner: string | undefined
   signed: boolean
   keyed: boolean
+  /** Whether a live pair has a signing secret. */
+  hasSecret: boolean
 }
 
 const SMALL_BODY_BYTES = 1_024
@@ -116,7 +118,11 @@ function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undef
     if (nowMs > notAfterMs) continue
     if (untried === 0) break
     untried -= 1
-    if (found === undefined || found.owner !== owner) byProject.push((found = { owner, signed: false, keyed: false }))
+    if (found === undefined || found.owner !== owner) {
+      found = { owner, signed: false, keyed: false, hasSecret: false }
+      byProject.push(found)
+    }
+    found.hasSecret ||= secretKey !== undefined
     if (signature !== undefined && secretKey !== undefined && !found.signed)
       found.signed = signatureHolds(signature, secretKey, body.bytes)
     if (authKey === undefined) continue

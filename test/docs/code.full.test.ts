@@ -75,6 +75,14 @@ test('the first block is examples/quickstart.ts, word for word', () => {
   expect(blocks[0]?.code).toBe(readProjectFile('examples/quickstart.ts'))
 })
 
+test('no block configures an Auth Key without a signing secret', () => {
+  const halves = blocks.filter(({ code }) => /(credentials|projects)\b/.test(code) && /authKey\b/.test(code))
+  expect(halves.length).toBeGreaterThan(15)
+  expect(
+    halves.filter(({ code }) => !code.includes('signingSecret')).map(({ page, line }) => `${page}:${line}`),
+  ).toEqual([])
+})
+
 /** Blank lines align the compiler's line numbers with the page's. */
 const SOURCES = new Map(
   blocks.map(({ page, code, line }) => [

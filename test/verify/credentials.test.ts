@@ -8,6 +8,7 @@ import {
 import { callback, deliver, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
+import { logging } from '../support/logging.ts'
 import { receiving } from '../support/receiving.ts'
 import { A, B, send } from '../support/pairs.ts'
 
@@ -57,6 +58,44 @@ test.each<Pick<CredentialPair, 'authKey' | 'signingSecret'>>([
   const weak = lines.filter(([{ code }]) => code === 'secret_weak')
   expect(weak).toHaveLength(1)
   expect(lines.find(([{ code }]) => code === 'dead_letter')?.[1]).toContain('/usr/src/app/short/aaaaaaaaaaaa')
+})
+
+describe('a pair without a signing secret', () => {
+  const { authKey } = A
+
+  test('is named once at the start, and its signed callbacks are not reported', async () => {
+    const { logger, of } = logging()
+    const { url, errors } = await receiving({ logger, credentials: { authKey } })
+    for (let count = 0; count < 3; count += 1) expect(await send(url, A)).toBe(204)
+    expect(errors).toEqual([])
+    expect(of('no_signing_secret').map(({ level }) => level)).toEqual(['warn'])
+    expect(of('signature_ignored')).toEqual([])
+  })
+
+  test('of one project changes nothing for the others', async () => {
+    const { logger, of } = logging()
+    const { url, errors } = await receiving({ logger, projects: { 'My Shop': { authKey }, 'Other Shop': B } })
+    const wrong = { ...B, signingSecret: A.signingSecret }
+    expect(await send(url, A, { project: 'My Shop' })).toBe(204)
+    expect(errors).toEqual([])
+    expect(await send(url, wrong, { project: 'Other Shop' })).toBe(204)
+    expect(errors.map(({ code }) => code)).toEqual(['signature_ignored'])
+    expect(of('no_signing_secret')).toHaveLength(1)
+  })
+
+  test('is silent if a credentials function returns it', async () => {
+    const { url, errors } = await receiving({ credentials: () => ({ authKey }) })
+    expect(await send(url, A)).toBe(204)
+    expect(errors).toEqual([])
+  })
+
+  test('beside an expired pair with one: the expired secret counts no more', async () => {
+    const clock = fakeClock()
+    const expired = { ...B, notAfter: clock.now() - 1 }
+    const { url, errors } = await receiving({ clock, credentials: [expired, { authKey }] })
+    expect(await send(url, A, {}, Math.floor(clock.now() / 1_000))).toBe(204)
+    expect(errors).toEqual([])
+  })
 })
 
 const PROJECTS = Object.fromEntries(

@@ -45,7 +45,9 @@ def prove(vector):
         return {"verdict": "refused", "reason": reason}
     signed, keyed = held[proved[0]]
     proof = "both" if signed and keyed else "signature" if signed else "authKey"
-    ignored = {"reported": "signature_ignored"} if signature is not None and not signed else {}
+    # Without a secret there is nothing to compare a signature with.
+    compared = any("signingSecret" in pair for pair in pairs if pair.get("project") == proved[0])
+    ignored = {"reported": "signature_ignored"} if signature is not None and compared and not signed else {}
     return {"verdict": "accepted", "proof": proof, "project": proved[0] or named, **ignored}
 
 
