@@ -126,7 +126,9 @@ export function createReceive(options: ReceiveOptions) {
       if (body.problem === 'content_encoding')
         return refuse(asked, 'content_encoding', { ...proof, code: 'content_encoding' })
       const refused = proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof
-      return refuse(asked, 'not_authentic', refused)
+      const refusal = refuse(asked, 'not_authentic', refused)
+      const told = body.probeId === undefined ? undefined : options.probes.answer(callback, body, proof)
+      return told === undefined ? refusal : { ...refusal, headers: { ...refusal.headers, ...told } }
     }
     const headers = body.probeId === undefined ? undefined : options.probes.answer(callback, body, proof)
     if (headers !== undefined) return { ...REPLIES.accepted, headers }

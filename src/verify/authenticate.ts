@@ -71,7 +71,7 @@ export function prove(
     first = found
   }
   if (first === undefined) {
-    return explainRefusal({
+    const refused = explainRefusal({
       header,
       isExact,
       policy,
@@ -80,6 +80,7 @@ export function prove(
       anyKeyed: byProject.some(({ keyed }) => keyed),
       offsetSeconds: isStale ? offsetSeconds : undefined,
     })
+    return refused.offsetSeconds === undefined ? refused : { ...refused, pairs }
   }
   const { owner, signed, keyed, hasSecret } = first
   return {

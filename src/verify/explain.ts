@@ -5,6 +5,7 @@ import { LONGEST_NAME, MessagingWebhooksError, type UnverifiedNames } from '../p
 import { withoutSecrets } from '../runtime/failure-text.ts'
 import { isRecord } from '../runtime/values.ts'
 import type { ReadBody } from './body.ts'
+import type { LivePair } from './credentials.ts'
 
 export interface NotProved {
   readonly proved: false
@@ -12,6 +13,8 @@ export interface NotProved {
   readonly detail?: string | undefined
   /** How far the header's time is behind this clock, if only the time is wrong. */
   readonly offsetSeconds?: number | undefined
+  /** The pairs that were tried, if only the time is wrong. */
+  readonly pairs?: readonly LivePair[]
   /** Whether one proof is valid although the callback is refused: the sender then has a key of a live pair. */
   readonly isHalfProved?: boolean
 }

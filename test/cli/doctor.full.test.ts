@@ -40,6 +40,13 @@ describe('as a process', { timeout: 120_000 }, () => {
     expect(stdout).toMatch(/^1 problem, 0 warnings\.$/m)
   })
 
+  test('names the seconds by which the clock is wrong', async () => {
+    const { url } = await receiving({ clock: () => Date.now() - 900_000 }, { kind: 'status' })
+    const { code, stdout } = await runCli(['doctor', url, '--kind', 'status'], KEYS)
+    expect(code).toBe(EXIT_CODES.unwell.code)
+    expect(stdout).toMatch(/^✗ .* is (89\d|90\d) s behind this machine’s\. \(clock_off\)$/m)
+  })
+
   test('as JSON, with a wrong pair from files; a user and a password in the URL are not shown', async () => {
     const url = await healthy()
     const folder = ownFolder()

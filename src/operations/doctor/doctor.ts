@@ -53,10 +53,16 @@ export async function examine({ pair, project, own, ...asked }: Examination): Pr
   else {
     const { status, code, tookMs, dateMs, location } = outcome
     const answer = outcome.answer === undefined ? undefined : readAnswer(outcome.answer, probe.messageId, pair)
-    const offMs = dateMs - (probe.sentAtMs + tookMs / 2)
-    const clockOff = Math.abs(offMs) > CLOCK_MS ? judgeOffset(offMs / 1_000) : undefined
+    // A proxy may set its own `Date`.
+    const theirsMs = answer === undefined ? dateMs : answer.atSeconds * 1_000
+    const offMs = theirsMs - (probe.sentAtMs + tookMs / 2)
+    // The receiver decides by its own tolerance, which may be lower.
+    const isOff = answer?.observation === 'stale' || Math.abs(offMs) > CLOCK_MS
+    const clockOff = isOff ? judgeOffset(offMs / 1_000) : undefined
     if (answer !== undefined) {
-      findings.push(finding('receiver_answers'), ...judgeKind(kind, answer.kind), judgeProof(probe, answer, seen))
+      findings.push(finding('receiver_answers'), ...judgeKind(kind, answer.kind))
+      // A probe that is refused for its time says nothing else about the proof.
+      if (answer.observation !== 'stale') findings.push(judgeProof(probe, answer, seen))
       if (clockOff !== undefined) findings.push(clockOff)
       if (tookMs > PROMPT_MS) findings.push(finding('slow', `This one took ${Math.round(tookMs)} ms.`))
     } else if (code === 'not_authentic')

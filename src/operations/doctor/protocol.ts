@@ -9,13 +9,14 @@
  * 3. A proved probe stops there: it is not an event, runs no handler, and is neither stored nor counted. Only an HMAC under a
  *    live pair makes a callback a probe. The half of the pair that proves a probe has also marked it, so no probe becomes a
  *    callback.
- * 4. The answer is the usual 204 with one more header: an HMAC over the message id and what the receiver observed. The doctor
- *    compares it with the HMAC of each possible observation, so only a holder of the pair can read it, and a replayed probe
- *    reveals nothing new. Another handler's 204 has no such header.
+ * 4. The answer is the usual 204 with one more header: the receiver's time, and an HMAC over it, the message id and what the
+ *    receiver observed. The doctor compares it with the HMAC of each possible observation, so only a holder of the pair can
+ *    read that, and a replayed probe reveals only the time, as `Date` does. Another handler's 204 has no such header.
  * 5. The signing secret is the key of the answer if the pair has one, because every callback contains the Auth Key. A receiver
  *    with another signing secret and the right Auth Key answers under the Auth Key.
- * 6. A 401 gives no reason. In its own process, the receiver records how each probe arrived, and `receiver.doctor()` explains
- *    it.
+ * 6. A 401 gives no reason, except for a probe whose digest is right and whose time is not: only a holder of the pair made it,
+ *    so the 401 has the header, and the doctor learns whose clock is wrong. In its own process, the receiver records how each
+ *    probe arrived, and `receiver.doctor()` explains any 401.
  */
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
 import { PROBE_ID, PROBE_PREFIX, type ReadBody } from '../../verify/body.ts'
@@ -29,9 +30,10 @@ export const ANSWER_HEADER = 'x-messaging-webhooks-doctor'
 
 /**
  * How a pair proved a probe. `parsed`: a body parser ran before. `unsigned`: the receiver's pair has no signing secret.
- * `signature_invalid`, `auth_key_invalid`: the receiver's pair has this half, and only the other one proved the probe.
+ * `signature_invalid`, `auth_key_invalid`: the receiver's pair has this half, and only the other one proved the probe. `stale`:
+ * the signature is right, but its time is too far off, so the receiver refused it.
  */
-const OBSERVATIONS = ['intact', 'parsed', 'unsigned', 'signature_invalid', 'auth_key_invalid'] as const
+const OBSERVATIONS = ['intact', 'parsed', 'unsigned', 'signature_invalid', 'auth_key_invalid', 'stale'] as const
 
 export type Observation = (typeof OBSERVATIONS)[number]
 
@@ -41,6 +43,8 @@ export interface Answer {
   readonly kind: CallbackKind | undefined
   /** False if the receiver knows only the Auth Key of the whole pair that sent the probe. */
   readonly isWhole: boolean
+  /** The time at which the receiver saw the probe, in Unix seconds by its clock. */
+  readonly atSeconds: number
 }
 
 /** The halves of a pair that sign and prove a probe. */
@@ -62,16 +66,23 @@ function isMarkedWith(probeId: string, key: KeyObject): boolean {
   return tags.split('.').some((tag) => isSame(tag, expected))
 }
 
-function writeAnswer(probeId: string, key: KeyObject, observation: Observation, kind?: CallbackKind): string {
-  return tagOf(key, 'answer', probeId, observation, kind ?? 'any')
+function writeAnswer(
+  probeId: string,
+  key: KeyObject,
+  { observation, kind = 'any', at }: { observation: Observation; kind: CallbackKind | 'any' | undefined; at: string },
+): string {
+  return `${tagOf(key, 'answer', probeId, observation, kind, at)}.${at}`
 }
 
 /** Undefined if no receiver with a half of this pair wrote the answer to this probe. */
 export function readAnswer(text: string, probeId: string, pair: ProbePair): Answer | undefined {
+  const at = /\.(\d{1,12})$/.exec(text)?.[1]
+  if (at === undefined) return undefined
   for (const [nth, key] of markingKeys(pair).entries())
     for (const observation of OBSERVATIONS)
       for (const kind of [undefined, ...CALLBACK_KINDS])
-        if (isSame(text, writeAnswer(probeId, key, observation, kind))) return { observation, kind, isWhole: nth === 0 }
+        if (isSame(text, writeAnswer(probeId, key, { observation, kind, at })))
+          return { observation, kind, isWhole: nth === 0, atSeconds: Number(at) }
   return undefined
 }
 
@@ -112,14 +123,18 @@ export function createProbes() {
   }
 
   return {
-    /** Headers of the 204. Undefined if no live pair marked the callback: then it is a callback, whatever its message id is. */
-    answer(callback: ArrivedCallback, body: ReadBody, { pairs, proof }: Proved): Record<string, string> | undefined {
+    /**
+     * Headers of the answer to a probe that is proved, or whose time alone is wrong. Undefined if no live pair marked the
+     * callback: then it is a callback, whatever its message id is.
+     */
+    answer(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Record<string, string> | undefined {
       const { probeId } = body
-      const marked = probeId === undefined ? undefined : findMark(probeId, pairs, callback.arrivedAtMs)
+      const marked = probeId === undefined ? undefined : findMark(probeId, proof.pairs ?? [], callback.arrivedAtMs)
       if (probeId === undefined || marked === undefined) return undefined
-      see(callback, body)
-      const observation = callback.captured.kind === 'parsed' ? 'parsed' : observationOf(proof, marked.pair)
-      return { [ANSWER_HEADER]: writeAnswer(probeId, marked.key, observation, callback.kind) }
+      if (proof.proved) see(callback, body)
+      const observation = observe(callback, proof, marked.pair)
+      const at = String(Math.floor(callback.arrivedAtMs / 1_000))
+      return { [ANSWER_HEADER]: writeAnswer(probeId, marked.key, { observation, kind: callback.kind, at }) }
     },
     refused: see,
     /** Announces a probe of this process. Call the result once: it returns how the probe arrived, if it did. */
@@ -149,7 +164,14 @@ function findMark(
   return undefined
 }
 
-function observationOf(proof: Proved['proof'], { authKey, secretKey }: LivePair): Observation {
+function observe(
+  { captured }: ArrivedCallback,
+  proved: Proved | NotProved,
+  { authKey, secretKey }: LivePair,
+): Observation {
+  if (!proved.proved) return 'stale'
+  if (captured.kind === 'parsed') return 'parsed'
+  const { proof } = proved
   if (proof === 'authKey') return secretKey === undefined ? 'unsigned' : 'signature_invalid'
   return proof === 'signature' && authKey !== undefined ? 'auth_key_invalid' : 'intact'
 }

@@ -145,31 +145,50 @@ describe('with the pair and the clock', () => {
     expect(faultsOf(await receiver.doctor({ url: only.url }))).toEqual([])
   })
 
-  test.each([400, -400, 7 * 3_600])('a clock that is %i s off, known in its own process', async (seconds) => {
-    const { receiver, url } = await app({ clock: () => Date.now() + seconds * 1_000 })
-    const diagnosis = await receiver.doctor({ url })
-    expect(faultsOf(diagnosis)).toEqual(['clock_off'])
-    const said = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'}`
-    expect(textOf(diagnosis, 'clock_off')).toContain(said)
-    expect(faultsOf(await askDoctor(url))).toEqual(['pair_wrong'])
-    expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0 })
-    expect(await receiver.metrics()).not.toMatch(/^messaging_webhooks_clock_offset_seconds /m)
+  test.each([60, -60, 400, -400, 7 * 3_600])(
+    'a clock that is %i s off, whatever the `Date` of a proxy',
+    async (seconds) => {
+      const { receiver, url } = await app({ clock: () => Date.now() + seconds * 1_000 })
+      for (const diagnosis of [await receiver.doctor({ url }), await askDoctor(url)]) {
+        expect(faultsOf(diagnosis)).toEqual(['clock_off'])
+        // The answer has whole seconds, and the probe was under way.
+        const said = /is (\d+) s (ahead of|behind) this machine/.exec(textOf(diagnosis, 'clock_off')) ?? []
+        expect(Math.abs(Number(said[1]) - Math.abs(seconds))).toBeLessThanOrEqual(2)
+        expect(said[2]).toBe(seconds > 0 ? 'ahead of' : 'behind')
+      }
+      const secretAlone = { signingSecret: PAIR.signingSecret }
+      expect(faultsOf(await askDoctor(url, secretAlone))).toContain('clock_off')
+      expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
+      expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0 })
+      expect(await receiver.metrics()).not.toMatch(/^messaging_webhooks_clock_offset_seconds /m)
+    },
+  )
+
+  test('a clock that is within 30 s, but beyond the tolerance of the receiver', async () => {
+    const { receiver, url } = await app({ clock: () => Date.now() - 20_000, toleranceSeconds: 10 })
+    for (const diagnosis of [await receiver.doctor({ url }), await askDoctor(url)])
+      expect(faultsOf(diagnosis)).toEqual(['clock_off'])
   })
 
   test.each([
-    [PAIR, -60],
-    [NEW, 400],
-  ])('another time in the `Date` of the answer', async (pair, seconds) => {
-    const { receiver } = await app()
-    const middleware = receiver.middleware('status')
-    const url = await serve((request, response) => {
-      response.setHeader('date', new Date(Date.now() + seconds * 1_000).toUTCString())
-      middleware(request, response)
-    })
-    const diagnosis = await askDoctor(url, pair)
-    expect(faultsOf(diagnosis)).toEqual(['clock_off'])
-    expect(textOf(diagnosis, 'clock_off')).toMatch(seconds < 0 ? /(59|6[01]) s behind/ : /(399|40[01]) s ahead/)
-  })
+    [PAIR, -60, []],
+    [NEW, -60, ['clock_off']],
+    [NEW, 400, ['clock_off']],
+  ])(
+    'another time in the `Date` of the answer, if no receiver with this pair tells its own',
+    async (pair, seconds, found) => {
+      const { receiver } = await app()
+      const middleware = receiver.middleware('status')
+      const url = await serve((request, response) => {
+        response.setHeader('date', new Date(Date.now() + seconds * 1_000).toUTCString())
+        middleware(request, response)
+      })
+      const diagnosis = await askDoctor(url, pair)
+      expect(faultsOf(diagnosis)).toEqual(found)
+      if (found.length === 0) return
+      expect(textOf(diagnosis, 'clock_off')).toMatch(seconds < 0 ? /(59|6[01]) s behind/ : /(399|40[01]) s ahead/)
+    },
+  )
 })
 
 describe('in the app', () => {

@@ -1,5 +1,6 @@
 /** Only a holder of the credentials learns that there is a doctor, or anything from it; a probe is never an event. */
 import { createHmac, randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
 import { signCallback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, receiving, serve, SIGNING_SECRET } from '../../support/receiving.ts'
@@ -42,18 +43,52 @@ function probeIdOf(...tags: readonly string[]): string {
 const FORGERY = { body: Buffer.from('{"messageId":"m-1","status":"success"}'), signature: `t=1,v1=${'0'.repeat(64)}` }
 
 test('a replayed probe is not an event, and gets the same answer: an HMAC, in the only header that the receiver adds', async () => {
-  const { receiver, errors, handled, url, front, recorded } = await intercepted()
+  const nowMs = Date.now()
+  const { receiver, errors, handled, url, front, recorded } = await intercepted({ clock: () => nowMs })
   expect(faultsOf(await askDoctor(front))).toEqual([])
   expect(recorded).toHaveLength(1)
   for (const probe of recorded) {
     const answer = await answerTo(url, probe)
     expect(answer.status).toBe(204)
     expect(Object.keys(answer.headers).toSorted()).toEqual(['connection', 'keep-alive', ANSWER_HEADER])
-    expect(answer.headers[ANSWER_HEADER]).toMatch(/^[0-9a-f]{64}$/)
+    expect(answer.headers[ANSWER_HEADER]).toMatch(/^[0-9a-f]{64}\.\d{10}$/)
     expect(await answerTo(url, probe)).toEqual(answer)
   }
   await receiver.drain()
   expect([handled, errors, receiver.quarantine.size]).toEqual([[], [], 0])
+})
+
+test('a probe replayed after its time is refused and not an event; only its holder of the pair reads why', async () => {
+  let nowMs = Date.now()
+  const { receiver, errors, handled, url, front, recorded } = await intercepted({ clock: () => nowMs })
+  await askDoctor(front)
+  nowMs += 400_000
+  const forged = await answerTo(url, FORGERY)
+  for (const probe of recorded) {
+    const { headers, ...answer } = await answerTo(url, probe)
+    const { [ANSWER_HEADER]: told, ...others } = headers
+    expect({ ...answer, headers: others }).toEqual(forged)
+    expect(told).toMatch(new RegExp(`^[0-9a-f]{64}\\.${Math.floor(nowMs / 1_000)}$`))
+    // Not under another secret, although it quotes a probe.
+    const otherwise = { ...probe, signature: signCallback(probe.body, 'a guess', { timestamp: 1_000_000_000 }) }
+    expect(await answerTo(url, otherwise)).toEqual(forged)
+  }
+  await receiver.drain()
+  expect([handled, receiver.quarantine.size]).toEqual([[], 1])
+  expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['signature_stale']))
+})
+
+test('a time in the answer that the receiver did not write is not believed', async () => {
+  const { url } = await intercepted()
+  const front = await serve((request, response) => {
+    void buffer(request).then(async (body) => {
+      const headers = { 'x-service-signature': String(request.headers['x-service-signature']) }
+      const answer = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) })
+      const told = answer.headers.get(ANSWER_HEADER) ?? ''
+      response.writeHead(answer.status, { [ANSWER_HEADER]: told.replace(/\d+$/, '1700000000') }).end()
+    })
+  })
+  expect(faultsOf(await askDoctor(front))).toEqual(['other_handler'])
 })
 
 test('a caller with the reserved name but no pair gets the answer of a forgery', async () => {
