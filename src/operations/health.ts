@@ -32,10 +32,6 @@ export const HEALTH_REASONS = {
     ['working'],
     'The Redis server was emptied while this process had the store open: callbacks answered 204 are lost.',
   ],
-  store_replaced: [
-    ['working'],
-    'The database file was removed or replaced while it was open. Callbacks go to the spool: restart the process.',
-  ],
   claims_stuck: [['working'], 'The receiver has claimed no events for some time, although some may be due.'],
   backlog_old: [['working'], 'The oldest due event has waited for more than a minute.'],
   not_started: [[], 'The receiver does not dispatch yet: it awaits `start()`, the first request, or an open store.'],
@@ -102,7 +98,7 @@ export function createHealth(options: HealthOptions) {
   const recentKeeping = createReading(clock, FRESH_MS, keeping, 0)
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
-  let lost: 'store_emptied' | 'store_replaced' | undefined
+  let isEmptied = false
   /** The turn of the claim loop that was last seen to be due, and since when. */
   let seen: { readonly turns: number; readonly sinceMs: number } | undefined
 
@@ -130,7 +126,7 @@ export function createHealth(options: HealthOptions) {
   }
 
   function ofWork(now: Progress): readonly HealthCode[] {
-    const found: HealthCode[] = lost === undefined ? [] : [lost]
+    const found: HealthCode[] = isEmptied ? ['store_emptied'] : []
     if (!dispatch) return [...found, 'not_dispatching']
     if (!now.hasBegun) return [...found, 'not_started']
     if (isStuck(now)) found.push('claims_stuck')
@@ -164,8 +160,8 @@ export function createHealth(options: HealthOptions) {
       )
     },
     /** Called when the store has lost its data. The reason remains until the process ends. */
-    sawLost(reason: 'store_emptied' | 'store_replaced'): void {
-      lost = reason
+    sawEmptied(): void {
+      isEmptied = true
     },
     async health(): Promise<ReceiverHealth> {
       const codes = await codesNow()

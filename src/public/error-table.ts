@@ -176,8 +176,8 @@ export const UNAVAILABLE = {
     'Have their owner grant them, as the guide to the store shows. `cause`, if there is one, says what was refused.',
   ],
   store_replaced: [
-    'The database file was removed or replaced while it was open.',
-    'Restart the process, and do not replace the file while it runs.',
+    'The database file was removed or replaced while it was open. The store opened the file that is at its path now.',
+    'Stop every process before you replace the file. Events that only the old file holds are not dispatched.',
   ],
   spool_unusable: [
     'The folder of the spool, or a file in it, cannot be used.',

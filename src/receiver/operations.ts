@@ -121,7 +121,7 @@ export function createOperations(options: OperationsOptions) {
     /** Some errors change the health of the receiver. */
     reported(code: ErrorCode): void {
       if (code === 'store_full') watch.sawFull()
-      if (code === 'store_emptied' || code === 'store_replaced') watch.sawLost(code)
+      if (code === 'store_emptied') watch.sawEmptied()
     },
   }
 }

@@ -1,11 +1,10 @@
 /** Opens a database file: settings, transactions, and the meaning of failures. */
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { watchFile } from './file-watch.ts'
-import { checkOurs, migrate, stampFile } from './migrations.ts'
+import { checkOurs, migrate } from './migrations.ts'
 import { cut, integer } from './encoding.ts'
 
 export interface DatabaseOptions {
@@ -63,13 +62,13 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
     throw asOurs(error)
   }
   const latestTime = createLatestTime(db)
-  const file = watchFile(path)
+  const identity = identityOf(path)
+  const companions = [`${path}-wal`, `${path}-shm`].map((name) => ({ name, identity: identityOf(name) }))
   let level: string | undefined
   /** Node 22.13 lacks `db.isTransaction`. */
   let inTransaction = false
 
   function begin(durable: boolean): void {
-    if (file.isReplaced) throw new MessagingWebhooksError('store_replaced')
     const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
     if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
     level = wanted
@@ -86,11 +85,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
   }
 
   function advanceAndRun<T>(nowMs: number, work: () => T): T {
-    if (latestTime.advance(nowMs)) {
-      // Check the path here too: under load, the timer of `watchOthers` may not fire.
-      if (file.checkPath()) throw new MessagingWebhooksError('store_replaced')
-      stampFile(db, nowMs)
-    }
+    latestTime.advance(nowMs)
     return work()
   }
 
@@ -98,11 +93,22 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
     db,
     /** The time of the latest transaction before the file was opened, to within a second. */
     latestNowMs: latestTime.atOpening,
+    /** Whether the file was removed, or another one is at its path, so that all writes are lost. */
+    isReplaced: () => identityOf(path) !== identity,
     /**
-     * Detects that the file was removed, replaced or overwritten, so that writes would be lost. Every transaction then throws
-     * `store_replaced`.
+     * Closes a file that is no longer at its path. Moves its log into it and removes the log, which SQLite would apply to the file
+     * that is at the path now.
      */
-    file,
+    abandon(): void {
+      try {
+        db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      } catch {
+        // Another process reads or writes the old file.
+      }
+      db.close()
+      for (const { name, identity } of companions)
+        if (identity !== undefined && identityOf(name) === identity) rmSync(name, { force: true })
+    },
     /**
      * Runs `work` in a transaction, or in the current one. A commit that is not `durable` may be lost in a power failure but is
      * never torn.
@@ -122,6 +128,12 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
       }
     },
   }
+}
+
+/** Device and inode. Undefined if there is no file. */
+function identityOf(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats && `${stats.dev}:${stats.ino}`
 }
 
 async function connect(path: string): Promise<DatabaseSync> {
@@ -208,15 +220,14 @@ export function createLatestTime(db: DatabaseSync) {
   return {
     /** The time that was stored before the file was opened. */
     atOpening: atOpening === 0 ? undefined : atOpening,
-    /** Called in every transaction that writes. True in the first one of a second. */
-    advance(nowMs: number): boolean {
-      if (nowMs < last + ADVANCE_EVERY_MS) return false
+    /** Called in every transaction that writes. */
+    advance(nowMs: number): void {
+      if (nowMs < last + ADVANCE_EVERY_MS) return
       // Another process may have stored a later time.
       const latestMs = Math.floor(Math.max(nowMs, read()))
       // The row may have been deleted.
       if (update.run(latestMs).changes === 0) insert.run(latestMs)
       last = nowMs
-      return true
     },
   }
 }

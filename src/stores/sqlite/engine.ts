@@ -22,7 +22,7 @@ export interface EngineOptions {
 
 /** The operations of the contract, each one transaction. */
 export function createEngine({ database, retention: days, report }: EngineOptions) {
-  const { db, transaction, file } = database
+  const { db, transaction } = database
   const retention = retentionOf(days)
   const records = createRecords(database, report)
   const store = {
@@ -55,7 +55,7 @@ export function createEngine({ database, retention: days, report }: EngineOption
     forget: (request, nowMs) => transaction(true, nowMs, () => verbs.forget(request, nowMs)),
     close() {
       try {
-        if (!file.isReplaced && workers.ownName !== undefined) workers.release(workers.ownName)
+        if (workers.ownName !== undefined) workers.release(workers.ownName)
       } finally {
         db.close()
       }

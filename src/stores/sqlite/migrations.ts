@@ -67,20 +67,15 @@ CREATE TABLE latest_time (at INTEGER NOT NULL) STRICT;
 INSERT INTO latest_time VALUES (0);
 `
 
-/** The low seven bits of `user_version` hold the number of migrations. The others hold the time of the last write. */
-const VERSIONS = 2 ** 7
-const STAMPS = 2 ** 24
-const STAMP_MS = 8_000
-
-/** Numbered from 1. */
+/** Numbered from 1. `user_version` is the number of the last one. */
 const MIGRATIONS: readonly string[] = [INBOX]
 
 /** Application id: "mwhk" in ASCII. */
-export const APPLICATION_ID = 0x6d77686b
+const APPLICATION_ID = 0x6d77686b
 
 /** Throws for a foreign file, or one of a later version of this package. */
 export function checkOurs(db: DatabaseSync): void {
-  const version = readVersion(db)
+  const version = readPragma(db, 'user_version')
   const applicationId = readPragma(db, 'application_id')
   const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))
@@ -93,7 +88,7 @@ export function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read again: another process may have migrated while this one waited for the lock.
-    for (let version = readVersion(db); version < MIGRATIONS.length; version += 1) {
+    for (let version = readPragma(db, 'user_version'); version < MIGRATIONS.length; version += 1) {
       db.exec(MIGRATIONS[version] ?? '')
       db.exec(`PRAGMA user_version = ${version + 1}`)
     }
@@ -103,22 +98,6 @@ export function migrate(db: DatabaseSync): void {
     db.exec('ROLLBACK')
     throw error
   }
-}
-
-/** Writes the time into the first page, by which `file-watch.ts` recognises an older copy. Call it within a transaction. */
-export function stampFile(db: DatabaseSync, nowMs: number): void {
-  const stamp = Math.floor(nowMs / STAMP_MS) % STAMPS
-  db.exec(`PRAGMA user_version = ${stamp * VERSIONS + MIGRATIONS.length}`)
-}
-
-/** Whether one `user_version` is older than another. Both are unsigned, and their time wraps around after four years. */
-export function isEarlier(one: number, other: number): boolean {
-  const ahead = (Math.floor(one / VERSIONS) - Math.floor(other / VERSIONS) + STAMPS) % STAMPS
-  return ahead >= STAMPS / 2
-}
-
-function readVersion(db: DatabaseSync): number {
-  return readPragma(db, 'user_version') & (VERSIONS - 1)
 }
 
 function readPragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {

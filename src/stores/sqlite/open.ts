@@ -121,8 +121,6 @@ function startThread(settings: WorkerSettings, { onWork, report }: Host) {
   const worker = new Worker(workerFile(), {
     workerData: settings,
     name: 'messaging-webhooks sqlite',
-    // See `watchFile`: a descriptor of the database must stay open.
-    trackUnmanagedFds: false,
   })
   let lastNumber = OPENED
   const waiting = new Map<number, Record<'resolve' | 'reject', (value: unknown) => void>>()

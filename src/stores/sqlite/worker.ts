@@ -2,7 +2,7 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { openDatabase, UNTIMED, type Database } from './database.ts'
-import { createEngine } from './engine.ts'
+import { createEngine, type Engine } from './engine.ts'
 import {
   createCalls,
   OPENED,
@@ -20,36 +20,76 @@ const port = parentPort
 if (port === null) throw new Error('This file runs in a worker thread.')
 const send = (...reply: readonly Reply[]): void => port.postMessage(reply)
 
-// Open the file before the first request. Requests that arrive meanwhile wait in the port.
 const settings = workerData as WorkerSettings
+const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
+let worker = settings.worker
+let unanswered: readonly Request[] = []
+/** Without effect while no file is open. */
+let answerAll = (): void => {}
+
+function receive(requests: readonly Request[]): void {
+  unanswered = [...unanswered, ...requests]
+  answerAll()
+}
+
 try {
-  const database = await openDatabase(settings.database)
-  const report = (error: MessagingWebhooksError): void => send({ report: sendError(error) })
-  const { retention } = settings
-  const engine = createEngine({ database, retention, report })
-  if (settings.worker !== undefined) engine.workers.enter(settings.worker)
-  send({ number: OPENED, value: database.latestNowMs })
-  void watchOthers({
-    database,
-    workers: engine.workers,
-    folder: settings.workersFolder,
-    onWork: () => send('work'),
-    onReplaced: () => report(new MessagingWebhooksError('store_replaced')),
-  })
-  serve(port, createAnswering(database, createCalls(engine)))
+  for (;;) {
+    const database = await openDatabase(settings.database)
+    const engine = createEngine({ database, retention: settings.retention, report })
+    if (worker !== undefined) engine.workers.enter(worker)
+    send({ number: OPENED, value: database.latestNowMs })
+    await serve(port, database, engine)
+    database.abandon()
+    report(new MessagingWebhooksError('store_replaced'))
+  }
 } catch (error) {
+  // Ends the thread. The next call starts another one, which opens the file again.
+  port.off('message', receive)
   send({ number: OPENED, error: sendError(error) })
 }
 
-function serve(from: MessagePort, answer: (requests: readonly Request[]) => readonly Reply[]): void {
-  const last: Request[] = []
-  from.on('message', (requests: readonly Request[]) => {
-    // After each call for people, calls that arrived meanwhile run first.
-    for (let came = [...requests, ...waitingIn(from)]; came.length + last.length > 0; came = waitingIn(from)) {
-      last.push(...came.filter(isLast))
-      const first = came.filter((request) => !isLast(request))
-      send(...answer(first.length > 0 ? first : last.splice(0, 1)))
+/** Answers requests until the file is no longer at its path. The next file gets those of which the answer would be void. */
+function serve(from: MessagePort, database: Database, engine: Engine): Promise<void> {
+  const calls = createCalls(engine)
+  const answer = createAnswering(database, {
+    ...calls,
+    enter(own) {
+      worker = own
+      calls.enter(own)
+    },
+  })
+  return new Promise((resolve) => {
+    function leave(): void {
+      answerAll = () => {}
+      resolve()
     }
+    answerAll = () => {
+      // After each call for people, calls that arrived meanwhile run first.
+      for (;;) {
+        unanswered = [...unanswered, ...waitingIn(from)]
+        const first = unanswered.filter((request) => !isLast(request))
+        const now = first.length > 0 ? first : unanswered.slice(0, 1)
+        if (now.length === 0) return
+        const replies = answer(now)
+        // After the commit: what was written to a file that is gone must not be answered.
+        if (database.db.isOpen && database.isReplaced()) {
+          leave()
+          return
+        }
+        unanswered = first.length > 0 ? unanswered.filter(isLast) : unanswered.slice(1)
+        send(...replies)
+      }
+    }
+    const onWork = (): void => send('work')
+    void watchOthers({
+      database,
+      workers: engine.workers,
+      folder: settings.workersFolder,
+      onWork,
+      onReplaced: leave,
+    })
+    if (from.listenerCount('message') === 0) from.on('message', receive)
+    answerAll()
   })
 }
 
@@ -61,7 +101,7 @@ function waitingIn(from: MessagePort): Request[] {
   return waiting
 }
 
-function createAnswering({ transaction, file }: Database, calls: Calls) {
+function createAnswering({ transaction }: Database, calls: Calls) {
   function perform({ number, verb, args }: Request): Reply {
     const call = calls[verb] as (...args: readonly unknown[]) => unknown
     return { number, value: call(...args) }
@@ -69,8 +109,6 @@ function createAnswering({ transaction, file }: Database, calls: Calls) {
 
   function answer(request: Request): Reply {
     try {
-      // Reads need no transaction, and closing is always possible.
-      if (file.isReplaced && request.verb !== 'close') throw new MessagingWebhooksError('store_replaced')
       return perform(request)
     } catch (error) {
       return { number: request.number, error: sendError(error) }

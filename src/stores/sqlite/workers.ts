@@ -100,19 +100,21 @@ interface Shared {
   readonly folder: string
   /** Called when an event may be due. */
   readonly onWork: () => void
-  /** Called once, when the file was overwritten. */
+  /** Called when the file is no longer at its path. */
   readonly onReplaced: () => void
 }
 
 /** Polls for writes and deaths of other processes, at once and then while the store is open. */
 export async function watchOthers(shared: Shared): Promise<void> {
-  const { db, file } = shared.database
-  // The counter of foreign writes and the state of the file are cheap to read.
+  const { db, isReplaced } = shared.database
   const readVersion = db.prepare('PRAGMA data_version')
   let known = readVersion.get()?.['data_version']
   for (let looks = 0; db.isOpen; looks += 1) {
     try {
-      if (file.look()) shared.onReplaced()
+      if (isReplaced()) {
+        shared.onReplaced()
+        return
+      }
       const version = readVersion.get()?.['data_version']
       if (version !== known) shared.onWork()
       known = version
