@@ -119,13 +119,16 @@ export function schemeOf(url: string): string | undefined {
   return /^([a-z][a-z+.-]+):/i.exec(url)?.[1]?.toLowerCase()
 }
 
+/** Not a path but a malformed address, which may contain a password. */
+const ADDRESS_LIKE = /:\/\/|@|=/
+
 async function sqliteFile(path: string): Promise<Store> {
   // The store would create a missing file.
   if (!statSync(path, { throwIfNoEntry: false })?.isFile())
     throw new CliError(
       'failed',
       'The SQLite file does not exist.',
-      `Looked for ${path}. --store accepts ${STORE_FORMS}.`,
+      `${ADDRESS_LIKE.test(path) ? '' : `Looked for ${path}. `}--store accepts ${STORE_FORMS}.`,
     )
   const { sqliteStore } = await import('../stores/sqlite/store.ts')
   return sqliteStore(path)
@@ -143,16 +146,13 @@ function checkMigrated({ from, to }: { readonly from: number; readonly to: numbe
 }
 
 async function redisPrefix(url: string, prefix = 'messaging-webhooks'): Promise<Store> {
-  const { hasLayout, isOfCluster } = await import('../stores/redis/server.ts')
+  const { hasLayout, isOfCluster, isRedisAddress, REDIS_FORM } = await import('../stores/redis/server.ts')
   const { redisStore } = await import('../stores/redis/store.ts')
+  // A client would take a part of a password for a host, or quote the URL.
+  if (!isRedisAddress(url))
+    throw usage('The URL of the store is invalid.', `${REDIS_FORM[0]?.toUpperCase() ?? ''}${REDIS_FORM.slice(1)}.`)
   const clients = await loadRedisPackage()
-  let first
-  try {
-    first = clients.single(url)
-  } catch {
-    // A client's error may quote the URL.
-    throw usage('The URL of the store is invalid.', 'Expected for example redis://user:password@host:6379/0.')
-  }
+  const first = clients.single(url)
   // One client for each purpose: an ioredis 5 cluster client that reconnects soon after closing may never become ready.
   const connect = (await isOfCluster(first)) ? clients.cluster : clients.single
   if (!(await hasLayout(connect(url), prefix)))

@@ -61,6 +61,13 @@ const MISTAKES: readonly Mistake[] = [
     'uri is a string; expected mysql://user:password@host',
   ],
   ['dead-letters list --store redis://me:hidden@host:port', 'error: The URL of the store is invalid.'],
+  [
+    'dead-letters list --store redis://me:x@hidden#y@host',
+    'error: The URL of the store is invalid.\nExpected redis://',
+  ],
+  ['dead-letters list --store postgres://me:x@hidden#y@host', 'connectionString is a string; expected postgres://'],
+  ['dead-letters list --store "postgres://me:hidden@host"', 'error: The SQLite file does not exist.', {}, 'failed'],
+  ['dead-letters list --store jdbc:postgresql://host?password=hidden', 'error: Unknown kind of store: “jdbc:”.'],
   ['dead-letters replay --store empty', 'error: No dead letter was given.\nPass ids, or --all.\n'],
   ['dead-letters discard a --all --store empty', 'error: Ids and --all cannot be combined.\nPass ids, or --all.\n'],
 
@@ -72,7 +79,8 @@ const MISTAKES: readonly Mistake[] = [
   ['migrate --store mysql://127.0.0.1:1/none --prefix=', 'error: migrateMysql: prefix is an empty string'],
   ['migrate --store mysql://me:hidden@127.0.0.1:port/none', 'error: migrateMysql: uri is a string; expected mysql://'],
   ['migrate --print --schema=', 'error: postgresMigrations: schema is an empty string'],
-  ['migrate --store postgres://me:hid%zzden@127.0.0.1:port/none', 'error: ', {}, 'failed'],
+  ['migrate --store postgres://me:hid%zzden@127.0.0.1:port/none', 'connectionString is a string; expected postgres://'],
+  ['migrate --store postgres://me:x@hidden#y@127.0.0.1/none', 'connectionString is a string; expected postgres://'],
 
   [`migrate --store postgres://${CLOSED}/none`, UNREACHABLE, {}, 'failed'],
   [`migrate --store mysql://${CLOSED}/none`, UNREACHABLE, {}, 'failed'],

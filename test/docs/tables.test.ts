@@ -99,7 +99,7 @@ test('the promises of a 204 match what each store declares', () => {
     store,
     crash,
   ])
-  const postgres = postgresStore({ connectionString: 'unused' })
+  const postgres = postgresStore({ connectionString: 'postgres://unused' })
   const mysql = mysqlStore({ uri: 'mysql://unused' })
   const redis = redisStore({ client: createClient() })
   const said = [memoryStore(), sqliteStore('unused.db'), postgres, mysql, redis].map(

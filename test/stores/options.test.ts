@@ -9,7 +9,9 @@ import {
 } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
-import { createClient } from 'redis'
+import { inspect } from 'node:util'
+import pg from 'pg'
+import { createClient, createCluster } from 'redis'
 import { expect, test } from 'vitest'
 
 const PASSWORD = 'PASSWORD-THAT-NO-TEXT-MAY-SHOW'
@@ -88,6 +90,86 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [sqliteStore, ':memory:', 'memoryStore'],
   [sqliteStore, { path: 'x.db', retentionDays: 0 }, 'retentionDays'],
 ]
+
+/** Addresses with a part of the password where a driver reads a host, and others that no driver reads as they are meant. */
+const malformed = (scheme: string): readonly string[] => [
+  `${scheme}://app:x@${PASSWORD}@127.0.0.1:1/app`,
+  `${scheme}://app:x@${PASSWORD}#y@127.0.0.1:1/app`,
+  `${scheme}://app:${PASSWORD}#y@127.0.0.1:1/app`,
+  `${scheme}://app:1#${PASSWORD}@127.0.0.1:1/app`,
+  `${scheme}://app:1/${PASSWORD}@127.0.0.1:1/app`,
+  `${scheme}://app:1?${PASSWORD}@127.0.0.1:1/app`,
+  `${scheme}://app:${PASSWORD}@127.0.0.1:1/app#fragment`,
+  `${scheme}://app:${PASSWORD}@127.0.0.1:port/app`,
+  `${scheme}://app:${PASSWORD}%ZZ@127.0.0.1:1/app`,
+  `"${scheme}://app:${PASSWORD}@127.0.0.1:1/app"`,
+  `'${scheme}://app:${PASSWORD}@127.0.0.1:1/app'`,
+  `${scheme}://app:${PASSWORD}@127.0.0.1:1/app"`,
+  `${scheme}://app:${PASSWORD}@127.0.0.1:1/app\n`,
+  ` ${scheme}://app:${PASSWORD}@127.0.0.1:1/app`,
+  `jdbc:${scheme}://127.0.0.1:1/app?user=app&password=${PASSWORD}`,
+  `host=127.0.0.1 port=1 user=app password=${PASSWORD}`,
+  `app:${PASSWORD}@tcp(127.0.0.1:1)/app`,
+  `127.0.0.1:1/app?password=${PASSWORD}`,
+]
+
+test.each<readonly [name: string, option: string, make: (address: string) => unknown, scheme: string]>([
+  ['postgresStore', 'connectionString', (connectionString) => postgresStore({ connectionString }), 'postgres'],
+  ['postgresStore', 'connectionString', (connectionString) => postgresStore({ connectionString }), 'postgresql'],
+  [
+    'postgresStore',
+    'listenConnectionString',
+    (address) => postgresStore({ connectionString, listenConnectionString: address }),
+    'postgres',
+  ],
+  [
+    'postgresStore',
+    'pool',
+    (address) => postgresStore({ pool: new pg.Pool({ connectionString: address }) }),
+    'postgres',
+  ],
+  ['migratePostgres', 'connectionString', (address) => migratePostgres({ connectionString: address }), 'postgres'],
+  ['mysqlStore', 'uri', (address) => mysqlStore({ uri: address }), 'mysql'],
+  ['pendingMysqlMigrations', 'uri', (address) => pendingMysqlMigrations({ uri: address }), 'mysql'],
+  ['redisStore', 'client', (url) => redisStore({ client: createClient({ url }) }), 'redis'],
+  ['redisStore', 'subscriber', (url) => redisStore({ client, subscriber: createClient({ url }) }), 'rediss'],
+  ['redisStore', 'client', (url) => redisStore({ client: createCluster({ rootNodes: [{ url }] }) }), 'redis'],
+])('%s refuses a malformed %s at once, without any of its text', async (name, option, make, scheme) => {
+  for (const address of malformed(scheme)) {
+    let thrown: unknown
+    try {
+      await make(address)
+    } catch (error) {
+      thrown = error
+    }
+    // The client of `redis` refuses some itself.
+    if (name === 'redisStore' && (thrown instanceof TypeError || thrown instanceof URIError)) continue
+    expect(thrown, address).toBeInstanceOf(OptionsError)
+    expect(String(thrown)).toMatch(new RegExp(`${name}: .*${option}.*; expected \\w+://user:password@host.*%40 %23`))
+    expect(inspect(thrown)).not.toContain(PASSWORD)
+  }
+})
+
+test.each([
+  'postgres://127.0.0.1/app',
+  'postgresql://app@db.invalid:5432/app?sslmode=verify-full&application_name=my%40app',
+  'postgres://app:p%40s%23s%2F%3F%3A:!$&*()@[::1]:5432/app',
+  'postgres://app:secret@db1.invalid:5432,db2.invalid:5432/app',
+  'postgres://%2Fvar%2Frun%2Fpostgresql/app',
+  'postgres:///app?host=/var/run/postgresql',
+])('postgresStore accepts %s', (address) => {
+  expect(postgresStore({ connectionString: address }).capabilities.name).toBe('postgres')
+  const pool = new pg.Pool({ connectionString: address })
+  expect(postgresStore({ pool }).capabilities.name).toBe('postgres')
+})
+
+test('other stores accept escaped characters, and an application its own way to a socket', () => {
+  expect(mysqlStore({ uri: 'mysql://app:p%40s%23s@[::1]:3306/app' }).capabilities.name).toBe('mysql')
+  for (const url of ['redis://127.0.0.1', 'rediss://app:p%40s%23s@db.invalid:6379/0', 'redis://:secret@db.invalid'])
+    expect(redisStore({ client: createClient({ url }) }).capabilities.name).toBe('redis')
+  const pool = new pg.Pool({ connectionString: '/var/run/postgresql app' })
+  expect(postgresStore({ pool }).capabilities.name).toBe('postgres')
+})
 
 test.each(REFUSED)('rejects option names and values: %o %o', async (make, options, says) => {
   let thrown: unknown

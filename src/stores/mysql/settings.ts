@@ -3,6 +3,7 @@ import type { Pool } from 'mysql2/promise'
 import { z } from 'zod'
 import { OptionsError } from '../../public/errors.ts'
 import { checkOptions, hasMethods, millisecondsAboveZero } from '../../runtime/check-options.ts'
+import { addressForm, isAddress } from '../address.ts'
 import { SQL_SETTINGS } from '../sql/connecting.ts'
 
 /** Names of tables have at most 64 characters. Some servers ignore case in them. */
@@ -13,21 +14,10 @@ const tablePrefix = z
   )
   .default('messaging_webhooks')
 
-/** mysql2 quotes an address that it cannot parse, password included. */
 const address = z.custom<string>(
-  (value) => typeof value === 'string' && isAddress(value),
-  'expected mysql://user:password@host:3306/database',
+  (value) => typeof value === 'string' && isAddress(value, ['mysql']) && new URL(value).hostname !== '',
+  addressForm('mysql', 'host:3306/database'),
 )
-
-function isAddress(text: string): boolean {
-  try {
-    const { protocol, hostname, username, password, pathname } = new URL(text)
-    decodeURIComponent(username + password + pathname)
-    return protocol === 'mysql:' && hostname !== ''
-  } catch {
-    return false
-  }
-}
 
 const settingsSchema = z.strictObject({
   pool: z

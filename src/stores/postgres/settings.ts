@@ -1,14 +1,9 @@
 /** Checks the settings of a Postgres store and fills in defaults. */
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import {
-  checkOptions,
-  hasMethods,
-  millisecondsAboveZero,
-  textOf,
-  wholeNumberFrom,
-} from '../../runtime/check-options.ts'
+import { checkOptions, hasMethods, millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
+import { addressForm, isAddress } from '../address.ts'
 import { SQL_SETTINGS } from '../sql/connecting.ts'
 
 const LONGEST_NAME_BYTES = 63
@@ -25,12 +20,26 @@ const schemaName = z
   )
   .default('messaging_webhooks')
 
+const SCHEMES = ['postgres', 'postgresql']
+const address = z.custom<string>(
+  (value) => typeof value === 'string' && isAddress(value, SCHEMES),
+  addressForm('postgres', 'host:5432/database'),
+)
+
+/** An application's pool may lead to a socket, which pg names in other forms. */
+const OF_SOCKET = /^(?:\/|socket:)/
+
+function isWellAddressed(pool: Pool | undefined): boolean {
+  const { connectionString } = pool?.options ?? {}
+  return connectionString === undefined || OF_SOCKET.test(connectionString) || isAddress(connectionString, SCHEMES)
+}
+
 const settingsSchema = z.strictObject({
   pool: z
     .custom<Pool>((value) => hasMethods(value, ['connect', 'query', 'on']), 'expected a pool of the package pg')
     .optional(),
-  connectionString: textOf('postgres://user:password@host:5432/database').optional(),
-  listenConnectionString: textOf('postgres://user:password@host:5432/database').optional(),
+  connectionString: address.optional(),
+  listenConnectionString: address.optional(),
   schema: schemaName,
   ...SQL_SETTINGS,
   pollIntervalMs: millisecondsAboveZero.default(5_000),
@@ -44,6 +53,10 @@ export function checkSettings(given: object, where: string): Settings {
   const settings = checkOptions(settingsSchema, given, where)
   if ((settings.pool === undefined) === (settings.connectionString === undefined))
     throw new OptionsError(`${where}: give either \`pool\` or \`connectionString\`.`)
+  if (!isWellAddressed(settings.pool))
+    throw new OptionsError(
+      `${where}: the connectionString of \`pool\` is malformed; ${addressForm('postgres', 'host:5432/database')}.`,
+    )
   return settings
 }
 

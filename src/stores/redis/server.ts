@@ -3,6 +3,8 @@
  * cluster or not.
  */
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
+import { isRecord } from '../../runtime/values.ts'
+import { addressForm, isAddress } from '../address.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './clients/ioredis.ts'
 import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } from './clients/node-redis.ts'
@@ -14,15 +16,35 @@ import { createScripted, type Scripted } from './scripted.ts'
 /** A client of `redis` (node-redis 5) or `ioredis` 5, of one server or of a cluster. */
 export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | IoredisCluster
 
-/** Throws an `OptionsError` for anything else. */
+/** Throws an `OptionsError` for anything else, and for a client with a malformed address. */
 export function adapterOf(given: unknown, option: string): Adapter {
   if (typeof given === 'object' && given !== null) {
+    for (const url of urlsOf(given))
+      if (!isRedisAddress(url)) throw new OptionsError(`redisStore: the url of ${option} is malformed; ${REDIS_FORM}.`)
     if (isNodeRedis(given)) return nodeRedis(given)
     if (isIoredis(given)) return ioredis(given)
   }
   throw new OptionsError(
     `redisStore: ${option} is not a known client; expected one of the package redis 5 (createClient, createCluster) or ioredis 5 (Redis, Cluster). Install one: npm install redis`,
   )
+}
+
+export const REDIS_FORM = addressForm('redis', 'host:6379/0')
+
+export function isRedisAddress(url: string): boolean {
+  return isAddress(url, ['redis', 'rediss'])
+}
+
+/** The addresses that a client of `redis` was made with. An empty one is its default. One of `ioredis` keeps none. */
+function urlsOf(client: object): readonly string[] {
+  // A cluster client has no public name for its options.
+  const options: unknown = Reflect.get(client, 'options') ?? Reflect.get(client, '_options')
+  if (!isRecord(options)) return []
+  const nodes: readonly unknown[] = Array.isArray(options['rootNodes']) ? options['rootNodes'] : []
+  return [options, ...nodes].flatMap((each) => {
+    const url = isRecord(each) ? each['url'] : undefined
+    return typeof url === 'string' && url !== '' ? [url] : []
+  })
 }
 
 const LAYOUT_VERSION = 1
