@@ -4,12 +4,12 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 
 const { AUTH_KEY, SIGNING_SECRET, STORE = 'inbox.db', PORT = 3000 } = process.env
 const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-const receiver = createReceiver({ credentials, store: sqliteStore(STORE) })
+const networks = { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' } as const // the names of the networks in your callbacks
+const receiver = createReceiver({ credentials, networks, store: sqliteStore(STORE) })
 
 receiver.on('message.delivered', (event) => console.log(`${event.messageId} was delivered`))
-receiver.on('message.failed', ({ messageId, failure }) => {
-  console.log(`${messageId} failed: ${failure.resend ? 'send it again' : 'do not send it again'}`)
-})
+receiver.on('message.failed', ({ messageId, failure }) => console.log(`${messageId} failed, resend: ${failure.resend}`))
+receiver.on('late', ({ report }) => console.log(`${report.type} of ${report.messageId}, after a newer report`))
 
 const app = express()
 app.use('/webhooks/status', receiver.middleware('status')) // before express.json()

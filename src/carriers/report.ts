@@ -214,6 +214,18 @@ export function normaliseStatus(input: StatusInput): NormalisedStatus | undefine
   }
 }
 
+/**
+ * Whether the meaning of an SMS word depends on its unknown carrier: no carrier has claimed it, and no code confirms it. Carrier
+ * B forwards its own words, also those that the code table has.
+ */
+export function isWordGuessed(
+  { shape = 'sms', status = '', statusCode }: StatusInput,
+  read: NormalisedStatus,
+): boolean {
+  if (shape !== 'sms' || status === '' || read.carrier !== undefined) return false
+  return read.statusCode === undefined || read.statusCode !== statusCode
+}
+
 function meaningOfWord(
   shape: ReportShape,
   word: string,

@@ -4,6 +4,7 @@ import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
 import type { CallbackKind, Carrier, CallbackAnomaly, CallbackProblem, EventProof } from '../public/events.ts'
 import {
   isExactText,
+  isWordGuessed,
   namesMessage,
   normaliseStatus,
   readReport,
@@ -66,6 +67,8 @@ export interface NewEventOptions {
   readonly isSendPending?: ((nowMs: number) => boolean) | undefined
   /** Callbacks that nothing else tells apart are the same event if they arrive within this time. */
   readonly toleranceSeconds: number
+  /** Called with the network of a word whose carrier is unknown. Must not throw. */
+  readonly guessed?: (network: string) => void
   /** The user's function for the idempotency key. Undefined for the default. */
   readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
   /** The user's function that reads a report. Undefined for the default. Never throws. */
@@ -87,6 +90,8 @@ export function newEvent(callback: ProvenCallback, options: NewEventOptions): Ne
     carrier: network === undefined ? undefined : options.networks.get(network),
   })
   if (normalised === undefined) return bodyEvent(callback, options, 'unknown_status')
+  if (options.guessed !== undefined && network !== undefined && network !== '' && isWordGuessed(payload, normalised))
+    options.guessed(network)
   return reportEvent(callback, options, payload, normalised)
 }
 

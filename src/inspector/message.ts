@@ -28,7 +28,7 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
       event: { ...rowOf(event, inside.typeOf), late },
       arrival: arrivals.indexOf(event) + 1,
       duplicatesAt: watcher.duplicatesOf(id),
-      gap: record?.report && gapOf(id, record, record.report, events, looking),
+      gap: late ? undefined : record?.report && gapOf(id, record, record.report, events, looking),
       why: whyThere(event, events[index - 1], late),
       attempts: attemptsOf(event, watcher),
       ...quoting(raw),

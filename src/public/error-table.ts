@@ -228,6 +228,10 @@ export const REPORTED = {
     'A callback was accepted by its authKey, although its signature is invalid.',
     'Compare the signing secret. With `proof: "signature"` or `"both"` the callback would be refused.',
   ],
+  word_guessed: [
+    'The status word of a report was read without knowing its carrier. Reported once for each network.',
+    'Add the network to the option `networks`. Carriers use one word for different outcomes, and an unknown word counts as a permanent failure.',
+  ],
   read_report_failed: [
     '`readReport` threw, or returned something other than a report. The callback was read without it.',
     'Return `{ messageId, status }`, or undefined if it is not a report. `cause` is the error.',

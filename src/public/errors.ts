@@ -160,7 +160,7 @@ export class HandlerError extends MessagingWebhooksError {
 export const LONGEST_NAME = 100
 
 /** Escapes and shortens a name that the sender chooses. */
-function quoted(name: string): string {
+export function quoted(name: string): string {
   return JSON.stringify(name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name)
 }
 

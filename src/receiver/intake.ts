@@ -18,6 +18,7 @@ import type { NewEvent } from '../inbox/store.ts'
 import { guardReading } from '../inbox/users-reading.ts'
 import { createQuarantine } from '../quarantine/quarantine.ts'
 import type { Delivery } from './delivery.ts'
+import { createGuessWatch } from './guess-watch.ts'
 import { createReceive } from './receive.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import type { Receiver } from './surface.ts'
@@ -81,6 +82,7 @@ export function createIntake(options: IntakeOptions) {
     quarantine: quarantine.intake,
     toleranceSeconds,
     networks,
+    guessed: createGuessWatch(report),
     gapTimeoutMs: resolved.ordering.gapTimeoutMs,
     isSendPending: delivery.pending.isPending,
     report,

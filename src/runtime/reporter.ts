@@ -10,6 +10,9 @@ export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 /** Errors reported once: a wrong mount would repeat them with every request. */
 const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed', 'trace_context_failed'])
 
+/** Accepted callbacks that show a wrong set-up. */
+const WARNINGS: ReadonlySet<ErrorCode> = new Set(['signature_ignored', 'body_already_parsed', 'word_guessed'])
+
 /** Errors in code that needs a fix: the log includes the stack. Other causes take one line. */
 const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_letter', 'transaction_failed', 'internal'])
 
@@ -30,7 +33,7 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
     const { code, message, cause } = error
     const isRefusal = error instanceof RefusedError
     // Refused and accepted requests are warnings. A failing handler or store is an error.
-    const isWarning = code === 'signature_ignored' || code === 'body_already_parsed'
+    const isWarning = WARNINGS.has(code)
     const level = isWarning || (isRefusal && error.status < 500) ? 'warn' : 'error'
     const all = { code, ...fieldsOf(error), ...fields }
     const address = ` ${referenceTo(code)}`

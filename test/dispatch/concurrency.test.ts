@@ -63,7 +63,7 @@ describe('a handler that hangs', () => {
   test('is aborted by its signal and delays no other message', async () => {
     const { receiver, url, clock, signals, handled, errors, timestamp } = await hanging(2)
     for (const messageId of ['hung-1', 'hung-2', 'hung-3'])
-      await post(url, callback.smsDelivery({ messageId, status: 'queued', timestamp }))
+      await post(url, callback.smsDelivery({ messageId, status: 'queued', statusCode: 13, timestamp }))
     await post(url, callback.smsDelivery({ messageId: 'other' }))
     await clock.advance(999)
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, false])

@@ -25,8 +25,8 @@ test('the quickstart accepts callbacks on PORT with the credentials of its envir
   const { stdout, stderr } = await ended
   expect(stdout.trim().split('\n')).toEqual([
     'm-1 was delivered',
-    'm-2 failed: send it again',
-    'm-3 failed: do not send it again',
+    'm-2 failed, resend: true',
+    'm-3 failed, resend: false',
   ])
   expect(stderr).toContain('The `authKey` matches none of the live keys.')
 })

@@ -231,6 +231,14 @@ test('for a chat-app message it gives the reorder wait for a missing step', asyn
   // Once, and not at each report.
   expect(order).toContain('ordered by step')
   expect(entries.map(({ why }) => why)).toEqual([undefined, undefined])
+  // A late report was dispatched at once.
+  await post(status, chatReport('c-2', 'read'))
+  await receiver.drain()
+  await post(status, chatReport('c-2', 'delivered'))
+  await receiver.drain()
+  const late = as<MessageDetail>((await get('api/messages/c-2')).body).entries[0]
+  expect(late).toMatchObject({ event: { type: 'late', status: 'delivered' } })
+  expect(late?.gap).toBeUndefined()
 })
 
 test('exports a list as CSV or JSON, with its filters, masked without `reveal`, and audits the export', async () => {
