@@ -23,7 +23,7 @@ export const dispatch: Step = {
         handlerTimeoutMs: 1_000,
         storeTimeoutMs: 1_000,
         shared: false,
-        reviving: { clock, schemas: {}, subscriptionType: () => undefined, late: 'separate', schemaTimeoutMs: 1 },
+        reviving: { clock, schemas: {}, subscriptionType: () => undefined, schemaTimeoutMs: 1 },
         report: (error) => {
           throw error
         },

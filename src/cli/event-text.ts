@@ -89,12 +89,11 @@ function proofText({ proof }: WebhookEvent): string {
   return proof === 'none' ? 'no proof' : `proved by ${proof === 'both' ? 'signature and authKey' : proof}`
 }
 
-/** The app's schemas and `subscriptionType` are unknown here. Lateness is shown as a field of the event. */
+/** The app's schemas and `subscriptionType` are unknown here. */
 const REVIVING: ReviveOptions = {
   clock: systemClock(),
   schemas: {},
   subscriptionType: undefined,
-  late: 'inline',
   schemaTimeoutMs: 1_000,
 }
 

@@ -51,8 +51,6 @@ export interface ReviveOptions {
   readonly schemas: CallbackSchemas
   /** The `subscriptionType` option. If it is undefined or returns undefined, the payload decides. */
   readonly subscriptionType: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
-  /** Whether a late report is dispatched as `late` or as its own type. */
-  readonly late: 'separate' | 'inline'
   readonly schemaTimeoutMs: number
   readonly clock: Clock
 }
@@ -91,8 +89,7 @@ export function revive(kept: Kept, options: ReviveOptions, known?: Record<string
   const { record } = kept
   if (record.report !== undefined) {
     const report = reportEvent(kept, known ?? fieldsOf(kept), record.report)
-    if (!kept.late || options.late === 'inline') return report
-    return lateEvent(kept, report)
+    return kept.late ? lateEvent(kept, report) : report
   }
   const payload = known ?? payloadOf(kept)
   if (record.overdue === true && isExpectation(payload)) return overdueEvent(kept, payload)
@@ -105,7 +102,7 @@ export function revive(kept: Kept, options: ReviveOptions, known?: Record<string
 /** The type before a schema is applied. An event whose schema refuses the payload is dispatched as `unrecognized`. */
 export function typeOf(kept: Kept, options: ReviveOptions): EventType {
   const { report } = kept.record
-  if (report !== undefined) return kept.late && options.late === 'separate' ? 'late' : report.type
+  if (report !== undefined) return kept.late ? 'late' : report.type
   const type = typeOfRecord(kept.record)
   if (type !== 'subscription') return type
   const payload = payloadOf(kept)

@@ -339,8 +339,8 @@ export interface UnknownSendEvent<M = unknown> extends CommonFields {
 }
 
 /**
- * A report older than a dispatched report of its message, with `ordering.late: 'separate'`: its timestamp is smaller, or equal
- * with an earlier stage in the life of a message. For chat-app reports only the stage counts.
+ * A report older than a dispatched report of its message: its timestamp is smaller, or equal with an earlier stage in the life
+ * of a message. For chat-app reports only the stage counts.
  */
 export interface LateEvent<M = unknown> extends CommonFields {
   readonly type: 'late'

@@ -49,7 +49,6 @@ export function createDelivery(options: DeliveryOptions) {
     clock,
     schemas: resolved.schemas,
     subscriptionType: resolved.subscriptionType,
-    late: resolved.ordering.late,
     schemaTimeoutMs: handlerTimeoutMs,
   }
   const handlers = createHandlerRegistry(handlerTimeoutMs)

@@ -33,8 +33,6 @@ const ordering = {
    * 1,000.
    */
   gapTimeoutMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(1_000),
-  /** Whether a late report arrives as a `late` event or as itself. Default: `"separate"`. */
-  late: z.enum(['separate', 'inline']).default('separate'),
 }
 
 const retry = {

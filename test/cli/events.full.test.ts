@@ -87,7 +87,11 @@ async function tellsAllOf(run: Run): Promise<void> {
   expect(life).toMatchObject({
     messageId: 'm-1',
     latest: { status: 'delivery_impossible', type: 'message.failed' },
-    reports: [{ type: 'message.failed' }, { type: 'message.delivered' }, { state: 'dead', type: 'message.failed' }],
+    reports: [
+      { type: 'late', report: { type: 'message.failed' } },
+      { type: 'message.delivered' },
+      { state: 'dead', type: 'message.failed' },
+    ],
   })
   expect(all.join('')).not.toMatch(/[^\P{C}\n]/u)
   expect(all.join('')).not.toContain(AUTH_KEY)
@@ -135,7 +139,7 @@ describe('events on an SQLite file', TIMEOUT, () => {
     db.close()
     const listed = jsonLines((await runOn(path)('list', '--json')).stdout)
     // An event whose payload was removed is found by its message alone.
-    expect(listed.map(({ type }) => type)).toEqual(['message.failed', 'message.failed', undefined])
+    expect(listed.map(({ type }) => type)).toEqual(['message.failed', 'late', undefined])
     expect((await runOn(path)('show', String(gone?.['id']))).code).toBe(EXIT_CODES.notFound.code)
     expect((await runOn(path)('state', 'm-1')).stdout).toContain('unreadable')
   })

@@ -46,7 +46,6 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   ['an unknown policy', { credentials, proof: SECRET }, ['proof', 'either', 'signature', 'authKey', 'both']],
   ['a string for a number', { credentials, toleranceSeconds: SECRET }, ['toleranceSeconds is a string', 'seconds']],
   ['half a handler', { credentials, concurrency: 1.5 }, ['concurrency is 1.5', 'a whole number from 1 to 100,000']],
-  ['an unknown order', { credentials, ordering: { late: SECRET } }, ['ordering.late', 'separate', 'inline']],
   ['dedupeKey as a text', { credentials, dedupeKey: SECRET }, ['dedupeKey', 'expected a function']],
   ['no schema', { credentials, schemas: { payment: { parse() {} } } }, ['schemas.payment', 'Standard Schema']],
   ['a schema of no kind', { credentials, schemas: { status: {} } }, ['Invalid option: schemas.status']],

@@ -106,7 +106,6 @@ export function createProcess(options: ProcessOptions): Process {
       clock,
       schemas: {},
       subscriptionType: undefined,
-      late: 'separate',
       schemaTimeoutMs: handlerTimeoutMs,
     },
     report,
