@@ -100,6 +100,19 @@ export function namesMessage(fields: Fields): boolean {
   return smsDeliverySchema.safeParse(fields).success || chatAppDeliverySchema.safeParse(fields).success
 }
 
+const SMS_FIELDS: ReadonlySet<string> = new Set(['authKey', ...Object.keys(smsDeliverySchema.shape)])
+const BULK_TYPE = 'bulkDelivery'
+
+/**
+ * Whether a body that reads as a report can be nothing else, at the URL of any kind. The contract does not show the fields of other
+ * callbacks, so a message id and a status alone decide nothing: only `statuses`, the type of a bulk delivery, or an SMS without a
+ * field that a report does not have. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback.
+ */
+export function isPlainReport(fields: Fields, { shape, channel }: Pick<ReportPayload, 'shape' | 'channel'>): boolean {
+  if (shape === 'chat-app' || fields['type'] === BULK_TYPE) return true
+  return channel === 'sms' && Object.keys(fields).every((name) => SMS_FIELDS.has(name))
+}
+
 const NONE_ODD: readonly CallbackAnomaly[] = []
 
 function odditiesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): readonly CallbackAnomaly[] {

@@ -4,6 +4,7 @@ import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
 import type { CallbackKind, Carrier, CallbackAnomaly, CallbackProblem, EventProof } from '../public/events.ts'
 import {
   isExactText,
+  isPlainReport,
   isWordGuessed,
   namesMessage,
   normaliseStatus,
@@ -12,6 +13,7 @@ import {
   type NormalisedStatus,
   type ReportPayload,
 } from '../carriers/report.ts'
+import { readSubscription } from '../carriers/vocabularies.ts'
 import type { TraceContext } from '../public/callback.ts'
 import {
   bodyIdentity,
@@ -81,8 +83,13 @@ export function newEvent(callback: ProvenCallback, options: NewEventOptions): Ne
   const { fields } = body
   if (fields === undefined) return bodyEvent(callback, options, body.problem)
   const own = options.readReport?.(callback)
-  if (own === undefined && kind !== undefined && kind !== 'status') return bodyEvent(callback, options, undefined)
   const payload = own ?? readReport(fields, kind === 'status' ? kind : undefined, arrivedAtMs, () => textOf(body.bytes))
+  if (own === undefined && kind !== undefined && kind !== 'status') {
+    if (typeof payload === 'string') return bodyEvent(callback, options, undefined)
+    const isPremium = kind === 'subscription' && readSubscription(fields).word !== 'other'
+    const isMisplaced = !isPremium && isPlainReport(fields, payload)
+    return bodyEvent(callback, options, isMisplaced ? 'kind_differs' : undefined, payload)
+  }
   if (typeof payload === 'string') return bodyEvent(callback, options, payload)
   const { network } = payload
   const normalised = normaliseStatus({
@@ -101,23 +108,13 @@ function reportEvent(
   payload: ReportPayload,
   normalised: NormalisedStatus,
 ): NewEvent {
-  const { body, scope, masked, arrivedAtMs, kind, project } = callback
-  const { messageId, status, statusCode, timestamp, oddities } = payload
-  // If a field is not exact or a time is not used, only the digest of the body tells two such events apart.
-  const isExact = oddities.length === 0 && isExactText(project ?? '')
+  const { scope, masked, arrivedAtMs, kind } = callback
+  const { messageId, status, timestamp, oddities } = payload
   const word = status === '' ? undefined : status
   const chosen = options.dedupeKey?.(dedupeKeyInput(callback, { messageId, status: word, timestamp }))
   const id =
     chosen === undefined
-      ? reportIdentity({
-          // A single credential without a project name may serve several projects: use the project in the body.
-          project: scope ?? project,
-          messageId,
-          status,
-          statusCode,
-          timestamp,
-          bodyDigest: isExact ? undefined : digestWithoutAuthKeys(body),
-        })
+      ? identityOfReport(callback, payload)
       : chosenIdentity({ project: scope, kind, messageId, chosen })
   // An unknown word is an anomaly, but identifies the event like any other word.
   const isUnknownWord = normalised.failure?.cause === 'carrier_word'
@@ -142,14 +139,39 @@ function reportEvent(
   }
 }
 
-/** An event that belongs to no message: a payment, a received message, a subscription, or an unreadable callback. */
-function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: CallbackProblem | undefined): NewEvent {
+function identityOfReport(
+  { body, scope, project }: ProvenCallback,
+  { messageId, status, statusCode, timestamp, oddities }: ReportPayload,
+): string {
+  // If a field is not exact or a time is not used, only the digest of the body tells two such events apart.
+  const isExact = oddities.length === 0 && isExactText(project ?? '')
+  return reportIdentity({
+    // A single credential without a project name may serve several projects: use the project in the body.
+    project: scope ?? project,
+    messageId,
+    status,
+    statusCode,
+    timestamp,
+    bodyDigest: isExact ? undefined : digestWithoutAuthKeys(body),
+  })
+}
+
+/**
+ * An event without an order: a payment, a received message, a subscription, or an unreadable callback. `report`: its body, at the
+ * URL of another kind, read as a report.
+ */
+function bodyEvent(
+  callback: ProvenCallback,
+  options: NewEventOptions,
+  problem: CallbackProblem | undefined,
+  report?: ReportPayload,
+): NewEvent {
   const { body, masked, arrivedAtMs } = callback
   const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
   const record = recordOf(callback, seconds, oddity === undefined ? [] : [oddity])
   if (problem !== undefined) record.problem = problem
   return {
-    ...identityOfBody(callback, options, seconds),
+    ...identityOfBody(callback, options, seconds, report),
     ...NO_PLACE,
     gapUntilMs: arrivedAtMs,
     record,
@@ -162,6 +184,7 @@ function identityOfBody(
   callback: ProvenCallback,
   { dedupeKey, toleranceSeconds }: NewEventOptions,
   timestamp: number | undefined,
+  report: ReportPayload | undefined,
 ): Pick<NewEvent, 'id' | 'messageKey' | 'repeats'> {
   const { kind, body, scope, project, signedAt, arrivedAtMs } = callback
   const chosen = dedupeKey?.(dedupeKeyInput(callback, { messageId: undefined, status: undefined, timestamp }))
@@ -169,15 +192,19 @@ function identityOfBody(
     const id = chosenIdentity({ project: scope, kind, messageId: undefined, chosen })
     return { id, messageKey: id }
   }
-  return bodyIdentity({
+  const identity = bodyIdentity({
     project: scope ?? project,
-    kind,
     bodyDigest: digestWithoutAuthKeys(body),
     isDistinct: timestamp !== undefined || (body.fields !== undefined && namesMessage(body.fields)),
     signedAt,
     arrivedAtMs,
     toleranceSeconds,
   })
+  if (report === undefined) return identity
+  // A report that was accepted at its own URL and is replayed to this one is a duplicate. The reverse is not: a report that came
+  // here first must still become one at its own URL.
+  const reportId = identityOfReport(callback, report)
+  return { id: identity.id, messageKey: messageKey(scope, report.messageId), repeats: { from: reportId, to: reportId } }
 }
 
 function dedupeKeyInput(

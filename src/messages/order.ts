@@ -202,13 +202,13 @@ export interface Repetitions {
 }
 
 /**
- * The identity of a callback that is not a report: project, kind, and the body without the authKey. A body with neither an id nor
+ * The identity of a callback that is not a report: project, and the body without the authKey. The URL does not count, so that a
+ * captured callback that is replayed to the URL of another kind is a duplicate. A body with neither an id nor
  * a time may return unchanged as another event (a customer writes `YES` every week), so the time of its signature is part of the
  * identity, and without a signature the time of arrival, up to the tolerance. Losing an event is worse than repeating one.
  */
 export function bodyIdentity(callback: {
   readonly project: string | undefined
-  readonly kind: CallbackKind | undefined
   readonly bodyDigest: Buffer
   /** Whether the body has an id or a time of its own. */
   readonly isDistinct: boolean
@@ -216,8 +216,8 @@ export function bodyIdentity(callback: {
   readonly arrivedAtMs: number
   readonly toleranceSeconds: number
 }): BodyIdentity {
-  const { project, kind, bodyDigest, isDistinct, signedAt, arrivedAtMs, toleranceSeconds } = callback
-  const body = ['body', project, kind, bodyDigest.toString('hex')]
+  const { project, bodyDigest, isDistinct, signedAt, arrivedAtMs, toleranceSeconds } = callback
+  const body = ['body', project, bodyDigest.toString('hex')]
   if (isDistinct || signedAt !== undefined) {
     const id = digest(isDistinct ? body : [...body, String(signedAt)])
     return { id, messageKey: id }

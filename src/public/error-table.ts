@@ -228,6 +228,10 @@ export const REPORTED = {
     'A callback was accepted by its authKey, although its signature is invalid.',
     'Compare the signing secret. With `proof: "signature"` or `"both"` the callback would be refused.',
   ],
+  kind_differs: [
+    'A delivery report arrived at the URL of another kind. It became an `unrecognized` event. Reported once for each kind.',
+    'Register the URL of `status` for delivery reports with the service. If it is, someone replays them.',
+  ],
   word_guessed: [
     'The status word of a report was read without knowing its carrier. Reported once for each network.',
     'Add the network to the option `networks`. Carriers use one word for different outcomes, and an unknown word counts as a permanent failure.',

@@ -171,6 +171,7 @@ export const PROBLEMS = {
     'The body is not shaped like a delivery report, and the middleware has no kind.',
     'Name the kind of callbacks at this URL, for example with `receiver.middleware("payment")`.',
   ],
+  kind_differs: ['The body is a delivery report, and the URL is of another kind.', OTHER_KIND],
   store_refused: [
     'The store refused the event, so only its bytes are stored.',
     'The store cannot hold a value of the payload: check its strings and numbers.',

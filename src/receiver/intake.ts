@@ -14,11 +14,11 @@ import { createNodeIntake } from '../http/node.ts'
 import { createBodies } from '../http/reading.ts'
 import { receiveRequest } from '../http/request.ts'
 import { createServers } from '../http/servers.ts'
-import type { NewEvent } from '../inbox/store.ts'
+import type { Admission, NewEvent } from '../inbox/store.ts'
 import { guardReading } from '../inbox/users-reading.ts'
 import { createQuarantine } from '../quarantine/quarantine.ts'
 import type { Delivery } from './delivery.ts'
-import { createGuessWatch } from './guess-watch.ts'
+import { createFirstReports } from './first-reports.ts'
 import { createReceive } from './receive.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import type { Receiver } from './surface.ts'
@@ -49,7 +49,14 @@ export function createIntake(options: IntakeOptions) {
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
   const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
   const counter = createCounter(reviving, self)
+  const firsts = createFirstReports(report)
   let underWay = 0
+
+  function accepted(event: NewEvent, admission: Admission): void {
+    const { problem, kind } = event.record
+    if (problem === 'kind_differs' && admission !== 'duplicate') firsts.misplaced(kind)
+    counter.accepted(event, admission)
+  }
 
   /** `close()` waits for counted work. */
   function counted<T>(work: Promise<T>): Promise<T> {
@@ -71,7 +78,7 @@ export function createIntake(options: IntakeOptions) {
     async admit(event) {
       const admission = await inbox.admit(event)
       if (admission === 'full' || admission === 'newer') throw new MessagingWebhooksError(`store_${admission}`)
-      counter.accepted(event, admission)
+      accepted(event, admission)
     },
   })
   const probes = createProbes()
@@ -82,13 +89,13 @@ export function createIntake(options: IntakeOptions) {
     quarantine: quarantine.intake,
     toleranceSeconds,
     networks,
-    guessed: createGuessWatch(report),
+    guessed: firsts.guessed,
     gapTimeoutMs: resolved.ordering.gapTimeoutMs,
     isSendPending: delivery.pending.isPending,
     report,
     ...reading,
     probes,
-    accepted: counter.accepted,
+    accepted,
     refused: counter.refused,
     watchAttempt: (id) => dispatcher.watchAttempt(id, resolved.handlerTimeoutMs),
     answersWhenHandled: resolved.answer === 'handled',

@@ -11,7 +11,7 @@ export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed', 'trace_context_failed'])
 
 /** Accepted callbacks that show a wrong set-up. */
-const WARNINGS: ReadonlySet<ErrorCode> = new Set(['signature_ignored', 'body_already_parsed', 'word_guessed'])
+const WARNINGS: ReadonlySet<ErrorCode> = new Set(['signature_ignored', 'body_already_parsed', 'kind_differs', 'word_guessed'])
 
 /** Errors in code that needs a fix: the log includes the stack. Other causes take one line. */
 const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_letter', 'transaction_failed', 'internal'])

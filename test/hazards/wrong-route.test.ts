@@ -2,7 +2,7 @@
 import { callback } from 'messaging-webhooks/testing'
 import type { CallbackSchemas } from 'messaging-webhooks'
 import { expect } from 'vitest'
-import { hazards, accepted, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, accepted, reporting, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { keyedText, postSigned, reportText } from '../support/wire.ts'
 
 type Validate = NonNullable<CallbackSchemas['payment']>['~standard']['validate']
@@ -49,16 +49,17 @@ function otherSubscription(word?: string): Outcome {
 
 const NO_ID = unreadable('no_message_id', { kind: 'status' })
 const REPORT = { data: { messageId: 'm-1' } }
+const misplaced = (fields: object): Outcome => reporting(unreadable('kind_differs', fields), 'kind_differs')
 const ACTIVATE = accepted({ type: 'subscription.activate' })
 
 hazards([
   ...at('payment', [
-    ['#96 a report at the URL of payments', reportText(), accepted({ type: 'payment', ...REPORT })],
+    ['#96 a report at the URL of payments', reportText(), misplaced({ kind: 'payment', ...REPORT })],
     ['a list at the URL of payments', '[1]', unreadable('not_an_object', { kind: 'payment', data: [1] })],
     ['an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })],
     ['an empty object at the URL of payments', '{}', accepted({ type: 'payment', data: {} })],
   ]),
-  ...at('received', [['#96 a report at the URL of received messages', reportText(), accepted({ type: 'received' })]]),
+  ...at('received', [['#96 a report at the URL of received messages', reportText(), misplaced({ kind: 'received' })]]),
   ...at('status', [
     ['#96 a payment at the URL of reports', callback.payment(), NO_ID],
     ['#96 a received message at the URL of reports', callback.received(), NO_ID],
@@ -66,7 +67,7 @@ hazards([
   ]),
   ...at(undefined, [['a list at a URL without a kind', '[]', unreadable('not_an_object')]]),
   ...at('subscription', [
-    ['#96 a report at the URL of subscriptions', reportText(), accepted({ type: 'subscription.other', ...REPORT })],
+    ['#96 a report at the URL of subscriptions', reportText(), misplaced(REPORT)],
     [
       'the word in several fields: the first of them in their order counts',
       { status: 'delivery', action: 'consent', event: 'unknown', type: 'ACTIVATE' },

@@ -3,7 +3,7 @@ import base64
 import re
 
 from .body import is_number, project_of, read_body, text_of
-from .reports import is_exact, read_report, read_time
+from .reports import is_exact, is_plain_report, read_report, read_time
 from .statuses import meaning_of
 
 WORDS = ("activate", "deactivate", "consent", "delivery", "billing", "billed")
@@ -18,6 +18,9 @@ def normalise(vector):
     odd = ["duplicate_key"] * twice + odd
     if kind not in ("status", None):
         event = subscription(fields) if kind == "subscription" else {"type": kind}
+        is_premium = kind == "subscription" and event["type"] != "subscription.other"
+        if isinstance(read_report(fields, None, clock), dict) and is_plain_report(fields) and not is_premium:
+            event = {"type": "unrecognized", "problem": "kind_differs"}
         return {**event, **when(vector, seconds), **said_odd(odd)}
     report = read_report(fields, kind, clock)
     meaning = meaning_of(report, vector["networks"]) if isinstance(report, dict) else None
@@ -82,4 +85,4 @@ def identity(callback, clock):
         odd = report["oddities"] or not is_exact(project or "")
         said = (report["messageId"], report["word"], report["code"], report["seconds"])
         return ("report", project, *said, body if odd else None)
-    return ("body", project, callback["kind"], body, time_of(callback, fields or {}, clock))
+    return ("body", project, body, time_of(callback, fields or {}, clock))

@@ -50,6 +50,13 @@ def read_report(fields, kind, clock):
     }
 
 
+def is_plain_report(fields):
+    """Whether a body that reads as a report can be nothing else, at any URL."""
+    known = ("project", "messageId", "channel", "status", "statusCode", "network", "type", "timestamp", "authKey")
+    is_bare = all(name in (*known, "description", "status_code") for name in fields)
+    return "statuses" in fields or fields.get("type") == "bulkDelivery" or (fields.get("channel") == "sms" and is_bare)
+
+
 def is_exact(text):
     """Bytes that are no UTF-8, and halves of surrogate pairs, may look the same here and be different."""
     return not re.search("[\ufffd\ud800-\udfff]", text)
