@@ -17,7 +17,7 @@ export const { define } = command({
     ...STORE_FLAGS,
     port: portFlag(0),
     write: toggle('--write', 'allow replaying and discarding dead letters'),
-    reveal: toggle('--reveal', 'show phone numbers and bodies, which are masked by default'),
+    reveal: toggle('--reveal', 'show whole phone numbers, texts and bodies'),
   },
   notes:
     'Shows the store. Counts over time, handlers, duplicates and the quarantine are in the receiver’s process: mount ' +
@@ -54,7 +54,8 @@ export const { define } = command({
     terminal.print(`The inspector is at ${bold(`${url}/?token=${token}`)}`)
     terminal.print(dim('The address works once, for the first browser that opens it. Press Ctrl+C to stop.'))
     if (!write) terminal.note('Read-only. Pass --write to allow changes.')
-    if (!reveal) terminal.note('Phone numbers and bodies are masked. Pass --reveal to show them.')
+    if (!reveal)
+      terminal.note('Phone numbers are shortened, and texts and bodies left out. Pass --reveal to show them.')
     await untilSignal()
     server.close()
     await receiver.close()

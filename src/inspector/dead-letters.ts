@@ -8,7 +8,7 @@ import { createReading } from '../runtime/concurrency.ts'
 import { everyPage } from '../inbox/lists.ts'
 import type { StoredDeadLetter } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
-import { firstLine, maskedError } from './masking.ts'
+import { errorClass } from './masking.ts'
 import type { Rights } from './options.ts'
 import { rowOf, type EventRow, type Known } from './rows.ts'
 import type { ListQuery } from './server.ts'
@@ -36,8 +36,8 @@ interface Letter {
   readonly after: string | undefined
 }
 
-/** The first line of each group's error, plain and masked. */
-type Errors = Map<string, { readonly plain: string; readonly masked: string }>
+/** The first line of each group's error. */
+type Errors = Map<string, string>
 
 export type Letters = ReturnType<typeof createLetters>
 
@@ -52,10 +52,10 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
     let after: string | undefined
     for await (const { items, next } of everyPage((from) => inside.deadLetters({ after: from, limit: A_LOOK }))) {
       for (const letter of items) {
-        const { id, diedAtMs, record, error, raw } = letter
+        const { id, diedAtMs, record, error } = letter
         const { project } = record
         const group = groupOf(error)
-        if (!errors.has(group)) errors.set(group, { plain: firstLine(error), masked: maskedError(error, raw) })
+        if (!errors.has(group)) errors.set(group, firstLine(error))
         const place = `${diedAtMs} ${id}`
         letters.push({ id, type: inside.typeOf(asKnown(letter)), project, diedAtMs, group, place, after })
       }
@@ -148,12 +148,19 @@ function groupsOf(letters: readonly Letter[], errors: Errors, { reveal }: Rights
   return [...Map.groupBy(letters, ({ group }) => group)]
     .map(([id, [newest, ...older]]) => ({
       id,
-      cause: errors.get(id)?.[reveal ? 'plain' : 'masked'] ?? '',
+      cause: reveal ? (errors.get(id) ?? '') : errorClass(errors.get(id) ?? ''),
       count: older.length + 1,
       since: new Date((older.at(-1) ?? newest)?.diedAtMs ?? 0),
       last: new Date(newest?.diedAtMs ?? 0),
     }))
     .sort((a, b) => b.count - a.count)
+}
+
+const LONGEST_LINE = 300
+
+function firstLine(error: string): string {
+  const [line = ''] = error.split('\n', 1)
+  return line.slice(0, LONGEST_LINE)
 }
 
 /** Groups errors that differ only in numbers, ids and quoted texts. The name of a group reveals none of these. */

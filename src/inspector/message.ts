@@ -7,7 +7,7 @@ import type { EventRecord, Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Finding, MessageName } from './events.ts'
 import type { Looking } from './overview.ts'
-import { attemptsOf, quoting, rowOf, sentOf } from './rows.ts'
+import { attemptsOf, rowOf, sentOf } from './rows.ts'
 import { Refused } from './server.ts'
 import { PROBLEMS } from '../public/events.ts'
 
@@ -22,7 +22,7 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
   const arrivals = events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
   const entries = events.map((event, index) => {
-    const { id, record, raw } = event
+    const { id, record } = event
     const late = event.late ?? watcher.wasLate(id)
     return {
       event: { ...rowOf(event, inside.typeOf), late },
@@ -31,7 +31,6 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
       gap: late ? undefined : record?.report && gapOf(id, record, record.report, events, looking),
       why: whyThere(event, events[index - 1], late),
       attempts: attemptsOf(event, watcher),
-      ...quoting(raw),
     }
   })
   return {
@@ -134,6 +133,5 @@ export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
     attempts: attemptsOf(stored, watcher),
     oddities: record?.oddities ?? [],
     problem: record?.problem && PROBLEMS[record.problem].join(' '),
-    ...quoting(raw),
   }
 }

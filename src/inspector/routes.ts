@@ -60,7 +60,7 @@ export function createRoutes(
   const look = (path: string, read: (query: ListQuery, rights: Rights, part: string) => Promise<object>): Route =>
     get(path, async (asked, rights, part) => {
       const query = readQuery(asked.query)
-      return json(await inTurn(async () => shown(await read(query, rights, part), rights, clock)))
+      return json(await inTurn(async () => shown(await read(query, rights, part), rights)))
     })
 
   /** Audits every outcome. `run` resolves to the answer, and to its result and ids for the audit. */
@@ -86,7 +86,7 @@ export function createRoutes(
   const exported = (kind: string, type: string, write: typeof asCsv): Route =>
     get(`/api/events.${kind}`, async (asked, rights) => {
       const query = readQuery(asked.query)
-      const rows = await inTurn(async () => shown(await exportedEvents(query, inside, finding), rights, clock))
+      const rows = await inTurn(async () => shown(await exportedEvents(query, inside, finding), rights))
       writeDown('events.export', asked, rights, { result: { events: rows.length } })
       const at = new Date(clock.now()).toISOString().slice(0, 19).replaceAll(':', '')
       return download(`events-${at}.${kind}`, type, write(rows))
@@ -195,7 +195,7 @@ export type { Problem }
 
 /**
  * The JSON that the page receives: the results of the functions that the routes call. Times are ISO 8601 in UTC. Payloads are sent as text, so
- * that numbers stay as written. `masking.ts` masks answers on the way.
+ * that numbers stay as written. `masking.ts` decides what of an answer its reader sees.
  */
 type Json<T> = T extends Date ? string : T extends object ? { readonly [K in keyof T]: Json<T[K]> } : T
 

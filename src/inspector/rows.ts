@@ -6,7 +6,7 @@ import { failureOf, type EventRecord, type Report } from '../messages/event-reco
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { isRecord, parsedJson } from '../runtime/values.ts'
-import { BETWEEN, BODY } from './masking.ts'
+import { BETWEEN } from './masking.ts'
 import type { Attempt, Watcher } from '../operations/recent.ts'
 
 /** `unhandled`: settled without a handler. */
@@ -43,13 +43,7 @@ export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
     admittedAt: dateOf(admittedAtMs),
     dueAt: dateOf(dueMs),
     endedAt: dateOf(endedAtMs),
-    ...quoting(raw),
   }
-}
-
-/** Names the body that the errors in the same object may quote, for `masking.ts`. */
-export function quoting(raw: Buffer | undefined): object {
-  return { [BODY]: raw }
 }
 
 export function outcomeOf({ state, attempts = 0 }: Known): Outcome {

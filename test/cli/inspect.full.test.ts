@@ -72,7 +72,7 @@ describe('inspect', { timeout: 180_000 }, () => {
     // A page of another origin whose host name resolves to this address.
     expect(await statusUnder('elsewhere.example', url, cookie)).toBe(421)
     expect(await statusUnder(`localhost:${url.port}`, url, cookie)).toBe(200)
-    expect(printed.stderr).toContain('masked')
+    expect(printed.stderr).toContain('shortened')
     child.kill('SIGINT')
     expect(await ended).toMatchObject({ code: 0 })
   })

@@ -187,7 +187,8 @@ test('the quarantine names each reason, and is verified again: first as a dry ru
   expect(groups[0]?.why).toContain('signing secret')
   expect(items[0]?.payload).toContain('12345678901234567890')
   expect(items[0]?.payload).toContain('Erika')
-  expect((await list('', { 'x-may': 'read' })).items[0]?.payload).not.toContain('Erika')
+  const unrevealed = (await list('', { 'x-may': 'read' })).items
+  expect(unrevealed).toEqual(items.map(({ payload: _, ...others }) => others))
   expect((await list('?class=rest')).items).toEqual([])
   pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   const verify = async (body: object) => as<ReverifyResult>((await send('api/quarantine/reverify', body)).body)
@@ -245,10 +246,7 @@ test('groups dead letters by error, filters them, lists them newest first, and n
   expect([...names(first), ...names(rest)]).toEqual(names(all))
   const { ids } = as<DeadLetterIds>((await made.get(`api/dead-letters/ids?error=${typeErrors}`)).body)
   expect(ids).toEqual(all.items.slice(0, 3).map(({ id }) => id))
-  expect((await list('', { 'x-may': 'read' })).groups.map(({ cause }) => cause)).toEqual([
-    'TypeError: no such amount: •••',
-    'Error: closed',
-  ])
+  expect((await list('', { 'x-may': 'read' })).groups.map(({ cause }) => cause)).toEqual(['TypeError', 'Error'])
   // Changed dead letters are no longer listed.
   await made.send('api/dead-letters/discard', { ids })
   expect(names(await list(''))).toEqual(['p-2', 'p-1'])

@@ -205,7 +205,7 @@ function footer({ version, store, may, who, storeAlone }: Session, onZone: () =>
     <p>messaging-webhooks ${version}, store ${store.name}${!store.durable && ', which loses its content when the process ends'}${storeAlone && ', without its receiver'}.
       ${who !== undefined && ` You are ${who}.`}
       ${!may.write && ' Read-only: you lack the right to write.'}
-      ${!may.reveal && ' Numbers and bodies are masked: you lack the right to reveal.'}</p>
+      ${!may.reveal && ' Numbers are shortened, and texts and bodies left out: you lack the right to reveal.'}</p>
     <p>Times are in ${ui.zone.isUtc ? 'UTC' : `your zone, ${local}`}. Hover for the full timestamp.${' '}
       ${local !== 'UTC' && h`<button type="button" class="link" onClick=${onZone}>Show ${ui.zone.isUtc ? 'local times' : 'UTC'}</button>`}</p>
   </footer>`

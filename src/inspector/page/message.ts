@@ -165,7 +165,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
       <div class="between"><h2>Payload</h2>${bytes !== undefined && ui.quiet(ui.bytes(bytes))}
         ${bytes !== undefined && view.session.may.reveal && h`<a href=${rawPath} download>Download it</a>`}
         ${curl !== undefined && h`<span>Request as curl <${ui.CopyButton} text=${curl} what="the request as curl" /></span>`}</div>
-      ${payload === undefined ? ui.quiet('The store has no payload, or it is not JSON.') : ui.long('Payload', payload)}
+      ${ui.payload(payload, view.session.may.reveal, 'The store has no payload, or it is not JSON.')}
     </section>`,
   ]
 }

@@ -15,7 +15,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
     causes(groups, size, list.isFiltered),
     view.session.may.write && h`<${VerifyForm} size=${size} refresh=${view.refresh} />`,
     items.length > 0
-      ? requests(items)
+      ? requests(items, view.session.may.reveal)
       : ui.empty(
           list.isFiltered ? 'Nothing of this cause is in quarantine.' : 'Nothing is in quarantine.',
           'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
@@ -112,7 +112,7 @@ function causes(groups: QuarantineList['groups'], size: number, isFiltered: bool
   )
 }
 
-function requests(rows: readonly Kept[]): Child {
+function requests(rows: readonly Kept[], mayReveal: boolean): Child {
   return ui.table({
     caption: 'Requests in quarantine, in order of arrival',
     rows,
@@ -123,15 +123,15 @@ function requests(rows: readonly Kept[]): Child {
       ['Kind', 'what', ({ kind, label }) => [kind ?? 'any', ' ', ui.badge(label, 'calm')]],
       ['Project', 'project', ({ project }) => project],
       ['Message', 'message', ({ messageId }) => messageId && ui.idText(messageId, 'message id')],
-      ['Cause', 'wide', causeOf],
+      ['Cause', 'wide', (kept) => causeOf(kept, mayReveal)],
     ],
   })
 }
 
-function causeOf({ code, offsetSeconds, bytes, payload }: Kept): Child {
+function causeOf({ code, offsetSeconds, bytes, payload }: Kept, mayReveal: boolean): Child {
   return h`<details><summary data-item><code>${code}</code>
       ${offsetSeconds !== undefined && h`<strong> Clock offset: ${offsetSeconds} s.</strong>`}
       <small> ${ui.bytes(bytes)}</small></summary>
-      ${payload === undefined ? ui.quiet('Its body is not a JSON object.') : ui.long('Payload', payload)}
+      ${ui.payload(payload, mayReveal, 'Its body is not a JSON object.')}
     </details>`
 }

@@ -102,6 +102,12 @@ export function long(label: string, text: string): Child {
   return h`<pre tabindex="0" aria-label=${label}>${text}</pre>`
 }
 
+/** `missing` says why there is none for a reader with the right to reveal. */
+export function payload(text: string | undefined, mayReveal: boolean, missing: string): Child {
+  if (text !== undefined) return long('Payload', text)
+  return quiet(mayReveal ? missing : 'Left out: you lack the right to reveal.')
+}
+
 /** The first line, with the stack behind a click. */
 export function errorText(error: string): Child {
   const [first = '', ...rest] = error.split('\n')

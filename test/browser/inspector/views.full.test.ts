@@ -197,7 +197,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     app.allow('read')
     await page.goto('about:blank')
     await page.goto(`${app.url}#/message/sms-1`)
-    await page.getByText('Numbers and bodies are masked').waitFor()
+    await page.getByText('Numbers are shortened, and texts and bodies left out').waitFor()
     const masked = (await page.locator('body').textContent()) ?? ''
     for (const text of [RECIPIENT, '4711']) expect(masked).not.toContain(text)
     // Its report came, so it needs no attention.
@@ -247,7 +247,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.getByText('Read-only: you lack the right to write.').waitFor()
     expect(await page.getByRole('button', { name: /Verify again|Clear/ }).count()).toBe(0)
     await page.goto(`${app.url}#/message/chat-1?project=My+Shop`)
-    await page.getByText('Numbers and bodies are masked').waitFor()
+    await page.getByText('Numbers are shortened, and texts and bodies left out').waitFor()
     expect(await page.locator('body').textContent()).not.toContain(RECIPIENT)
     expect(complaints).toEqual([])
     app.allow(false)
