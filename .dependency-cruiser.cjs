@@ -27,7 +27,7 @@ const MAY_IMPORT = {
   'operations/': [
     'verify/',
     'quarantine/(request|surface)',
-    'messages/(event-record|expected)',
+    'messages/(event-record|expected|order)',
     'inbox/(store|lists|availability)',
     'dispatch/(claim-loop|revive|work)',
     'http/node',

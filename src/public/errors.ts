@@ -68,7 +68,7 @@ export interface UnverifiedNames {
   readonly messageId?: string
 }
 
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly status: number
   readonly kind: CallbackKind | undefined
   readonly unverified: UnverifiedNames
