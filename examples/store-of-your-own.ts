@@ -132,7 +132,6 @@ function operations(database: KeyValues): RecordStore {
     return events.sort((a, b) => (a.place < b.place ? 1 : -1))
   }
 
-  const overflowOf = async (key: string): Promise<readonly string[]> => (await database.keys(`o/${key}/`)).map(lastPart)
   const allKeys = async (): Promise<readonly string[]> => (await database.keys('r/')).map(lastPart)
 
   return {
@@ -159,10 +158,9 @@ function operations(database: KeyValues): RecordStore {
     },
     payloads: async (places) => Promise.all(places.map(async ({ key, id }) => payload(key, id))),
     payloadsOf: async (keys) => Promise.all(keys.map(payloadsOf)),
-    overflowOf,
     keyOfDeadLetter: async (id) => database.get(deadKey(id)),
     async scanEvents({ key, after, limit, isMeant }: EventScan) {
-      const events = await eventsOf(key === undefined ? await allKeys() : [key, ...(await overflowOf(key))])
+      const events = await eventsOf(key === undefined ? await allKeys() : [key])
       const wanted = events.filter((event) => (after === undefined || event.place < after) && isMeant(event))
       const listed = key === undefined ? wanted.filter(({ payload: kept }) => kept !== undefined) : wanted
       return pageOf(listed, limit)
@@ -202,14 +200,13 @@ function operations(database: KeyValues): RecordStore {
   }
 }
 
-/** When it is due, which dead letters it has, and of which message it is one event. */
+/** When it is due, and which dead letters it has. */
 function indexKeys(key: string, record: MessageRecord | undefined): readonly string[] {
   if (record === undefined) return []
   const dueMs = dueMark(record)
   return [
     ...(dueMs === undefined ? [] : [`d/${timeText(dueMs)}/${key}`]),
     ...record.dead.map(({ id, diedAtMs }) => `l/${timeText(diedAtMs)}/${id}/${key}`),
-    ...(record.of === undefined ? [] : [`o/${record.of}/${key}`]),
   ]
 }
 

@@ -77,7 +77,7 @@ PRAGMA cache_size = -1000000;
 CREATE TEMP TABLE originals AS SELECT * FROM records ORDER BY number DESC LIMIT ${originals};
 CREATE TEMP TABLE bodies AS SELECT * FROM payloads ORDER BY seq DESC LIMIT ${originals};
 CREATE TEMP TABLE size AS SELECT max(number) AS records, (SELECT max(seq) FROM payloads) AS payloads FROM records`)
-  const columns = 'state, waiting, due, worker, forget_day, of, send, sent_at, overdue_at'
+  const columns = 'state, waiting, due, worker, forget_day, send, sent_at, overdue_at'
   for (const [from, to] of steps(copies)) {
     const range = `WITH RECURSIVE c(copy) AS (SELECT ${from} UNION ALL SELECT copy + 1 FROM c WHERE copy < ${to})`
     db.exec(`

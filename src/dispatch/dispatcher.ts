@@ -1,5 +1,6 @@
 /** Claims due events, runs their handlers and settles them: at least once, and one event of a message at a time. */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 import { waitFor } from '../inbox/in-store-time.ts'
 import type { AdmitBatch } from '../inbox/inbox.ts'
 import {
@@ -135,7 +136,7 @@ function admitted(
   claims: readonly Claim[] = NONE,
   leaseUntilMs?: number,
 ): readonly Admission[] {
-  const { slots, loop } = parts
+  const { slots, loop, report } = parts
   const { opened } = loop
   const rest: NewEvent[] = []
   let next = 0
@@ -147,6 +148,8 @@ function admitted(
       if (opened !== undefined && leaseUntilMs !== undefined)
         slots.enterSoon(slots.track(claim, opened, leaseUntilMs, event[PAYLOAD]))
     } else if (isKept(admissions[index])) rest.push(event)
+    else if (admissions[index] === 'crowded')
+      report(new MessagingWebhooksError('message_crowded', `Event ${event.id}.`))
     // The memory store keeps event objects until they are settled, so release the parsed payload.
     event[PAYLOAD] = undefined
   })

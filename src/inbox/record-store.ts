@@ -112,8 +112,6 @@ export interface Indexes {
   payloads(places: readonly EventPlace[]): Awaitable<readonly (Payload | undefined)[]>
   /** For each of these records, the ids of the events that have a stored payload. */
   payloadsOf(keys: readonly string[]): Awaitable<readonly (readonly string[])[]>
-  /** Keys of the overflow records of this message: their `of` is this key. */
-  overflowOf(key: string): Awaitable<readonly string[]>
   /** The key of the record that contains this dead letter. */
   keyOfDeadLetter(id: string): Awaitable<string | undefined>
   /** Events for which `isMeant` is true, newest first, optionally of one message or with one id. Examines a bounded number. */

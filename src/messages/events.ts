@@ -3,15 +3,18 @@
  * and one event of a message runs at a time.
  */
 import { isLate, mergeLatest, TIME_AND_RANK, type Repetitions } from './order.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 import type { EventRecord } from './event-record.ts'
 import {
   EMPTY_RECORD,
   hasEvent,
-  MOST_EVENTS,
+  MAX_EVENTS,
+  MAX_SETTLED,
   type Decision,
   type Entry,
   type Lease,
   type MessageRecord,
+  type PayloadChange,
   type SendEntry,
   type SettledEntry,
 } from './record.ts'
@@ -28,35 +31,26 @@ export interface AdmittedEvent {
   readonly record: EventRecord
 }
 
-/**
- * `overflow`: the record is full, and the event needs a record of its own. `late overflow`: the same, and a later event was
- * dispatched.
- */
-export type Admitted = 'new' | 'late' | 'duplicate' | 'overflow' | 'late overflow'
+/** `crowded`: too many events of the message wait, so the event is a dead letter. */
+export type Admitted = 'new' | 'late' | 'duplicate' | 'crowded'
 
 interface AdmissionLimits {
   /** How long the identity of a settled event is kept. */
   readonly dedupeMs: number
-  /** Maximum number of events in the record. Default `MOST_EVENTS`. */
-  readonly mostEvents?: number
 }
 
 export function admit(
   record: MessageRecord | undefined,
   event: AdmittedEvent,
   nowMs: number,
-  { dedupeMs, mostEvents = MOST_EVENTS }: AdmissionLimits,
+  { dedupeMs }: AdmissionLimits,
 ): Decision<Admitted> {
   const { id, order, step, awaits, gapUntilMs } = event
   if (record !== undefined && hasEvent(record, event)) return { answer: 'duplicate' }
-  // Pruning may never reach a busy message, so drop its expired identities here. A full record stays full while its overflow records keep identities, because a lookup reads those only while this record is full.
-  const isFull = record !== undefined && (eventsIn(record) >= mostEvents || overflows(record, nowMs - dedupeMs))
-  const known =
-    record === undefined || isFull ? (record ?? EMPTY_RECORD) : withoutOldIdentities(record, nowMs - dedupeMs)
+  // Pruning may never reach a busy message, so drop its expired identities here.
+  const known = record === undefined ? EMPTY_RECORD : withoutOldIdentities(record, nowMs - dedupeMs)
   const late = isLate(order, known.dispatchedUpTo)
   const latest = order === '' ? known.latest : mergeLatest(known.latest, event)
-  if (isFull)
-    return { answer: late ? 'late overflow' : 'overflow', record: { ...known, latest, overflowedAtMs: nowMs } }
   const isWaiting = !late && awaits !== 0 && (known.steps & awaits) === 0
   const entry: Entry = {
     id,
@@ -69,32 +63,18 @@ export function admit(
     replay: false,
     admittedAtMs: nowMs,
   }
-  const waiting = inserted(step === 0 ? known.waiting : withoutWaitFor(known.waiting, step, nowMs), entry)
-  return { answer: late ? 'late' : 'new', record: { ...known, steps: known.steps | step, latest, waiting } }
+  const others = step === 0 ? known.waiting : withoutWaitFor(known.waiting, step, nowMs)
+  const seen = { ...known, steps: known.steps | step, latest }
+  if (others.length >= MAX_EVENTS)
+    return {
+      answer: 'crowded',
+      record: { ...seen, waiting: others, dead: [...known.dead, { ...entry, diedAtMs: nowMs }] },
+      payloads: [{ id, becomes: 'dead', error: CROWDED }],
+    }
+  return { answer: late ? 'late' : 'new', record: { ...seen, waiting: inserted(others, entry) } }
 }
 
-/** Admits an event into an overflow record of its own. `of` is the key of its message. The event has no order there. */
-export function admitOverflow(
-  record: MessageRecord | undefined,
-  { of, late }: { readonly of: string; readonly late: boolean },
-  event: AdmittedEvent,
-  nowMs: number,
-  limits: AdmissionLimits,
-): Decision<Admitted> {
-  const decided = admit(record, { ...event, order: '', step: 0, awaits: 0 }, nowMs, limits)
-  if (decided.record === undefined) return decided
-  const waiting = decided.record.waiting.map((entry) => (entry.id === event.id ? { ...entry, late } : entry))
-  return { answer: late ? 'late' : 'new', record: { ...decided.record, of, waiting } }
-}
-
-/** Whether an event went to an overflow record since `sinceMs`. That record keeps the identity. */
-export function overflows({ overflowedAtMs }: MessageRecord, sinceMs: number): boolean {
-  return overflowedAtMs !== undefined && overflowedAtMs >= sinceMs
-}
-
-function eventsIn({ waiting, dead, settled }: MessageRecord): number {
-  return waiting.length + dead.length + settled.length
-}
+const CROWDED = new MessagingWebhooksError('message_crowded').message
 
 function withoutOldIdentities(record: MessageRecord, beforeMs: number): MessageRecord {
   const isOld = ({ endedAtMs }: SettledEntry): boolean => endedAtMs < beforeMs
@@ -208,11 +188,11 @@ export function settle(
     }
     case 'done': {
       const ran = settlement.isUnhandled === true ? { ...entry, attempts: 0 } : entry
-      const settled = [...record.settled, settledEntry(ran, nowMs)]
+      const { settled, forgotten } = withSettled(record.settled, [settledEntry(ran, nowMs)])
       return {
         answer: true,
         record: { ...record, lease: others, waiting: rest, settled },
-        payloads: [{ id, becomes: 'settled' }],
+        payloads: [{ id, becomes: 'settled' }, ...forgotten],
       }
     }
   }
@@ -257,3 +237,16 @@ export function inserted(waiting: readonly Entry[], entry: Entry): readonly Entr
 export function settledEntry({ id, attempts, late }: Entry, nowMs: number): SettledEntry {
   return { id, endedAtMs: Math.floor(nowMs), attempts, late }
 }
+
+/** Adds settled events, and forgets the oldest beyond `MAX_SETTLED`, with their payloads. */
+export function withSettled(
+  settled: readonly SettledEntry[],
+  ended: readonly SettledEntry[],
+): { readonly settled: readonly SettledEntry[]; readonly forgotten: readonly PayloadChange[] } {
+  const all = [...settled, ...ended]
+  if (all.length <= MAX_SETTLED) return { settled: all, forgotten: NONE_FORGOTTEN }
+  const forgotten = all.slice(0, -MAX_SETTLED).map(({ id }): PayloadChange => ({ id, becomes: 'removed' }))
+  return { settled: all.slice(-MAX_SETTLED), forgotten }
+}
+
+const NONE_FORGOTTEN: readonly PayloadChange[] = []

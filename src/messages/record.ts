@@ -5,8 +5,13 @@
 import type { Expectation } from './expected.ts'
 import type { MessageLatest, Repetitions } from './order.ts'
 
-/** Limits the size of a record. Further events get a record of their own. */
-export const MOST_EVENTS = 100
+/**
+ * Limits the size of a record, which every step reads and writes whole. An event of a message with this many undispatched events
+ * becomes a dead letter.
+ */
+export const MAX_EVENTS = 1_000
+/** Identities of settled events in a record. The newest stay. */
+export const MAX_SETTLED = 256
 
 /** An unsettled event. */
 export interface Entry {
@@ -70,10 +75,6 @@ export interface MessageRecord {
   readonly dead: readonly DeadEntry[]
   readonly settled: readonly SettledEntry[]
   readonly send: SendEntry | undefined
-  /** Set on an overflow record: the key of its message. */
-  readonly of: string | undefined
-  /** When an event last went to an overflow record, which has an identity that this record does not have. */
-  readonly overflowedAtMs: number | undefined
 }
 
 const NONE: readonly never[] = []
@@ -88,8 +89,6 @@ export const EMPTY_RECORD: MessageRecord = {
   dead: NONE,
   settled: NONE,
   send: undefined,
-  of: undefined,
-  overflowedAtMs: undefined,
 }
 
 /** The effect of a decision on the stored payload (record and body) of an event. */
@@ -134,8 +133,8 @@ export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | und
 }
 
 /** The day of the last change. Writes of one day leave the index unchanged. */
-export function lastDay({ waiting, dead, settled, send, overflowedAtMs = 0 }: MessageRecord): number {
-  let lastMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, send?.sentAtMs ?? 0, overflowedAtMs)
+export function lastDay({ waiting, dead, settled, send }: MessageRecord): number {
+  let lastMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, send?.sentAtMs ?? 0)
   for (const { admittedAtMs } of waiting) lastMs = Math.max(lastMs, admittedAtMs)
   for (const { diedAtMs } of dead) lastMs = Math.max(lastMs, diedAtMs)
   return Math.max(-MOST_DAYS, Math.min(Math.floor(lastMs / DAY_MS), MOST_DAYS))

@@ -1,7 +1,7 @@
 /** Events that run again: after a failed attempt, as replayed dead letters, and from an unreadable record. */
 import { retryDelayMs, type RetryPolicy } from '../runtime/clock.ts'
 import { isLate, mergeLatest, NO_PLACE, placeOf, type MessageLatest } from './order.ts'
-import { inserted, settledEntry } from './events.ts'
+import { inserted, settledEntry, withSettled } from './events.ts'
 import { EMPTY_RECORD, type Decision, type Entry, type MessageRecord } from './record.ts'
 import type { EventRecord } from './event-record.ts'
 
@@ -29,14 +29,16 @@ export function resolve(
   const letter = record?.dead.find((one) => one.id === id)
   if (record === undefined || letter === undefined) return { answer: false }
   const dead = record.dead.filter((one) => one !== letter)
-  if (resolution === 'discard')
+  if (resolution === 'discard') {
+    const { settled, forgotten } = withSettled(record.settled, [settledEntry(letter, nowMs)])
     return {
       answer: true,
-      record: { ...record, dead, settled: [...record.settled, settledEntry(letter, nowMs)] },
-      payloads: [{ id, becomes: 'settled' }],
+      record: { ...record, dead, settled },
+      payloads: [{ id, becomes: 'settled' }, ...forgotten],
     }
+  }
   const { diedAtMs: _, ...entry } = letter
-  // An event in an overflow record has no order there. A late event stays late.
+  // A late event stays late.
   const late = resolution === 'replay' && (letter.late || isLate(entry.order, record.dispatchedUpTo))
   const again: Entry = { ...entry, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }
   return {
@@ -57,18 +59,16 @@ interface LeftEvent {
 const RESTORED_TOKENS = 2 ** 40
 
 /**
- * Rebuilds an unreadable record from the remaining payloads, with every event pending: events may repeat, and none is lost. An
- * event of an overflow record (`of`) has no order and does not change the latest state.
+ * Rebuilds an unreadable record from the remaining payloads, with every event pending: events may repeat, and none is lost.
  */
-export function restore(events: readonly LeftEvent[], of: string | undefined): MessageRecord {
+export function restore(events: readonly LeftEvent[]): MessageRecord {
   let waiting: readonly Entry[] = []
   let latest: MessageLatest | undefined
   for (const { id, admittedAtMs, record } of events) {
-    const { order, final } =
-      record?.report === undefined || of !== undefined ? NO_PLACE : placeOf(id, record.report, record)
+    const { order, final } = record?.report === undefined ? NO_PLACE : placeOf(id, record.report, record)
     if (record !== undefined && order !== '') latest = mergeLatest(latest, { order, final, record })
     const attempt = { awaits: 0, dueMs: admittedAtMs, attempts: 0, token: 0, late: false, replay: false }
     waiting = inserted(waiting, { id, order, ...attempt, admittedAtMs })
   }
-  return { ...EMPTY_RECORD, tokens: RESTORED_TOKENS, waiting, latest, of }
+  return { ...EMPTY_RECORD, tokens: RESTORED_TOKENS, waiting, latest }
 }

@@ -1,5 +1,5 @@
 /** Retention and erasure: how long events and sends are kept, and the removal of what may identify a person. */
-import { overflows, settledEntry } from './events.ts'
+import { settledEntry, withSettled } from './events.ts'
 import { erasedExpectation, isUsedReference } from './expected.ts'
 import { DAY_MS, type Decision, type MessageRecord, type PayloadChange, type SendEntry } from './record.ts'
 import { withoutReports } from './order.ts'
@@ -43,8 +43,7 @@ export function expire(
   const { send } = record
   const isSendOld = send !== undefined && send.overdueAtMs === undefined && send.sentAtMs + dedupeMs < nowMs
   const isSendKept = send !== undefined && !isSendOld
-  const isNeeded = isSendKept || overflows(record, nowMs - dedupeMs)
-  if (record.waiting.length + dead.length + settled.length + oldDead.length === 0 && !isNeeded)
+  if (record.waiting.length + dead.length + settled.length + oldDead.length === 0 && !isSendKept)
     return { answer: 'gone' }
   const isPayloadKept = (id: string): boolean =>
     [...record.waiting, ...record.dead].some((entry) => entry.id === id) ||
@@ -53,11 +52,14 @@ export function expire(
   if (oldDead.length + removed.length === 0 && settled.length === record.settled.length && !isSendOld)
     return { answer: 'kept' }
   const discarded = oldDead.map(({ id }): PayloadChange => ({ id, becomes: 'settled' }))
-  const ended = oldDead.map((entry) => settledEntry(entry, entry.diedAtMs))
+  const ended = withSettled(
+    settled,
+    oldDead.map((entry) => settledEntry(entry, entry.diedAtMs)),
+  )
   return {
     answer: 'changed',
-    record: { ...record, dead, settled: [...settled, ...ended], send: isSendOld ? undefined : send },
-    payloads: [...discarded, ...removed],
+    record: { ...record, dead, settled: ended.settled, send: isSendOld ? undefined : send },
+    payloads: [...discarded, ...removed, ...ended.forgotten],
   }
 }
 
@@ -103,7 +105,10 @@ export function erase(
   const deadLetters = record.dead.length - dead.length
   const hasStateErased = latest !== record.latest || isSendErased
   if (unsettled + deadLetters + payloads.length === 0 && !hasStateErased) return { answer: NOTHING_ERASED }
-  const ended = erased.map((entry) => settledEntry(entry, nowMs))
+  const { settled, forgotten } = withSettled(
+    record.settled,
+    erased.map((entry) => settledEntry(entry, nowMs)),
+  )
   const { lease } = record
   const isLeaseErased = record.waiting.some((entry) => isErased(entry) && entry.token === lease?.token)
   return {
@@ -113,11 +118,11 @@ export function erase(
       waiting,
       dead,
       latest,
-      settled: [...record.settled, ...ended],
+      settled,
       lease: isLeaseErased ? undefined : lease,
       send: isSendErased ? erasedSend(record.send) : record.send,
     },
-    payloads,
+    payloads: [...payloads, ...forgotten],
   }
 }
 

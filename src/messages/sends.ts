@@ -48,5 +48,5 @@ export function becomeOverdue(
   return { answer: true, record: { ...(admitted ?? record), send: { ...send, wasOverdue: true } } }
 }
 
-/** An overdue decision is not repeated, so its event is admitted even to a full record. */
-const NO_LIMITS = { dedupeMs: Infinity, mostEvents: Infinity }
+/** Keeps all identities. */
+const NO_LIMITS = { dedupeMs: Infinity }

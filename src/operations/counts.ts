@@ -87,7 +87,12 @@ export function createCounter(reviving: ReviveOptions, self: () => object) {
       follower?.accepted(event, admission)
       if (!callbackChannel.hasSubscribers || admission === 'full' || admission === 'newer') return
       const { kind, report } = record
-      say({ kind, outcome: admission, eventId: id, ...(report && { messageId: report.messageId }) })
+      say({
+        kind,
+        outcome: admission === 'crowded' ? 'new' : admission,
+        eventId: id,
+        ...(report && { messageId: report.messageId }),
+      })
     },
     refused(kind: CallbackKind | undefined, code: RefusalCode): void {
       const ofKind = kinds[kind ?? 'any']

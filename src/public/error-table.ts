@@ -264,6 +264,10 @@ export const REPORTED = {
     'The store refuses an event in every form. The spool keeps it until the next start, which tries it again.',
     'Please report it with its `cause`.',
   ],
+  message_crowded: [
+    'A message has 1,000 events that wait to be dispatched. Another event of it is a dead letter.',
+    'Look for what holds up its handlers, or what sends so many reports of one message. Then replay the dead letter.',
+  ],
   event_damaged: [
     'A stored event cannot be read. It became a dead letter; other events are not affected.',
     'Check what else writes to the store, and its disk. `receiver.deadLetters.list()` shows what is left of the event.',

@@ -13,7 +13,7 @@ import type { CallbackKind } from '../public/events.ts'
 import { REPLIES, type AnswerName, type CallbackAnswer } from '../http/replies.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
-import type { Admission, Awaitable, NewEvent } from '../inbox/store.ts'
+import { isKept, type Admission, type Awaitable, type NewEvent } from '../inbox/store.ts'
 
 /** The first attempt at an event, which the response waits for. */
 interface WatchedAttempt {
@@ -195,11 +195,11 @@ export function createReceive(options: ReceiveOptions) {
     attempt: WatchedAttempt | undefined,
     waitUntil: ArrivedCallback['waitUntil'],
   ): Awaitable<CallbackAnswer> {
-    if (admission === 'full' || admission === 'duplicate') attempt?.forget()
+    if (!isKept(admission)) attempt?.forget()
     if (admission === 'full' || admission === 'newer') throw new MessagingWebhooksError(`store_${admission}`)
     options.accepted(event, admission)
     if (admission !== 'duplicate') clockOffsetSeconds = offsetSeconds ?? clockOffsetSeconds
-    if (admission === 'duplicate' || attempt === undefined) return REPLIES.accepted
+    if (!isKept(admission) || attempt === undefined) return REPLIES.accepted
     tellOf(attempt.over, waitUntil)
     return answersWhenHandled ? attempt.over.then(() => REPLIES.accepted) : REPLIES.accepted
   }

@@ -11,13 +11,22 @@ import {
   settlementOf,
   START_MS,
   admitAndClaim,
-  allOf,
-  list,
   loneSample,
   namesOf,
 } from './samples.ts'
-import { claimNames, claimOne, DEAD, die, DONE, settleAll, until, type ConformanceCase } from './suite.ts'
-import type { OpenStore, WorkerState } from '../inbox/store.ts'
+import {
+  claimNames,
+  claimOne,
+  deadLettersOf,
+  DEAD,
+  die,
+  DONE,
+  settleAll,
+  until,
+  type ConformanceCase,
+} from './suite.ts'
+import { MAX_EVENTS, MAX_SETTLED } from '../messages/record.ts'
+import type { Admission, OpenStore, WorkerState } from '../inbox/store.ts'
 
 export const DELIVERY: readonly ConformanceCase[] = [
   {
@@ -158,20 +167,32 @@ export const ADMISSION: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'keeps more reports of one message than one record has room for, each once',
+    name: 'runs many reports of one message in order, and moves those beyond 1,000 to the dead letters',
     async run({ open }) {
-      const reports = Array.from({ length: 300 }, (_, index) => sample({ at: 1 + index }))
-      const { messageKey } = sample()
-      for (let from = 0; from < reports.length; from += 100) await admit(open, reports.slice(from, from + 100))
-      assert.deepEqual(await open.counts(), { unsettled: 300, deadLetters: 0 })
-      assert.deepEqual(new Set(await admit(open, reports.slice(150))), new Set(['duplicate']))
-      const listed = await allOf((after) => list(open, { messageKey, after }))
-      assert.equal(new Set(listed.map(({ id }) => id)).size, 300)
-      const names = await dispatchAll(open)
-      assert.deepEqual([names.length, new Set(names).size], [300, 300])
-      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
-      assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
-      assert.equal((await open.latest(messageKey))?.record.report?.status, 'm-300')
+      const reports = Array.from({ length: MAX_EVENTS + 2 }, (_, index) => sample({ at: 1 + index }))
+      const admissions: Admission[] = []
+      for (let from = 0; from < reports.length; from += 200)
+        admissions.push(...(await admit(open, reports.slice(from, from + 200))))
+      assert.deepEqual(new Set(admissions.slice(0, MAX_EVENTS)), new Set(['new']))
+      assert.deepEqual(admissions.slice(MAX_EVENTS), ['crowded', 'crowded'])
+      assert.deepEqual(await open.counts(), { unsettled: MAX_EVENTS, deadLetters: 2 })
+      const letters = await deadLettersOf(open)
+      const beyond = reports.slice(MAX_EVENTS)
+      assert.deepEqual(new Set(letters.map(({ id }) => id)), new Set(beyond.map(({ id }) => id)))
+      for (const { error } of letters) assert.match(error, /message_crowded/)
+      const [letter] = letters
+      assert.deepEqual(new Set(await admit(open, reports.slice(-300))), new Set(['duplicate']))
+      for (const report of reports.slice(0, MAX_SETTLED + 10)) {
+        const claimed = await claimOne(open)
+        assert.equal(claimed.id, report.id)
+        await settleAll(open, [claimed])
+      }
+      const known = reports.slice(10, MAX_SETTLED + 10)
+      assert.deepEqual(new Set(await admit(open, known)), new Set(['duplicate']))
+      assert.equal(await open.resolve(letter?.id ?? '', 'replay', START_MS), true)
+      const unsettled = MAX_EVENTS - MAX_SETTLED - 10 + 1
+      assert.deepEqual(await open.counts(), { unsettled, deadLetters: 1 })
+      assert.equal((await open.latest(sample().messageKey))?.record.report?.status, `m-${MAX_EVENTS + 2}`)
     },
   },
 ]

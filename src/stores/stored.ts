@@ -21,7 +21,9 @@ export function refuseNewer(what: string, version: number, known: number): void 
 
 /** When an event that a write admits was admitted, as stored. `after`: its record. */
 export function admittedAtMs(after: MessageRecord | undefined, { id, record }: NewEvent): number {
-  return Math.floor(after?.waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs)
+  const isIt = (entry: { readonly id: string }): boolean => entry.id === id
+  const entry = after?.waiting.findLast(isIt) ?? after?.dead.findLast(isIt)
+  return Math.floor(entry?.admittedAtMs ?? record.receivedAtMs)
 }
 
 /** Throws for a column that must have a value. */
@@ -37,13 +39,13 @@ export interface RecordColumns {
 }
 
 const NOTHING_CORRUPT: readonly ('state' | 'send')[] = []
-const NOTHING_LEFT = { payloads: [], of: undefined }
+const NOTHING_LEFT: readonly PayloadColumns[] = []
 
 /**
  * `corrupt`: the unreadable columns. A state is rebuilt from its payloads; a send is lost. The caller repairs and reports them. A
  * caller without `left` reads a record with a corrupt state again, with what is left of it.
  */
-export function storedRecord(columns: RecordColumns, left: () => LeftColumns = () => NOTHING_LEFT) {
+export function storedRecord(columns: RecordColumns, left: () => readonly PayloadColumns[] = () => NOTHING_LEFT) {
   const state = decodeRecord(columns.state)
   if (state === NEWER) return NEWER
   if (state !== undefined && columns.send === undefined) return { record: state, corrupt: NOTHING_CORRUPT }
@@ -54,15 +56,8 @@ export function storedRecord(columns: RecordColumns, left: () => LeftColumns = (
   return { record: { ...(state ?? restored(left())), send }, corrupt }
 }
 
-/** The columns that a corrupt state is rebuilt from. */
-export interface LeftColumns {
-  readonly payloads: readonly PayloadColumns[]
-  readonly of: string | undefined
-}
-
-function restored({ payloads, of }: LeftColumns): MessageRecord {
-  const left = payloads.map(({ id, admittedAtMs, record }) => ({ id, admittedAtMs, record: readRecord(record) }))
-  return restore(left, of)
+function restored(payloads: readonly PayloadColumns[]): MessageRecord {
+  return restore(payloads.map(({ id, admittedAtMs, record }) => ({ id, admittedAtMs, record: readRecord(record) })))
 }
 
 export interface PayloadColumns {

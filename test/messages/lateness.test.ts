@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import type { ReportType } from '../../src/public/events.ts'
 import { placeOf } from '../../src/messages/order.ts'
 import type { EventRecord, Report } from '../../src/messages/event-record.ts'
-import { admit, admitOverflow, settle, type AdmittedEvent } from '../../src/messages/events.ts'
+import { admit, settle, type AdmittedEvent } from '../../src/messages/events.ts'
 import { resolve } from '../../src/messages/replay.ts'
 import { LEASE_MS, message } from './message.ts'
 import { LIMITS, NOW_MS, recordOf } from './records.ts'
@@ -92,15 +92,6 @@ describe('reports of equal time and rank are both dispatched as themselves', () 
     expect(dispatched(reported(one), reported(other))).toEqual([false, false])
     expect(dispatched(reported(other), reported(one))).toEqual([false, false])
   })
-})
-
-test('a late report outside the full record of its message is replayed late', () => {
-  const own = message()
-  const event = reported({ shape: 'sms', step: LIFE.queued, at: 1, name: 'a' })
-  own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS, LIMITS))
-  const id = own.die()
-  own.apply((known) => resolve(known, id, 'replay', NOW_MS))
-  expect(own.lease()).toMatchObject({ id, late: true, replay: true })
 })
 
 describe('any order, repetitions and outcomes', () => {

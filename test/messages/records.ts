@@ -112,7 +112,5 @@ export const anyRecord: fc.Arbitrary<MessageRecord> = fc.record({
   settled: fc.array(fc.record({ id: text, endedAtMs: timeMs, attempts: fc.nat(1_000), late: fc.boolean() }), {
     maxLength: 4,
   }),
-  overflowedAtMs: fc.option(timeMs, { nil: undefined }),
   send: fc.constant(undefined),
-  of: fc.option(text, { nil: undefined }),
 })

@@ -2,9 +2,8 @@
 import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import type { NewExpectation, OpenStore } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
-import { MOST_EVENTS } from '../../src/messages/record.ts'
-import { admit, allOf, claim, list, sample, START_MS } from '../../src/store-conformance/samples.ts'
-import { die, settleAll } from '../../src/store-conformance/suite.ts'
+import { admit, claim, sample, START_MS } from '../../src/store-conformance/samples.ts'
+import { die } from '../../src/store-conformance/suite.ts'
 import { checkNewerRecord } from './newer-record.ts'
 
 /** Makes part of this record unreadable. */
@@ -53,30 +52,6 @@ async function checkCorruptSends(store: Store<object>, corrupt: Corrupt): Promis
   }
 }
 
-/** The last event did not fit into the record. */
-export const REPORTS = Array.from({ length: MOST_EVENTS + 1 }, (_, at) => sample({ at: at + 1 }))
-export const OVERFLOWING = sample({ at: MOST_EVENTS + 1 }).id
-
-/** An event whose report did not fit into its message's record still belongs to that message. `corrupt`: its text. */
-async function checkCorruptOverflow(store: Store<object>, corrupt: Corrupt): Promise<void> {
-  const open = await store.open({ onWork() {}, report() {} })
-  const { messageKey } = sample()
-  try {
-    await admit(open, REPORTS)
-    await corrupt(OVERFLOWING)
-    const claimed = (await claim(open)).claims.find(({ id }) => id === OVERFLOWING)
-    if (claimed === undefined) throw new Error('Expected the event to be due again.')
-    expect(await open.latest(OVERFLOWING), 'it has no order of its own').toBeUndefined()
-    await settleAll(open, [claimed])
-    const listed = await allOf((after) => list(open, { messageKey, after }))
-    expect(listed.map(({ id }) => id)).toContain(OVERFLOWING)
-    const erased = await open.forget({ targets: [{ messageKey }], dryRun: false }, START_MS)
-    expect(erased).toMatchObject({ events: MOST_EVENTS + 1, unsettled: MOST_EVENTS })
-  } finally {
-    await open.close()
-  }
-}
-
 /** `newer`, `send` and `state` overwrite that part of the record with this key. `isAtomic`: an erasure removes everything or nothing. */
 export function testCorruptRecords(
   corruptible: () => {
@@ -97,11 +72,6 @@ export function testCorruptRecords(
   test('sends', TIMEOUT, async () => {
     const { store, send } = corruptible()
     await checkCorruptSends(store, send)
-  })
-
-  test("a record of an event that did not fit into its message's record", TIMEOUT, async () => {
-    const { store, state } = corruptible()
-    await checkCorruptOverflow(store, state)
   })
 }
 

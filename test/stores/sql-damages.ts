@@ -22,10 +22,10 @@ export function ofRecord(column: string, how: string, value: string, scatters?: 
   return { name: `records.${column}: ${how}`, leaves: 'whole', ...(scatters && { scatters }), sql }
 }
 
-/** What both have. `of`: the column of a record that belongs to another. `due`: where the times of a record are, and its number. */
+/** What both have. `due`: where the times of a record are, and its number. */
 export function sqlDamages(
   { text, bytes }: Pick<SqlDialect, 'text' | 'bytes'>,
-  { of, due }: { readonly of: string; readonly due: readonly [table: string, at: string, number: string] },
+  { due }: { readonly due: readonly [table: string, at: string, number: string] },
 ): readonly SqlDamage[] {
   const payload = (column: string, how: string, value: string, leaves: Damage['leaves']): SqlDamage => ({
     name: `payloads.${column}: ${how}`,
@@ -61,7 +61,6 @@ export function sqlDamages(
     ofRecord('state', 'no UTF-8', bytes('fffe00'), true),
     ofRecord('reports', 'not JSON', text('no'), true),
     ofRecord('version', 'another', 'version + 7'),
-    ofRecord(of, 'of none', bytes('00')),
     ofRecord('send', 'not JSON', `${text('no')}, sent_at = 1`),
     ofDue(at, 'long ago', '0', WAITS),
     ofDue('worker', 'unknown', HUGE, UNSETTLED),

@@ -65,14 +65,14 @@ const NO_REPORT: Partial<Report> = {}
 
 /** Refers to reports by index, oldest first. */
 function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Values {
-  const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled, of, overflowedAtMs } = record
+  const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled } = record
   const orders = reports.map(({ order }) => order)
   const ids = orders.map(identityIn)
-  const lastEndedAtMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, overflowedAtMs ?? 0)
+  const lastEndedAtMs = settled.at(-1)?.endedAtMs ?? 0
   const ended: unknown[] = []
   for (const { id, endedAtMs, attempts, late } of settled)
     ended.push(placeOr(id, ids), lastEndedAtMs - endedAtMs, 2 * attempts + (late ? 1 : 0))
-  const hasMore = waiting.length + dead.length > 0 || (lease ?? of ?? overflowedAtMs) !== undefined
+  const hasMore = waiting.length + dead.length > 0 || lease !== undefined
   return [
     FORMAT,
     lastEndedAtMs,
@@ -86,14 +86,12 @@ function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Va
           waiting.map((entry) => encodeEntry(entry, orders)),
           dead.map((entry) => encodeDead(entry, orders)),
           lease === undefined ? null : encodeLease(lease),
-          of ?? null,
-          overflowedAtMs ?? null,
         ]
       : 0,
   ]
 }
 
-/** When the last event of the record ended, or went to an overflow record. */
+/** When the last event of the record ended. */
 export function endedAtMsIn(text: string): number {
   return Number.parseInt(text.slice(3), 10)
 }
@@ -119,14 +117,12 @@ export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | un
       settled: decodeSettled(list(settled), number(ended), orders),
     }
     if (more === 0) return settledRecord
-    const [waiting, dead, lease, of, overflowed] = list(more)
+    const [waiting, dead, lease] = list(more)
     return {
       ...settledRecord,
       waiting: list(waiting).map((each) => decodeEntry(list(each), orders)),
       dead: list(dead).map((each) => decodeDead(list(each), orders)),
       lease: lease === null ? undefined : decodeLease(list(lease)),
-      of: of === null ? undefined : text(of),
-      overflowedAtMs: overflowed === null ? undefined : number(overflowed),
     }
   } catch {
     return undefined

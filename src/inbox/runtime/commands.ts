@@ -4,7 +4,7 @@
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { resolve } from '../../messages/replay.ts'
-import { admitAndLease, admitOverflow, release, settle, type Admitted, type Leased } from '../../messages/events.ts'
+import { admitAndLease, release, settle, type Leased } from '../../messages/events.ts'
 import type { Retention } from '../../messages/retention.ts'
 import type { Decision, Lease, MessageRecord } from '../../messages/record.ts'
 import type { EventPlace, Indexes, LocalStore } from '../record-store.ts'
@@ -62,7 +62,7 @@ export function createLocalRunner(store: LocalStore): Runner {
         }
         const { answer, record, payloads = NO_PAYLOADS } = decide(before)
         if (record === undefined) return answer
-        const isAdmitted = admits !== undefined && record.waiting.length > (before?.waiting.length ?? 0)
+        const isAdmitted = admits !== undefined && hasMore(before, record)
         if (isAdmitted && !store.hasCapacity(admits.event)) return admits.full
         store.write({ key, before, after: record, payloads, admitted: isAdmitted ? admits.event : undefined })
         return answer
@@ -76,6 +76,11 @@ export function createLocalRunner(store: LocalStore): Runner {
       }
     },
   }
+}
+
+/** Whether the command added an event, waiting or dead. */
+export function hasMore(before: MessageRecord | undefined, { waiting, dead }: MessageRecord): boolean {
+  return waiting.length + dead.length > (before === undefined ? 0 : before.waiting.length + before.dead.length)
 }
 
 /** A later version of this package wrote the record. It is not touched. */
@@ -108,41 +113,18 @@ interface EventsOptions {
 
 /** Result of admitting an event with a lease. */
 interface AdmittedAndLeased {
-  readonly admitted: Admitted | Refused
+  readonly admitted: Admission
   readonly leased: Leased | undefined
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 
-/** Not stored: see `Admission`. */
-type Refused = 'full' | typeof NEWER
-
 const FULL: AdmittedAndLeased = { admitted: 'full', leased: undefined }
 const IF_NEWER = { answer: { admitted: NEWER, leased: undefined } } as const
-
-const ADMISSION_OF: Readonly<Record<Admitted | Refused, Admission>> = {
-  new: 'new',
-  late: 'late',
-  duplicate: 'duplicate',
-  full: 'full',
-  newer: NEWER,
-  overflow: 'new',
-  'late overflow': 'late',
-}
 
 export function createEventVerbs(options: EventsOptions): Verbs {
   const { runner, indexes, retention, worker } = options
   const { dedupeMs } = retention
-
-  function overflow(event: NewEvent, late: boolean, nowMs: number): Command<Admitted | Refused> {
-    const of = event.messageKey
-    return {
-      key: event.id,
-      decide: (record) => admitOverflow(record, { of, late }, event, nowMs, retention),
-      admits: { event, nowMs, full: 'full' },
-      ifNewer: { answer: NEWER },
-    }
-  }
 
   function admitAndClaim(
     events: readonly NewEvent[],
@@ -167,28 +149,11 @@ export function createEventVerbs(options: EventsOptions): Verbs {
       }
     })
     return andThen(runner.run(commands), (answers) => {
-      const admissions = answers.map(({ admitted }) => ADMISSION_OF[admitted])
-      const claims: Claim[] = []
-      const granted: GrantedLease[] = []
-      const overflowing: { readonly index: number; readonly command: Command<Admitted | Refused> }[] = []
-      events.forEach((event, index) => {
-        const { admitted, leased } = answers[index] ?? FULL
-        if (leased !== undefined) {
-          claims.push(claimOf(event.messageKey, leased, event))
-          granted.push({ key: event.messageKey, id: event.id, lease: leased.lease })
-        }
-        if (admitted === 'overflow' || admitted === 'late overflow')
-          overflowing.push({ index, command: overflow(event, admitted === 'late overflow', nowMs) })
+      const claims = answers.flatMap(({ leased }, index) => {
+        const event = events[index]
+        return leased === undefined || event === undefined ? [] : [claimOf(event.messageKey, leased, event)]
       })
-      if (overflowing.length === 0) return { admissions, claims }
-      const later = runner.run(overflowing.map(({ command }) => command))
-      return andThen(
-        ifFails(later, () => runner.abandon?.(granted)),
-        (others) => {
-          for (const [nth, { index }] of overflowing.entries()) admissions[index] = ADMISSION_OF[others[nth] ?? 'full']
-          return { admissions, claims }
-        },
-      )
+      return { admissions: answers.map(({ admitted }) => admitted), claims }
     })
   }
 

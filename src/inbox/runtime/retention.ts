@@ -2,7 +2,7 @@
 import { erase, expire, type ErasedCounts, type Expired, type Retention } from '../../messages/retention.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import type { Indexes } from '../record-store.ts'
-import { isTarget, type Awaitable, type ForgetTarget, type OpenStore } from '../store.ts'
+import { isTarget, type OpenStore } from '../store.ts'
 import { andThen, type Command, type Runner } from './commands.ts'
 import type { SteadyClock } from '../../runtime/clock.ts'
 
@@ -17,34 +17,22 @@ interface RetentionOptions {
 const EXPIRED_A_STEP = 1_000
 
 export function createRetentionVerbs({ runner, indexes, retention }: RetentionOptions): Verbs {
-  /** The keys of each target's record and of its overflow records. */
-  function keysOf(targets: readonly ForgetTarget[]): Awaitable<readonly (readonly [string, ForgetTarget])[]> {
-    let keys: Awaitable<readonly (readonly [string, ForgetTarget])[]> = []
-    for (const target of targets)
-      keys = andThen(keys, (before) =>
-        andThen(indexes.overflowOf(target.messageKey), (others) => [
-          ...before,
-          ...[target.messageKey, ...others].map((key) => [key, target] as const),
-        ]),
-      )
-    return keys
-  }
-
   return {
     forget: ({ targets, dryRun }, nowMs) =>
-      andThen(keysOf(targets), (keys) =>
-        andThen(indexes.payloadsOf(keys.map(([key]) => key)), (kept) => {
-          const commands = keys.map(([key, target], index): Command<ErasedCounts> => ({
+      andThen(indexes.payloadsOf(targets.map(({ messageKey }) => messageKey)), (kept) => {
+        const commands = targets.map((target, index): Command<ErasedCounts> => {
+          const key = target.messageKey
+          return {
             key,
             decide(record) {
               const isMeant = (id: string): boolean => isTarget(target, id)
               const decided = erase(record, { key, isMeant, kept: kept[index] ?? [] }, nowMs)
               return dryRun ? { ...decided, record: undefined } : decided
             },
-          }))
-          return andThen(runner.run(commands), sumOf)
-        }),
-      ),
+          }
+        })
+        return andThen(runner.run(commands), sumOf)
+      }),
     prune: (nowMs) =>
       andThen(indexes.aged(nowMs, EXPIRED_A_STEP), (keys) =>
         andThen(indexes.payloadsOf(keys), (kept) => {

@@ -10,7 +10,7 @@ import type { Decision, Lease, MessageRecord, PayloadChange } from '../../messag
 import type { Indexes, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
 import { NEWER } from './codec.ts'
-import { newerRecord, type Command, type GrantedLease, type Runner } from './commands.ts'
+import { hasMore, newerRecord, type Command, type GrantedLease, type Runner } from './commands.ts'
 
 /** Recently seen records, so that most decisions need no read. Limited by the number of their events. */
 const MOST_SEEN = 16_384
@@ -228,8 +228,7 @@ function fold<A>(key: string, commands: readonly Command<A>[], known: Versioned 
   const answers = commands.map(({ decide, admits }) => {
     const decision = decide(record)
     if (decision.record === undefined) return decision.answer
-    if (admits !== undefined && decision.record.waiting.length > (record?.waiting.length ?? 0))
-      admitted.push(admits.event)
+    if (admits !== undefined && hasMore(record, decision.record)) admitted.push(admits.event)
     if (decision.payloads !== undefined) payloads = [...payloads, ...decision.payloads]
     record = decision.record
     return decision.answer

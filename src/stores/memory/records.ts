@@ -32,14 +32,9 @@ export type MemoryTables = ReturnType<typeof createTables>
 
 /** `mostSettled`: maximum number of settled events. The record that settled first is evicted first. */
 export function createTables(mostSettled: number, onWork: () => void) {
-  /** Keys of the overflow records of a record. */
-  const overflow = new Map<string, Set<string>>()
   /** Settled records as text, in the order in which they settled. The size of a record is its number of events. */
   const settled = new LRUCache<string, string>({
     maxSize: Math.min(Math.ceil(mostSettled), Number.MAX_SAFE_INTEGER),
-    dispose(encoded, key, reason) {
-      if (overflow.size > 0 && reason === 'evict') removeOverflow(overflow, decoded(encoded)?.of, key)
-    },
   })
   const due: DueEntry[] = []
   const active: ChurningMap<string, Active> = churningMap()
@@ -51,7 +46,6 @@ export function createTables(mostSettled: number, onWork: () => void) {
     sends: createSends(),
     /** Keys by the id of a dead letter, oldest first. */
     dead: new Map<string, { readonly key: string; readonly number: number }>(),
-    overflow,
     due,
     leased,
     lastNumber: 0,
@@ -114,7 +108,6 @@ export function createRecords(
       if (active === undefined) {
         tables.active.members.set(key, now)
         if (isKnown) settled.delete(key)
-        if (after.of !== undefined) addOverflow(tables, after.of, key)
       }
       if (dead.size > maxDeadLetters) discardOldest(Math.max(...after.dead.map(({ diedAtMs }) => diedAtMs)))
       return
@@ -123,7 +116,6 @@ export function createRecords(
       removeMember(tables.active, key)
       if (before?.lease !== undefined) removeMember(tables.leased, key)
     }
-    if (change.after === undefined) removeOverflow(tables.overflow, before?.of, key)
     if (after.settled.length > 0) {
       const json = encodeRecord(after)
       settled.set(key, WIDE.test(json) ? narrow(json) : json, { size: after.settled.length })
@@ -195,19 +187,6 @@ function schedule(tables: MemoryTables, key: string, active: Active): void {
   if (active.due?.dueMs === dueMs) return
   active.due = dueMs === undefined ? undefined : { dueMs, sequence: (tables.lastNumber += 1), key }
   if (active.due !== undefined) pushDue(tables.due, active.due)
-}
-
-function addOverflow({ overflow }: MemoryTables, of: string, key: string): void {
-  const keys = overflow.get(of)
-  if (keys === undefined) overflow.set(of, new Set([key]))
-  else keys.add(key)
-}
-
-function removeOverflow(overflow: MemoryTables['overflow'], of: string | undefined, key: string): void {
-  if (of === undefined) return
-  const keys = overflow.get(of)
-  keys?.delete(key)
-  if (keys?.size === 0) overflow.delete(of)
 }
 
 /** The payload of an event. The payload of a dead letter includes its error. */

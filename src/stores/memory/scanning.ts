@@ -26,7 +26,7 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
   const place = placeIn(after)
   const found: ScannedEvent[] = []
   let looked = 0
-  for (const candidate of key === undefined ? newestFirst(tables) : ofMessage(tables, key)) {
+  for (const candidate of key === undefined ? newestFirst(tables) : [{ key, atMs: Infinity }]) {
     const last = found[limit]
     // The remaining candidates have no newer events.
     if (last !== undefined && candidate.atMs < last.atMs) break
@@ -46,10 +46,6 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
 function lookedPage(found: readonly ScannedEvent[], limit: number, atMs: number): Scanned<ScannedEvent> {
   const page = scanned(found, limit)
   return page.next === undefined ? { ...page, next: `${atMs}.~`, lookedBackToMs: atMs } : page
-}
-
-function ofMessage({ overflow }: MemoryTables, key: string): readonly Candidate[] {
-  return [key, ...(overflow.get(key) ?? [])].map((each) => ({ key: each, atMs: Infinity }))
 }
 
 function* newestFirst({ active, settled }: MemoryTables): Generator<Candidate> {

@@ -33,7 +33,6 @@ function dialectOf(tables: Tables, run: Run): Dialect {
   return createDialect({
     tables,
     keyColumn: 'digest',
-    ofColumn: 'overflow_of',
     due: { table: tables.records, record: 'number', at: 'due_at' },
     serverNow: SERVER_NOW,
     digestIn: (column) => column,

@@ -21,8 +21,6 @@ CREATE TABLE IF NOT EXISTS {records} (
   -- See codec.ts. The reports have a column of their own, because most writes do not change them.
   state LONGBLOB NOT NULL,
   reports LONGBLOB,
-  -- The digest of its message, if this is an overflow record.
-  overflow_of VARBINARY(64),
   send LONGBLOB,
   sent_at BIGINT CHECK (sent_at ${EXACT}),
   overdue_at BIGINT CHECK (overdue_at ${EXACT}),
@@ -31,9 +29,8 @@ CREATE TABLE IF NOT EXISTS {records} (
   -- It cannot be leased until then: it is leased, or reserved by the process that found it due.
   held_until BIGINT NOT NULL DEFAULT 0 CHECK (held_until ${EXACT}),
   worker BIGINT,
-  waiting INT NOT NULL DEFAULT 0 CHECK (waiting BETWEEN 0 AND 1000),
+  waiting INT NOT NULL DEFAULT 0 CHECK (waiting BETWEEN 0 AND 1000000),
   UNIQUE KEY by_digest (digest),
-  KEY by_overflow (overflow_of),
   KEY by_sent (sent_at, number),
   KEY by_overdue (overdue_at),
   KEY by_due (due_at)

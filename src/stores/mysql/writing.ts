@@ -126,7 +126,6 @@ const columnsOf = createColumns({
   number: numberValue,
   digest: digestValue,
   none: 'NULL',
-  ofColumn: 'overflow_of',
 })
 
 /**
@@ -155,8 +154,13 @@ function dueValues(record: Put['record']): readonly string[] {
 /** A payload that was left by a record that could not be read is replaced. */
 function admittedStep(put: readonly Put[], table: string): Step {
   const content = ['admitted_at', 'event', 'raw', 'error']
-  const rows = admittedIn(put).map(({ one, id, admittedAtMs, event, raw }) => {
-    const values = [numberValue(admittedAtMs), textValue(event), bytesValue(raw), 'NULL']
+  const rows = admittedIn(put).map(({ one, id, admittedAtMs, event, raw, error }) => {
+    const values = [
+      numberValue(admittedAtMs),
+      textValue(event),
+      bytesValue(raw),
+      error === undefined ? 'NULL' : textValue(error),
+    ]
     return `(${[one.number, digestValue(id), ...values].join(', ')})`
   })
   return inserted(table, ['record', 'id', ...content], rows, replacing(content))

@@ -63,7 +63,6 @@ function dialectOf(schema: string, together: Batch): Dialect {
       workers: table('workers'),
     },
     keyColumn: 'key',
-    ofColumn: 'of',
     due: { table: table('due'), record: 'record', at: 'at' },
     serverNow: SERVER_NOW,
     digestIn: (column) => `encode(${column}, 'hex')`,

@@ -28,15 +28,12 @@ CREATE TABLE {schema}.records (
   -- See codec.ts. The reports have a column of their own, because most writes do not change them.
   state bytea NOT NULL,
   reports bytea NOT NULL,
-  -- The key of its message, if this is an overflow record.
-  of bytea,
   send bytea,
   sent_at bigint CHECK (sent_at ${EXACT}),
   overdue_at bigint CHECK (overdue_at ${EXACT}),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE UNIQUE INDEX records_by_key ON {schema}.records (key);
-CREATE INDEX records_of ON {schema}.records (of) WHERE of IS NOT NULL;
 CREATE INDEX records_sent ON {schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
 CREATE INDEX records_overdue ON {schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
 
@@ -50,7 +47,7 @@ CREATE TABLE {schema}.due (
   -- The worker that holds the lease.
   worker bigint,
   -- Number of unsettled events.
-  waiting integer NOT NULL CHECK (waiting BETWEEN 0 AND 1000),
+  waiting integer NOT NULL CHECK (waiting BETWEEN 0 AND 1000000),
   -- The id of the first event without a lease: its payload is read with the record.
   first bytea
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,

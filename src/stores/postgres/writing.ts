@@ -94,7 +94,6 @@ const TYPES: Readonly<Record<string, Column['type']>> = {
   number: 'bigint',
   sent_at: 'bigint',
   overdue_at: 'bigint',
-  of: 'digest',
   at: 'bigint',
   held_until: 'bigint',
   worker: 'bigint',
@@ -122,7 +121,6 @@ const recordColumns = createColumns<string | number | undefined>({
   number: (number) => number,
   digest: (digest) => digest,
   none: undefined,
-  ofColumn: 'of',
 })
 
 const DUE: ColumnsOf<Placed> = {
@@ -169,9 +167,10 @@ function stepsBeside(written: readonly Placed[], schema: string): readonly strin
       admitted_at: ({ admittedAtMs }) => admittedAtMs,
       event: ({ event }) => bytesOf(event),
       raw: ({ raw }) => raw.toString('latin1'),
+      error: ({ error }) => (error === undefined ? undefined : bytesOf(error)),
     })
     steps.push(`stored AS (
-  INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw) SELECT a.number, p.id, p.admitted_at, p.event, p.raw
+  INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw, error) SELECT a.number, p.id, p.admitted_at, p.event, p.raw, p.error
   FROM applied a JOIN (${rowsQuery(rows)}) AS p ON p.place = a.place
 )`)
   }

@@ -7,14 +7,14 @@ import { dueMark } from '../../messages/record.ts'
 import { NEWER_MS, RESERVED_MS } from '../stored.ts'
 import { answered } from '../workers.ts'
 import { versionText } from './encoding.ts'
-import { ask, runIf, type Conditional, type Engine } from './engine.ts'
+import { ask, runIf, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
 import { deadLetter, payloadsAt } from './payloads.ts'
 import type { Records, Stored } from './records.ts'
 import { bytesOrNone, integer, list, text, type Scored } from './replies.ts'
 import { reserve } from './scripts.ts'
 import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
-import { eventIn, idsIn, recordKey } from './writing.ts'
+import { idsIn, recordKey } from './writing.ts'
 
 /** Maximum per call: some milliseconds of the server's time, and as many arguments as a script can pass to a command. */
 const MOST_RESERVED = 500
@@ -115,17 +115,6 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     return found.map(({ member }) => member)
   }
 
-  /** Keys of some overflow records. Removes index entries of records that are gone. */
-  async function someOverflow(partition: Partition): Promise<readonly string[]> {
-    const some = list(await ask(engine, partition, ['ZRANDMEMBER', 'overflow', String(AGED_A_PARTITION)])).map(text)
-    if (some.length === 0) return []
-    const removals = some.map((member): Conditional => {
-      return { key: recordKey(eventIn(member)), expected: '', commands: [['ZREM', 'overflow', member]] }
-    })
-    const { found } = await runIf(engine, partition, removals, { fits: true })
-    return some.filter((_, at) => found[at] !== '').map(eventIn)
-  }
-
   /** The total size of a set over all partitions. */
   async function sizeOf(command: 'ZCARD' | 'SCARD', set: string): Promise<number> {
     const sizes = await Promise.all(all.map((partition) => ask(engine, partition, [command, set])))
@@ -161,12 +150,6 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
       for (const [at, { key, id }] of places.entries()) if (kept[at] !== undefined) ids.get(key)?.push(id)
       return keys.map((key) => ids.get(key) ?? [])
     },
-    async overflowOf(key) {
-      const found = await Promise.all(
-        all.map((partition) => ask(engine, partition, ['ZRANGEBYLEX', 'overflow', `[${key}:`, `(${key};`])),
-      )
-      return found.flatMap((members) => list(members).map((member) => eventIn(text(member))))
-    },
     async keyOfDeadLetter(id) {
       // The id does not tell the partition, so ask all.
       const [key] = await keysOfLetters(all.map((partition) => ({ partition, member: id })))
@@ -175,8 +158,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     async aged(nowMs, limit) {
       const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, toMs: nowMs - retention.deadLetterMs, limit })
       const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
-      const overflow = await Promise.all(all.map(someOverflow))
-      const keys = [...(await keysOfLetters(letters)), ...sent.flat(), ...overflow.flat()]
+      const keys = [...(await keysOfLetters(letters)), ...sent.flat()]
       return [...new Set(keys)].slice(0, limit)
     },
     async counts() {

@@ -77,7 +77,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const opened = await openServerStore({
       createStore(mayLease) {
         const finding = createFinding(engine, records, mayLease)
-        return { ...finding, ...records, ...createScans(engine, records, finding), async close() {} }
+        return { ...finding, ...records, ...createScans(engine, records), async close() {} }
       },
       host,
       storeClock: times,

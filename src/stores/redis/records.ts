@@ -7,25 +7,21 @@ import type { MessageRecord } from '../../messages/record.ts'
 import { restore } from '../../messages/replay.ts'
 import { storedRecord, type StoredPayload } from '../stored.ts'
 import { splitSend, splitVersion, versionText } from './encoding.ts'
-import { ask, confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
+import { confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Partition } from './partitions.ts'
 import { payloadsLeft } from './payloads.ts'
-import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {
   changeMore,
   commandsOf,
   indexRemoval,
   letterRemoval,
-  memberOf,
-  messageIn,
   recentCommands,
   recordKey,
   sendKey,
   type Command,
 } from './writing.ts'
 
-const SCAN_COUNT = '500'
 /** A version is a random number of the process with a counter appended, so it is unique. */
 const PROCESSES = 2 ** 22
 const WRITES = 2 ** 26
@@ -71,19 +67,6 @@ export function createRecords(engine: Engine) {
     return records
   }
 
-  /** Finds the message of a corrupt overflow record in the index. */
-  async function messageOf(key: string): Promise<string | undefined> {
-    let cursor = '0'
-    do {
-      const scan = ['ZSCAN', 'overflow', cursor, 'MATCH', memberOf('*', key), 'COUNT', SCAN_COUNT] as const
-      const [next, members] = list(await ask(engine, partitions.of(key), scan))
-      const [member] = list(members)
-      if (member !== undefined) return messageIn(text(member))
-      cursor = text(next)
-    } while (cursor !== '0')
-    return undefined
-  }
-
   /**
    * Rebuilds a corrupt record: all its stored payloads become pending again. Undefined if nothing is left. Replaces the record
    * only if it is still the one that was read (`expected`), because another process may have repaired it meanwhile.
@@ -97,9 +80,8 @@ export function createRecords(engine: Engine) {
     if (decoded === NEWER) return undefined
     const isLost = decoded.corrupt.includes('state')
     const left = isLost ? await payloadsLeft(engine, key) : []
-    const of = isLost ? await messageOf(key) : decoded.record.of
     const { send } = decoded.record
-    const after = isLost ? { ...restore(left.map(readable), of), send } : decoded.record
+    const after = isLost ? { ...restore(left.map(readable)), send } : decoded.record
     const version = nextVersion()
     const ids = left.map(({ id }) => id)
     const cleared: readonly Command[] = [

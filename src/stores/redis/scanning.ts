@@ -7,7 +7,6 @@ import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedReco
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
 import { storedPayload } from '../stored.ts'
 import { ask, type Engine } from './engine.ts'
-import type { Finding } from './finding.ts'
 import type { Records } from './records.ts'
 import { scored } from './replies.ts'
 import { OLDEST_FIRST, pageOfSet, placeOf } from './sets.ts'
@@ -19,7 +18,7 @@ type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'sca
 const READ_AT_ONCE = 200
 const LAST_RECENT = String(RECENT - 1)
 
-export function createScans(engine: Engine, { look }: Records, { overflowOf }: Pick<Finding, 'overflowOf'>): Scans {
+export function createScans(engine: Engine, { look }: Records): Scans {
   const { partitions } = engine
 
   /** Events with their payloads, if these are stored, and with the errors of dead letters. */
@@ -89,7 +88,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
 
   /** All events of a message, including settled ones without a payload. */
   async function scanMessage(key: string, { after, limit, isMeant }: EventScan): Promise<Scanned<ScannedEvent>> {
-    const found = await look([key, ...(await overflowOf(key))])
+    const found = await look([key])
     const places = [...found].flatMap(([each, record]) => idsIn(record).map((id) => ({ key: each, id })))
     const events = newestOf(await eventsAt(places), after, places.length)
     return scanned(events.filter(isMeant), limit)

@@ -5,7 +5,7 @@
  * its prefix:
  *
  * - `r:<key>`: a record: 12 hexadecimal digits of its version, then its text. Expires if it has no waiting event, dead letter
- *   or send, and is not an overflow record
+ *   or send
  * - `s:<key>`: its send: two times and its text
  * - `p:<key>:<id>`: the payload of an event: 15 digits of its admission time, its record as JSON, a line feed, its body
  * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by when they
@@ -13,7 +13,6 @@
  * - `more`: set of the events that wait behind another one of their record
  * - `dead`: sorted set of the ids of dead letters, by time of death; `deadof`: hash of their keys and errors
  * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
- * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` of overflow records
  * - `recent`: sorted set of `<id>:<key>` of the newest events, by admission time; some may be gone
  * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: see `watching.ts` and `workers.ts`

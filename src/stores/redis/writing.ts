@@ -30,7 +30,6 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
     ...indexCommands(change),
     ...behindCommands(change),
     ...payloadCommands(change, retention),
-    ...overflowCommands(change),
   ]
   if (after === undefined) return [...beside, ['UNLINK', recordKey(key)]]
   // A refused command ends the script, so index entries are written before the record and removed after it.
@@ -46,7 +45,7 @@ const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK',
 
 /** A record in an index must not expire by itself: `aged` finds it. */
 function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
-  const expires = isAtRest(record) && record.send === undefined && record.of === undefined
+  const expires = isAtRest(record) && record.send === undefined
   return expires ? ['PX', String(Math.ceil(dedupeMs))] : []
 }
 
@@ -105,8 +104,9 @@ export function indexRemoval(key: string): readonly Command[] {
 /** Commands for the set `more`: events that wait behind another one of their record. */
 function behindCommands({ key, before, after }: VersionedChange): readonly Command[] {
   const [was, is] = [behindFirst(before), behindFirst(after)]
-  const added = is.filter((id) => !was.includes(id))
-  const removed = was.filter((id) => !is.includes(id))
+  const [wasBehind, isBehind] = [new Set(was), new Set(is)]
+  const added = is.filter((id) => !wasBehind.has(id))
+  const removed = was.filter((id) => !isBehind.has(id))
   return [...changeMore('SADD', key, added), ...changeMore('SREM', key, removed)]
 }
 
@@ -162,12 +162,6 @@ export function letterRemoval(id: string): readonly Command[] {
     ['ZREM', 'dead', id],
     ['HDEL', 'deadof', id],
   ]
-}
-
-function overflowCommands({ key, before, after }: VersionedChange): readonly Command[] {
-  if (before === undefined && after?.of !== undefined) return [['ZADD', 'overflow', '0', memberOf(after.of, key)]]
-  if (before?.of !== undefined && after === undefined) return [['ZREM', 'overflow', memberOf(before.of, key)]]
-  return NONE
 }
 
 export function idsIn({ waiting, dead, settled }: MessageRecord): readonly string[] {

@@ -25,14 +25,12 @@ interface ValueWriter<Value> {
   readonly digest: (digest: string) => Value
   /** The value of a column without one. */
   readonly none: Value
-  /** The name of the column for the key of the message of an overflow record. */
-  readonly ofColumn: string
 }
 
 type Columns<Value> = Readonly<Record<string, (one: Written) => Value>>
 
 /** Writes the columns of these records. Leaves out the reports and the send if no record changes them, as in most writes. */
-export function createColumns<Value>({ text, number, digest, none, ofColumn }: ValueWriter<Value>) {
+export function createColumns<Value>({ text, number, none }: ValueWriter<Value>) {
   const orNone = <T>(value: T | undefined, write: (known: T) => Value): Value =>
     value === undefined ? none : write(value)
 
@@ -44,7 +42,6 @@ export function createColumns<Value>({ text, number, digest, none, ofColumn }: V
     send: ({ record }) => orNone(record.send, encoded),
     sent_at: ({ record }) => orNone(record.send, sentAt),
     overdue_at: ({ record }) => orNone(overdueMark(record), number),
-    [ofColumn]: ({ record }) => orNone(record.of, digest),
   }
 
   return (written: readonly Written[]): Columns<Value> => ({
@@ -59,7 +56,7 @@ function changesReports({ change: { before, repairs }, record }: Written): boole
 }
 
 function changesSend({ change: { before, repairs }, record }: Written): boolean {
-  return before?.send !== record.send || (record.of !== undefined && before === undefined) || repairs === 'send'
+  return before?.send !== record.send || repairs === 'send'
 }
 
 /** The payloads of events that these writes admit. `one` is the write. */
@@ -67,7 +64,10 @@ export function admittedIn<One extends Written>(written: readonly One[]) {
   return written.flatMap((one) =>
     one.change.admitted.map((event) => {
       const { id, record, raw } = event
-      return { one, id, event: JSON.stringify(record), raw, admittedAtMs: admittedAtMs(one.record, event) }
+      // An event that is a dead letter from the start has its error.
+      const dead = one.change.payloads.find((change) => change.id === id && change.becomes === 'dead')
+      const error = dead?.becomes === 'dead' ? dead.error : undefined
+      return { one, id, event: JSON.stringify(record), raw, error, admittedAtMs: admittedAtMs(one.record, event) }
     }),
   )
 }

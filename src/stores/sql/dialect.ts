@@ -11,9 +11,8 @@ export type RowsOf = (...statements: readonly string[]) => Promise<readonly (rea
 export interface Dialect {
   /** The tables as they appear in statements. */
   readonly tables: Readonly<Record<'records' | 'payloads' | 'dead_letters' | 'workers', string>>
-  /** Names of columns: the key of a record, and the key of the message of an overflow record. */
+  /** The name of the column for the key of a record. */
   readonly keyColumn: string
-  readonly ofColumn: string
   /** The table with the rows of `dueRowOf`, and its columns for the number of the record and for the time. The time may be null. */
   readonly due: { readonly table: string; readonly record: string; readonly at: string }
   /** The columns of a record `r`, and of a payload `p`, for `RowReader`. */

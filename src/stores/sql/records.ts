@@ -2,7 +2,7 @@
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
 import { isNewerRecord, NEWER } from '../../inbox/runtime/codec.ts'
-import { storedRecord, type LeftColumns } from '../stored.ts'
+import { storedRecord, type PayloadColumns } from '../stored.ts'
 import type { Dialect, RowsOf } from './dialect.ts'
 import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow } from './values.ts'
 import type { Retention } from '../../messages/retention.ts'
@@ -20,10 +20,9 @@ type Write = (changes: readonly RepairingChange[], asOfMs: undefined) => ReturnT
  */
 export type ReadRecords = (rows: readonly RecordRow[], repairs: boolean) => Promise<ReadonlyMap<string, Versioned>>
 
-export type TableRecords = Pick<
-  SharedStore,
-  'read' | 'overdue' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
-> & { readonly readRecords: ReadRecords }
+export type TableRecords = Pick<SharedStore, 'read' | 'overdue' | 'payloadsOf' | 'keyOfDeadLetter' | 'counts'> & {
+  readonly readRecords: ReadRecords
+}
 
 /** `rowsOf` and `write`: on the connection to use. */
 export function createTableRecords(
@@ -34,16 +33,15 @@ export function createTableRecords(
 ): TableRecords {
   const { digestIn, digestValue, isOneOf, recordColumns, payloadColumns, due, rows } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
-  const [key, of] = [`r.${dialect.keyColumn}`, `r.${dialect.ofColumn}`]
+  const key = `r.${dialect.keyColumn}`
   const digest = `${digestIn(key)} AS digest`
 
   /** Reads what is stored beside the record with this number. */
-  async function leftOf(number: string): Promise<LeftColumns> {
-    const [left = [], [overflow] = []] = await rowsOf(
+  async function leftOf(number: string): Promise<readonly PayloadColumns[]> {
+    const [left = []] = await rowsOf(
       `SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record = ${number} ORDER BY p.admitted_at, p.id`,
-      `SELECT ${digestIn(of)} AS digest FROM ${records} r WHERE r.number = ${number} AND ${of} IS NOT NULL`,
     )
-    return { payloads: left.map(rows.payloadColumnsIn), of: overflow && rows.keyIn(overflow) }
+    return left.map(rows.payloadColumnsIn)
   }
 
   async function restored(row: RecordRow, known: Versioned, repairs: boolean): Promise<Versioned> {
@@ -100,12 +98,6 @@ WHERE ${isOneOf(key, keys)}`)
       const ids = new Map<string, string[]>(keys.map((each) => [each, []]))
       for (const row of found) ids.get(rows.keyIn(row))?.push(rows.digest(row, 'id'))
       return keys.map((each) => ids.get(each) ?? [])
-    },
-    async overflowOf(message) {
-      const [found = []] = await rowsOf(
-        `SELECT ${digest} FROM ${records} r WHERE ${of} = ${digestValue(message)} ORDER BY r.number`,
-      )
-      return found.map(rows.keyIn)
     },
     async keyOfDeadLetter(id) {
       // The id may be typed by hand.

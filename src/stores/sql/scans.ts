@@ -16,7 +16,7 @@ type EventPoint = readonly [atMs: string, record: string, id: string]
 const PIECE = 200
 
 export function createScans(dialect: Dialect, readRecords: ReadRecords): Scans {
-  const { keyColumn, ofColumn, recordColumns, payloadColumns } = dialect
+  const { keyColumn, recordColumns, payloadColumns } = dialect
   const { digestIn, digestValue, bigintValue, comparePair, rows, rowsOf } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
 
@@ -101,8 +101,7 @@ SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${look
       if (scan.key === undefined) return walk(scan)
       // Includes settled events of which only the identity is left.
       const key = digestValue(scan.key)
-      const which = `
-SELECT * FROM ${records} WHERE ${keyColumn} = ${key} UNION ALL SELECT * FROM ${records} WHERE ${ofColumn} = ${key}`
+      const which = `SELECT * FROM ${records} WHERE ${keyColumn} = ${key}`
       return eventsOf((await recordsPage(which, Infinity)).items, scan)
     },
     async scanDeadLetters({ after, limit }) {

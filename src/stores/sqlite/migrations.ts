@@ -14,14 +14,13 @@ CREATE TABLE records (
   -- The record without its send; see codec.ts.
   state TEXT NOT NULL,
   -- Number of unsettled events.
-  waiting INTEGER NOT NULL CHECK (waiting BETWEEN 0 AND 1000),
+  waiting INTEGER NOT NULL CHECK (waiting BETWEEN 0 AND 1000000),
   -- When an event can be leased; null without waiting events.
   due INTEGER CHECK (due BETWEEN -9007199254740991 AND 9007199254740991),
   -- The worker that holds the lease.
   worker INTEGER,
   -- The day of its last change; null while it cannot expire. See lastDay.
   forget_day INTEGER,
-  of BLOB,
   send TEXT,
   sent_at INTEGER,
   overdue_at INTEGER CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
@@ -32,7 +31,6 @@ CREATE TABLE records (
 CREATE UNIQUE INDEX records_by_key ON records (key);
 CREATE INDEX records_due ON records (due, waiting) WHERE due IS NOT NULL;
 CREATE INDEX records_forget ON records (forget_day) WHERE forget_day IS NOT NULL;
-CREATE INDEX records_of ON records (of) WHERE of IS NOT NULL;
 CREATE INDEX records_sent ON records (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX records_overdue ON records (overdue_at) WHERE overdue_at IS NOT NULL;
 

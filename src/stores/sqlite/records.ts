@@ -48,8 +48,8 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
   const prepare = (sql: string) => db.prepare(sql)
   const find = prepare(FIND)
   const insert = prepare(/* sql */ `
-INSERT INTO records (key, of, state, waiting, due, worker, forget_day, send, sent_at, overdue_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+INSERT INTO records (key, state, waiting, due, worker, forget_day, send, sent_at, overdue_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const update = prepare(UPDATE)
   const updateSend = prepare('UPDATE records SET send = ?, sent_at = ?, overdue_at = ? WHERE number = ?')
   const putOff = prepare('UPDATE records SET due = ? WHERE number = ?')
@@ -66,8 +66,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const payloadIds = prepare('SELECT lower(hex(id)) AS id FROM records JOIN payloads ON message = number WHERE key = ?')
   const findDue = prepare(FIND_DUE)
   const findOverdue = prepare(FIND_OVERDUE)
-  const findOf = prepare('SELECT lower(hex(of)) AS of FROM records WHERE number = ? AND of IS NOT NULL')
-  const overflow = prepare('SELECT lower(hex(key)) AS key FROM records WHERE of = ?')
   const keyOfDead = prepare(KEY_OF_DEAD)
   const count = prepare(/* sql */ `
 SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHERE due IS NOT NULL) AS unsettled,
@@ -79,11 +77,9 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
     const overdueAtMs = row['overdue_at'] === null ? undefined : integer(row, 'overdue_at')
     const send = textOrNone(row, 'send')
     const sentAtMs = send === undefined ? 0 : integer(row, 'sent_at')
-    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs }, () => {
-      const number = integer(row, 'number')
-      const of = findOf.get(number)
-      return { payloads: payloadsOf.all(number).map(payloadColumns), of: of && text(of, 'of') }
-    })
+    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs }, () =>
+      payloadsOf.all(integer(row, 'number')).map(payloadColumns),
+    )
   }
 
   /** Repairs an unreadable record at once, so that it is reported once. */
@@ -145,8 +141,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
       }
       const columns = columnsOf(after)
       if (number === undefined) {
-        const of = after.of === undefined ? null : digestBytes(after.of)
-        const inserted = insert.run(digestBytes(key), of, ...columns, ...sendColumns(after.send))
+        const inserted = insert.run(digestBytes(key), ...columns, ...sendColumns(after.send))
         number = Number(inserted.lastInsertRowid)
       } else {
         update.run(...columns, number)
@@ -177,7 +172,6 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
         return row && payloadIn(row)
       }),
     payloadsOf: (keys) => keys.map((key) => payloadIds.all(digestBytes(key)).map((row) => text(row, 'id'))),
-    overflowOf: (key) => overflow.all(digestBytes(key)).map((row) => text(row, 'key')),
     keyOfDeadLetter(id) {
       const row = keyOfDead.get(digestBytes(id))
       return row && text(row, 'key')

@@ -23,7 +23,7 @@ type Scans = Pick<LocalStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | '
 
 export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord | undefined): Scans {
   const prepare = (sql: string) => db.prepare(sql)
-  const recordsOf = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ? OR of = ?`)
+  const recordsOf = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`)
   const payloadsOf = prepare(PAYLOADS_OF)
   /**
    * The oldest of the next payloads before a position, and their number. SQLite takes the other columns from the row with the
@@ -105,7 +105,7 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
   return {
     scanEvents(scan) {
       if (scan.key === undefined) return walk(scan)
-      const rows = recordsOf.all(digestBytes(scan.key), digestBytes(scan.key))
+      const rows = recordsOf.all(digestBytes(scan.key))
       return eventsOf(
         rows.flatMap((row) => readWithPayloads(row) ?? []),
         scan,

@@ -5,7 +5,6 @@ import type { Claim, NewEvent, OpenStore } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { inMap, keyValueStore, type KeyValues } from '../../../examples/store-of-your-own.ts'
 import { sample, START_MS } from '../../../src/store-conformance/samples.ts'
-import { MOST_EVENTS } from '../../../src/messages/record.ts'
 
 const WORKERS = 3
 const LEASE_MS = 60_000
@@ -157,20 +156,6 @@ test('the next claim takes back a lease whose payload could not be read', async 
   await expect(async () => open.claim(REQUEST)).rejects.toMatchObject({ code: 'store_failed' })
   faults.fails = () => false
   expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
-})
-
-test('the next claim takes back leases of an admission of which another part failed', async () => {
-  const { faults, open } = await openedFaulty()
-  const full = Array.from({ length: MOST_EVENTS }, (_, index) => sample({ message: 'full', at: index + 1 }))
-  await open.admit(full, START_MS)
-  const { claims: running } = await open.claim(REQUEST)
-  const inFlight = new Set(running.map(({ messageKey }) => messageKey))
-  const [event, beyond] = [sample({ message: 'other' }), sample({ message: 'full', at: 999 })]
-  faults.fails = (key) => key === `write r/${beyond.id}`
-  const request = { ...REQUEST, exclude: inFlight }
-  await expect(async () => open.admitAndClaim?.([event, beyond], request)).rejects.toThrow()
-  faults.fails = () => false
-  expect((await open.claim(request)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
 })
 
 test('takes back the lease of a write that was sent twice, where another process wrote in between', async () => {

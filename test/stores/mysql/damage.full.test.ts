@@ -26,7 +26,7 @@ describeMysql('damage', () =>
       }
     },
     damages: [
-      ...sqlDamages(LITERALS, { of: 'overflow_of', due: ['records', 'due_at', 'number'] }),
+      ...sqlDamages(LITERALS, { due: ['records', 'due_at', 'number'] }),
       ofRecord('reports', 'missing', 'NULL', true),
       { name: 'workers.list: not JSON', leaves: 'whole', sql: `UPDATE {workers} SET list = 'no'` },
     ],

@@ -28,6 +28,6 @@ describePostgres('damage', () =>
         dispose: () => dropSchema(schema),
       }
     },
-    damages: sqlDamages(LITERALS, { of: 'of', due: ['due', 'at', 'record'] }),
+    damages: sqlDamages(LITERALS, { due: ['due', 'at', 'record'] }),
   }),
 )

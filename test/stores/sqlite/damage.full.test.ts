@@ -49,7 +49,6 @@ const SQLITE_DAMAGES: readonly SqlDamage[] = [
   message('due', 'long ago', '0'),
   message('worker', 'unknown', HUGE),
   message('forget_day', 'huge', HUGE),
-  message('of', 'of none', `x'00'`),
   { name: 'latest_time.at: never', leaves: 'whole', sql: `UPDATE latest_time SET at = ${HUGE}` },
   { name: 'latest_time.at: negative', leaves: 'whole', sql: 'UPDATE latest_time SET at = -1' },
   { name: 'latest_time: the row is gone', leaves: 'whole', sql: 'DELETE FROM latest_time' },
