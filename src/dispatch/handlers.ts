@@ -29,7 +29,15 @@ export type HandlerRegistry = Readonly<ReturnType<typeof createHandlerRegistry>>
 export function createHandlerRegistry(handlerTimeoutMs: number) {
   let registrations: readonly Registration[] = []
   const registry = {
-    add,
+    /** Registers a handler for one pattern or several. Returns a function that removes it. */
+    add(patterns: unknown, handler: AnyHandler): () => void {
+      const given: readonly unknown[] = Array.isArray(patterns) ? patterns : [patterns]
+      if (given.length === 0)
+        throw new MessagingWebhooksError('pattern_unknown', 'The list is empty, so the handler would get no event.')
+      return register(new Set(given.flatMap(typesOf)), handler, given.join(', '))
+    },
+    /** Registers a handler for every event. Returns a function that removes it. */
+    addAny: (handler: AnyHandler): (() => void) => register(undefined, handler, 'any event'),
     /** In the order of registration. */
     byType: new Map<EventType, readonly Registration[]>(),
     /** The longest possible attempt: the time limit of the schema plus that of each handler of one event. */
@@ -45,13 +53,11 @@ export function createHandlerRegistry(handlerTimeoutMs: number) {
     registry.longestMs = (1 + most) * handlerTimeoutMs
   }
 
-  /** Registers a handler for these patterns, or for every type if undefined. Returns a function that removes it. */
-  function add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void {
+  /** `types` is undefined for every type. */
+  function register(types: Registration['types'], handler: AnyHandler, pattern: string): () => void {
     if (typeof handler !== 'function')
       throw new MessagingWebhooksError('pattern_unknown', 'The handler is not a function.')
-    const types = patterns === undefined ? undefined : new Set([patterns].flat().flatMap(typesOf))
-    const name = handler.name !== '' ? handler.name : [patterns ?? 'any event'].flat().join(', ')
-    const registration: Registration = { name, types, handler }
+    const registration: Registration = { name: handler.name !== '' ? handler.name : pattern, types, handler }
     replace([...registrations, registration])
     return () => replace(registrations.filter((other) => other !== registration))
   }
@@ -60,7 +66,12 @@ export function createHandlerRegistry(handlerTimeoutMs: number) {
 }
 
 /** The types that a pattern matches. Throws if there are none, and suggests the closest name. */
-function typesOf(pattern: string): readonly EventType[] {
+function typesOf(pattern: unknown): readonly EventType[] {
+  if (typeof pattern !== 'string')
+    throw new MessagingWebhooksError(
+      'pattern_unknown',
+      `Expected a text, got ${pattern === null ? 'null' : typeof pattern}.`,
+    )
   const exact = EVENT_TYPES.find((type) => type === pattern)
   if (exact !== undefined) return [exact]
   if (EVENT_FAMILIES.some((family) => family === pattern))

@@ -224,7 +224,6 @@ function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done:
   if (refused !== undefined) done(refused)
   // Decide by the state of the stream, not by `body`: Express 4's parser sets `{}` and leaves the stream unread.
   else if (request.readableDidRead || request.readableEnded) done(leftBefore(request, announced, bodies))
-  else if (request.readableEncoding !== null) done({ kind: 'failed', reason: 'body_already_read' })
   else if (request.destroyed)
     done(unreadRest(request, announced, [], bodies) ?? { kind: 'failed', reason: 'body_incomplete' })
   else {
@@ -237,10 +236,14 @@ function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done:
       else bodies.finish(reading, rest)
     }
     // The listeners stay: they do nothing once the body has been read, and removing them costs as much as adding them.
-    request.on('end', () => bodies.end(reading))
+    // Earlier middleware may have called `setEncoding`. Text of an encoding gives its bytes back, unless they were invalid in it.
+    const encoding = request.readableEncoding
+    request.on('end', () => bodies.end(reading, encoding))
     request.on('error', onGone)
     request.on('close', onGone)
-    request.on('data', (piece: Buffer) => bodies.add(reading, piece))
+    request.on('data', (piece: Buffer | string) =>
+      bodies.add(reading, typeof piece === 'string' ? Buffer.from(piece, encoding ?? 'utf8') : piece),
+    )
     // Earlier middleware may have paused the request.
     request.resume()
   }

@@ -132,20 +132,28 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
       if (reading.reader === undefined && reading.length === reading.announced) return
       inflight.add(reading.reader ?? enter(reading), piece.length)
     },
-    end(reading: Reading): void {
-      const { announced, length, bytes } = reading
-      if (announced !== undefined && announced !== length) gone(reading)
-      else
-        finish(reading, {
-          kind: 'exact',
-          bytes: bytes.length === length ? bytes : bytes.subarray(0, length),
-          decoded: false,
-        })
+    /** `encoding`: that of the text from which the bytes were made. Null if they arrived as bytes. */
+    end(reading: Reading, encoding: BufferEncoding | null = null): void {
+      const { announced, length } = reading
+      const bytes = reading.bytes.length === length ? reading.bytes : reading.bytes.subarray(0, length)
+      if (announced === undefined || announced === length) finish(reading, { kind: 'exact', bytes, decoded: false })
+      else if (encoding === null) gone(reading)
+      // The decoder replaced bytes that are not in its encoding. What it left is parsed, and an authKey can still prove it.
+      else finish(reading, { kind: 'parsed', value: parsedJson(bytes.toString()), detail: ENCODING_SET })
     },
     gone,
     finish,
     tooLarge,
   }
+}
+
+const ENCODING_SET = 'The encoding of the request was set before the receiver. Remove the call of `setEncoding`.'
+
+/** A piece of a stream as bytes: a stream with an encoding delivers text. Undefined for anything else. */
+export function bytesOf(piece: unknown, encoding: BufferEncoding | null): Buffer | undefined {
+  if (typeof piece === 'string') return Buffer.from(piece, encoding ?? 'utf8')
+  if (!(piece instanceof Uint8Array)) return undefined
+  return Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
 }
 
 function arrived({ announced, length }: Reading): string {
@@ -199,7 +207,8 @@ export function unreadRest(
   bodies: Bodies,
 ): Captured | undefined {
   if (!request.complete) return undefined
-  for (let piece: unknown = request.read(); piece instanceof Buffer; piece = request.read()) pieces.push(piece)
+  const read = (): Buffer | undefined => bytesOf(request.read(), request.readableEncoding)
+  for (let piece = read(); piece !== undefined; piece = read()) pieces.push(piece)
   const bytes = Buffer.concat(pieces)
   const isWhole = announced === undefined || announced === bytes.length
   return isWhole && bodies.tooLarge(bytes.length, 'had arrived') === undefined

@@ -9,7 +9,7 @@ import {
   type TraceContext,
 } from '../public/callback.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
-import type { Bodies } from './reading.ts'
+import { bytesOf, type Bodies } from './reading.ts'
 import { REPLIES, type CallbackAnswer } from './replies.ts'
 import { checkName, checkOptions } from '../runtime/check-options.ts'
 
@@ -140,11 +140,20 @@ function readBody(
   const refused = bodies.tooLarge(announced, 'were announced')
   if (refused !== undefined) return refused
   const pieces = iteratorOf(body)
-  return pieces === undefined ? { kind: 'failed', reason: 'body_already_read' } : readPieces(pieces, announced, bodies)
+  return pieces === undefined
+    ? { kind: 'failed', reason: 'body_already_read' }
+    : readPieces(pieces, encodingOf(body), announced, bodies)
+}
+
+/** The encoding that a Node stream was set to. Null for a stream of bytes. */
+function encodingOf(body: AsyncIterable<Uint8Array>): BufferEncoding | null {
+  const encoding: unknown = Reflect.get(body, 'readableEncoding')
+  return typeof encoding === 'string' && Buffer.isEncoding(encoding) ? encoding : null
 }
 
 function readPieces(
   pieces: AsyncIterator<Uint8Array>,
+  encoding: BufferEncoding | null,
   announced: number | undefined,
   bodies: Bodies,
 ): Promise<Captured> {
@@ -164,15 +173,15 @@ function readPieces(
           const next = await pieces.next()
           if (reading.isFinished) return
           if (next.done === true) {
-            bodies.end(reading)
+            bodies.end(reading, encoding)
             return
           }
-          const { value } = next
-          if (!(value instanceof Uint8Array)) {
+          const piece = bytesOf(next.value, encoding)
+          if (piece === undefined) {
             bodies.finish(reading, { kind: 'failed', reason: 'body_already_read' })
             return
           }
-          bodies.add(reading, Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+          bodies.add(reading, piece)
         }
       } catch {
         // Usually the client disconnected. An incomplete body proves nothing.

@@ -111,7 +111,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
   const receiver: Receiver<S, X> = checkedCalls({
     // The registry passes a handler only events of its types, with the context of this store.
     on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
-    onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
+    onAny: (handler) => handlers.addAny(handler as AnyHandler),
     onError: reporter.add,
     ...intake.calls,
     quarantine: intake.quarantine.quarantine,

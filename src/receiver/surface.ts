@@ -79,7 +79,7 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
   /**
    * Adds a handler for one event type, several, or a family (`'message.*'`), with the event typed accordingly. The handlers of
    * an event run in the order in which they were added. Returns a function that removes this one. Throws a
-   * `MessagingWebhooksError` (`pattern_unknown`) for an unknown type.
+   * `MessagingWebhooksError` (`pattern_unknown`) for an unknown type, none or an empty list.
    */
   on<const P extends EventPattern>(
     pattern: P | readonly P[],

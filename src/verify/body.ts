@@ -12,10 +12,13 @@ const DEEPEST = 64
 const MOST_VALUES = 10_000
 /** Shorter keys would occur by chance, and masking them by value would corrupt the body. */
 const SHORTEST_SECRET_BYTES = 8
+/** A key of the service has this length. An unknown key that does not end is masked up to here, or to the longest live key. */
+const USUAL_KEY_BYTES = 64
 const ASTERISK = 0x2a
 const BACKSLASH = 0x5c
 const QUOTE = 0x22
 const DIGIT_ONE = 0x31
+const LETTER_U = 0x75
 
 export const PROBE_PREFIX = 'messaging-webhooks-doctor.'
 /**
@@ -99,7 +102,8 @@ interface MaskedBody {
 /** Masks authKeys found by name, and all live `secrets`, as text or UTF-8, found by value anywhere. */
 export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[]): MaskedBody {
   const bytes = Buffer.from(body.bytes)
-  for (const span of body.authKeys) maskValue(bytes, span)
+  const longest = Math.max(USUAL_KEY_BYTES, ...secrets.map((secret) => Buffer.byteLength(secret)))
+  for (const span of body.authKeys) maskValue(bytes, span, span.isClosed ? Infinity : longest)
   let found = false
   for (const secret of secrets) {
     if (maskByValue(bytes, typeof secret === 'string' ? Buffer.from(secret) : secret)) found = true
@@ -120,11 +124,15 @@ export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[
   return { bytes, body, payload }
 }
 
-/** SHA-256 of the body without its authKeys, so that a key rotation does not create a second event from the same callback. */
+/**
+ * SHA-256 of the body without its authKeys, so that a key rotation does not create a second event from the same callback. Only a
+ * whole string can be a key: anything else may be the rest of the body, which tells it from others.
+ */
 export function digestWithoutAuthKeys(body: ReadBody): Buffer {
   const hash = createHash('sha256')
   let from = 0
-  for (const { start, end } of body.authKeys) {
+  for (const { start, end, isClosed } of body.authKeys) {
+    if (!isClosed || body.bytes[start] !== QUOTE) continue
     hash.update(body.bytes.subarray(from, start))
     from = end
   }
@@ -140,13 +148,17 @@ function isJsonText(value: unknown): boolean {
   }
 }
 
-/** Overwrites string contents and digits of a value, and keeps it valid JSON. */
-function maskValue(bytes: Buffer, { start, end }: Span): void {
+/**
+ * Overwrites string contents and digits of a value, and keeps it valid JSON. Ends after `most` characters; an escape is one.
+ */
+function maskValue(bytes: Buffer, { start, end }: Pick<Span, 'start' | 'end'>, most = Infinity): void {
   let inString = false
-  for (let index = start; index < end; index += 1) {
+  let left = most
+  for (let index = start; index < end && left > 0; index += 1) {
     const byte = bytes[index]
     if (byte === undefined) return
     if (inString) {
+      left -= 1
       const escaped = byte === BACKSLASH
       if (byte === 0x22) {
         inString = false
@@ -155,6 +167,7 @@ function maskValue(bytes: Buffer, { start, end }: Span): void {
       bytes[index] = ASTERISK
       if (escaped && index + 1 < end) {
         index += 1
+        if (bytes[index] === LETTER_U) left += 4
         bytes[index] = ASTERISK
       }
     } else if (byte === 0x22) {

@@ -7,6 +7,8 @@
 export interface Span {
   readonly start: number
   readonly end: number
+  /** Whether the value ends there. Otherwise the bytes do. */
+  readonly isClosed: boolean
 }
 
 interface JsonScan {
@@ -106,10 +108,10 @@ export function scanJson(bytes: Uint8Array): JsonScan {
         end = index
     }
     if (end === -1 || keyStart === -1 || depth > keyDepth) continue
-    authKeys.push({ start: keyStart, end: Math.min(end, length) })
+    authKeys.push({ start: keyStart, end: Math.min(end, length), isClosed: end <= length })
     keyStart = -1
   }
-  if (keyStart !== -1) authKeys.push({ start: keyStart, end: length })
+  if (keyStart !== -1) authKeys.push({ start: keyStart, end: length, isClosed: false })
   return { depth: deepest, values, authKeys, duplicateKey }
 }
 

@@ -96,6 +96,25 @@ test.each([
   expect(() => void Reflect.apply(receiver.on, undefined, [['message.sent', pattern], () => {}])).toThrow(hint)
 })
 
+test.each([
+  ['undefined', undefined],
+  ['null', null],
+  ['an empty list', []],
+  ['a list with undefined', ['message.sent', undefined]],
+  ['a number', 7],
+  ['an object', { type: 'message.sent' }],
+  ['a list in a list', [['message.sent']]],
+])('on(%s) throws, and attaches nothing', async (_, pattern) => {
+  const { receiver, url } = await receiving()
+  const dispatched: unknown[] = []
+  const attach = (): unknown =>
+    Reflect.apply(receiver.on, undefined, [pattern, (event: unknown) => dispatched.push(event)])
+  expect(attach).toThrow(expect.objectContaining({ code: 'pattern_unknown' }) as Error)
+  await post(url, callback.smsDelivery())
+  await receiver.drain()
+  expect(dispatched).toEqual([])
+})
+
 test('rejects a handler that is not a function at once', () => {
   const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
   expect(() => void Reflect.apply(receiver.on, undefined, ['message.sent'])).toThrow('not a function')

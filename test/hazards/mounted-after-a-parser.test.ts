@@ -1,9 +1,10 @@
 /** Applications that read or change the request before the receiver. Numbers refer to the hazard list. */
 import { gzipSync } from 'node:zlib'
-import type http from 'node:http'
+import http from 'node:http'
 import connect from 'connect'
 import express from 'express'
 import express4 from 'express4'
+import { expect } from 'vitest'
 import type { Middleware } from 'messaging-webhooks'
 import {
   hazards,
@@ -78,6 +79,34 @@ const TEXT = express.text({ type: () => true })
 const PARSED_BY_KEY = reporting(BY_KEY, 'body_already_parsed')
 
 /** A step that sets one property once the body is read. */
+const encodedAs =
+  (encoding: BufferEncoding): Step =>
+  (incoming, _, next) =>
+    next(void incoming.setEncoding(encoding))
+
+/** The body with a byte in it that is not UTF-8. */
+function withoutUtf8(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  bytes[bytes.indexOf('?')] = 0xff
+  return bytes
+}
+
+/** POSTs a signed body in two parts that break a character. */
+function postInPieces(url: string, text: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const bytes = Buffer.from(text)
+    const middle = bytes.indexOf('😀') + 2
+    const headers = { ...BENT, 'content-length': bytes.length, 'x-service-signature': signatureOf(text) }
+    const outgoing = http.request(url, { method: 'POST', headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    outgoing.on('error', reject)
+    outgoing.write(bytes.subarray(0, middle))
+    setTimeout(() => outgoing.end(bytes.subarray(middle)), 50)
+  })
+}
+
 const leaving = (name: 'body' | 'rawBody', value: unknown): Step => reading((incoming) => void (incoming[name] = value))
 
 /** A compressed body, to an application that inflates it, with these headers and proofs. */
@@ -180,11 +209,30 @@ hazards([
   ),
   ...unwritableBodies().map(([what, body]) => signed(`body that is ${what}`, [leaving('body', body)], PARSED)),
   signed('something read the body and left nothing', [reading(() => {})], READ),
-  signed(
-    '#77 setEncoding() before the receiver',
-    [(incoming, _, next) => next(void incoming.setEncoding('utf8'))],
-    READ,
+  ...(['utf8', 'latin1', 'hex', 'base64', 'base64url', 'utf16le', 'ascii'] as const).map((encoding) =>
+    signed(`#77 setEncoding('${encoding}') before the receiver`, [encodedAs(encoding)], DELIVERED),
   ),
+  signed('#77 setEncoding() before the receiver, of text beyond ASCII in pieces', [encodedAs('utf8')], DELIVERED, {
+    send: ({ url }) => postInPieces(url, reportText({ note: '€😀'.repeat(5_000) })),
+  }),
+  signed('#77 setEncoding() before the receiver, by the authKey', [encodedAs('utf8')], BY_KEY, {
+    send: ({ url }) => postUnsigned(url, keyedText(), BENT),
+  }),
+  signed('#77 setEncoding() before the receiver, a forgery', [encodedAs('utf8')], MISMATCH, {
+    send: ({ url }) => postSigned(url, reportText(), { ...BENT, 'x-service-signature': signatureOf('another') }),
+  }),
+  signed(
+    '#77 setEncoding() of bytes that are not UTF-8, by the authKey',
+    [encodedAs('utf8')],
+    {
+      ...reporting(BY_KEY, 'body_already_parsed'),
+    },
+    { send: ({ url }) => postUnsigned(url, withoutUtf8(keyedText({ note: '?' })), BENT) },
+  ),
+  signed('#77 setEncoding() of bytes that are not UTF-8, signed', [encodedAs('utf8')], PARSED, {
+    send: ({ url }) => postSigned(url, withoutUtf8(reportText({ note: '?' })), BENT),
+    also: ({ errors }) => expect(errors[0]?.message).toContain('`setEncoding`'),
+  }),
   signed(
     '#77 setEncoding() before something read it',
     [(incoming, _, next) => next(void incoming.setEncoding('utf8')), reading(() => {})],

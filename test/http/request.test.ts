@@ -131,9 +131,16 @@ describe('refusals', () => {
     await expect.poll(() => isLetGo).toBe(true)
   })
 
-  test('of a body as text, which is not the sent bytes', async () => {
+  test.each(['utf8', 'hex'] as const)('of no body that a stream gives back as %s', async (encoding) => {
     const { receive, codes } = unmounted()
-    const body: AsyncIterable<unknown> = Readable.from([BYTES], { encoding: 'utf8' })
+    const body: AsyncIterable<unknown> = Readable.from([BYTES], { encoding, objectMode: false })
+    expect(await receive({ body: body as AsyncIterable<Uint8Array> })).toMatchObject({ status: 204 })
+    expect(codes()).toEqual([])
+  })
+
+  test('of a stream of neither bytes nor text', async () => {
+    const { receive, codes } = unmounted()
+    const body: AsyncIterable<unknown> = Readable.from([{ messageId: 'm-1' }])
     expect(await receive({ body: body as AsyncIterable<Uint8Array> })).toMatchObject({ status: 401 })
     expect(codes()).toEqual(['body_already_read'])
   })
