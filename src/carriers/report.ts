@@ -10,7 +10,7 @@ import {
   type StatusCode,
 } from '../public/events.ts'
 import type { ReportShape } from '../public/report-payloads.ts'
-import { ROW_BY_CODE, ROW_BY_WORD, type Meaning } from './status-codes.ts'
+import { ROW_BY_CODE, ROW_BY_WORD, type Meaning, type StatusCodeRow } from './status-codes.ts'
 import { chatAppDeliverySchema, smsDeliverySchema } from './report-schemas.ts'
 import { CARRIER_WORD, VOCABULARIES } from './vocabularies.ts'
 
@@ -203,6 +203,7 @@ export interface NormalisedStatus {
 /**
  * Maps a status. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback, #states-and-transitions.
  *
+ * - A number of the code table is that code, except where the network is carrier A's and no equal `statusCode` confirms it.
  * - Carrier A: its five words and its numbers, then the words and codes of the code table; otherwise undefined.
  * - Carrier B: `delivered` and `failed`; any other word is the carrier's own: its code decides, otherwise a permanent failure.
  * - Unknown network: a word or number of a known carrier identifies it; then any word of a table; then the code; otherwise the
@@ -211,11 +212,15 @@ export interface NormalisedStatus {
  */
 export function normaliseStatus(input: StatusInput): NormalisedStatus | undefined {
   const { shape = 'sms', status = '' } = input
-  const carrier = shape === 'sms' ? (input.carrier ?? carrierByWord(status)) : undefined
+  const numberRow = rowOfNumber(input)
+  const carrier = shape === 'chat-app' ? undefined : (input.carrier ?? (numberRow ? undefined : carrierByWord(status)))
   const codeRow = ROW_BY_CODE.get(input.statusCode)
-  const wordRow = ROW_BY_WORD.get(status)
+  const wordRow = numberRow ?? ROW_BY_WORD.get(status)
   const meaning =
-    meaningOfWord(shape, status, carrier, wordRow) ?? codeRow ?? meaningOfUnknown(shape, status, input.carrier)
+    numberRow ??
+    meaningOfWord(shape, status, carrier, wordRow) ??
+    codeRow ??
+    meaningOfUnknown(shape, status, input.carrier)
   if (meaning === undefined) return undefined
   const statusCode = meaning === wordRow ? wordRow.code : codeRow?.code
   return {
@@ -237,6 +242,20 @@ export function isWordGuessed(
 ): boolean {
   if (shape !== 'sms' || status === '' || read.carrier !== undefined) return false
   return read.statusCode === undefined || read.statusCode !== statusCode
+}
+
+/**
+ * The row of a code in place of a word. The service maps carrier A's numbers to words itself, so the numbers of its own table are
+ * the only ones that it documents for a callback. Contract, service.md#carrier-a-status-values, #states-and-transitions.
+ */
+function rowOfNumber({ status = '', statusCode, carrier }: StatusInput): StatusCodeRow | undefined {
+  const code = CODE.test(status) ? Number(status) : undefined
+  return carrier === 'carrierA' && code !== statusCode ? undefined : ROW_BY_CODE.get(code)
+}
+
+/** Whether a status was read as a number of carrier A, which the service does not document for callbacks. */
+export function isCarrierNumber(status: string, { carrier, statusCode }: NormalisedStatus): boolean {
+  return carrier === 'carrierA' && CODE.test(status) && Number(status) !== statusCode
 }
 
 function meaningOfWord(

@@ -116,10 +116,12 @@ function conceptOf({ type, failure }: Meaning): Concept | undefined {
 }
 
 /**
- * The fields to look in, in this order. The contract names the types of premium callbacks but not the field that carries them,
- * and says elsewhere that a customer "subscribes, unsubscribes or is billed". Contract, service.md#premium-sms-callbacks, #events.
+ * The fields of the type. The first one with a text decides, even if its word is unknown: a keyword or a text of the customer in
+ * another field may be such a word by chance. The contract names the types of premium callbacks but not the field that carries
+ * them, and says elsewhere that a customer "subscribes, unsubscribes or is billed". Contract, service.md#premium-sms-callbacks,
+ * #events.
  */
-const WORD_FIELDS = ['event', 'type', 'action', 'status'] as const
+const TYPE_FIELDS = ['event', 'type', 'action'] as const
 
 const WORDS: ReadonlyMap<string, SubscriptionWord> = new Map<string, SubscriptionWord>([
   ['activate', 'activate'],
@@ -140,8 +142,11 @@ export interface ReadSubscription {
 
 /** Always returns a word: `other` if none is recognised. Ignores case. */
 export function readSubscription(payload: Payload): ReadSubscription {
-  const texts = WORD_FIELDS.map((name) => (Object.hasOwn(payload, name) ? payload[name] : undefined)).filter(isWord)
-  const text = texts.find((each) => known(each) !== undefined) ?? onlyKnown(Object.values(payload)) ?? texts[0]
+  const textOf = (name: string): string | undefined => {
+    const value = Object.hasOwn(payload, name) ? payload[name] : undefined
+    return isWord(value) ? value : undefined
+  }
+  const text = TYPE_FIELDS.map(textOf).find((each) => each !== undefined) ?? wordElsewhere(payload, textOf('status'))
   return { word: (text === undefined ? undefined : known(text)) ?? 'other', text }
 }
 
@@ -151,6 +156,11 @@ function known(text: string): SubscriptionWord | undefined {
 
 function isWord(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== ''
+}
+
+/** Without a type: a known word in `status`, or the only known one of all top-level fields, or else any text of `status`. */
+function wordElsewhere(payload: Payload, status: string | undefined): string | undefined {
+  return status !== undefined && known(status) !== undefined ? status : (onlyKnown(Object.values(payload)) ?? status)
 }
 
 /** A word in any other top-level field, if it is the only one with a known meaning. */

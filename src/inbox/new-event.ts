@@ -3,6 +3,7 @@ import { textOf } from '../runtime/values.ts'
 import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
 import type { CallbackKind, Carrier, CallbackAnomaly, CallbackProblem, EventProof } from '../public/events.ts'
 import {
+  isCarrierNumber,
   isExactText,
   isPlainReport,
   isWordGuessed,
@@ -116,9 +117,9 @@ function reportEvent(
     chosen === undefined
       ? identityOfReport(callback, payload)
       : chosenIdentity({ project: scope, kind, messageId, chosen })
-  // An unknown word is an anomaly, but identifies the event like any other word.
-  const isUnknownWord = normalised.failure?.cause === 'carrier_word'
-  const record = recordOf(callback, timestamp, isUnknownWord ? [...oddities, 'unknown_word'] : oddities)
+  // An unknown word or number is an anomaly, but identifies the event like any other word.
+  const anomaly = anomalyOf(status, normalised)
+  const record = recordOf(callback, timestamp, anomaly === undefined ? oddities : [...oddities, anomaly])
   const report = reportOf(payload, normalised)
   record.report = report
   const { order, final, step, awaits } = placeOf(id, report, record)
@@ -137,6 +138,11 @@ function reportEvent(
     raw: masked,
     [PAYLOAD]: callback.payload,
   }
+}
+
+function anomalyOf(status: string, normalised: NormalisedStatus): CallbackAnomaly | undefined {
+  if (normalised.failure?.cause === 'carrier_word') return 'unknown_word'
+  return isCarrierNumber(status, normalised) ? 'carrier_number' : undefined
 }
 
 function identityOfReport(

@@ -134,6 +134,7 @@ export const ANOMALIES = [
   'timestamp_unreadable',
   'inexact_id',
   'unknown_word',
+  'carrier_number',
 ] as const
 /** An anomaly of a callback that could still be read. */
 export type CallbackAnomaly = (typeof ANOMALIES)[number]

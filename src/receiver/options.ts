@@ -153,7 +153,8 @@ export const receiverOptions = {
   traceContext: functionOf<() => TraceContext | undefined>('() => { traceparent, tracestate? } | undefined').optional(),
   /**
    * The type of a premium callback: `activate`, `deactivate`, `consent`, `delivery`, `billing` or `other`. Undefined keeps the
-   * default. Default: by `event`, `type`, `action` or `status`; otherwise the one top-level string that is such a word.
+   * default. Default: the first text of `event`, `type` and `action`; without one, `status`, or the one top-level string that is
+   * such a word.
    */
   subscriptionType: functionOf<(payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined>(
     '(payload) => word | undefined',

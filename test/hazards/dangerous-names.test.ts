@@ -47,9 +47,12 @@ hazards([
   {
     name: '#46 a subscription of type constructor',
     mount: { kind: 'subscription' },
-    send: ({ url }) => postSigned(url, '{"event":"constructor","constructor":"x","__proto__":"consent"}'),
-    // The body's own `__proto__` is ordinary text like the other three names.
-    outcome: accepted({ type: 'subscription.consent' }),
+    async send({ url }) {
+      await postSigned(url, '{"event":"constructor","constructor":"x","__proto__":"consent"}')
+      return postSigned(url, '{"constructor":"x","__proto__":"consent"}')
+    },
+    // The body's own `__proto__` is ordinary text.
+    outcome: accepted({ type: 'subscription.other', word: 'constructor' }, { type: 'subscription.consent' }),
     // The good callback at the end is not a subscription either, and is still dispatched.
   },
 ])

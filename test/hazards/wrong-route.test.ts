@@ -70,8 +70,13 @@ hazards([
     ['#96 a report at the URL of subscriptions', reportText(), misplaced(REPORT)],
     [
       'the word in several fields: the first of them in their order counts',
-      { status: 'delivery', action: 'consent', event: 'unknown', type: 'ACTIVATE' },
+      { status: 'delivery', action: 'consent', event: ' ', type: 'ACTIVATE' },
       ACTIVATE,
+    ],
+    [
+      'an unknown word in the first field of the type, and known ones elsewhere',
+      { status: 'delivery', keyword: 'ACTIVATE', event: 'suspended', type: 'ACTIVATE' },
+      otherSubscription('suspended'),
     ],
     ['a list at the URL of subscriptions', '[1]', unreadable('not_an_object')],
     ['the same word twice', { a: 'activate', b: 'activate' }, ACTIVATE],

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { arrivalsOf, isBefore, isOlder, messageStates, type Arrival, type State } from '../support/message-states.ts'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
+import { permutations } from '../support/vectors.ts'
 
 /** From a failure that may pass: without a recorded send, every failure is final. */
 const FINAL = 2
@@ -112,3 +113,24 @@ function wordOf({ status, statusCode }: { readonly status?: string; readonly sta
 function withoutArrival(latest: MessageState | undefined): unknown {
   return JSON.parse(JSON.stringify(latest, (name, value: unknown) => (name === 'receivedAt' ? undefined : value)))
 }
+
+test('chat-app reports that only the authKey proves end in one state, whatever the order of their arrival', async () => {
+  const words = ['queued', 'sent', 'delivered', 'failed', 'read']
+  const ends = new Set<string>()
+  for (const order of permutations(words.length)) {
+    let nowMs = 1_700_000_000_000
+    const { receiver } = await receiving({ clock: () => nowMs, ordering: { gapTimeoutMs: 0 } })
+    for (const index of order) {
+      const statuses = { message_id: 'c-1', status: words[index] }
+      const body = Buffer.from(JSON.stringify({ project: 'My Shop', statuses, authKey: AUTH_KEY }))
+      expect(await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })).toMatchObject({
+        status: 204,
+      })
+      nowMs += 5_000
+    }
+    const { status, reports, occurredAt } = (await receiver.messageState('c-1')) ?? {}
+    expect(occurredAt).toBeUndefined()
+    ends.add(JSON.stringify({ status, reports: reports?.map((report) => report.status) }))
+  }
+  expect(ends.size).toBe(1)
+})

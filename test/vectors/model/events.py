@@ -29,8 +29,14 @@ def normalise(vector):
         return {"type": "unrecognized", "problem": problem, **when(vector, seconds), **said_odd(odd)}
     odd = ["duplicate_key"] * twice + report["oddities"]
     odd += ["unknown_word"] if meaning.get("failure", {}).get("cause") == "carrier_word" else []
+    odd += ["carrier_number"] if is_carrier_number(report["word"], meaning) else []
     event = {"shape": report["shape"], "messageId": report["messageId"], **report["copied"], **meaning}
     return {**event, **when(vector, report["seconds"]), **said_odd(odd)}
+
+
+def is_carrier_number(word, meaning):
+    number = int(word) if re.fullmatch("[0-9]{1,15}", word) else None
+    return number is not None and meaning.get("carrier") == "carrierA" and meaning.get("statusCode") != number
 
 
 def said_odd(oddities):
@@ -45,14 +51,16 @@ def when(vector, seconds):
 
 
 def subscription(fields):
-    """The word stands in a field that nobody documents: in a likely one, or wherever it is the only one."""
-    usual = [fields[name] for name in ("event", "type", "action", "status") if text_of(fields, name).strip()]
+    """The word stands in a field that nobody documents: the first likely one decides, or the only word there is."""
+    types = [fields[name] for name in ("event", "type", "action") if text_of(fields, name).strip()]
+    status = [fields["status"]] if text_of(fields, "status").strip() else []
     elsewhere = [text for text in fields.values() if is_known(text)]
-    said = [text for text in usual if is_known(text)] or (elsewhere if len(set(elsewhere)) == 1 else [])
-    if said:
-        word = said[0].strip().lower()
-        return {"type": "subscription." + ("billing" if word == "billed" else word)}
-    return {"type": "subscription.other", **({"word": usual[0]} if usual else {})}
+    known = [text for text in status if is_known(text)] or (elsewhere if len(set(elsewhere)) == 1 else [])
+    said = (types or known or status or [None])[0]
+    if not is_known(said):
+        return {"type": "subscription.other", **({} if said is None else {"word": said})}
+    word = said.strip().lower()
+    return {"type": "subscription." + ("billing" if word == "billed" else word)}
 
 
 def is_known(text):

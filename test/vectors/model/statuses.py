@@ -33,10 +33,15 @@ def meaning_of(report, networks):
     is_number = re.fullmatch("[0-9]{1,15}", word)
     network = None if is_chat else networks.get(report["copied"].get("network"))
     speakers = [carrier for carrier, words in CARRIERS.items() if word in words]
-    by_word = "carrierA" if is_number else speakers[0] if len(speakers) == 1 else None
+    number = int(word) if is_number else None
+    # The service maps carrier A's numbers to words itself, so a number is a code of its own table.
+    is_code = number in BY_CODE and (network != "carrierA" or number == report["code"])
+    by_word = "carrierA" if is_number and not is_code else speakers[0] if len(speakers) == 1 else None
     carrier = None if is_chat else network or by_word
     of_table = CODES.get(word, (None, None))
-    if is_chat:
+    if is_code:
+        meaning = BY_CODE[number]
+    elif is_chat:
         meaning = CHAT_APP.get(word) or of_table[1]
     elif carrier == "carrierA":
         numbered = NUMBERS_OF_A.get(int(word), CARRIERS[carrier]["unknown_error"]) if is_number else None
@@ -45,7 +50,7 @@ def meaning_of(report, networks):
         meaning = CARRIERS[carrier].get(word)
     else:
         meaning = of_table[1] or CHAT_APP.get(word)
-    code = report["code"] if report["code"] in BY_CODE else None
+    code = number if is_code else report["code"] if report["code"] in BY_CODE else None
     if meaning is not None and meaning is of_table[1] and not (is_chat and word in CHAT_APP):
         code = of_table[0]
     if meaning is None:
