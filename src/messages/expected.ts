@@ -44,11 +44,9 @@ export interface Expectation {
   readonly parts?: number
   /** `resend` does not send the message again after this time. */
   readonly notAfterMs?: number
-  /** The message that this one repeats, and its position in the chain: 2 for the first repetition. */
+  /** The message that this one repeats, and the number of the send: 2 for the first repetition. */
   readonly resendOf?: string
   readonly attempt?: number
-  /** Set on a repetition: the key of the first message of the chain, which keeps the chain together in the list. */
-  readonly chainKey?: string
   /** Set on a pending repetition: the key of the message that it repeats. */
   readonly previousKey?: string
   /** Set if the reports of the message cannot be read, so that no final report is expected. */
@@ -125,7 +123,6 @@ const TEXTS: readonly (keyof Expectation)[] = [
   'reference',
   'sendKey',
   'resendOf',
-  'chainKey',
   'previousKey',
 ]
 const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs', 'withinMs']
@@ -139,7 +136,6 @@ export const NAMELESS: readonly (keyof Expectation)[] = [
   'numbers',
   'sendKey',
   'resendOf',
-  'chainKey',
   'previousKey',
 ]
 

@@ -9,7 +9,6 @@ import { everyPage } from '../inbox/lists.ts'
 import type { OpenStore, StorePage, StoredExpectation } from '../inbox/store.ts'
 import { createBalance, type SendAccount } from './balance.ts'
 import { aDate } from './expectations.ts'
-import { expectationOf } from './pending.ts'
 
 /** A sent message without a final report. */
 export interface OutstandingMessage<M = unknown> extends SentDetails<M> {
@@ -69,15 +68,15 @@ export function createAccounts(open: () => Promise<OpenStore<object>>) {
     },
     async account(asked: AccountPeriod): Promise<SendAccount> {
       const { from, to } = checkOptions(accountSchema, asked, 'account')
-      const balance = createBalance(async (messageKey) => expectationOf(await open(), messageKey))
+      const balance = createBalance()
       const period = { fromMs: from.getTime(), toMs: to.getTime() }
       const pages = everyPage(async (after) => step(await open(), { after, limit: A_STEP, ...period }))
       for await (const { items } of pages)
         for (const found of items) {
-          if (balance.isBehind(found)) await balance.catchUp()
+          if (balance.isBehind(found)) balance.catchUp()
           balance.see(found)
         }
-      await balance.catchUp()
+      balance.catchUp()
       return balance.drawn()
     },
   }

@@ -1,18 +1,20 @@
-/** Adds up the outcomes of messages. A chain of repetitions counts once; an unanswered send counts its recipients. */
+/** Adds up the outcomes of messages. An unanswered send counts its recipients. */
 import type { FailureCause } from '../public/events.ts'
-import { isPendingSend, listedAt } from '../messages/expected.ts'
+import { isPendingSend, listedAt, type Expectation } from '../messages/expected.ts'
 import { finalsOf } from '../inbox/latest.ts'
 import { failureOf, type Report } from '../messages/event-record.ts'
 import type { StoredExpectation } from '../inbox/store.ts'
 import { sendOf } from './pending.ts'
 
 /**
- * The outcomes of the sends of a period, by `messageState`. Each message is counted in exactly one number beside `sent`. A
- * message that was sent again counts once, by its last send, unless an earlier one was delivered after all.
+ * The outcomes of the sends of a period, by `messageState`. Each message is counted in exactly one number beside `sent` and
+ * `resent`. A repetition is a message of its own.
  */
 export interface SendAccount {
   /** All messages, including refused ones. */
   readonly sent: number
+  /** How many of them repeat an earlier message (`resendOf`). */
+  readonly resent: number
   readonly delivered: number
   readonly read: number
   /**
@@ -44,18 +46,28 @@ type Outcome =
   | { readonly state: 'failed' | 'refused'; readonly cause: FailureCause }
 
 /**
- * Related sends are listed in the same millisecond, in any order and possibly on two pages. So the balance remembers the
- * unanswered sends and the repeated messages of one millisecond only. `find` returns a message by its key.
+ * A send and the entries of its answer are listed in the same millisecond, in any order and possibly on two pages. So the
+ * balance remembers the sends of one millisecond only.
  */
-export function createBalance(find: (messageKey: string) => Promise<StoredExpectation | undefined>) {
-  const sum = { sent: 0, delivered: 0, read: 0, contradictory: 0, overdue: 0, waiting: 0, unreported: 0, unknown: 0 }
+export function createBalance() {
+  const sum = {
+    sent: 0,
+    resent: 0,
+    delivered: 0,
+    read: 0,
+    contradictory: 0,
+    overdue: 0,
+    waiting: 0,
+    unreported: 0,
+    unknown: 0,
+  }
   const causes = { failed: new Map<FailureCause, number>(), refused: new Map<FailureCause, number>() }
   const sends = new Map<string, { pending: StoredExpectation | undefined; written: number; answered: number }>()
-  const chains = new Map<string, StoredExpectation[]>()
   let atMs: number | undefined
 
-  function count(outcome: Outcome, messages = 1): void {
+  function count({ resendOf }: Expectation, outcome: Outcome, messages = 1): void {
     sum.sent += messages
+    if (resendOf !== undefined) sum.resent += messages
     if ('cause' in outcome) {
       const counts = causes[outcome.state]
       counts.set(outcome.cause, (counts.get(outcome.cause) ?? 0) + messages)
@@ -77,48 +89,25 @@ export function createBalance(find: (messageKey: string) => Promise<StoredExpect
 
   function countUnanswered(): void {
     for (const { pending, written, answered } of sends.values()) {
-      const { recipients = 0, resendOf } = pending?.expectation ?? {}
-      // Until it has an answer, a repetition leaves its chain counted as the failure that caused it.
-      if (pending === undefined || recipients === 0 || (resendOf !== undefined && written === 0)) continue
+      const { recipients = 0 } = pending?.expectation ?? {}
+      if (pending === undefined || recipients === 0) continue
       // If only a part of an answer was recorded, the rest counts as unknown once `send.unknown` exists.
       const missing = written === 0 ? recipients : pending.wasOverdue ? answered - written : 0
-      if (missing > 0) count({ state: pending.wasOverdue ? 'unknown' : 'waiting' }, missing)
+      if (missing > 0) count(pending.expectation, { state: pending.wasOverdue ? 'unknown' : 'waiting' }, missing)
     }
     sends.clear()
-  }
-
-  async function countChains(): Promise<void> {
-    for (const [chainKey, links] of chains) {
-      const ordered = links.toSorted((a, b) => (a.expectation.attempt ?? 1) - (b.expectation.attempt ?? 1))
-      const [first] = ordered
-      // The repetition of the previous message is not recorded yet. Count it separately until then.
-      const isCounted = first?.expectation.resendOf === undefined || (await find(chainKey)) === undefined
-      const outcomes = ordered.map(outcomeOf)
-      const outcome = outcomes.find(({ state }) => state === 'delivered' || state === 'read') ?? outcomes.at(-1)
-      if (isCounted && outcome !== undefined) count(outcome)
-    }
-    chains.clear()
   }
 
   return {
     /** Whether the sends of an earlier millisecond must be counted first. */
     isBehind: ({ expectation }: StoredExpectation) => atMs !== undefined && atMs !== listedAt(expectation),
     see(found: StoredExpectation): void {
-      const { expectation, messageKey } = found
+      const { expectation } = found
       atMs = listedAt(expectation)
       if (expectation.reference !== undefined) seeSend(found)
-      if (isPendingSend(expectation)) return
-      if (expectation.resendOf === undefined && expectation.repeated === undefined) {
-        count(outcomeOf(found))
-        return
-      }
-      const { chainKey = messageKey } = expectation
-      chains.set(chainKey, [...(chains.get(chainKey) ?? []), found])
+      if (!isPendingSend(expectation)) count(expectation, outcomeOf(found))
     },
-    async catchUp(): Promise<void> {
-      countUnanswered()
-      await countChains()
-    },
+    catchUp: countUnanswered,
     drawn(): SendAccount {
       return { ...sum, failed: Object.fromEntries(causes.failed), refused: Object.fromEntries(causes.refused) }
     },

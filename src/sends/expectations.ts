@@ -107,7 +107,7 @@ export function expectationsOf(
   const { from = pending?.from, type = pending?.type, channel = pending?.channel, campaign = pending?.campaign } = sent
   const scheduledForMs = sent.scheduledFor?.getTime() ?? pending?.scheduledForMs
   const { meta = pending?.meta, notAfterMs = pending?.notAfterMs, withinMs = pending?.withinMs } = kept
-  const { reference, sendKey, resendOf, attempt, chainKey, unreported } = pending ?? {}
+  const { reference, sendKey, resendOf, attempt, unreported } = pending ?? {}
   const { project: named } = pending ?? { project }
   const overdueAtMs = overdueAt({ sentAtMs, scheduledForMs, channel, withinMs, nowMs: now() })
   const about: Expectation = defined({
@@ -118,7 +118,6 @@ export function expectationsOf(
     sendKey,
     resendOf,
     attempt,
-    chainKey,
     from,
     type,
     channel,

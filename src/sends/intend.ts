@@ -279,7 +279,6 @@ function pendingSendOf(
   })
 }
 
-/** A repetition is listed with the first message of its chain, so that one read of the list finds the whole chain. */
 async function repetitionOf(
   store: OpenStore<object>,
   pending: Expectation,
@@ -290,15 +289,13 @@ async function repetitionOf(
     throw new OptionsError(
       'intend: no send is recorded for the message that resendOf names. Pass the id of a message recorded with expect.',
     )
-  const { project, chainKey = previousKey, attempt = 1 } = previous
+  const { project, attempt = 1 } = previous
   const { project: _, ...others } = pending
   return {
     ...others,
     ...defined({ project }),
-    listedAtMs: listedAt(previous),
     resendOf,
     previousKey,
-    chainKey,
     attempt: attempt + 1,
   }
 }

@@ -131,10 +131,14 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         const sending = createSending(createClient(options))
         const { repetitions, failed: unrepeated } = resendFailures(receiver, options)
         /** Numbers of sends that were lost or whose answer was lost: the client cannot know the result. */
-        const unknownIn = ({ from, to }: AccountPeriod): number =>
-          sending.failed
-            .filter(({ mayBeSent, sentAt = from }) => mayBeSent && sentAt >= from && sentAt < to)
-            .reduce((sum, { recipients }) => sum + recipients, 0)
+        const unknownIn = ({ from, to }: AccountPeriod) => {
+          const [unknown, unknownResent] = [sending.failed, unrepeated].map((sends) =>
+            sends
+              .filter(({ mayBeSent, sentAt = from }) => mayBeSent && sentAt >= from && sentAt < to)
+              .reduce((sum, { recipients }) => sum + recipients, 0),
+          ) as [number, number] // One for each list.
+          return { unknown: unknown + unknownResent, unknownResent }
+        }
         /** Handlers resend temporary failures. */
         async function rest(): Promise<void> {
           let sends: number
@@ -171,9 +175,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         async function agree(): Promise<void> {
           expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
           const expected = balance()
-          expect(await receiver.account(period)).toEqual(
-            accountOf(expected, { unknown: unknownIn(period), repetitions }),
-          )
+          expect(await receiver.account(period)).toEqual(accountOf(expected, { ...unknownIn(period), repetitions }))
           const open = (await allOutstanding(receiver)).map(
             ({ messageId, lastReport = 'none', wasOverdue }) =>
               [messageId, `${lastReport}, ${wasOverdue ? 'overdue' : 'waiting'}`] as const,
@@ -215,7 +217,7 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           const since = ends[nth - 1] ?? from
           const some = sends.filter(({ atMs }) => atMs >= since.getTime() && atMs < to.getTime())
           const part = { from: since, to }
-          const expected = accountOf(balanceOf(some, emulator.deliveries()), { unknown: unknownIn(part), repetitions })
+          const expected = accountOf(balanceOf(some, emulator.deliveries()), { ...unknownIn(part), repetitions })
           expect(await receiver.account(part)).toEqual(expected)
         }
 

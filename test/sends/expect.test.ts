@@ -161,7 +161,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await pass(2_000, () => events.length === 9)
     const period = { from: sentAt, to: new Date(sentAt.getTime() + 60_000) }
     const failed = { delivery_impossible: 1, network_failure: 1 }
-    const ended = { sent: 12, delivered: 1, read: 1, contradictory: 2, failed }
+    const ended = { sent: 12, resent: 0, delivered: 1, read: 1, contradictory: 2, failed }
     const refused = { unsupported_number: 2, insufficient_balance: 1 }
     expect(await receiver.account(period)).toEqual({
       ...ended,

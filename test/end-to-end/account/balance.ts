@@ -98,20 +98,23 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
 }
 
 /**
- * The totals once every deadline but the one-day deadlines has passed. `unknown`: the number of recipients of sends whose answer was lost.
- * `repetitions`: maps a message to the one that repeats it; both count as one.
+ * The totals once every deadline but the one-day deadlines has passed. `unknown`: the number of recipients of sends whose answer
+ * was lost, and `unknownResent` how many of them are repetitions. `repetitions`: maps a message to the one that repeats it.
  */
 export function accountOf(
   messages: readonly Balanced[],
-  { unknown = 0, repetitions = new Map() }: { unknown?: number; repetitions?: ReadonlyMap<string, string> } = {},
+  {
+    unknown = 0,
+    unknownResent = 0,
+    repetitions = new Map(),
+  }: { unknown?: number; unknownResent?: number; repetitions?: ReadonlyMap<string, string> } = {},
 ): SendAccount {
   const failed: Record<string, number> = {}
   const refused: Record<string, number> = {}
-  const byId = new Map(messages.map((message) => [message.messageId, message]))
   const repeating = new Set(repetitions.values())
-  const firsts = messages.filter(({ messageId }) => !repeating.has(messageId))
   const sum = {
-    sent: firsts.length + unknown,
+    sent: messages.length + unknown,
+    resent: messages.filter(({ messageId }) => repeating.has(messageId)).length + unknownResent,
     delivered: 0,
     read: 0,
     contradictory: 0,
@@ -120,10 +123,7 @@ export function accountOf(
     unreported: 0,
     unknown,
   }
-  for (const first of firsts) {
-    const chain = [first]
-    for (let next = nextOf(first); next !== undefined; next = nextOf(next)) chain.push(next)
-    const message = chain.find(isDelivered) ?? chain.at(-1) ?? first
+  for (const message of messages) {
     const { refused: refusal, ends } = message
     const end = ends.at(-1)
     if (refusal !== undefined) refused[refusal] = (refused[refusal] ?? 0) + 1
@@ -142,11 +142,6 @@ export function accountOf(
     return (
       failures.length === 0 || (repetitions.has(messageId) && failures.every(({ stage }) => stage === FAILED_FOR_NOW))
     )
-  }
-
-  function nextOf({ messageId }: Balanced): Balanced | undefined {
-    const next = repetitions.get(messageId)
-    return next === undefined ? undefined : byId.get(next)
   }
 }
 
