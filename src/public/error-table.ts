@@ -248,10 +248,6 @@ export const REPORTED = {
     '`traceContext` threw, or returned an invalid trace context. Invalid parts are dropped. Reported once.',
     'Return `{ traceparent, tracestate }` in the format of W3C Trace Context, or undefined. `cause` is the error.',
   ],
-  clock_failed: [
-    'The `clock` threw, or returned no valid time. This machine’s clock is used instead. Reported once.',
-    'Return milliseconds since 1970, as a number. `cause` is the error.',
-  ],
   store_outage: [
     'The store is unavailable. The spool keeps callbacks until it is back.',
     'Check the store: `cause` is its error. The log says when it is back (`store_back`).',

@@ -1,7 +1,7 @@
 /** Wires intake, delivery and operations together. The resulting object is described in surface.ts. */
 import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
-import { clockOf, guardClock, steadyClock } from '../runtime/clock.ts'
+import { clockOf, steadyClock } from '../runtime/clock.ts'
 import { loggerOf } from '../runtime/logger.ts'
 import { createReporter } from '../runtime/reporter.ts'
 import type { AnyHandler } from '../dispatch/handlers.ts'
@@ -31,8 +31,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
   const { storeTimeoutMs } = resolved
-  const given = clockOf(resolved.clock)
-  const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
+  const clock = clockOf(resolved.clock)
   const steady = steadyClock(clock)
   const logger = loggerOf(resolved.logger, clock)
   /** The secrets of the credentials. Empty until they are read, because the clock may fail earlier. */
@@ -102,10 +101,6 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
   function report(error: MessagingWebhooksError, fields?: object): void {
     operations.reported(error.code)
     reporter.report(error, fields)
-  }
-
-  function clockFailed(cause?: unknown): void {
-    reporter.report(new MessagingWebhooksError('clock_failed', undefined, cause === undefined ? undefined : { cause }))
   }
 
   const receiver: Receiver<S, X> = checkedCalls({

@@ -1,9 +1,8 @@
 /** The only module that reads the time or sets a timer, so that tests advance a clock instead of sleeping. */
-import { letReject } from './values.ts'
 
 /** A source of time, for the option `clock`. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Whole milliseconds since 1970. */
   now(): number
   /**
    * Runs `callback` once after `delayMs`, and returns a function that cancels it. The timer does not keep the process alive
@@ -32,83 +31,10 @@ export function systemClock(now: () => number = Date.now): Clock {
   }
 }
 
-/** The clock of an option: a clock, or only its time. */
+/** The clock of an option: a clock, or only its time, which may have fractions that stores cannot keep. */
 export function clockOf(given: Clock | (() => number) | undefined): Clock {
-  return typeof given === 'object' ? given : systemClock(given)
-}
-
-/** The year 33658. Greater values are not in milliseconds. */
-const LATEST_MS = 1e15
-
-/**
- * Guards a user's clock. If `now` throws or returns no valid time, time continues from its last value at the machine's pace,
- * and `failed` is called. If `setTimer` throws, the machine sets the timer. A callback runs once, and never synchronously.
- */
-export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clock {
-  const machine = systemClock()
-  /** How far the user's clock was ahead of the machine's clock when last read. */
-  let aheadMs = 0
-
-  function readGiven(): unknown {
-    try {
-      const given: unknown = clock.now()
-      if (typeof given === 'number') return given
-      failed()
-      letReject(given)
-    } catch (error) {
-      failed(error)
-    }
-    return undefined
-  }
-
-  return {
-    now() {
-      const given = readGiven()
-      const machineMs = machine.now()
-      if (typeof given === 'number' && given >= 0 && given < LATEST_MS) {
-        aheadMs = given - machineMs
-        // Stores cannot keep fractions or -0.
-        return Math.floor(given) + 0
-      }
-      if (typeof given === 'number') failed()
-      return Math.floor(machineMs + aheadMs)
-    },
-    setTimer(callback, delayMs, keepAlive) {
-      let isSet = false
-      let isOver = false
-      function fire(): void {
-        if (isOver) return
-        isOver = true
-        if (isSet) callback()
-        else machine.soon(callback)
-      }
-      let cancel: () => void
-      try {
-        // Most clocks pass the delay to Node, which warns about negative ones.
-        cancel = clock.setTimer(fire, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS), keepAlive)
-      } catch (error) {
-        failed(error)
-        cancel = machine.setTimer(fire, delayMs, keepAlive)
-      }
-      isSet = true
-      return () => {
-        isOver = true
-        try {
-          cancel()
-        } catch {
-          // `cancel` may throw or not be a function. `isOver` already prevents the callback.
-        }
-      }
-    },
-    soon(callback) {
-      try {
-        clock.soon(callback)
-      } catch (error) {
-        failed(error)
-        machine.soon(callback)
-      }
-    },
-  }
+  if (given === undefined || typeof given === 'object') return given ?? systemClock()
+  return systemClock(() => Math.floor(given()))
 }
 
 /** A wall clock that falls behind by more than this was set back. Smaller steps are timer jitter and clock corrections. */

@@ -8,10 +8,15 @@ import { silentLogger, type Logger } from './logger.ts'
 export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 
 /** Errors reported once: a wrong mount would repeat them with every request. */
-const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed', 'trace_context_failed'])
+const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'trace_context_failed'])
 
 /** Accepted callbacks that show a wrong set-up. */
-const WARNINGS: ReadonlySet<ErrorCode> = new Set(['signature_ignored', 'body_already_parsed', 'kind_differs', 'word_guessed'])
+const WARNINGS: ReadonlySet<ErrorCode> = new Set([
+  'signature_ignored',
+  'body_already_parsed',
+  'kind_differs',
+  'word_guessed',
+])
 
 /** Errors in code that needs a fix: the log includes the stack. Other causes take one line. */
 const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_letter', 'transaction_failed', 'internal'])

@@ -58,7 +58,8 @@ export function prove(
   const parsed = typeof header === 'object' ? header : undefined
   // Contract, service.md#limits: a time more than 300 s off, in either direction, is refused. Compare whole seconds.
   const offsetSeconds = parsed === undefined ? 0 : Math.floor(arrivedAtMs / 1_000) - parsed.timestamp
-  const isStale = Math.abs(offsetSeconds) > toleranceSeconds
+  // Also stale if the clock returns no number.
+  const isStale = !(Math.abs(offsetSeconds) <= toleranceSeconds)
   // Without the exact bytes no signature can be checked.
   const isExact = captured.kind === 'exact'
   const { byProject, secrets } = tryPairs(pairs, isExact ? parsed : undefined, body, arrivedAtMs)

@@ -28,11 +28,6 @@ function hostileSchema(act: () => unknown): ReceiverOptions {
   return { schemas: { subscription: { '~standard': { version: 1, vendor: 'hostile', validate } } } }
 }
 
-function hostileClock(act: () => unknown): ReceiverOptions {
-  let reads = 0
-  return { clock: () => ((reads += 1) % 2 === 0 ? (act() as number) : Date.now()) }
-}
-
 const HOOKS: readonly Hook[] = [
   ['dedupeKey', 204, ['dedupe_key_failed'], CONSENT, (act) => ({ dedupeKey: () => act() as string })],
   [
@@ -65,7 +60,6 @@ const HOOKS: readonly Hook[] = [
     CONSENT,
     (act) => ({ logger: logging(act), dedupeKey: () => 7 as unknown as string }),
   ],
-  ['clock', 204, ['clock_failed'], CONSENT, hostileClock],
 ]
 
 const hostile = callback.subscription({ event: 'consent', project: 'Hostile' })
