@@ -30,7 +30,7 @@ export function createHandlerRegistry(handlerTimeoutMs: number) {
   let registrations: readonly Registration[] = []
   const registry = {
     /** Registers a handler for one pattern or several. Returns a function that removes it. */
-    add(patterns: unknown, handler: AnyHandler): () => void {
+    add(patterns: string | readonly string[], handler: AnyHandler): () => void {
       const given: readonly unknown[] = Array.isArray(patterns) ? patterns : [patterns]
       if (given.length === 0)
         throw new MessagingWebhooksError('pattern_unknown', 'The list is empty, so the handler would get no event.')

@@ -154,8 +154,10 @@ test('a URL has its own kind and proofs', async () => {
   const types: string[] = []
   receiver.onAny(({ type }) => void types.push(type))
   const handler = lambdaHandler(receiver, 'payment', { proof: 'signature' })
-  expect(await handler({ ...signed(keyedText()), headers: {} }, left(9_000))).toMatchObject({ statusCode: 401 })
-  expect(await handler(signed(keyedText()), left(9_000))).toEqual(ACCEPTED)
+  expect(await handler({ ...signed(keyedText({ amount: 100 })), headers: {} }, left(9_000))).toMatchObject({
+    statusCode: 401,
+  })
+  expect(await handler(signed(keyedText({ amount: 100 })), left(9_000))).toEqual(ACCEPTED)
   expect(types).toEqual(['payment'])
 })
 

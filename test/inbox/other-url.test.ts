@@ -70,7 +70,7 @@ test.each<readonly [type: string, kind: CallbackKind, body: object]>([
   ['payment', 'payment', { messageId: 'p-1', status: 'success', channel: 'mobile-money', network: 'carrier-a' }],
   ['payment', 'payment', { ...SMS, type: 'paybill', amount: 100 }],
   ['received', 'received', { messageId: 'r-1', channel: 'sms', status: 'received', from: '254711000000', text: 'YES' }],
-  ['subscription.delivery', 'subscription', { ...SMS, status: 'delivery' }],
+  ['subscription.delivery', 'subscription', { ...SMS, type: 'delivery' }],
   ['subscription.other', 'subscription', { messageId: 's-1', status: 'success', channel: 'premium' }],
   ['unrecognized', 'subscription', SMS],
   ['unrecognized', 'received', { ...SMS, type: 'bulkDelivery', cost: 1 }],

@@ -68,7 +68,7 @@ describe('a request without a valid proof', () => {
     const types: string[] = []
     receiver.onAny(({ type }) => void types.push(type))
     expect(await send(url, { authKey: A.authKey }, { id: 1 }, START)).toBe(401)
-    expect(await send(url, A, { id: 2 }, START)).toBe(401)
+    expect(await send(url, A, { id: 2, type: 'paybill' }, START)).toBe(401)
     pair = A
     expect(await receiver.quarantine.reverify()).toEqual({ examined: 2, admitted: 1, stillUnproved: 1 })
     await receiver.drain()

@@ -134,7 +134,7 @@ export function createProcess(options: ProcessOptions): Process {
       admitBatch: dispatcher.admit,
     },
   )
-  handlers.add(undefined, (event, context) => {
+  handlers.addAny((event, context) => {
     const leasehold = leaseholds.get(event.id)
     if (leasehold === undefined) throw new Error('This process never leased the event.')
     return options.handler(event, context, leasehold)
