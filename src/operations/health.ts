@@ -30,7 +30,7 @@ export const HEALTH_REASONS = {
   store_away: [['working'], 'The store does not answer. Callbacks wait in the spool, if there is one.'],
   store_emptied: [
     ['working'],
-    'The Redis server was emptied while this process had the store open: callbacks answered 204 are lost.',
+    'The data of the store was emptied while this process had it open: callbacks answered 204 are lost.',
   ],
   claims_stuck: [['working'], 'The receiver has claimed no events for some time, although some may be due.'],
   backlog_old: [['working'], 'The oldest due event has waited for more than a minute.'],

@@ -277,8 +277,8 @@ export const REPORTED = {
     'Set `maxmemory-policy noeviction`: a full server then refuses new events and loses none.',
   ],
   store_emptied: [
-    'The Redis server was emptied while the store was open. Every event in it that was not yet handled is lost.',
-    'Find what ran `FLUSHALL` or `FLUSHDB`, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',
+    'The data of the store was emptied, or replaced by an earlier state, while it was open. Events in it that were not yet handled are lost.',
+    'Find what ran `TRUNCATE`, `FLUSHALL` or `FLUSHDB`, restored a backup, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',
   ],
   store_deaf: [
     'The store receives no notifications from other processes, and polls for new events every second instead.',

@@ -148,6 +148,17 @@ export function leave(known: Liveness | undefined, id: string, nowMs: number): L
   return { ...known, workers }
 }
 
+/**
+ * Whether a list was lost that was read before, even if workers have entered another one since. A worker that died stays listed for
+ * some time, and one that is listed again has a later `sinceMs`.
+ */
+export function isGone(before: Liveness | undefined, now: Liveness | undefined, elapsedMs: number): boolean {
+  if (before === undefined || !isWithin(SWEPT_MS / 2, elapsedMs, 0)) return false
+  const nameOf = ({ id, sinceMs }: WorkerLife): string => `${id} ${sinceMs}`
+  const names = new Set(now?.workers.map(nameOf))
+  return before.workers.some((worker) => worker.goneMs === undefined && !names.has(nameOf(worker)))
+}
+
 function isWithin(ms: number, atMs: number, nowMs: number): boolean {
   return Math.abs(nowMs - atMs) <= ms
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
+import { watch } from '../watch.ts'
 import { ask, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
 
@@ -10,28 +11,6 @@ const LOOK_EVERY_MS = 1_000
 /** How long opening waits for the first check: a server of a cluster may be unavailable. */
 const BEGIN_MS = 1_000
 const MARK = 'mark'
-
-/** Repeats a check `everyMs` after the last one ended. If a server is unavailable, the operations report it. */
-export function watch<T>(everyMs: number, look: () => Promise<T>, seen: (found: T) => void): () => void {
-  let cancel = lookLater()
-  let ended = false
-
-  function lookLater(): () => void {
-    return systemClock().setTimer(() => void lookNow(), everyMs)
-  }
-
-  async function lookNow(): Promise<void> {
-    const found = await look().catch(() => undefined)
-    if (ended) return
-    cancel = lookLater()
-    if (found !== undefined) seen(found)
-  }
-
-  return () => {
-    ended = true
-    cancel()
-  }
-}
 
 /**
  * Detects that the server was emptied (FLUSHALL, or a restart without persistence): each partition has a mark that is never

@@ -9,6 +9,7 @@ import type { SqlSettings } from './connecting.ts'
 import type { SqlEngine } from './dialect.ts'
 import { createAging, type TableRecords } from './records.ts'
 import { createScans } from './scans.ts'
+import { watchEmptied } from './emptied.ts'
 import { createLeasing, type WriteList } from './workers.ts'
 
 /** How long closing waits for the release of leases. */
@@ -24,9 +25,10 @@ export async function openSqlStore<Session, Context extends object>(
     readonly transactions: TransactionEngine<Session, Context>
   },
 ): Promise<OpenStore<Context>> {
-  const { settings, engine, records, writeList, transactions, ...others } = options
+  const { settings, engine, records, writeList, transactions, waking, ...others } = options
   const retention = retentionOf(settings)
-  return openServerStore({
+  let stopWatching = (): void => {}
+  const open = await openServerStore({
     ...others,
     createStore: () => ({
       ...records,
@@ -40,8 +42,18 @@ export async function openSqlStore<Session, Context extends object>(
     parts: [createLeasing(engine, writeList)],
     partOf: () => 0,
     leaveMs: LEAVE_MS,
+    waking: {
+      ...waking,
+      stop() {
+        stopWatching()
+        return waking.stop()
+      },
+    },
     transactions: settings.transactional ? transactions : undefined,
   })
+  // From here on this process is in the list of workers.
+  stopWatching = await watchEmptied(engine, retention, options.host.report ?? (() => {}))
+  return open
 }
 
 /** Looks for work of other processes at intervals. The first interval begins with `restart`. */
