@@ -1,4 +1,6 @@
 /** The public API of dead letters. */
+import { z } from 'zod'
+import { checkOptions, pageLimit, textOf } from '../runtime/check-options.ts'
 import type { CallbackSchemas, WebhookEvent } from '../public/events.ts'
 import { everyPage } from '../inbox/lists.ts'
 import type { Awaitable, OpenStore, StorePage, Resolution } from '../inbox/store.ts'
@@ -48,8 +50,12 @@ interface DeadLettersOptions {
 
 const A_PAGE = 100
 
+const pageOptions = z.strictObject({ after: textOf('the `next` of a page').optional(), limit: pageLimit.optional() })
+const replayOptions = z.strictObject({ force: z.boolean().optional() })
+
 export function createDeadLetters({ open, revive, now, wake }: DeadLettersOptions): DeadLetters {
-  async function list({ after, limit = A_PAGE }: DeadLettersPage = {}): Promise<StorePage<DeadLetter>> {
+  async function list(page?: DeadLettersPage): Promise<StorePage<DeadLetter>> {
+    const { after, limit = A_PAGE } = checkOptions(pageOptions, page, 'deadLetters.list')
     const { items: stored, next } = await (await open()).deadLetters({ after, limit })
     const items: DeadLetter[] = []
     for (const { id, attempts, error, diedAtMs, record, raw, expected } of stored) {
@@ -73,7 +79,8 @@ export function createDeadLetters({ open, revive, now, wake }: DeadLettersOption
       }
       return undefined
     },
-    async replay(id, { force = false } = {}) {
+    async replay(id, options) {
+      const { force = false } = checkOptions(replayOptions, options, 'deadLetters.replay')
       const found = await resolve(id, force ? 'force' : 'replay')
       wake()
       return found

@@ -1,20 +1,30 @@
 /**
  * The public API that lists events: the fields that the store still has, and the event itself while its payload is kept.
  */
+import { z } from 'zod'
+import { checkOptions, pageLimit, textOf } from '../runtime/check-options.ts'
 import { defined } from '../runtime/values.ts'
-import type { Carrier, EventType, CallbackSchemas, WebhookEvent } from '../public/events.ts'
+import {
+  CARRIERS,
+  EVENT_TYPES,
+  type Carrier,
+  type EventType,
+  type CallbackSchemas,
+  type WebhookEvent,
+} from '../public/events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
 import { placeOf } from '../messages/order.ts'
 import { filledPage } from '../inbox/lists.ts'
-import type {
-  Awaitable,
-  EventFilter,
-  EventsAnswer,
-  EventsPage,
-  EventState,
-  OpenStore,
-  StorePage,
-  StoredEvent,
+import {
+  EVENT_STATES,
+  type Awaitable,
+  type EventFilter,
+  type EventsAnswer,
+  type EventsPage,
+  type EventState,
+  type OpenStore,
+  type StorePage,
+  type StoredEvent,
 } from '../inbox/store.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import { typeOf, type Kept, type ReviveOptions } from './revive.ts'
@@ -107,6 +117,21 @@ interface EventsParts {
 const A_PAGE = 100
 const MOST_OF_MESSAGE = 1_000
 
+/** Options of a call about one message. */
+export const messageOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
+const listOptions = z.strictObject({
+  after: textOf('the `next` of a page').optional(),
+  limit: pageLimit.optional(),
+  types: z.array(z.enum(EVENT_TYPES)).nonempty('expected a non-empty list of types').optional(),
+  project: textOf('the display name of a project').optional(),
+  channel: textOf('the name of a channel').optional(),
+  carrier: z.enum(CARRIERS).optional(),
+  states: z.array(z.enum(EVENT_STATES)).nonempty('expected a non-empty list of states').optional(),
+  from: z.date().optional(),
+  to: z.date().optional(),
+  about: textOf('a message id or a recipient').optional(),
+})
+
 export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Events {
   async function pageOf(page: EventsPage): Promise<EventsAnswer> {
     return (await open()).events(page)
@@ -133,7 +158,9 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
   }
 
   return {
-    async list({ after, limit = A_PAGE, types, from, to, about, ...rest } = {}) {
+    async list(options) {
+      const given = checkOptions(listOptions, options, 'events.list')
+      const { after, limit = A_PAGE, types, from, to, about, ...rest } = given
       const filter: EventFilter = {
         ...rest,
         fromMs: from?.getTime(),
@@ -153,7 +180,8 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
       const { items } = await pageOf({ after: undefined, limit: 1, id })
       return items[0] && listed(items[0])
     },
-    async ofMessage(messageId, { project } = {}) {
+    async ofMessage(messageId, options) {
+      const { project } = checkOptions(messageOptions, options, 'events.ofMessage')
       const messageKey = keyOf(messageId, project)
       return Promise.all(inOrder(await everyEvent(pageOf, messageKey)).map(listed))
     },

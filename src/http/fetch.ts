@@ -4,7 +4,8 @@
  * @module messaging-webhooks/fetch
  */
 import type { CallbackKind } from '../public/events.ts'
-import { checkMount, type MountOptions, type RequestReceiver } from './request.ts'
+import { checkMount, type MountOptions } from './check-request.ts'
+import type { RequestReceiver } from './request.ts'
 
 /** Resolves to the answer of a request. Never rejects. */
 export type FetchHandler = (request: Request, context?: object) => Promise<Response>

@@ -7,7 +7,8 @@ import { systemClock } from '../runtime/clock.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { CallbackKind } from '../public/events.ts'
 import { REPLIES, type CallbackAnswer } from './replies.ts'
-import { checkMount, type CallbackRequest, type MountOptions, type RequestReceiver } from './request.ts'
+import { checkMount, type MountOptions } from './check-request.ts'
+import type { CallbackRequest, RequestReceiver } from './request.ts'
 
 /** The fields that the handler reads of a trigger's event. The types of `@types/aws-lambda` are assignable. */
 export interface LambdaEvent {

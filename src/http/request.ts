@@ -1,17 +1,14 @@
-/** Defines the framework-independent request of `receiver.receive` and the options of a URL, and reads headers and body. */
-import { z } from 'zod'
+/** Defines the framework-independent request of `receiver.receive`, and reads its headers and body. */
 import {
   SIGNATURE_HEADER,
-  PROOF_POLICIES,
   type ArrivedCallback,
   type Captured,
   type ProofPolicy,
   type TraceContext,
 } from '../public/callback.ts'
-import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
+import type { CallbackKind } from '../public/events.ts'
 import { bytesOf, type Bodies } from './reading.ts'
 import { REPLIES, type CallbackAnswer } from './replies.ts'
-import { checkName, checkOptions } from '../runtime/check-options.ts'
 
 /** One POST of the messaging service, from any framework. Contract, service.md#callback-receiver. */
 export interface CallbackRequest {
@@ -231,18 +228,4 @@ function abandon(pieces: AsyncIterator<Uint8Array>): void {
 
 function isIterable(headers: RequestHeaders): headers is Iterable<readonly [string, string]> {
   return typeof Reflect.get(headers, Symbol.iterator) === 'function'
-}
-
-/** Options of a mounted URL, beside its kind. */
-export interface MountOptions {
-  /** The required proofs for this URL. Default: the receiver's option `proof`. */
-  readonly proof?: ProofPolicy | undefined
-}
-
-const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() })
-
-/** Checks the kind and the options of a mounted URL: a misspelt `proof` must not weaken verification silently. */
-export function checkMount(where: string, kind: unknown, options: unknown): void {
-  if (kind !== undefined) checkName(where, 'kind of callback', kind, CALLBACK_KINDS)
-  checkOptions(mountOptions, options, where)
 }

@@ -12,6 +12,7 @@ import type { CredentialsSource } from '../verify/credentials.ts'
 import { createInflight } from '../http/inflight.ts'
 import { createNodeIntake } from '../http/node.ts'
 import { createBodies } from '../http/reading.ts'
+import { checkMount, checkNoRequest, checkRequest } from '../http/check-request.ts'
 import { receiveRequest } from '../http/request.ts'
 import { createServers } from '../http/servers.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
@@ -113,11 +114,14 @@ export function createIntake(options: IntakeOptions) {
   const node = createNodeIntake({ ...intake, clock: steady, servers, onRequest: startUnasked })
 
   const calls: Pick<Receiver, 'middleware' | 'receive' | 'doctor'> = {
-    middleware(kind, mount = {}) {
+    middleware(kind, mount) {
+      checkNoRequest(kind)
+      checkMount('middleware', kind, mount)
       counter.mounted(kind)
-      return node.middleware(kind, mount.proof ?? proof)
+      return node.middleware(kind, mount?.proof ?? proof)
     },
-    receive(request) {
+    async receive(request) {
+      checkRequest(request)
       startUnasked()
       return counted(receiveRequest(request, intake))
     },

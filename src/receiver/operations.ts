@@ -1,8 +1,9 @@
 /** Composes the operations: health, metrics and counts, stored events, sends, and erasure. */
 import { applySchema } from '../runtime/apply-schema.ts'
+import { checkOptions } from '../runtime/check-options.ts'
 import type { SteadyClock } from '../runtime/clock.ts'
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
-import { createEvents } from '../dispatch/listed-events.ts'
+import { createEvents, messageOptions } from '../dispatch/listed-events.ts'
 import { revive } from '../dispatch/revive.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
 import { messageState } from '../inbox/latest.ts'
@@ -72,7 +73,8 @@ export function createOperations(options: OperationsOptions) {
   const isClosed = (): boolean => lifecycle.state === 'closed'
 
   const calls: Pick<Receiver, Looking | Sending> = {
-    async messageState(messageId, { project } = {}) {
+    async messageState(messageId, options) {
+      const { project } = checkOptions(messageOptions, options, 'messageState')
       const key = keyOf(messageId, project)
       const opened = await inbox.open()
       const stored = await opened.latest(key)

@@ -11,7 +11,6 @@ import type { Store } from '../inbox/store.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CallbackSchemas } from '../public/events.ts'
 import { memoryStore } from '../stores/memory/store.ts'
-import { checkedCalls } from './checked-calls.ts'
 import { closeOnSignal, createShutDown } from './shut-down.ts'
 import { createDelivery } from './delivery.ts'
 import { showInside } from './inside.ts'
@@ -103,7 +102,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     reporter.report(error, fields)
   }
 
-  const receiver: Receiver<S, X> = checkedCalls({
+  const receiver: Receiver<S, X> = {
     // The registry passes a handler only events of its types, with the context of this store.
     on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
     onAny: (handler) => handlers.addAny(handler as AnyHandler),
@@ -116,7 +115,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     async close(times) {
       await lifecycle.close(times)
     },
-    closeOnSignal: (signals, given = [], times = {}) =>
+    closeOnSignal: (signals, given = [], times) =>
       closeOnSignal([signals].flat(), [given].flat(), times, {
         clock,
         stopServers(stopped, stopTimes) {
@@ -125,7 +124,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
         },
         close: lifecycle.close,
       }),
-  })
+  }
   showInside(receiver, {
     clock,
     logger,

@@ -1,7 +1,10 @@
 /** The steps of closing a receiver, in order: dispatch stops first, receiving last. A signal can start them. */
+import { constants } from 'node:os'
 import type { Server } from 'node:net'
-import { nextTurn, pause, type Clock } from '../runtime/clock.ts'
-import { MessagingWebhooksError } from '../public/errors.ts'
+import { z } from 'zod'
+import { checkName, checkOptions, describe, functionLike, hasMethods, numberFrom } from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS, nextTurn, pause, type Clock } from '../runtime/clock.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StopTimes } from '../http/servers.ts'
 import type { Delivery } from './delivery.ts'
@@ -87,6 +90,14 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
   }
 }
 
+const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional()
+const closeOnSignalOptions = z.strictObject({
+  deadlineMs: milliseconds,
+  listenMs: milliseconds,
+  idleMs: milliseconds,
+  afterwards: functionLike.optional(),
+})
+
 interface CloseOnParts {
   readonly clock: Clock
   readonly stopServers: (given: readonly Server[], times: StopTimes) => void
@@ -99,9 +110,13 @@ const END_BY_ITSELF_MS = 500
 export function closeOnSignal(
   signals: readonly NodeJS.Signals[],
   servers: readonly Server[],
-  { deadlineMs = 10_000, listenMs = 0, idleMs = 2_000, afterwards }: CloseOnSignalOptions,
+  options: CloseOnSignalOptions | undefined,
   { clock, stopServers, close }: CloseOnParts,
 ): () => void {
+  checkSignals(signals)
+  checkServers(servers)
+  checkOptions(closeOnSignalOptions, options, 'closeOnSignal')
+  const { deadlineMs = 10_000, listenMs = 0, idleMs = 2_000, afterwards } = options ?? {}
   let closing = false
 
   function onSignal(_signal: NodeJS.Signals, number: number): void {
@@ -127,4 +142,23 @@ export function closeOnSignal(
   return () => {
     for (const signal of signals) process.off(signal, onSignal)
   }
+}
+
+/** Valid names, even on a system that never sends the signal, except those that no process can handle. */
+const SIGNALS = [
+  ...new Set([...Object.keys(constants.signals), 'SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2']),
+].filter((signal) => signal !== 'SIGKILL' && signal !== 'SIGSTOP')
+
+function checkSignals(signals: readonly unknown[]): void {
+  if (signals.length === 0)
+    throw new OptionsError("closeOnSignal: no signal is given; expected at least one, such as 'SIGTERM'.")
+  for (const signal of signals) checkName('closeOnSignal', 'signal', signal, SIGNALS)
+}
+
+function checkServers(servers: readonly (Server | undefined)[]): void {
+  for (const server of servers)
+    if (!hasMethods(server, ['listen', 'close', 'once']))
+      throw new OptionsError(
+        `closeOnSignal: a server is ${describe(server)}; expected the result of app.listen() or http.createServer().`,
+      )
 }
