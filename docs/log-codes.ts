@@ -35,6 +35,10 @@ export const LOG_CODES = {
     'warn',
     '`close()` was called while a server listens, or ended while it had connections. Later callbacks are answered 503.',
   ],
+  quarantine_reverified: [
+    'warn',
+    'A start has verified the quarantine again: how many requests (`examined`), how many events it admitted (`admitted`), and how many requests that look like callbacks are still refused (`waiting`).',
+  ],
   quarantine_lost: [
     'warn',
     'Refused requests that look like callbacks are lost with this process, because the quarantine held them only in memory.',

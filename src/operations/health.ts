@@ -10,7 +10,7 @@ import type { Middleware } from '../http/node.ts'
 /** The parts of the health that a reason can make false. */
 type Side = 'live' | 'ready' | 'working'
 
-/** Every reason: the parts that it makes false, and its text. A reason without parts explains an undefined value. */
+/** Every reason: the parts that it makes false, and its text. A reason without parts explains an undefined value, or needs attention. */
 export const HEALTH_REASONS = {
   closed: [['live', 'ready', 'working'], 'The receiver is closed. It accepts no callbacks and dispatches no events.'],
   closing: [['ready'], 'The receiver is closing. It still accepts callbacks, but send new ones elsewhere.'],
@@ -34,6 +34,10 @@ export const HEALTH_REASONS = {
   ],
   claims_stuck: [['working'], 'The receiver has claimed no events for some time, although some may be due.'],
   backlog_old: [['working'], 'The oldest due event has waited for more than a minute.'],
+  quarantine_waiting: [
+    [],
+    'Refused requests that look like callbacks wait in the quarantine. Compare the keys, then verify them again.',
+  ],
   not_started: [[], 'The receiver does not dispatch yet: it awaits `start()`, the first request, or an open store.'],
   not_dispatching: [[], 'With `dispatch: false` another receiver runs the handlers, and its state is unknown here.'],
 } as const satisfies Readonly<Record<string, readonly [affects: readonly Side[], text: string]>>
@@ -63,7 +67,7 @@ export interface ReceiverHealth {
    * `working` cannot be known.
    */
   readonly oldestDueMs: number | undefined
-  /** Why a value is false or undefined. Empty if the receiver is healthy. */
+  /** Why a value is false or undefined, and what needs attention. Empty if the receiver is healthy. */
   readonly reasons: readonly HealthReason[]
 }
 
@@ -81,6 +85,8 @@ interface HealthOptions {
   readonly state: () => 'open' | 'closing' | 'closed'
   /** Whether the last start failed for a reason that a retry cannot fix. */
   readonly hasStartFailed: () => boolean
+  /** Number of refused requests in quarantine that look like callbacks. */
+  readonly quarantined: () => number
 }
 
 type HealthWatch = ReturnType<typeof createHealth>
@@ -93,8 +99,18 @@ const OLD_MS = 60_000
 const STUCK_MS = 10_000
 
 export function createHealth(options: HealthOptions) {
-  const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isUnavailable, state, hasStartFailed } =
-    options
+  const {
+    clock,
+    storeTimeoutMs,
+    dispatch,
+    progress,
+    keeping,
+    unsettled,
+    isUnavailable,
+    state,
+    hasStartFailed,
+    quarantined,
+  } = options
   const recentKeeping = createReading(clock, FRESH_MS, keeping, 0)
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
@@ -145,7 +161,9 @@ export function createHealth(options: HealthOptions) {
     if (state() !== 'open') return codesNow()
     // A store that answers has been repaired since; the next request starts the receiver.
     const failed: readonly HealthCode[] = hasStartFailed() && kept !== 'store' ? ['start_failed'] : []
-    return [...failed, ...ofKeeping(kept), ...(full ? (['store_full'] as const) : []), ...ofWork(progress())]
+    const others: HealthCode[] = full ? ['store_full'] : []
+    if (quarantined() > 0) others.push('quarantine_waiting')
+    return [...failed, ...ofKeeping(kept), ...others, ...ofWork(progress())]
   }
 
   return {

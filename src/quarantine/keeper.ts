@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import {
   bytesOf,
   excessOf,
+  isLikelyReal,
   QUARANTINE_CLASSES,
   type ExactCallback,
   type KeptRequest,
@@ -73,7 +74,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       for (const each of excessOf(sharing, maxBytes / 2)) {
         remove(each)
         dropped += 1
-        if (each.class !== 'rest') droppedCallbacks += 1
+        if (isLikelyReal(each)) droppedCallbacks += 1
       }
     }
     return byId.get(request.id)
@@ -147,6 +148,10 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       for (const request of byId.values()) remove(request)
     },
     count: (of: QuarantineClass | 'unchecked'): number => counts[of],
+    /** Kept requests of a class other than `rest`. */
+    get likelyReal(): number {
+      return byId.size - counts.rest
+    },
     get size(): number {
       return byId.size
     },

@@ -12,9 +12,17 @@ import { recordOf } from '../runtime/values.ts'
 import { nodeFs } from '../disk-log/file-system.ts'
 import { readSentBody, type ReadBody } from '../verify/body.ts'
 import { memoryKeeper } from './keeper.ts'
-import { createNames, createRecheck } from './recheck.ts'
+import { createNames, createRecheck, MOST_NAMES } from './recheck.ts'
 import { createRequestLog } from './request-log.ts'
-import { keepable, QUARANTINE_CLASSES, standingOf, type KeptRequest, type Refused } from './request.ts'
+import {
+  isLikelyReal,
+  keepable,
+  QUARANTINE_CLASSES,
+  standingOf,
+  verifiableAtStart,
+  type KeptRequest,
+  type Refused,
+} from './request.ts'
 import { reverifyAll, type Ordered, type ReverifyStages, type Run } from './reverify.ts'
 import { listSchema, reverifySchema, show, type Quarantine } from './surface.ts'
 
@@ -25,6 +33,8 @@ interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
     | undefined
   /** The folder of the spool, or the one that the store suggests for it. */
   readonly spoolFolder: string | undefined
+  /** Whether credentials are looked up by the name in the body. */
+  readonly looksUpNames: boolean
   readonly report: (error: MessagingWebhooksError) => void
   readonly logger: Logger
   /** Live keys, masked by value when requests are shown. */
@@ -49,6 +59,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   const turns = inTurn()
   let cancelExpiry: (() => void) | undefined
   let saidFull = false
+  let isVerifiedAtStart = false
 
   const names = createNames()
   const recheck = createRecheck({
@@ -103,6 +114,33 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     })
   }
 
+  /**
+   * Verifies again at the start, once: a restart with the pair of a rotation must not leave callbacks behind that arrived under
+   * the earlier one. Never rejects.
+   */
+  async function verifyAtStart(): Promise<void> {
+    if (isVerifiedAtStart) return
+    isVerifiedAtStart = true
+    await open()
+    try {
+      const { examined, admitted } = await turns(() => {
+        expire()
+        const maxNames = options.looksUpNames ? MOST_NAMES : Infinity
+        const requests = verifiableAtStart(names.inOrder(keeper.all()), maxNames)
+        return reverify(requests, { clockOffsetSeconds: 0, dryRun: false, signal: stopping.signal })
+      })
+      const waiting = keeper.likelyReal
+      if (admitted + waiting === 0) return
+      logger.warn(
+        { code: 'quarantine_reverified', examined, admitted, waiting },
+        `Verified ${examined} requests of the quarantine again, and admitted ${admitted}. ${waiting} that look like ` +
+          'callbacks are still refused: list them with receiver.quarantine.list(), and compare the keys.',
+      )
+    } catch (error) {
+      if (!stopping.signal.aborted) report(asOurs(error, 'internal'))
+    }
+  }
+
   const quarantine: Quarantine = {
     async reverify(given) {
       const { signal, ...run } = checkOptions(reverifySchema, given, 'quarantine.reverify')
@@ -148,6 +186,12 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
 
   return {
     open,
+    verifyAtStart,
+    /** Number of kept requests that look like callbacks. */
+    waiting(): number {
+      expire()
+      return keeper.likelyReal
+    },
     intake: {
       /** Keeps a refused request if it is worth keeping. Never throws and never waits. */
       keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void {
@@ -191,7 +235,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     /** Writes pending requests, and warns about those that are lost with this process. Never rejects. */
     async close(): Promise<void> {
       await requestLog?.close(CLOSE_MS)
-      const lost = (requestLog?.unwritten() ?? keeper.all()).filter((request) => request.class !== 'rest').length
+      const lost = (requestLog?.unwritten() ?? keeper.all()).filter(isLikelyReal).length
       if (lost === 0) return
       logger.warn(
         { code: 'quarantine_lost' },

@@ -23,7 +23,7 @@ const LONGEST_PAUSE_MS = 60_000
  * Senders choose the names, so a run looks up only a few. Proved names, and those of most requests, are in every run, so
  * failing names cannot delay a real one. The others take turns.
  */
-const MOST_NAMES = 64
+export const MOST_NAMES = 64
 const MOST_RANKED = 48
 const NAMES_KEPT = 256
 

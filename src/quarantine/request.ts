@@ -125,6 +125,29 @@ const BYTES_A_REQUEST = 1_024
 /** Greater than any size rank. */
 const UNPROVABLE_RANK = 64
 
+/** Maximum size of the requests that a start verifies again: the default budget. */
+const BYTES_AT_START = 16 * 1024 * 1024
+
+/**
+ * The requests that a start verifies again, given by name in the order of look-ups. Current keys may prove them, if the pair was
+ * rotated since. A signature that was stale on arrival stays so. `maxNames` bounds the look-ups, because senders choose the names.
+ */
+export function verifiableAtStart(
+  byName: ReadonlyMap<string | undefined, readonly KeptRequest[]>,
+  maxNames: number,
+): readonly KeptRequest[] {
+  const requests = [...byName.values()].slice(0, maxNames).flat()
+  const likely = requests.filter(isLikelyReal)
+  const candidates = [...likely, ...requests.filter((request) => !isLikelyReal(request))]
+  let left = BYTES_AT_START
+  return candidates.filter((request) => request.class !== 'provedButStale' && (left -= bytesOf(request)) >= 0)
+}
+
+/** Whether it looks like a callback of the service. */
+export function isLikelyReal({ class: name }: KeptRequest): boolean {
+  return name !== 'rest'
+}
+
 /** What a request takes of the budget. */
 export function bytesOf({ callback, project }: KeptRequest): number {
   const { captured, signatures, contentEncoding, remoteAddress } = callback

@@ -73,6 +73,7 @@ export function createIntake(options: IntakeOptions) {
     secrets: credentials.secrets,
     limits: resolved.quarantine,
     spoolFolder: typeof resolved.spool === 'string' ? resolved.spool : capabilities.spoolFolder,
+    looksUpNames: credentials.lookUp !== undefined,
     logger,
     pairsFor: (project) => pairsFor(credentials, project),
     prove: (callback, again) => proveAgain(callback, again),

@@ -69,6 +69,7 @@ export function createOperations(options: OperationsOptions) {
     isUnavailable: () => availability.isUnavailable,
     state: () => lifecycle.state,
     hasStartFailed: () => lifecycle.hasFailed,
+    quarantined: quarantine.waiting,
   })
   const isClosed = (): boolean => lifecycle.state === 'closed'
 

@@ -61,9 +61,10 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     report,
     delivery,
     staysOpen: resolved.dispatch && store.capabilities.durable,
-    open() {
+    async open() {
       void intake.quarantine.open()
-      return delivery.open()
+      await delivery.open()
+      void intake.quarantine.verifyAtStart()
     },
     shutDown(deadlineMs) {
       delivery.stopSweep()
