@@ -32,7 +32,7 @@ export interface AdmittedEvent {
 }
 
 /** `crowded`: too many events of the message wait, so the event is a dead letter. */
-export type Admitted = 'new' | 'late' | 'duplicate' | 'crowded'
+type Admitted = 'new' | 'late' | 'duplicate' | 'crowded'
 
 interface AdmissionLimits {
   /** How long the identity of a settled event is kept. */

@@ -164,7 +164,7 @@ test('npm start sends 50 messages, shows every kind of event, and its totals are
     /✗ 401.*other keys\n.*signature_mismatch/,
     /✗ 401.*an old signature\n.*signature_stale/,
     /posted twice\n.*posted twice +duplicate\n.*message\.delivered +sms-2/,
-    /unrecognized +neither the status word nor the status code/,
+    /unrecognized +Neither the status word nor the status code/,
     ...['activate', 'consent', 'delivery', 'deactivate'].map((word) => new RegExp(`subscription\\.${word} `)),
   ])
     expect(output).toMatch(shown)

@@ -49,8 +49,6 @@ export async function isAnyDue(engine: Engine, nowMs: number): Promise<boolean> 
   return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
 }
 
-export type Finding = ReturnType<typeof createFinding>
-
 /** `mayLease`: whether this process can lease records of the partition with this index now. */
 export function createFinding(engine: Engine, records: Records, mayLease: (index: number) => boolean) {
   const { partitions, retention, times, report } = engine

@@ -15,12 +15,12 @@ export const recordKey = (key: string): string => `r:${key}`
 export const sendKey = (key: string): string => `s:${key}`
 export const payloadKey = (key: string, id: string): string => `p:${key}:${id}`
 /** Identifies an event in a set of its partition. */
-export const memberOf = (key: string, id: string): string => `${key}:${id}`
+const memberOf = (key: string, id: string): string => `${key}:${id}`
 
 /** The record key in the name of an event. */
-export const messageIn = (member: string): string => member.slice(0, member.indexOf(':'))
+const messageIn = (member: string): string => member.slice(0, member.indexOf(':'))
 /** The event id in the name of an event. */
-export const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
+const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
 
 export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
   const { key, after } = change
