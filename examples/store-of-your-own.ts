@@ -106,9 +106,10 @@ function operations(database: KeyValues): RecordStore {
     for (const event of change.admitted) values.set(payloadKey(key, event.id), encodePayload(event))
     for (const one of change.payloads) {
       if (one.becomes === 'removed') values.set(payloadKey(key, one.id), undefined)
-      const dead = one.becomes === 'dead' ? await payload(key, one.id) : undefined
-      if (dead !== undefined && one.becomes === 'dead')
-        values.set(payloadKey(key, one.id), encodePayload({ ...dead, error: one.error }))
+      if (one.becomes !== 'dead') continue
+      // An event may be admitted as a dead letter.
+      const dead = change.admitted.find(({ id }) => id === one.id) ?? (await payload(key, one.id))
+      if (dead !== undefined) values.set(payloadKey(key, one.id), encodePayload({ ...dead, error: one.error }))
     }
     for (const { id } of before?.dead ?? []) values.set(deadKey(id), undefined)
     for (const { id } of after?.dead ?? []) values.set(deadKey(id), key)
