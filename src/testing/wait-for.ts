@@ -141,9 +141,10 @@ asyncEnd.subscribe(remember)
 function remember(message: unknown): void {
   // Only receivers publish to this channel.
   const { receiver, event, outcome } = message as AttemptMessage
-  if (outcome !== 'succeeded' && outcome !== 'failed') return
+  if (outcome !== 'succeeded' && outcome !== 'failed' && outcome !== 'unhandled') return
   const { dispatched, listeners } = historyOf(receiver)
-  dispatched.push({ event, succeeded: outcome === 'succeeded' })
+  // A test may wait for an event that has no handler.
+  dispatched.push({ event, succeeded: outcome !== 'failed' })
   if (dispatched.length > KEPT) dispatched.shift()
   for (const listener of listeners) listener()
 }
