@@ -17,9 +17,12 @@ const RESULTS = process.env['TEST_RESULTS']
 /** The pipeline's folders, each of which must be covered by itself. */
 const PIPELINE = ['http', 'verify', 'carriers', 'messages', 'inbox', 'dispatch']
 
+/** Those of Vitest. `module` is for bundlers: Node.js cannot load such files of other packages. */
+const CONDITIONS = defaultServerConditions.filter((condition) => condition !== 'module')
+
 export default defineConfig({
   // The package's own name resolves to its sources, as for the compiler.
-  ssr: { resolve: { conditions: ['@messaging-webhooks/source', ...defaultServerConditions] } },
+  ssr: { resolve: { conditions: ['@messaging-webhooks/source', ...CONDITIONS] } },
   test: {
     // `npm test` runs what is quick, `npm run test:full` the rest: kills, cluster, floods, soaks, damage at every place.
     projects: [

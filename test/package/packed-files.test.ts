@@ -2,9 +2,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createReceiver as fromPackage } from 'messaging-webhooks'
 import { z } from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readMarkdown, readProjectFile } from '../../docs/markdown.ts'
+import { createReceiver as fromSource } from '../../src/index.ts'
 import { mustRun, pack } from './packed.ts'
 
 const MANIFEST: unknown = JSON.parse(readProjectFile('package.json'))
@@ -38,6 +40,10 @@ test('package.json has the repository, the homepage and the issues at one addres
   const [, address = ''] = /^git\+(https:\/\/.+)\.git$/.exec(repository.url) ?? []
   expect(address).toMatch(/\/messaging-webhooks$/)
   expect([homepage, bugs.url]).toEqual([`${address}#readme`, `${address}/issues`])
+})
+
+test('a test that imports the package runs its sources, not the last build', () => {
+  expect(fromPackage).toBe(fromSource)
 })
 
 test('each entry point names its source, which tests, types, unused exports and the API pages are made from', () => {
