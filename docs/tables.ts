@@ -202,7 +202,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     header: ['Reason', 'Makes false', 'Meaning'],
     rows: Object.entries(HEALTH_REASONS).map(([name, [spoils, text]]) => [
       anchored(name),
-      spoils.length > 0 ? list(spoils) : name === 'quarantine_waiting' ? 'nothing' : 'nothing: `working` is undefined',
+      spoils.length > 0 ? list(spoils) : name.startsWith('not_') ? 'nothing: `working` is undefined' : 'nothing',
       text,
     ]),
   },

@@ -11,8 +11,8 @@ import {
   dueMark,
   encodePayload,
   encodeRecord,
-  NEWER,
   openRecordStore,
+  unreadableRecord,
   type EventScan,
   type MessageRecord,
   type Payload,
@@ -70,19 +70,12 @@ const lastPart = (key: string): string => key.slice(key.lastIndexOf('/') + 1)
 const timeText = (ms: number): string => String(ms).padStart(16, '0')
 
 function operations(database: KeyValues): RecordStore {
-  /** A record of a later version of the package is left alone. */
-  async function readAny(key: string): Promise<(Versioned & { readonly text: string }) | typeof NEWER | undefined> {
+  async function read(key: string): Promise<(Versioned & { readonly text: string }) | undefined> {
     const text = await database.get(recordKey(key))
     if (text === undefined) return undefined
     const end = text.indexOf(' ')
-    const record = decodeRecord(text.slice(end + 1))
-    if (record === undefined) throw new Error(`The record ${key} cannot be read.`)
-    return record === NEWER ? NEWER : { text, version: Number(text.slice(0, end)), record }
-  }
-
-  async function read(key: string) {
-    const stored = await readAny(key)
-    return stored === NEWER ? undefined : stored
+    const record = decodeRecord(text.slice(end + 1)) ?? unreadableRecord(key)
+    return { text, version: Number(text.slice(0, end)), record }
   }
 
   async function payload(key: string, id: string): Promise<Payload | undefined> {
@@ -137,7 +130,7 @@ function operations(database: KeyValues): RecordStore {
 
   return {
     async read(keys) {
-      const found = await Promise.all(keys.map(async (key) => ({ key, stored: await readAny(key) })))
+      const found = await Promise.all(keys.map(async (key) => ({ key, stored: await read(key) })))
       return new Map(found.flatMap(({ key, stored }) => (stored === undefined ? [] : [[key, stored]])))
     },
     write: async (changes) => Promise.all(changes.map(write)),

@@ -17,7 +17,8 @@ export type {
   Versioned,
   VersionedChange,
 } from './inbox/record-store.ts'
-export { decodeRecord, encodeRecord, NEWER } from './inbox/runtime/codec.ts'
+export { decodeRecord, encodeRecord } from './inbox/runtime/codec.ts'
+export { unreadableRecord } from './messages/replay.ts'
 export { decodePayload, encodePayload } from './inbox/runtime/open-shared-store.ts'
 export { openRecordStore, type RecordStore, type RecordStoreOptions } from './inbox/runtime/open-shared-store.ts'
 export { dueMark } from './messages/record.ts'

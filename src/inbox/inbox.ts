@@ -117,18 +117,13 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   }
 
   /** Writes one batch into the store, within the deadline. */
-  function write(
-    events: readonly NewEvent[],
-    deadline: Deadline,
-    mayLease: boolean,
-  ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
+  function write(events: readonly NewEvent[], deadline: Deadline, mayLease: boolean): Awaitable<readonly Admission[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
     if (deadline.isOver) throw new MessagingWebhooksError('store_slow')
     const nowMs = clock.now()
     const haveGaps = events.some(({ awaits }) => awaits !== 0)
     const timed = haveGaps ? events.map((event) => onSteadyClock(event, nowMs)) : events
-    const admissions = admitBatch({ store: opened, events: timed, nowMs, deadline, mayLease })
-    return admissions instanceof Promise ? admissions.then(withErrors) : admissions
+    return admitBatch({ store: opened, events: timed, nowMs, deadline, mayLease })
   }
 
   /** Like `write`, but never writes a batch ahead of an earlier one that failed. */
@@ -254,10 +249,4 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       }
     },
   }
-}
-
-/** Turns `newer` into an error of its own event only: this version cannot store that event. */
-function withErrors(admissions: readonly Admission[]): readonly (Admission | Error)[] {
-  if (!admissions.includes('newer')) return admissions
-  return admissions.map((one) => (one === 'newer' ? new MessagingWebhooksError('store_newer') : one))
 }

@@ -2,18 +2,11 @@
  * The store contract. A store reads, compares and writes records, and maintains a few indexes of them. It makes no decisions:
  * `src/messages/` makes them, and `src/inbox/runtime/` applies them to either kind of store.
  *
- * Corruption. Stored data may be changed by another tool, a failing disk or a later version. One record never affects another:
- *
- * - A payload that cannot be read is returned as `corrupt`, with what is left of it, and its event becomes a dead letter.
- * - A record that cannot be read is rebuilt from the remaining payloads (`src/messages/replay.ts`): events may run again, and
- *   none is lost. The store writes it immediately and reports it once as `state_damaged`, with the key and the part, never a
- *   value.
- * - A record of a later version is not touched: `read` returns `newer`, `due` postpones it and reports `store_newer`.
- * - Scans report and repair nothing, and skip records of a later version.
+ * Corruption. Another tool or a failing disk may change stored data. One record never affects another: a payload that cannot be read
+ * is returned as `corrupt`, and its event becomes a dead letter; a record that cannot be read is returned as `unreadableRecord`.
  */
 import type { MessageRecord, PayloadChange } from '../messages/record.ts'
 import type { EventRecord } from '../messages/event-record.ts'
-import type { NEWER } from './runtime/codec.ts'
 import type { Awaitable, EventFilter, NewEvent, StoreCounts } from './store.ts'
 
 /** The record and masked body of an event, stored beside the record of its message. */
@@ -147,7 +140,7 @@ export interface Change {
 /** A store that no other process changes during a call: memory, or SQLite within a transaction. */
 export interface LocalStore extends Indexes {
   /** With `nowMs`, the time of an admission, the store may omit expired data. */
-  read(key: string, nowMs?: number): MessageRecord | typeof NEWER | undefined
+  read(key: string, nowMs?: number): MessageRecord | undefined
   /** Whether there is room for another event. */
   hasCapacity(event: NewEvent): boolean
   write(change: Change): void
@@ -177,7 +170,7 @@ export interface SharedStore extends Omit<Indexes, 'due'> {
     readonly payloads?: ReadonlyMap<string, Payload>
   }>
   /** The existing records of these keys. */
-  read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>>
+  read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>>
   /**
    * Writes each change that still applies, whole or not at all, durably. Returns its new version, or undefined if it did not
    * apply. Changes of one call are not atomic together: if it rejects, any of them may have been written. Rejects with a

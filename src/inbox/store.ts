@@ -37,10 +37,10 @@ export interface NewEvent extends Place {
 
 /**
  * Result of an admission. `new`: stored. `late`: stored, but older than an event dispatched before. `duplicate`: known already,
- * nothing changed. `full`: rejected, the store has reached its limit of unsettled events. `newer`: rejected, a later version of
- * this package wrote the record of its message. `crowded`: stored as a dead letter, because too many events of its message wait.
+ * nothing changed. `full`: rejected, the store has reached its limit of unsettled events. `crowded`: stored as a dead letter,
+ * because too many events of its message wait.
  */
-export type Admission = 'new' | 'duplicate' | 'late' | 'full' | 'newer' | 'crowded'
+export type Admission = 'new' | 'duplicate' | 'late' | 'full' | 'crowded'
 
 /** Whether this admission left the event to be dispatched. */
 export function isKept(admission: Admission | undefined): boolean {

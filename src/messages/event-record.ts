@@ -85,27 +85,21 @@ export function readRecord(json: Uint8Array | undefined): EventRecord | undefine
   return isEventRecord(value) ? value : undefined
 }
 
-/**
- * Builds the record of a corrupt event from what `json` still holds, with `problem: 'damaged'`. `sinceMs` stands in for a
- * missing time of arrival.
- */
-export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): EventRecord {
-  const left = parse(json)
-  const { project, kind, proof, receivedAtMs } = isRecord(left) ? left : NOTHING
-  const arrivedAtMs = isTime(receivedAtMs) ? receivedAtMs : isTime(sinceMs) ? sinceMs : 0
+/** The record of an event whose own cannot be read. */
+export function damagedRecord(admittedAtMs: number): EventRecord {
+  const atMs = isTime(admittedAtMs) ? admittedAtMs : 0
   return {
-    project: typeof project === 'string' ? project : undefined,
-    kind: CALLBACK_KINDS.find((each) => each === kind),
-    timestamp: Math.floor(arrivedAtMs / 1_000),
+    project: undefined,
+    kind: undefined,
+    timestamp: Math.floor(atMs / 1_000),
     timestampSource: 'arrival',
-    receivedAtMs: arrivedAtMs,
-    // The event was verified before it was stored. If the record does not say how, assume the weaker proof.
-    proof: PROOFS.find((each) => each === proof) ?? 'authKey',
+    receivedAtMs: atMs,
+    // The event was verified before it was stored.
+    proof: 'authKey',
     problem: 'damaged',
   }
 }
 
-const NOTHING: Readonly<Record<string, unknown>> = {}
 const PROOFS: readonly EventProof[] = ['authKey', 'signature', 'both', 'none']
 const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival', 'clock']
 const FAILURES: readonly DeliveryFailure['kind'][] = ['transient', 'permanent', 'unreachable']

@@ -1,9 +1,8 @@
-/** Events that run again: after a failed attempt, as replayed dead letters, and from an unreadable record. */
+/** Events that run again: after a failed attempt, as replayed dead letters, and in place of an unreadable record. */
 import { retryDelayMs, type RetryPolicy } from '../runtime/clock.ts'
-import { isLate, mergeLatest, NO_PLACE, placeOf, type MessageLatest } from './order.ts'
+import { isLate } from './order.ts'
 import { inserted, settledEntry, withSettled } from './events.ts'
 import { EMPTY_RECORD, type Decision, type Entry, type MessageRecord } from './record.ts'
-import type { EventRecord } from './event-record.ts'
 
 /**
  * The delay before the next attempt, given the number of the failed one (from 1) and a random number from 0 to 1. Undefined after the
@@ -48,27 +47,32 @@ export function resolve(
   }
 }
 
-interface LeftEvent {
-  readonly id: string
-  readonly admittedAtMs: number
-  /** Undefined if the payload is unreadable too. */
-  readonly record: EventRecord | undefined
-}
-
 /** Greater than any token issued before. */
-const RESTORED_TOKENS = 2 ** 40
+const UNREADABLE_TOKENS = 2 ** 40
+const unreadable = new WeakSet<MessageRecord>()
 
 /**
- * Rebuilds an unreadable record from the remaining payloads, with every event pending: events may repeat, and none is lost.
+ * Stands in for a record that cannot be read: one event is due, whose id is the key. It has no payload, so the next claim reports it
+ * and makes it a dead letter. New events of the message are stored and dispatched as usual.
  */
-export function restore(events: readonly LeftEvent[]): MessageRecord {
-  let waiting: readonly Entry[] = []
-  let latest: MessageLatest | undefined
-  for (const { id, admittedAtMs, record } of events) {
-    const { order, final } = record?.report === undefined ? NO_PLACE : placeOf(id, record.report, record)
-    if (record !== undefined && order !== '') latest = mergeLatest(latest, { order, final, record })
-    const attempt = { awaits: 0, dueMs: admittedAtMs, attempts: 0, token: 0, late: false, replay: false }
-    waiting = inserted(waiting, { id, order, ...attempt, admittedAtMs })
+export function unreadableRecord(key: string): MessageRecord {
+  const entry = {
+    id: key,
+    order: '',
+    awaits: 0,
+    dueMs: 0,
+    attempts: 0,
+    token: 0,
+    late: false,
+    replay: false,
+    admittedAtMs: 0,
   }
-  return { ...EMPTY_RECORD, tokens: RESTORED_TOKENS, waiting, latest }
+  const record = { ...EMPTY_RECORD, tokens: UNREADABLE_TOKENS, waiting: [entry] }
+  unreadable.add(record)
+  return record
+}
+
+/** Whether a write replaces all of a stored record, because nothing of it could be read. */
+export function isUnreadable(before: MessageRecord | undefined): boolean {
+  return before !== undefined && unreadable.has(before)
 }

@@ -85,7 +85,7 @@ export function createCounter(reviving: ReviveOptions, self: () => object) {
         events[typeOf({ id, late: isLate, record, raw }, reviving)][record.report?.carrier ?? 'none'] += 1
       }
       follower?.accepted(event, admission)
-      if (!callbackChannel.hasSubscribers || admission === 'full' || admission === 'newer') return
+      if (!callbackChannel.hasSubscribers || admission === 'full') return
       const { kind, report } = record
       say({
         kind,

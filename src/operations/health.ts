@@ -32,6 +32,10 @@ export const HEALTH_REASONS = {
     ['working'],
     'The data of the store was emptied while this process had it open: callbacks answered 204 are lost.',
   ],
+  event_damaged: [
+    [],
+    'A stored event or record cannot be read. It is among the dead letters; other events are not affected.',
+  ],
   claims_stuck: [['working'], 'The receiver has claimed no events for some time, although some may be due.'],
   backlog_old: [['working'], 'The oldest due event has waited for more than a minute.'],
   quarantine_waiting: [
@@ -115,6 +119,7 @@ export function createHealth(options: HealthOptions) {
   /** Number of unsettled events when the store was full. The store counts as full until this number falls. */
   let fullAt: number | undefined
   let isEmptied = false
+  let isDamaged = false
   /** The turn of the claim loop that was last seen to be due, and since when. */
   let seen: { readonly turns: number; readonly sinceMs: number } | undefined
 
@@ -143,6 +148,7 @@ export function createHealth(options: HealthOptions) {
 
   function ofWork(now: Progress): readonly HealthCode[] {
     const found: HealthCode[] = isEmptied ? ['store_emptied'] : []
+    if (isDamaged) found.push('event_damaged')
     if (!dispatch) return [...found, 'not_dispatching']
     if (!now.hasBegun) return [...found, 'not_started']
     if (isStuck(now)) found.push('claims_stuck')
@@ -180,6 +186,10 @@ export function createHealth(options: HealthOptions) {
     /** Called when the store has lost its data. The reason remains until the process ends. */
     sawEmptied(): void {
       isEmptied = true
+    },
+    /** Called when an event became a dead letter because it could not be read. The reason remains until the process ends. */
+    sawDamaged(): void {
+      isDamaged = true
     },
     async health(): Promise<ReceiverHealth> {
       const codes = await codesNow()

@@ -163,7 +163,7 @@ export const UNAVAILABLE = {
     'Create the folder, or give the store the path of a file.',
   ],
   store_newer: [
-    'A newer version of this package wrote the database file, schema, Redis prefix or record. It was not changed.',
+    'A newer version of this package wrote the database file, schema or Redis prefix. It was not changed.',
     'Update this package.',
   ],
   store_locked: ['Another process has the database file open.', 'Stop it, or give each process its own file.'],
@@ -265,12 +265,8 @@ export const REPORTED = {
     'Look for what holds up its handlers, or what sends so many reports of one message. Then replay the dead letter.',
   ],
   event_damaged: [
-    'A stored event cannot be read. It became a dead letter; other events are not affected.',
-    'Check what else writes to the store, and its disk. `receiver.deadLetters.list()` shows what is left of the event.',
-  ],
-  state_damaged: [
-    'The stored state of a message cannot be read. It was rebuilt from what is left.',
-    'Check what else writes to the store, and its disk.',
+    'A stored event, or the record of a message, cannot be read. It became a dead letter; other events are not affected.',
+    'Check what else writes to the store, and its disk. Then discard the dead letter, or replay it once its payload can be read.',
   ],
   store_evicts: [
     'The Redis server may evict stored events, or its policy cannot be read.',

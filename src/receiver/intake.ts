@@ -79,7 +79,7 @@ export function createIntake(options: IntakeOptions) {
     prove: (callback, again) => proveAgain(callback, again),
     async admit(event) {
       const admission = await inbox.admit(event)
-      if (admission === 'full' || admission === 'newer') throw new MessagingWebhooksError(`store_${admission}`)
+      if (admission === 'full') throw new MessagingWebhooksError('store_full')
       accepted(event, admission)
     },
   })

@@ -125,6 +125,7 @@ export function createOperations(options: OperationsOptions) {
     reported(code: ErrorCode): void {
       if (code === 'store_full') watch.sawFull()
       if (code === 'store_emptied') watch.sawEmptied()
+      if (code === 'event_damaged') watch.sawDamaged()
     },
   }
 }

@@ -196,7 +196,7 @@ export function createReceive(options: ReceiveOptions) {
     waitUntil: ArrivedCallback['waitUntil'],
   ): Awaitable<CallbackAnswer> {
     if (!isKept(admission)) attempt?.forget()
-    if (admission === 'full' || admission === 'newer') throw new MessagingWebhooksError(`store_${admission}`)
+    if (admission === 'full') throw new MessagingWebhooksError('store_full')
     options.accepted(event, admission)
     if (admission !== 'duplicate') clockOffsetSeconds = offsetSeconds ?? clockOffsetSeconds
     if (!isKept(admission) || attempt === undefined) return REPLIES.accepted

@@ -2,16 +2,14 @@
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { damagedRecord, readRecord } from '../messages/event-record.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '../inbox/record-store.ts'
-import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
+import { decodeRecord, decodeSend } from '../inbox/runtime/codec.ts'
 import type { NewEvent } from '../inbox/store.ts'
 import type { MessageRecord } from '../messages/record.ts'
-import { restore } from '../messages/replay.ts'
+import { unreadableRecord } from '../messages/replay.ts'
 import { byNewest, scanned } from './pages.ts'
 
 /** How long a record that was found due is reserved for the process that found it. */
 export const RESERVED_MS = 5_000
-/** How long a record of a later version of this package is postponed. */
-export const NEWER_MS = 60_000
 
 /** Throws for tables or keys that a later version of this package has changed. `what`: the subject of the message. */
 export function refuseNewer(what: string, version: number, known: number): void {
@@ -38,26 +36,12 @@ export interface RecordColumns {
   readonly overdueAtMs: number | undefined
 }
 
-const NOTHING_CORRUPT: readonly ('state' | 'send')[] = []
-const NOTHING_LEFT: readonly PayloadColumns[] = []
-
-/**
- * `corrupt`: the unreadable columns. A state is rebuilt from its payloads; a send is lost. The caller repairs and reports them. A
- * caller without `left` reads a record with a corrupt state again, with what is left of it.
- */
-export function storedRecord(columns: RecordColumns, left: () => readonly PayloadColumns[] = () => NOTHING_LEFT) {
+/** A record with an unreadable part is unreadable as a whole. */
+export function storedRecord(columns: RecordColumns, key: string): MessageRecord {
   const state = decodeRecord(columns.state)
-  if (state === NEWER) return NEWER
-  if (state !== undefined && columns.send === undefined) return { record: state, corrupt: NOTHING_CORRUPT }
+  if (state !== undefined && columns.send === undefined) return state
   const send = columns.send === undefined ? undefined : decodeSend(columns.send, columns)
-  const corrupt: ('state' | 'send')[] = []
-  if (state === undefined) corrupt.push('state')
-  if (columns.send !== undefined && send === undefined) corrupt.push('send')
-  return { record: { ...(state ?? restored(left())), send }, corrupt }
-}
-
-function restored(payloads: readonly PayloadColumns[]): MessageRecord {
-  return restore(payloads.map(({ id, admittedAtMs, record }) => ({ id, admittedAtMs, record: readRecord(record) })))
+  return state === undefined || send === undefined ? unreadableRecord(key) : { ...state, send }
 }
 
 export interface PayloadColumns {
@@ -79,8 +63,7 @@ export function storedPayload(columns: PayloadColumns): StoredPayload {
   const record = readRecord(columns.record)
   if (record !== undefined && raw !== undefined) return { id, admittedAtMs, record, raw, error }
   const corrupt = record === undefined ? 'payloads.record' : 'payloads.raw'
-  const damaged = damagedRecord(columns.record, admittedAtMs)
-  return { id, admittedAtMs, record: damaged, raw: raw ?? NO_BYTES, error, corrupt }
+  return { id, admittedAtMs, record: damagedRecord(admittedAtMs), raw: raw ?? NO_BYTES, error, corrupt }
 }
 
 /** A page of the events of these records, newest first. Settled events may have no payload. */

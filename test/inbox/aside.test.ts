@@ -1,6 +1,6 @@
 /** Events that the store refused are retried at the next start; without room for them, they stay and block nothing. */
 import { join } from 'node:path'
-import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
+import { memoryStore, type MessagingWebhooksError } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSpool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
@@ -35,38 +35,4 @@ test('reports a spool without room for refused events, and the inbox opens and a
   expect(errors.map(({ code }) => code)).toEqual(['spool_full'])
   // For the next start.
   expect(aside.size).toBe(1)
-})
-
-test('an event of a message written by a later version waits for the next start, and blocks no other', async () => {
-  const { errors, report, aside, outage } = await spoolsIn()
-  const newer = sample({ message: 'newer' })
-  const memory = memoryStore()
-  const store: Store = {
-    capabilities: memory.capabilities,
-    async open(host) {
-      const opened = await memory.open(host)
-      return {
-        ...opened,
-        async admit(events, nowMs) {
-          const others = await opened.admit(
-            events.filter(({ id }) => id !== newer.id),
-            nowMs,
-          )
-          let next = 0
-          return events.map(({ id }) => (id === newer.id ? 'newer' : (others[next++] ?? 'full')))
-        },
-      }
-    },
-  }
-  const inbox = inboxOver(store, {
-    ...{ report, claims: false },
-    openSpools: () => Promise.resolve({ outage, aside }),
-  })
-  onTestFinished(inbox.close)
-  await inbox.open()
-  const events = [sample({ message: 'first' }), newer, sample({ message: 'second' })]
-  expect(await Promise.all(events.map(async (event) => inbox.admit(event)))).toEqual(['new', 'new', 'new'])
-  await expect.poll(() => [outage.size, aside.size, inbox.spooled]).toEqual([0, 1, 0])
-  expect(await inbox.unsettled()).toBe(2)
-  expect(errors.at(-1)?.cause).toMatchObject({ code: 'store_newer' })
 })

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { encodeRecord } from '../../src/inbox/runtime/codec.ts'
-import { resolve, restore } from '../../src/messages/replay.ts'
+import { resolve } from '../../src/messages/replay.ts'
 import { admit, admitAndLease, release, settle, takeBack } from '../../src/messages/events.ts'
 import { erase } from '../../src/messages/retention.ts'
 import { expire } from '../../src/messages/retention.ts'
@@ -10,7 +10,7 @@ import { dueMark } from '../../src/messages/record.ts'
 import { MAX_EVENTS, MAX_SETTLED } from '../../src/messages/record.ts'
 import { becomeOverdue, endSend, expect as expectSend } from '../../src/messages/sends.ts'
 import { frozen, LEASE_MS, message } from './message.ts'
-import { LIMITS, NOW_MS, recordOf, report } from './records.ts'
+import { LIMITS, NOW_MS, report } from './records.ts'
 
 const DAY_MS = 86_400_000
 
@@ -403,15 +403,4 @@ test('only events past their retention expire', () => {
   expect(at(6, []).answer).toBe('gone')
   one.admit(3)
   expect(at(6, []).answer).toBe('changed')
-})
-
-test('rebuilds an unreadable record from its payloads, all pending, in their order', () => {
-  const left = [
-    { id: 'b', admittedAtMs: NOW_MS, record: { ...recordOf('b'), timestamp: 2 } },
-    { id: 'a', admittedAtMs: NOW_MS + 1, record: { ...recordOf('a'), timestamp: 1 } },
-    { id: 'c', admittedAtMs: NOW_MS + 2, record: undefined },
-  ]
-  const restored = restore(left)
-  expect(restored.waiting.map(({ id }) => id)).toEqual(['c', 'a', 'b'])
-  expect(restored.latest?.record.report?.status).toBe('b')
 })

@@ -23,11 +23,14 @@ export function expectationOf(messageKey: string, record: MessageRecord): Stored
   return { messageKey, ...expectedOf(send), latest: latest && { record: latest.record, finals } }
 }
 
+const UNREADABLE = 'Neither the event nor the record of its message can be read.'
+
 export function deadLetterOf({ id, record, payload }: ScannedEvent): StoredDeadLetter | undefined {
   const letter = record.dead.find((entry) => entry.id === id)
   if (letter === undefined || payload === undefined) return undefined
   const { attempts, diedAtMs } = letter
-  const { error = '', raw } = payload
+  // Without a payload there is no place for the error.
+  const { error = UNREADABLE, raw } = payload
   const read = { id, attempts, error, diedAtMs, record: payload.record, raw }
   return record.send === undefined ? read : { ...read, expected: expectedOf(record.send) }
 }

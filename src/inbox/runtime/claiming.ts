@@ -20,6 +20,8 @@ export interface ClaimingOptions {
 /** Retry delay for a due record that could not be leased. */
 const TRY_AGAIN_MS = 1_000
 
+const NOTHING_LEFT = 'nothing that can be read'
+
 const NONE_LIKELY: readonly never[] = []
 const NO_PAYLOADS: readonly never[] = []
 const NO_KEYS: ReadonlySet<string> = new Set()
@@ -75,7 +77,7 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
   }
 
   /**
-   * An event with an unreadable payload becomes a dead letter. One without a payload is settled, since nothing is left to keep.
+   * An event without a readable payload becomes a dead letter for a person. So does an unreadable record (`unreadableRecord`).
    */
   function deadLetterCommand(
     key: string,
@@ -83,11 +85,12 @@ export function createClaim(options: ClaimingOptions): OpenStore['claim'] {
     corrupt: string | undefined,
     nowMs: number,
   ): Command<boolean> {
-    const error = new MessagingWebhooksError('event_damaged', `Event ${id}: ${corrupt ?? 'payloads'}.`)
+    const error = new MessagingWebhooksError(
+      'event_damaged',
+      `Event ${id} of message ${key}: ${corrupt ?? NOTHING_LEFT}.`,
+    )
     report(error)
-    const outcome =
-      corrupt === undefined ? ({ outcome: 'done' } as const) : ({ outcome: 'dead', error: error.message } as const)
-    return settlementCommand({ id, messageKey: key, token, ...outcome }, nowMs)
+    return settlementCommand({ id, messageKey: key, token, outcome: 'dead', error: error.message }, nowMs)
   }
 
   return ({ limit, nowMs, leaseUntilMs, exclude }) => {
@@ -135,7 +138,6 @@ function leaseCommand(
       const granted = decided.record?.lease
       return { ...decided, answer: entry && granted && { entry, lease: granted, send: record?.send } }
     },
-    ifNewer: { answer: undefined },
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * The stored form of a record: JSON lists without field names, to keep the many settled messages small. The format number comes
- * first, then the end of the last event; both can be read without the rest.
+ * The stored form of a record: JSON lists without field names, to keep the many settled messages small. The end of the last event
+ * comes first, and can be read without the rest. A change of this form is a migration of the tables or keys, after which a running
+ * process of an earlier version must not find them: it would take the records for corrupt.
  */
 import { encodeExpectation, readExpectation } from '../../messages/expected.ts'
 import { isEventRecord, type Report } from '../../messages/event-record.ts'
@@ -14,10 +15,6 @@ import {
   type SendEntry,
   type SettledEntry,
 } from '../../messages/record.ts'
-
-const FORMAT = 1
-/** A record of a later version of this package. */
-export const NEWER = 'newer'
 
 type Values = readonly unknown[]
 
@@ -74,7 +71,6 @@ function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Va
     ended.push(placeOr(id, ids), lastEndedAtMs - endedAtMs, 2 * attempts + (late ? 1 : 0))
   const hasMore = waiting.length + dead.length > 0 || lease !== undefined
   return [
-    FORMAT,
     lastEndedAtMs,
     tokens,
     // The newest report is usually the last one dispatched.
@@ -93,19 +89,13 @@ function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Va
 
 /** When the last event of the record ended. */
 export function endedAtMsIn(text: string): number {
-  return Number.parseInt(text.slice(3), 10)
-}
-
-/** Whether a later version of this package wrote it. */
-export function isNewerRecord(text: string): boolean {
-  return Number.parseInt(text.slice(1), 10) > FORMAT
+  return Number.parseInt(text.slice(1), 10)
 }
 
 /** Undefined if the text is corrupt. */
-export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | undefined {
+export function decodeRecord(encoded: string): MessageRecord | undefined {
   try {
-    const [format, ended, tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
-    if (Number.isInteger(format) && number(format) > FORMAT) return NEWER
+    const [ended, tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
     const latest = decodeLatest(list(reports))
     const orders = distinctReports(latest).map(({ order }) => order)
     const settledRecord = {

@@ -2,7 +2,6 @@
  * Decisions about records as commands: the store reads a record, the command decides, and the store writes the result. Contains
  * the commands that admit and settle events, and the runner of local stores.
  */
-import { MessagingWebhooksError } from '../../public/errors.ts'
 import { resolve } from '../../messages/replay.ts'
 import { admitAndLease, release, settle, type Leased } from '../../messages/events.ts'
 import type { Retention } from '../../messages/retention.ts'
@@ -19,7 +18,6 @@ import type {
   Settlement,
 } from '../store.ts'
 import { expectedOf, latestOf } from './answers.ts'
-import { NEWER } from './codec.ts'
 
 /** A decision about one record. */
 export interface Command<A> {
@@ -27,8 +25,6 @@ export interface Command<A> {
   readonly decide: (record: MessageRecord | undefined) => Decision<A>
   /** The event that the command admits if it changes the record, the time, and the answer if the store is full. */
   readonly admits?: { readonly event: NewEvent; readonly nowMs: number; readonly full: A }
-  /** The answer if a later version of this package wrote the record. Without it the call rejects with `store_newer`. */
-  readonly ifNewer?: { readonly answer: A }
 }
 
 /** A lease of an event in the record with this key. */
@@ -38,8 +34,8 @@ export interface GrantedLease extends EventPlace {
 
 export interface Runner {
   /**
-   * Answers in the order of the commands. Commands with the same key are applied in order. If it rejects with `store_newer`, a
-   * shared store has applied the commands of all other records; the caller of a local store rolls back.
+   * Answers in the order of the commands. Commands with the same key are applied in order. If it rejects, a shared store may have
+   * applied some of them; the caller of a local store rolls back.
    */
   run<A>(commands: readonly Command<A>[]): Awaitable<readonly A[]>
   /** Removes records for which `isGone` is still true. */
@@ -54,12 +50,8 @@ const NO_PAYLOADS: readonly never[] = []
 export function createLocalRunner(store: LocalStore): Runner {
   return {
     run(commands) {
-      return commands.map(({ key, decide, admits, ifNewer }) => {
+      return commands.map(({ key, decide, admits }) => {
         const before = store.read(key, admits?.nowMs)
-        if (before === NEWER) {
-          if (ifNewer === undefined) throw newerRecord(key)
-          return ifNewer.answer
-        }
         const { answer, record, payloads = NO_PAYLOADS } = decide(before)
         if (record === undefined) return answer
         const isAdmitted = admits !== undefined && hasMore(before, record)
@@ -71,7 +63,7 @@ export function createLocalRunner(store: LocalStore): Runner {
     remove(keys, isGone) {
       for (const key of keys) {
         const before = store.read(key)
-        if (before !== undefined && before !== NEWER && isGone(before))
+        if (before !== undefined && isGone(before))
           store.write({ key, before, after: undefined, payloads: [], admitted: undefined })
       }
     },
@@ -81,11 +73,6 @@ export function createLocalRunner(store: LocalStore): Runner {
 /** Whether the command added an event, waiting or dead. */
 export function hasMore(before: MessageRecord | undefined, { waiting, dead }: MessageRecord): boolean {
   return waiting.length + dead.length > (before === undefined ? 0 : before.waiting.length + before.dead.length)
-}
-
-/** A later version of this package wrote the record. It is not touched. */
-export function newerRecord(key: string): MessagingWebhooksError {
-  return new MessagingWebhooksError('store_newer', `Record of message ${key}.`)
 }
 
 /** Continues with a value, immediately or later. A local store answers immediately, which keeps promises off the hot path. */
@@ -120,7 +107,6 @@ interface AdmittedAndLeased {
 const NO_KEYS: ReadonlySet<string> = new Set()
 
 const FULL: AdmittedAndLeased = { admitted: 'full', leased: undefined }
-const IF_NEWER = { answer: { admitted: NEWER, leased: undefined } } as const
 
 export function createEventVerbs(options: EventsOptions): Verbs {
   const { runner, indexes, retention, worker } = options
@@ -145,7 +131,6 @@ export function createEventVerbs(options: EventsOptions): Verbs {
           return admitAndLease(record, event, nowMs, { dedupeMs, request })
         },
         admits: { event, nowMs, full: FULL },
-        ifNewer: IF_NEWER,
       }
     })
     return andThen(runner.run(commands), (answers) => {
@@ -177,13 +162,12 @@ export function createEventVerbs(options: EventsOptions): Verbs {
 
 export function settlementCommand(settlement: Settlement, nowMs: number): Command<boolean> {
   const decide: Command<boolean>['decide'] = (record) => settle(record, settlement, nowMs)
-  // This version cannot read the lease, so it does not count as valid.
-  return { key: settlement.messageKey, decide, ifNewer: { answer: false } }
+  return { key: settlement.messageKey, decide }
 }
 
-/** Ends the lease of a dead worker. A lease in a record of a later version is left to expire. */
+/** Ends the lease of a dead worker. */
 export function releaseCommand(key: string, worker: string): Command<boolean> {
-  return { key, decide: (record) => release(record, worker), ifNewer: { answer: false } }
+  return { key, decide: (record) => release(record, worker) }
 }
 
 export function reading(key: string): Command<MessageRecord | undefined> {

@@ -39,7 +39,6 @@ export function createRetentionVerbs({ runner, indexes, retention }: RetentionOp
           const expiring = keys.map((key, index): Command<Expired> => ({
             key,
             decide: (record) => expire(record, { retention, kept: kept[index] ?? [] }, nowMs),
-            ifNewer: { answer: 'kept' },
           }))
           return andThen(runner.run(expiring), (answers) => {
             const isGone = (record: MessageRecord): boolean =>

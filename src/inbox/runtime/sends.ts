@@ -1,7 +1,6 @@
 /** Records, overdue checks, ends and lists of sends. */
 import { becomeOverdue, endSend, expect } from '../../messages/sends.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { MessageRecord } from '../../messages/record.ts'
 import { isSentTo, MOST_SENT_LOOKED_AT } from '../lists.ts'
 import type { Indexes, ScannedRecord } from '../record-store.ts'
 import type { OpenStore, StoredExpectation } from '../store.ts'
@@ -18,12 +17,12 @@ export function createSendVerbs({ runner, indexes }: { readonly runner: Runner; 
       runner.run(messages.map((sent) => ({ key: sent.messageKey, decide: (record) => expect(record, sent, nowMs) }))),
     overdue: (request) =>
       andThen(indexes.overdue(request), ({ keys, nextMs }) =>
-        andThen(runner.run(keys.map(readingIfKnown)), (records) => {
+        andThen(runner.run(keys.map(reading)), (records) => {
           const items = records.flatMap((record, index) => {
             const [messageKey, send] = [keys[index], record?.send]
             return messageKey === undefined || send === undefined ? [] : [{ messageKey, expectation: send.expectation }]
           })
-          // Records of a later version stay overdue. Pause before asking for them again.
+          // The index may name records without a send. Pause before asking for them again.
           const isLeft = items.length === 0 && keys.length > 0
           return { items, nextMs: isLeft && nextMs !== undefined ? Math.max(nextMs, request.nowMs + AGAIN_MS) : nextMs }
         }),
@@ -33,7 +32,6 @@ export function createSendVerbs({ runner, indexes }: { readonly runner: Runner; 
         key: event.messageKey,
         decide: (record) => becomeOverdue(record, event, nowMs),
         admits: { event, nowMs, full: 'full' },
-        ifNewer: { answer: false },
       }))
       return andThen(runner.run(commands), (answers) => {
         // Return the admitted ones. The others are asked for again.
@@ -78,11 +76,6 @@ export function createSendVerbs({ runner, indexes }: { readonly runner: Runner; 
 }
 
 const AGAIN_MS = 5_000
-
-/** The record, if this version can read it. */
-function readingIfKnown(key: string): Command<MessageRecord | undefined> {
-  return { ...reading(key), ifNewer: { answer: undefined } }
-}
 
 function expectationsIn({ key, record }: ScannedRecord): readonly StoredExpectation[] {
   const one = expectationOf(key, record)

@@ -9,8 +9,7 @@ import { takeBack } from '../../messages/events.ts'
 import type { Decision, Lease, MessageRecord, PayloadChange } from '../../messages/record.ts'
 import type { Indexes, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
-import { NEWER } from './codec.ts'
-import { hasMore, newerRecord, type Command, type GrantedLease, type Runner } from './commands.ts'
+import { hasMore, type Command, type GrantedLease, type Runner } from './commands.ts'
 
 /** Recently seen records, so that most decisions need no read. Limited by the number of their events. */
 const MOST_SEEN = 16_384
@@ -114,8 +113,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     const answers: A[] = []
     let open = placesByKey(commands)
     /** Records read in this call. Undefined before the first read. */
-    let read: ReadonlyMap<string, Versioned | typeof NEWER> | undefined
-    let newer: MessagingWebhooksError | undefined
+    let read: ReadonlyMap<string, Versioned> | undefined
     let asOfMs = storeNowMs?.()
     const endMs = monotonicMs() + MOST_MS
     while (open.size > 0) {
@@ -124,13 +122,6 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       for (const [key, places] of open) {
         const group = places.flatMap((place) => commands[place] ?? [])
         const known = read === undefined ? seen.get(key) : read.get(key)
-        if (known === NEWER) {
-          for (const [index, { ifNewer }] of group.entries()) {
-            if (ifNewer === undefined) newer = newerRecord(key)
-            else answers[places[index] ?? 0] = ifNewer.answer
-          }
-          continue
-        }
         const folded = fold(key, group, known)
         // Without a write, a stale record would go unnoticed: read it first.
         if (folded.change === undefined && read === undefined) again.set(key, places)
@@ -156,26 +147,20 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
       read = await store.read([...open.keys()])
       see(read)
       // A refused lease may be in the record: the first response was lost, the write was repeated, and others wrote in between.
-      const lostGrants = written.refused.filter((grant) => {
-        const found = read?.get(grant.key)
-        return found !== NEWER && hasLease(found?.record, grant)
-      })
+      const lostGrants = written.refused.filter((grant) => hasLease(read?.get(grant.key)?.record, grant))
       lose(lostGrants, 0)
       if (lostGrants.length > 0) onLost?.()
     }
-    // Throw last, so that the other records are decided.
-    if (newer !== undefined) throw newer
     return answers
   }
 
-  /** Runs alone, so that one unreadable or unreachable record does not block the others or a claim. */
+  /** Runs alone, so that one unreachable record does not block the others or a claim. */
   async function takeBackOne(one: LostLease): Promise<void> {
     const nowMs = monotonicMs()
     const decide = (record: MessageRecord | undefined): Decision<boolean> =>
       hasLease(record, one) ? takeBack(record, ({ token }) => token === one.lease.token) : { answer: false }
     try {
-      // A record written by a later version is left to that version.
-      const [isWithdrawn] = await run([{ key: one.key, decide, ifNewer: { answer: true } }])
+      const [isWithdrawn] = await run([{ key: one.key, decide }])
       // A write that has not appeared yet may still arrive.
       if (isWithdrawn === true || one.endMs < nowMs) lost.delete(one)
     } catch {
@@ -183,8 +168,8 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     }
   }
 
-  function see(found: ReadonlyMap<string, Versioned | typeof NEWER>): void {
-    for (const [key, versioned] of found) if (versioned !== NEWER) seen.set(key, versioned)
+  function see(found: ReadonlyMap<string, Versioned>): void {
+    for (const [key, versioned] of found) seen.set(key, versioned)
   }
 
   return {
@@ -207,7 +192,7 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: 
     async remove(keys, isGone) {
       const found = await store.read(keys)
       const changes = [...found].flatMap(([key, versioned]) => {
-        if (versioned === NEWER || !isGone(versioned.record)) return []
+        if (!isGone(versioned.record)) return []
         const { version, record } = versioned
         return [{ key, expected: version, before: record, after: undefined, payloads: [], admitted: [] }]
       })

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { churningMap, removeMember, type ChurningMap } from '../../runtime/values.ts'
 import { EXPECTED } from '../../messages/order.ts'
 import type { Change, DueRequest, LocalStore, Payload } from '../../inbox/record-store.ts'
-import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../inbox/runtime/codec.ts'
+import { decodeRecord, encodeRecord, endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 import { resolve } from '../../messages/replay.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
@@ -63,15 +63,9 @@ export function peekRecord(tables: MemoryTables, key: string): MessageRecord | u
 
 function withSend({ sends }: MemoryTables, key: string, encoded: string | undefined): MessageRecord | undefined {
   const send = sends.byKey.size === 0 ? undefined : sends.byKey.get(key)
-  const record = encoded === undefined ? undefined : decoded(encoded)
+  const record = encoded === undefined ? undefined : decodeRecord(encoded)
   if (send === undefined) return record
   return { ...(record ?? EMPTY_RECORD), steps: (record?.steps ?? 0) | EXPECTED, send }
-}
-
-/** This process wrote it, so it is neither corrupt nor newer. */
-function decoded(encoded: string): MessageRecord | undefined {
-  const record = decodeRecord(encoded)
-  return record === NEWER ? undefined : record
 }
 
 /** A settled record expires `dedupeMs` after its last event ended. */

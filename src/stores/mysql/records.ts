@@ -1,32 +1,29 @@
 /** Reads records from the tables, writes them if nothing has changed them, and finds them by their indexes. */
-import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { EventPlace, Payload, SharedStore } from '../../inbox/record-store.ts'
-import { createTableRecords, type ReadRecords } from '../sql/records.ts'
+import { createTableRecords } from '../sql/records.ts'
 import type { Connections, Run } from './connections.ts'
 import { digestValue, digits, integerOrNone, isOneOf, keyIn, rowReader } from './encoding.ts'
 import { rowsBy, SERVER_NOW, type Engine } from './engine.ts'
 import { createWriting } from './writing.ts'
 import { monotonicMs } from '../../runtime/clock.ts'
-import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { readDue, repairingDue } from '../sql/due.ts'
 import { isNull, numberValue, type Row } from '../sql/values.ts'
-import { NEWER_MS, RESERVED_MS } from '../stored.ts'
+import { RESERVED_MS } from '../stored.ts'
 import { Conflict } from './failures.ts'
 
 /** `run` and `together`: the connection to use. */
 export function createRecords(
   engine: Engine,
-  report: (error: MessagingWebhooksError) => void,
   run: Run = engine.connections.run,
   together: Connections['together'] = engine.connections.together,
 ) {
   const { dialect, tables } = engine
   const write = createWriting(engine, together)
-  const table = createTableRecords(dialect, rowsBy(run), write, report)
+  const table = createTableRecords(dialect, rowsBy(run))
   return {
     ...table,
     write,
-    due: createDue(engine, table.readRecords, write, report),
+    due: createDue(engine, write),
     async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const keys = places.map(({ key }) => key)
@@ -46,9 +43,7 @@ WHERE ${isOneOf('r.digest', keys)} AND (${wanted.join(' OR ')})`)
 /** Finds due records and reserves them for this process. */
 function createDue(
   { connections, tables: { records }, dialect: { recordColumns }, noteTime }: Engine,
-  readRecords: ReadRecords,
   write: SharedStore['write'],
-  report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
   /** Locks what is due, skips what other processes have locked, and reserves it. */
   async function reserve(isDue: string, limit: number, reserved: string): Promise<readonly Row[]> {
@@ -64,15 +59,6 @@ ORDER BY r.due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`)
       if (error instanceof Conflict) return []
       throw error
     }
-  }
-
-  /** Leaves records alone until a process of their version leases them. */
-  async function putOff(rows: readonly Row[], reserved: string, nowMs: number): Promise<void> {
-    const until = numberValue(nowMs + NEWER_MS)
-    await connections.run(
-      `UPDATE ${records} SET held_until = ${until} WHERE ${isAmong(rows)} AND held_until = ${reserved}`,
-    )
-    for (const row of rows) report(newerRecord(keyIn(row)))
   }
 
   /** The next time at which something becomes due, or a reservation or lease ends. */
@@ -99,15 +85,14 @@ SELECT ${SERVER_NOW} AS now,
     noteTime(first, nowMs, sentMs)
     const reserved = numberValue(now + RESERVED_MS)
     const rows = first === undefined || isNull(first, 'first') ? [] : await reserve(isDue, limit, reserved)
-    const { found, newer, astray, records: read } = await readDue(rows, now, rowReader, readRecords)
-    if (newer.length > 0) await putOff(newer, reserved, nowMs)
+    const { found, astray, records: read } = readDue(rows, now, rowReader)
     // The columns of a row contradict the record, which decides.
     const contradicted = [...read].filter(([key]) => !found.has(key))
     await write(
       contradicted.map(([key, versioned]) => repairingDue(key, versioned)),
       undefined,
     )
-    // Look again for records that were locked, postponed or repaired meanwhile.
+    // Look again for records that were locked or repaired meanwhile.
     const isAgain = rows.length >= limit || astray.length > 0
     const rest = rows.length === 0 ? others : `${others} AND NOT r.${isAmong(rows)}`
     return { keys: [...found.keys()], nextDueMs: isAgain ? nowMs : await nextDueMs(now, rest), found }

@@ -4,10 +4,9 @@
  * size.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { SharedStore } from '../../inbox/record-store.ts'
-import { admittedIn, changedIn, createColumns, firstVersion, isNew, isRepaired, type Written } from '../sql/changes.ts'
+import type { SharedStore, VersionedChange as Change } from '../../inbox/record-store.ts'
+import { admittedIn, changedIn, createColumns, firstVersion, isNew, isReplaced, type Written } from '../sql/changes.ts'
 import { isNull, newNumber, numberValue } from '../sql/values.ts'
-import type { RepairingChange as Change } from '../sql/records.ts'
 import { TooLong, type Connections, type Transaction } from './connections.ts'
 import { bytesValue, digestValue, digits, integer, isOneOf, keyIn, textValue } from './encoding.ts'
 import { SERVER_NOW, type Engine } from './engine.ts'
@@ -169,7 +168,7 @@ function admittedStep(put: readonly Put[], table: string): Step {
 /** Dead letters, and payloads that are removed. */
 function changedSteps(put: readonly Put[], tables: Tables): readonly Step[] {
   const { dead, revived, removed } = changedIn(put)
-  const repaired = put.filter(isRepaired).map(({ number }) => number)
+  const repaired = put.filter(isReplaced).map(({ number }) => number)
   const revivedIds = revived.map(({ id }) => digestValue(id))
   const removedIds = removed.map(({ one, id }) => `(${one.number}, ${digestValue(id)})`)
   const errors = dead.map(

@@ -1,31 +1,25 @@
 /** Reads records from the tables, writes them if no one has changed them, and finds them by their indexes. */
-import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { EventPlace, Payload, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
-import { createTableRecords, type ReadRecords } from '../sql/records.ts'
+import { createTableRecords, readRecords } from '../sql/records.ts'
 import type { Batch } from './connections.ts'
 import { integer, integerOrNone, isOneOf, keyIn, rowReader, rowsQuery, SERVER_NOW, text } from './encoding.ts'
 import { rowsBy, type Engine } from './engine.ts'
 import { createWriting } from './writing.ts'
 import { monotonicMs } from '../../runtime/clock.ts'
-import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueRowOf, readDue, repairingDue } from '../sql/due.ts'
 import { isNull, numberValue, type Row } from '../sql/values.ts'
-import { NEWER_MS, RESERVED_MS } from '../stored.ts'
+import { RESERVED_MS } from '../stored.ts'
 import { parameter } from './plans.ts'
 
 /** `together`: the connection to use. */
-export function createRecords(
-  engine: Engine,
-  report: (error: MessagingWebhooksError) => void,
-  together: Batch = engine.together,
-) {
+export function createRecords(engine: Engine, together: Batch = engine.together) {
   const { schema, dialect } = engine
   const write = createWriting(engine, together)
-  const tables = createTableRecords(dialect, rowsBy(together), write, report)
+  const tables = createTableRecords(dialect, rowsBy(together))
   return {
     ...tables,
     write,
-    due: createDue(engine, tables.readRecords, write, report),
+    due: createDue(engine, write),
     async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const wanted = rowsQuery([
@@ -49,17 +43,8 @@ const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
 /** Finds due records, reserves them for this process, and reads them with the payload that will probably run. */
 function createDue(
   { schema, together, isTime, noteTime, dialect: { recordColumns, payloadColumns } }: Engine,
-  readRecords: ReadRecords,
   write: SharedStore['write'],
-  report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
-  /** Postpones records of a later version, so that a process of that version can lease them. */
-  async function putOff(rows: readonly Row[], reserved: string, nowMs: number): Promise<void> {
-    const until = numberValue(nowMs + NEWER_MS)
-    await together(`UPDATE ${schema}.due d SET held_until = ${until} WHERE ${isStill(rows, reserved)};`)
-    for (const row of rows) report(newerRecord(keyIn(row)))
-  }
-
   /**
    * Repairs rows of `due` that contradict their record. The lock returns the current row, but the record is read as of the
    * start of the statement, so another process may have written both in between. Read both again in one snapshot; the record
@@ -70,7 +55,7 @@ function createDue(
 SELECT d.at AS due_at, d.record AS due_record, ${recordColumns}
 FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE ${isStill(rows, reserved)};`)
     const known = again.filter((row) => !isNull(row, 'number'))
-    const found = await readRecords(known.map(rowReader.recordIn), true)
+    const found = readRecords(known.map(rowReader.recordIn))
     const changes: VersionedChange[] = []
     const gone: Row[] = []
     for (const row of again) {
@@ -78,8 +63,7 @@ FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE 
       const versioned = key === undefined ? undefined : found.get(key)
       if (key !== undefined && versioned !== undefined && dueRowOf(versioned.record) !== undefined)
         changes.push(repairingDue(key, versioned))
-      // Leave a record of a later version to that version.
-      else if (key === undefined || versioned !== undefined) gone.push(row)
+      else gone.push(row)
     }
     await write(changes, undefined)
     if (gone.length > 0) await together(`DELETE FROM ${schema}.due d WHERE ${isStill(gone, reserved)};`)
@@ -118,16 +102,15 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${mo
     const [times] = all
     noteTime(times, nowMs, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all
-    const { found, newer, astray } = await readDue(rows, now, rowReader, readRecords)
+    const { found, astray } = readDue(rows, now, rowReader)
     const payloads = new Map<string, Payload>()
     for (const row of rows) {
       const key = isNull(row, 'number') || isNull(row, 'id') ? undefined : keyIn(row)
       if (key !== undefined && found.has(key)) payloads.set(key, rowReader.payloadIn(row))
     }
-    if (newer.length > 0) await putOff(newer, reserved, nowMs)
     if (astray.length > 0) await putRight(astray, reserved)
     const next = times && integerOrNone(times, 'next')
-    // Look again for records that were locked, postponed or repaired meanwhile.
+    // Look again for records that were locked or repaired meanwhile.
     const nextDueMs = rows.length >= limit || astray.length > 0 ? nowMs : next
     return { keys: [...found.keys()], nextDueMs, found, payloads }
   }

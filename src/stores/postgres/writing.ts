@@ -3,12 +3,11 @@
  * parts that the batch needs. A single record is written without a value list, which halves its planning.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { SharedStore } from '../../inbox/record-store.ts'
+import type { SharedStore, VersionedChange as Change } from '../../inbox/record-store.ts'
 import { dueMark } from '../../messages/record.ts'
-import { admittedIn, changedIn, createColumns, firstVersion, isNew, isRepaired, type Written } from '../sql/changes.ts'
+import { admittedIn, changedIn, createColumns, firstVersion, isNew, isReplaced, type Written } from '../sql/changes.ts'
 import { dueRowOf, type DueRow } from '../sql/due.ts'
 import { newNumber, numberValue } from '../sql/values.ts'
-import type { RepairingChange as Change } from '../sql/records.ts'
 import type { Batch } from './connections.ts'
 import { bytesOf, rowsOf, rowsQuery, SERVER_NOW, text, type Column } from './encoding.ts'
 import type { Engine } from './engine.ts'
@@ -29,7 +28,7 @@ export function createWriting({ schema, isTime, noteTime }: Engine, together: Ba
     const statement = `WITH ${steps.join(',\n')}
 SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now FROM applied;`
     // Dead letters have no index by record.
-    const readsTable = written.length === 0 || written.some(isRepaired)
+    const readsTable = written.length === 0 || written.some(isReplaced)
     const sentMs = monotonicMs()
     const [[answer] = []] = await together(readsTable ? writtenOut(statement) : statement)
     noteTime(answer, asOfMs, sentMs)
@@ -140,7 +139,7 @@ function stepsOfDue(written: readonly Placed[], schema: string): readonly string
   const columns = Object.keys(DUE)
   const set = (from: string): string => columns.map((name) => `${name} = ${from}.${name}`).join(', ')
   const steps: string[] = []
-  if (queued.length > 0 && queued.every((one) => hadRow(one) && !isRepaired(one) && one.change.admitted.length === 0))
+  if (queued.length > 0 && queued.every((one) => hadRow(one) && !isReplaced(one) && one.change.admitted.length === 0))
     steps.push(`moved AS (
   UPDATE ${schema}.due d SET ${set('a')} FROM applied a WHERE d.record = a.number AND a.at IS NOT NULL
 )`)
@@ -150,7 +149,7 @@ function stepsOfDue(written: readonly Placed[], schema: string): readonly string
   SELECT a.number, ${columns.map((name) => `a.${name}`).join(', ')} FROM applied a WHERE a.at IS NOT NULL
   ${queued.every(isNew) ? '' : `ON CONFLICT (record) DO UPDATE SET ${set('excluded')}`}
 )`)
-  if (written.some((one) => !isQueued(one) && (hadRow(one) || isRepaired(one))))
+  if (written.some((one) => !isQueued(one) && (hadRow(one) || isReplaced(one))))
     steps.push(`ended AS (
   DELETE FROM ${schema}.due d USING applied a WHERE d.record = a.number${queued.length === 0 ? '' : ' AND a.at IS NULL'}
 )`)
@@ -202,7 +201,7 @@ function stepsBeside(written: readonly Placed[], schema: string): readonly strin
   DELETE FROM ${schema}.${table} t USING applied a JOIN (${rowsQuery(columnsOf(gone, BESIDE))}) AS x ON x.place = a.place
   WHERE t.record = a.number AND t.id = x.id
 )`)
-  if (written.some(isRepaired))
+  if (written.some(isReplaced))
     steps.push(`dropped AS (DELETE FROM ${schema}.dead_letters d USING applied a WHERE d.record = a.number)`)
   return steps
 }

@@ -1,10 +1,8 @@
 /** Finds records by their indexes: due, overdue, dead, of one message, or past retention. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { DueRequest, SharedStore, Versioned } from '../../inbox/record-store.ts'
-import { NEWER } from '../../inbox/runtime/codec.ts'
-import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark } from '../../messages/record.ts'
-import { NEWER_MS, RESERVED_MS } from '../stored.ts'
+import { RESERVED_MS } from '../stored.ts'
 import { answered } from '../workers.ts'
 import { versionText } from './encoding.ts'
 import { ask, runIf, type Engine } from './engine.ts'
@@ -51,7 +49,7 @@ export async function isAnyDue(engine: Engine, nowMs: number): Promise<boolean> 
 
 /** `mayLease`: whether this process can lease records of the partition with this index now. */
 export function createFinding(engine: Engine, records: Records, mayLease: (index: number) => boolean) {
-  const { partitions, retention, times, report } = engine
+  const { partitions, retention, times } = engine
   const { all } = partitions
   let leasesSeenMs = -Infinity
   /** Position of the walk through sends, by partition. */
@@ -88,13 +86,6 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     await runIf(engine, partitions.of(key), [{ key: recordKey(key), expected, commands }], { fits: true })
   }
 
-  /** Postpones a record of a later version, so that a process of that version can lease it. */
-  async function putOff(key: string, untilMs: number): Promise<void> {
-    report(newerRecord(key))
-    for (const set of ['due', 'leased'])
-      await ask(engine, partitions.of(key), ['ZADD', set, 'XX', String(Math.floor(untilMs)), key])
-  }
-
   async function keysOfLetters(letters: readonly (Pick<Scored, 'member'> & { readonly partition: Partition })[]) {
     const found = await Promise.all(letters.map(({ partition, member }) => deadLetter(engine, partition, member)))
     return found.flatMap((letter) => letter?.key ?? [])
@@ -127,8 +118,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
       const { stored, nextMs } = await reserveAll(request, withLeases)
       const found = new Map<string, Versioned>()
       for (const [key, read] of await records.recordsIn(stored)) {
-        if (read === NEWER) await putOff(key, request.nowMs + NEWER_MS)
-        else if (dueMark(read.record) === undefined) await removeAstray(key, read)
+        if (dueMark(read.record) === undefined) await removeAstray(key, read)
         else found.set(key, read)
       }
       return { keys: [...found.keys()], nextDueMs: nextMs, found }
@@ -141,7 +131,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     },
     async payloadsOf(keys) {
       const places = [...(await records.read(keys))].flatMap(([key, found]) =>
-        found === NEWER ? [] : idsIn(found.record).map((id) => ({ key, id })),
+        idsIn(found.record).map((id) => ({ key, id })),
       )
       const kept = await payloadsAt(engine, places)
       const ids = new Map<string, string[]>(keys.map((key) => [key, []]))

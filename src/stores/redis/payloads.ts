@@ -22,18 +22,12 @@ export function payloadsAt(
   })
 }
 
-/** All payloads of a record, in the order of admission. */
-export async function payloadsLeft(engine: Engine, key: string): Promise<readonly StoredPayload[]> {
+/** The ids of all payloads of a record. */
+export async function idsLeft(engine: Engine, key: string): Promise<readonly string[]> {
   const ids = new Set<string>()
   for await (const found of walk(engine, payloadKey(key, '*'), [engine.partitions.of(key)]))
     for (const { id } of found) ids.add(id)
-  const payloads = await payloadsAt(
-    engine,
-    [...ids].map((id) => ({ key, id })),
-  )
-  return payloads
-    .flatMap((payload) => payload ?? [])
-    .sort((a, b) => a.admittedAtMs - b.admittedAtMs || (a.id < b.id ? -1 : 1))
+  return [...ids]
 }
 
 /** The key and the error of a dead letter. */

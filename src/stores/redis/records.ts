@@ -1,21 +1,20 @@
-/** Reads records from Redis, writes them if no one has changed them, and rebuilds unreadable ones. */
+/** Reads records from Redis, writes them if no one has changed them, and replaces unreadable ones. */
 import { randomInt } from 'node:crypto'
-import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ClockJump, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
-import { NEWER } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { restore } from '../../messages/replay.ts'
-import { storedRecord, type StoredPayload } from '../stored.ts'
+import { isUnreadable, unreadableRecord } from '../../messages/replay.ts'
+import { storedRecord } from '../stored.ts'
 import { splitSend, splitVersion, versionText } from './encoding.ts'
 import { confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Partition } from './partitions.ts'
-import { payloadsLeft } from './payloads.ts'
+import { idsLeft } from './payloads.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {
   changeMore,
   commandsOf,
   indexRemoval,
   letterRemoval,
+  payloadKey,
   recentCommands,
   recordKey,
   sendKey,
@@ -36,7 +35,7 @@ export interface Stored {
 export type Records = ReturnType<typeof createRecords>
 
 export function createRecords(engine: Engine) {
-  const { partitions, retention, report } = engine
+  const { partitions, retention } = engine
   const ownVersions = randomInt(PROCESSES) * WRITES
   let writes = randomInt(WRITES)
 
@@ -55,53 +54,43 @@ export function createRecords(engine: Engine) {
     return found.flatMap((stored) => stored ?? [])
   }
 
-  /** Decodes records, and repairs corrupt ones. */
-  async function recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>> {
-    const records = new Map<string, Versioned | typeof NEWER>()
+  /** Decodes records, and replaces those that cannot be read. */
+  async function recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned>> {
+    const records = new Map<string, Versioned>()
     for (const one of stored) {
       const decoded = decode(one)
-      const isWhole = decoded === NEWER || decoded.corrupt.length === 0
-      const found = isWhole ? decoded : await repaired(one)
+      const found = isUnreadable(decoded.record) ? await replaced(one) : decoded
       if (found !== undefined) records.set(one.key, found)
     }
     return records
   }
 
   /**
-   * Rebuilds a corrupt record: all its stored payloads become pending again. Undefined if nothing is left. Replaces the record
-   * only if it is still the one that was read (`expected`), because another process may have repaired it meanwhile.
+   * Replaces a record that cannot be read, and what the indexes say of it, if it is still the one that was read (`expected`): another
+   * process may have replaced it meanwhile. Undefined if there is no record any more.
    */
-  async function repaired(
+  async function replaced(
     stored: Stored,
     expected = stored.record?.toString('latin1', 0, VERSION_DIGITS) ?? '',
   ): Promise<Versioned | undefined> {
     const { key } = stored
-    const decoded = decode(stored)
-    if (decoded === NEWER) return undefined
-    const isLost = decoded.corrupt.includes('state')
-    const left = isLost ? await payloadsLeft(engine, key) : []
-    const { send } = decoded.record
-    const after = isLost ? { ...restore(left.map(readable)), send } : decoded.record
-    const version = nextVersion()
-    const ids = left.map(({ id }) => id)
+    const isGone = expected === ''
+    const ids = isGone ? [] : await idsLeft(engine, key)
+    const [version, after] = [nextVersion(), unreadableRecord(key)]
+    const expiring = ids.filter((id) => id !== key)
     const cleared: readonly Command[] = [
       ...indexRemoval(key),
-      ...(send === undefined ? [['UNLINK', sendKey(key)] as const] : []),
+      ['UNLINK', sendKey(key)],
       ...changeMore('SREM', key, ids),
       ...ids.flatMap(letterRemoval),
+      ...expiring.map((id) => ['PEXPIRE', payloadKey(key, id), String(Math.ceil(retention.payloadMs))] as const),
     ]
-    const isEmpty = isLost && ids.length === 0 && send === undefined
-    const change = isEmpty ? { before: after, after: undefined } : { before: undefined, after }
-    const written = commandsOf({ key, expected: undefined, ...change, payloads: [], admitted: [] }, version, retention)
-    const repair = { key: recordKey(key), expected, commands: [...cleared, ...written] }
-    const [found] = (await runIf(engine, partitions.of(key), [repair], { fits: true })).found
-    if (found === FOREIGN && expected !== FOREIGN) return repaired(stored, FOREIGN)
-    if (found !== expected) return undefined
-    // If only a due time is left of a record, the record was erased.
-    if (isEmpty && expected === '') return undefined
-    const part = isLost ? 'record' : 'send'
-    report(new MessagingWebhooksError('state_damaged', `It is ${part} of message ${key}.`))
-    return isEmpty ? undefined : { version, record: after }
+    const change = { key, expected: undefined, before: undefined, after, payloads: [], admitted: [] }
+    const written = isGone ? [] : commandsOf(change, version, retention)
+    const conditional = { key: recordKey(key), expected, commands: [...cleared, ...written] }
+    const [found] = (await runIf(engine, partitions.of(key), [conditional], { fits: true })).found
+    if (found === FOREIGN && expected !== FOREIGN) return replaced(stored, FOREIGN)
+    return isGone || found !== expected ? undefined : { version, record: after }
   }
 
   async function writeCall(
@@ -126,7 +115,7 @@ export function createRecords(engine: Engine) {
       throw error
     }
     for (const [at, { key }] of changes.entries())
-      if (found[at] === FOREIGN) await repaired({ key, record: undefined, send: undefined }, FOREIGN)
+      if (found[at] === FOREIGN) await replaced({ key, record: undefined, send: undefined }, FOREIGN)
     return writing.map(({ version, conditional: { expected } }, at) =>
       // The server has the new version already if the command was sent again after a lost response.
       found[at] === expected || found[at] === versionText(version) ? version : undefined,
@@ -137,15 +126,10 @@ export function createRecords(engine: Engine) {
     recordsIn,
     read: async (keys: readonly string[]) =>
       recordsIn((await storedAt(keys, confirmedValuesAt)).filter(({ record }) => record !== undefined)),
-    /** Reads records for scans: writes and reports nothing, and leaves out unreadable records. */
+    /** Reads records for scans: writes nothing. */
     async look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>> {
       const stored = await storedAt([...new Set(keys)], valuesAt)
-      return new Map(
-        stored.flatMap((one) => {
-          const found = decode(one)
-          return found === NEWER || found.corrupt.includes('state') ? [] : [[one.key, found.record] as const]
-        }),
-      )
+      return new Map(stored.filter(({ record }) => record !== undefined).map((one) => [one.key, decode(one).record]))
     },
     async write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
       const answers = await inCalls(
@@ -161,15 +145,9 @@ export function createRecords(engine: Engine) {
   }
 }
 
-function decode({ record, send }: Stored) {
+function decode({ key, record, send }: Stored): Versioned {
   const { version, state } = splitVersion(record)
-  const stored = storedRecord({ state, ...splitSend(send) })
-  return stored === NEWER ? NEWER : { version, ...stored }
-}
-
-/** Drops a corrupt record of a payload. */
-function readable({ id, admittedAtMs, record, corrupt }: StoredPayload) {
-  return { id, admittedAtMs, record: corrupt === undefined ? record : undefined }
+  return { version, record: storedRecord({ state, ...splitSend(send) }, key) }
 }
 
 function sizeOf({ admitted }: VersionedChange): number {

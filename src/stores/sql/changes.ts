@@ -3,17 +3,19 @@ import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/code
 import { overdueMark } from '../../messages/record.ts'
 import type { MessageRecord, SendEntry } from '../../messages/record.ts'
 import { admittedAtMs } from '../stored.ts'
-import type { RepairingChange } from './records.ts'
+import type { VersionedChange } from '../../inbox/record-store.ts'
+import { isUnreadable } from '../../messages/replay.ts'
 
 /** A record to write. */
 export interface Written {
-  readonly change: RepairingChange
+  readonly change: VersionedChange
   /** The record after the change. */
   readonly record: MessageRecord
 }
 
 export const isNew = ({ change }: Pick<Written, 'change'>): boolean => change.expected === undefined
-export const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
+/** Whether nothing of the stored record could be read: the write replaces all of it, and what the indexes say of it. */
+export const isReplaced = ({ change }: Pick<Written, 'change'>): boolean => isUnreadable(change.before)
 
 /** The first version of a new record: random, so that it differs from versions of an erased record of the same key. */
 export const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
@@ -51,12 +53,12 @@ export function createColumns<Value>({ text, number, none }: ValueWriter<Value>)
   })
 }
 
-function changesReports({ change: { before, repairs }, record }: Written): boolean {
-  return before === undefined || before.latest !== record.latest || repairs === 'state'
+function changesReports({ change, record }: Written): boolean {
+  return change.before === undefined || change.before.latest !== record.latest || isReplaced({ change })
 }
 
-function changesSend({ change: { before, repairs }, record }: Written): boolean {
-  return before?.send !== record.send || repairs === 'send'
+function changesSend({ change, record }: Written): boolean {
+  return change.before?.send !== record.send || isReplaced({ change })
 }
 
 /** The payloads of events that these writes admit. `one` is the write. */

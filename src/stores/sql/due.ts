@@ -1,8 +1,7 @@
 /** The columns of a record with waiting events, so that `due` need not decode all records, and the records found by them. */
 import type { Versioned, VersionedChange } from '../../inbox/record-store.ts'
-import { isNewerRecord } from '../../inbox/runtime/codec.ts'
 import { dueMark, type MessageRecord } from '../../messages/record.ts'
-import type { ReadRecords } from './records.ts'
+import { readRecords } from './records.ts'
 import { isNull, type Row, type RowReader } from './values.ts'
 
 export type DueRow = NonNullable<ReturnType<typeof dueRowOf>>
@@ -26,18 +25,10 @@ export function dueRowOf(record: MessageRecord) {
   }
 }
 
-export async function readDue(
-  due: readonly Row[],
-  now: number,
-  { text, integer, keyIn, recordIn }: RowReader,
-  readRecords: ReadRecords,
-) {
-  const isKnown = (row: Row): boolean => !isNull(row, 'number') && !isNewerRecord(text(row, 'state'))
-  const records = await readRecords(due.filter(isKnown).map(recordIn), true)
+export function readDue(due: readonly Row[], now: number, { integer, keyIn, recordIn }: RowReader) {
+  const records = readRecords(due.filter((row) => !isNull(row, 'number')).map(recordIn))
   /** Records that are due, by key. */
   const found = new Map<string, Versioned>()
-  /** Rows of records of a later version. */
-  const newer: Row[] = []
   /** Rows that contradict their record, or have none. */
   const astray: Row[] = []
   for (const row of due) {
@@ -46,10 +37,9 @@ export async function readDue(
     const expected = versioned && dueRowOf(versioned.record)
     if (key !== undefined && versioned !== undefined && isDue(expected, integer(row, 'due_at'), now))
       found.set(key, versioned)
-    else if (key !== undefined && versioned === undefined) newer.push(row)
     else astray.push(row)
   }
-  return { found, newer, astray, records }
+  return { found, astray, records }
 }
 
 function isDue(row: ReturnType<typeof dueRowOf>, at: number, now: number): boolean {

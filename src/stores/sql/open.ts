@@ -32,7 +32,7 @@ export async function openSqlStore<Session, Context extends object>(
     ...others,
     createStore: () => ({
       ...records,
-      ...createScans(engine.dialect, records.readRecords),
+      ...createScans(engine.dialect),
       aged: createAging(engine.dialect, retention),
       async close() {},
     }),

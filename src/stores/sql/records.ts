@@ -1,84 +1,28 @@
 /** Reads records from the tables, which other processes write as well, and finds them by their indexes. */
-import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
-import { isNewerRecord, NEWER } from '../../inbox/runtime/codec.ts'
-import { storedRecord, type PayloadColumns } from '../stored.ts'
+import type { SharedStore, Versioned } from '../../inbox/record-store.ts'
+import { storedRecord } from '../stored.ts'
 import type { Dialect, RowsOf } from './dialect.ts'
 import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow } from './values.ts'
 import type { Retention } from '../../messages/retention.ts'
 
-/** A write that may repair the unreadable part of a record. */
-export interface RepairingChange extends VersionedChange {
-  readonly repairs?: 'state' | 'send'
+export function readRecords(read: readonly RecordRow[]): ReadonlyMap<string, Versioned> {
+  return new Map(read.map((row) => [row.key, { version: row.version, record: storedRecord(row, row.key) }]))
 }
 
-type Write = (changes: readonly RepairingChange[], asOfMs: undefined) => ReturnType<SharedStore['write']>
+export type TableRecords = Pick<SharedStore, 'read' | 'overdue' | 'payloadsOf' | 'keyOfDeadLetter' | 'counts'>
 
-/**
- * Reads rows, except those of a later version. An unreadable record is rebuilt from its remaining payloads. With `repairs`, the
- * rebuilt record is written and reported.
- */
-export type ReadRecords = (rows: readonly RecordRow[], repairs: boolean) => Promise<ReadonlyMap<string, Versioned>>
-
-export type TableRecords = Pick<SharedStore, 'read' | 'overdue' | 'payloadsOf' | 'keyOfDeadLetter' | 'counts'> & {
-  readonly readRecords: ReadRecords
-}
-
-/** `rowsOf` and `write`: on the connection to use. */
-export function createTableRecords(
-  dialect: Dialect,
-  rowsOf: RowsOf,
-  write: Write,
-  report: (error: MessagingWebhooksError) => void,
-): TableRecords {
-  const { digestIn, digestValue, isOneOf, recordColumns, payloadColumns, due, rows } = dialect
+/** `rowsOf`: on the connection to use. */
+export function createTableRecords(dialect: Dialect, rowsOf: RowsOf): TableRecords {
+  const { digestIn, digestValue, isOneOf, recordColumns, due, rows } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
   const key = `r.${dialect.keyColumn}`
   const digest = `${digestIn(key)} AS digest`
 
-  /** Reads what is stored beside the record with this number. */
-  async function leftOf(number: string): Promise<readonly PayloadColumns[]> {
-    const [left = []] = await rowsOf(
-      `SELECT ${payloadColumns} FROM ${payloads} p WHERE p.record = ${number} ORDER BY p.admitted_at, p.id`,
-    )
-    return left.map(rows.payloadColumnsIn)
-  }
-
-  async function restored(row: RecordRow, known: Versioned, repairs: boolean): Promise<Versioned> {
-    const left = await leftOf(row.number)
-    const found = storedRecord(row, () => left)
-    if (found === NEWER) return known
-    const { record, corrupt } = found
-    const { key, version } = row
-    const [part] = corrupt
-    if (!repairs || part === undefined) return { version, record }
-    // Write the rebuilt record at once: only the process that succeeds reports it.
-    const change = { key, expected: version, before: record, after: record, payloads: [], admitted: [], repairs: part }
-    const [written] = await write([change], undefined)
-    if (written === undefined) return { version, record }
-    report(new MessagingWebhooksError('state_damaged', `It is records.${part} of message ${key}.`))
-    return { version: written, record }
-  }
-
-  const readRecords: ReadRecords = async (read, repairs) => {
-    const known = new Map<string, Versioned>()
-    for (const row of read) {
-      const found = storedRecord(row)
-      if (found === NEWER) continue
-      const versioned = { version: row.version, record: found.record }
-      known.set(row.key, found.corrupt.length === 0 ? versioned : await restored(row, versioned, repairs))
-    }
-    return known
-  }
-
   return {
-    readRecords,
     async read(keys) {
       if (keys.length === 0) return new Map()
       const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM ${records} r WHERE ${isOneOf(key, keys)}`)
-      const read = new Map<string, Versioned | typeof NEWER>(await readRecords(found.map(rows.recordIn), true))
-      for (const row of found) if (isNewerRecord(rows.text(row, 'state'))) read.set(rows.keyIn(row), NEWER)
-      return read
+      return readRecords(found.map(rows.recordIn))
     },
     async overdue({ nowMs, limit }) {
       const now = numberValue(Math.floor(nowMs))

@@ -2,9 +2,8 @@
 import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/lists.ts'
 import type { EventScan, Scanned, ScannedEvent, ScannedRecord, SharedStore } from '../../inbox/record-store.ts'
 import { scanned, scannedRows } from '../pages.ts'
-import { eventsOf, type StoredPayload } from '../stored.ts'
+import { eventsOf, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Dialect } from './dialect.ts'
-import type { ReadRecords } from './records.ts'
 import { LARGEST, LEAST, timeValue, type Row } from './values.ts'
 
 type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
@@ -15,29 +14,21 @@ type EventPoint = readonly [atMs: string, record: string, id: string]
 /** Rows of a filtered list per query. */
 const PIECE = 200
 
-export function createScans(dialect: Dialect, readRecords: ReadRecords): Scans {
+export function createScans(dialect: Dialect): Scans {
   const { keyColumn, recordColumns, payloadColumns } = dialect
   const { digestIn, digestValue, bigintValue, comparePair, rows, rowsOf } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
 
-  /** The returned function reads a row. It returns undefined for a record of a later version. */
-  async function recordReader(found: readonly Row[]) {
-    const read = await readRecords(found.map(rows.recordIn), false)
-    return (row: Row, place: string): ScannedRecord | undefined => {
-      const key = rows.keyIn(row)
-      const record = read.get(key)?.record
-      return record && { key, place, record, payloads: [] }
-    }
+  function readRecord(row: Row, place: string): ScannedRecord {
+    const columns = rows.recordIn(row)
+    return { key: columns.key, place, record: storedRecord(columns, columns.key), payloads: [] }
   }
 
-  /** Like `recordReader`, for rows with a payload. */
-  async function eventReader(found: readonly Row[]) {
-    const recordOf = await recordReader(found)
-    return (row: Row, place: string): ScannedEvent | undefined => {
-      const one = recordOf(row, place)
-      const payload = rows.payloadIn(row)
-      return one && { key: one.key, id: payload.id, atMs: payload.admittedAtMs, place, record: one.record, payload }
-    }
+  /** Like `readRecord`, for rows with a payload. */
+  function readEvent(row: Row, place: string): ScannedEvent {
+    const { key, record } = readRecord(row, place)
+    const payload = rows.payloadIn(row)
+    return { key, id: payload.id, atMs: payload.admittedAtMs, place, record, payload }
   }
 
   const numberOf = (row: Row): string => rows.digits(row, 'number')
@@ -45,7 +36,7 @@ export function createScans(dialect: Dialect, readRecords: ReadRecords): Scans {
   /** A page of the records that the query `which` finds, with their payloads. */
   async function recordsPage(which: string, limit: number) {
     const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM (${which}) r ORDER BY r.number`)
-    const page = scannedRows(found, limit, numberOf, await recordReader(found))
+    const page = scannedRows(found, limit, numberOf, readRecord)
     if (found.length === 0) return { ...page, items: [] }
     // By their numbers: another process may have added records since.
     const numbers = found.map(numberOf).join(', ')
@@ -82,10 +73,9 @@ SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${look
     for (;;) {
       const most = isBounded ? MOST_LOOKED_AT - looked : limit + 1
       const { found, last, isEnd } = await nextPiece(scan, point, most, piece)
-      const eventOf = await eventReader(found)
       for (const row of found) {
-        const event = eventOf(row, placeOf(row))
-        if (event !== undefined && isMeant(event)) meant.push(event)
+        const event = readEvent(row, placeOf(row))
+        if (isMeant(event)) meant.push(event)
         if (meant.length > limit) return scanned(meant, limit)
       }
       if (last === undefined || isEnd) return scanned(meant, limit)
@@ -114,7 +104,7 @@ FROM ${deadLetters} d JOIN ${records} r ON r.number = d.record
 WHERE ${comparePair(['d.died_at', 'd.seq'], '>', pairIn(after) ?? [LEAST, '0'])}
 ORDER BY d.died_at, d.seq LIMIT ${limit + 1}`)
       const letterPlace = (row: Row): string => `${rows.digits(row, 'died_at')}.${rows.digits(row, 'seq')}`
-      return scannedRows(found, limit, letterPlace, await eventReader(found))
+      return scannedRows(found, limit, letterPlace, readEvent)
     },
     async scanSends({ after, limit, fromMs, toMs, newestFirst }) {
       const [sign, direction, start] = newestFirst ? (['<', 'DESC', LARGEST] as const) : (['>', 'ASC', LEAST] as const)
@@ -124,7 +114,7 @@ WHERE r.sent_at >= ${timeValue(fromMs)} AND r.sent_at < ${timeValue(toMs)}
   AND ${comparePair(['r.sent_at', 'r.number'], sign, pairIn(after) ?? [start, start])}
 ORDER BY r.sent_at ${direction}, r.number ${direction} LIMIT ${limit + 1}`)
       const sendPlace = (row: Row): string => `${rows.integer(row, 'sent_at')}.${numberOf(row)}`
-      return scannedRows(found, limit, sendPlace, await recordReader(found))
+      return scannedRows(found, limit, sendPlace, readRecord)
     },
     scanRecords({ after = '', limit }) {
       const number = bigintValue(/^\d{1,19}$/.test(after) ? after : LEAST)

@@ -24,7 +24,7 @@ export interface EngineOptions {
 export function createEngine({ database, retention: days, report }: EngineOptions) {
   const { db, transaction } = database
   const retention = retentionOf(days)
-  const records = createRecords(database, report)
+  const records = createRecords(database)
   const store = {
     ...records.operations,
     ...createScans(database, records.recordIn),

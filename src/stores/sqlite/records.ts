@@ -1,11 +1,10 @@
 /** Reads, writes and finds records in the file. Every call is part of the transaction of its caller. */
-import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Change, LocalStore } from '../../inbox/record-store.ts'
-import { decodeRecord, encodeRecord, encodeSend, NEWER } from '../../inbox/runtime/codec.ts'
-import { newerRecord } from '../../inbox/runtime/commands.ts'
+import { encodeRecord, encodeSend } from '../../inbox/runtime/codec.ts'
 import { dueMark, lastDay, overdueMark } from '../../messages/record.ts'
-import { EMPTY_RECORD, type MessageRecord, type SendEntry } from '../../messages/record.ts'
-import { admittedAtMs, NEWER_MS, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
+import type { MessageRecord, SendEntry } from '../../messages/record.ts'
+import { isUnreadable } from '../../messages/replay.ts'
+import { admittedAtMs, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Database } from './database.ts'
 import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Row } from './encoding.ts'
 
@@ -30,7 +29,7 @@ SELECT ${PAYLOAD_COLUMNS} FROM records JOIN payloads ON message = number WHERE k
  * 1.0).
  */
 export const FIND_DUE = /* sql */ `
-SELECT number, lower(hex(key)) AS key, due, substr(state, 1, 3) AS form FROM records
+SELECT number, lower(hex(key)) AS key, due FROM records
 WHERE due IS NOT NULL ORDER BY records.due LIMIT ? + 1
 `
 
@@ -43,8 +42,7 @@ export const KEY_OF_DEAD = /* sql */ `
 SELECT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE dead_letters.id = ?
 `
 
-/** `report` receives corrupt and newer records. */
-export function createRecords({ db }: Database, report: (error: MessagingWebhooksError) => void) {
+export function createRecords({ db }: Database) {
   const prepare = (sql: string) => db.prepare(sql)
   const find = prepare(FIND)
   const insert = prepare(/* sql */ `
@@ -52,7 +50,6 @@ INSERT INTO records (key, state, waiting, due, worker, forget_day, send, sent_at
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const update = prepare(UPDATE)
   const updateSend = prepare('UPDATE records SET send = ?, sent_at = ?, overdue_at = ? WHERE number = ?')
-  const putOff = prepare('UPDATE records SET due = ? WHERE number = ?')
   const deleteRecord = prepare('DELETE FROM records WHERE number = ?')
   const insertPayload = prepare('INSERT INTO payloads (message, id, admitted_at, record, raw) VALUES (?, ?, ?, ?, ?)')
   const setError = prepare('UPDATE payloads SET error = ? WHERE message = ? AND id = ?')
@@ -62,7 +59,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const deleteDead = prepare('DELETE FROM dead_letters WHERE id = ?')
   const deleteDeadOf = prepare('DELETE FROM dead_letters WHERE message = ?')
   const findPayload = prepare(FIND_PAYLOAD)
-  const payloadsOf = prepare(PAYLOADS_OF)
   const payloadIds = prepare('SELECT lower(hex(id)) AS id FROM records JOIN payloads ON message = number WHERE key = ?')
   const findDue = prepare(FIND_DUE)
   const findOverdue = prepare(FIND_OVERDUE)
@@ -73,23 +69,11 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
   /** The record that the same transaction read last, so that a write need not look up its number. */
   let lastRead: { readonly record: MessageRecord; readonly number: number } | undefined
 
-  function stored(row: Row): ReturnType<typeof storedRecord> {
+  function recordIn(row: Row): MessageRecord {
     const overdueAtMs = row['overdue_at'] === null ? undefined : integer(row, 'overdue_at')
     const send = textOrNone(row, 'send')
     const sentAtMs = send === undefined ? 0 : integer(row, 'sent_at')
-    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs }, () =>
-      payloadsOf.all(integer(row, 'number')).map(payloadColumns),
-    )
-  }
-
-  /** Repairs an unreadable record at once, so that it is reported once. */
-  function repair(row: Row, record: MessageRecord, column: 'state' | 'send'): void {
-    const number = integer(row, 'number')
-    if (column === 'state') {
-      deleteDeadOf.run(number)
-      update.run(...columnsOf(record), number)
-    } else updateSend.run(...sendColumns(undefined), number)
-    report(new MessagingWebhooksError('state_damaged', `It is records.${column} of message ${text(row, 'key')}.`))
+    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs }, text(row, 'key'))
   }
 
   function writePayloads(number: number, { payloads, admitted, before, after }: Change): void {
@@ -107,26 +91,12 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
     }
   }
 
-  /** Postpones a record of a later version, so that a process of that version can lease it. */
-  function isPutOff(row: Row, nowMs: number): boolean {
-    if (text(row, 'form') === FORM) return false
-    const key = text(row, 'key')
-    const found = find.get(digestBytes(key))
-    if (found === undefined || decodeRecord(text(found, 'state')) !== NEWER) return false
-    putOff.run(Math.floor(nowMs) + NEWER_MS, integer(row, 'number'))
-    report(newerRecord(key))
-    return true
-  }
-
   const operations = {
     read(key) {
       const row = find.get(digestBytes(key))
       if (row === undefined) return undefined
-      const found = stored(row)
-      if (found === NEWER) return NEWER
-      const { record, corrupt } = found
+      const record = recordIn(row)
       lastRead = { record, number: integer(row, 'number') }
-      for (const column of corrupt) repair(row, record, column)
       return record
     },
     hasCapacity: () => true,
@@ -145,7 +115,9 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
         number = Number(inserted.lastInsertRowid)
       } else {
         update.run(...columns, number)
-        if (after.send !== before?.send) updateSend.run(...sendColumns(after.send), number)
+        const isReplaced = isUnreadable(before)
+        if (isReplaced) deleteDeadOf.run(number)
+        if (isReplaced || after.send !== before?.send) updateSend.run(...sendColumns(after.send), number)
       }
       writePayloads(number, change)
     },
@@ -155,7 +127,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
         const [key, due] = [text(row, 'key'), integer(row, 'due')]
         if (exclude.has(key)) continue
         if (due > nowMs || keys.length >= limit) return { keys, nextDueMs: due }
-        if (!isPutOff(row, nowMs)) keys.push(key)
+        keys.push(key)
       }
       return { keys, nextDueMs: undefined }
     },
@@ -182,17 +154,8 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
     },
   } satisfies Partial<LocalStore>
 
-  /** For scans. Undefined for a record of a later version. */
-  function recordIn(row: Row): MessageRecord | undefined {
-    const found = stored(row)
-    return found === NEWER ? undefined : found.record
-  }
-
   return { operations, recordIn }
 }
-
-/** Every record of this version begins with it. */
-const FORM = encodeRecord(EMPTY_RECORD).slice(0, 3)
 
 /** The values of UPDATE, in its order. */
 function columnsOf(record: MessageRecord) {

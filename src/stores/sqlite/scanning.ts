@@ -21,7 +21,7 @@ const ADMITTED_AT = `${cut('admitted_at')} AS admitted_at`
 
 type Scans = Pick<LocalStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
-export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord | undefined): Scans {
+export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord): Scans {
   const prepare = (sql: string) => db.prepare(sql)
   const recordsOf = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`)
   const payloadsOf = prepare(PAYLOADS_OF)
@@ -74,7 +74,7 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
       const [floor, atMs] = [integer(end, 'seq'), integer(end, 'admitted_at')]
       for (const row of events.all(floor, before, ...values)) {
         const event = readEvent(row)
-        if (event !== undefined && isMeant(event)) found.push(event)
+        if (isMeant(event)) found.push(event)
         if (found.length > limit) return scanned(found, limit)
       }
       before = floor
@@ -84,32 +84,27 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
     }
   }
 
-  function readEvent(row: Row, place = text(row, 'place')): ScannedEvent | undefined {
+  function readEvent(row: Row, place = text(row, 'place')): ScannedEvent {
     const record = recordIn(row)
-    if (record === undefined) return undefined
     const { admittedAtMs, ...payload } = payloadIn(row)
     return { key: text(row, 'key'), id: payload.id, atMs: admittedAtMs, place, record, payload }
   }
 
-  function readRecord(row: Row, place: string): ScannedRecord | undefined {
+  function readRecord(row: Row, place: string): ScannedRecord {
     const record = recordIn(row)
-    return record && { key: text(row, 'key'), place, record, payloads: [] }
+    return { key: text(row, 'key'), place, record, payloads: [] }
   }
 
   function readWithPayloads(row: Row) {
     const record = recordIn(row)
     const place = String(integer(row, 'number'))
-    return record && { key: text(row, 'key'), place, record, payloads: payloadsOf.all(Number(place)).map(payloadIn) }
+    return { key: text(row, 'key'), place, record, payloads: payloadsOf.all(Number(place)).map(payloadIn) }
   }
 
   return {
     scanEvents(scan) {
       if (scan.key === undefined) return walk(scan)
-      const rows = recordsOf.all(digestBytes(scan.key))
-      return eventsOf(
-        rows.flatMap((row) => readWithPayloads(row) ?? []),
-        scan,
-      )
+      return eventsOf(recordsOf.all(digestBytes(scan.key)).map(readWithPayloads), scan)
     },
     scanDeadLetters({ after, limit }) {
       const [diedAt, seq] = placeIn(after) ?? [BEFORE_ALL, 0]

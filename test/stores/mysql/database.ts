@@ -1,5 +1,5 @@
 /** Tables for one test on a real server; a clear error if there is no server. */
-import { createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
+import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { afterAll, describe, onTestFinished } from 'vitest'
 import { hasMysql, startMysql } from '../../support/servers/mysql.ts'
 import { titleWith } from '../../support/skipping.ts'
@@ -44,16 +44,6 @@ async function onServer<T>(work: (run: (sql: string) => Promise<Rows>) => Promis
 /** The rows of one statement. */
 export async function rowsOf(sql: string): Promise<Rows> {
   return onServer((run) => run(sql))
-}
-
-/** Runs a statement that changes rows. Returns the number of rows that it found. */
-export async function rowsChanged(sql: string): Promise<number> {
-  const connection = await createConnection({ uri: MYSQL_URL })
-  try {
-    return (await connection.query<ResultSetHeader>(sql))[0].affectedRows
-  } finally {
-    await connection.end()
-  }
 }
 
 /** Runs statements in a transaction. */
