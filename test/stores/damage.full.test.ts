@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Redis } from 'ioredis'
-import type { DeadLetter, MessagingWebhooksError, Store } from 'messaging-webhooks'
+import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import { mysqlStore } from 'messaging-webhooks/mysql'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import type { NewExpectation, OpenStore } from 'messaging-webhooks/store'
@@ -190,8 +190,7 @@ describe('SQLite', () => {
     receiver.onAny((event) => void seen.push(event.type))
     await receiver.start()
     await expect.poll(() => errors.map(({ code }) => code)).toEqual(['event_damaged'])
-    const letters: DeadLetter[] = []
-    for await (const letter of receiver.deadLetters.list()) letters.push(letter)
+    const letters = (await receiver.deadLetters.list()).items
     expect(letters.map(({ attempts, error }) => [attempts, error])).toEqual([[1, expect.stringContaining('read')]])
     const { working, reasons } = await receiver.health()
     expect([working, reasons.map(({ code }) => code)]).toEqual([true, ['event_damaged']])
