@@ -14,6 +14,7 @@ import { SPEAKERS, VOCABULARIES } from '../src/carriers/vocabularies.ts'
 import { ANSWERS } from '../src/http/replies.ts'
 import { CLIENT_TABLES } from './client-tables.ts'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
+import { GLOSSARY } from './glossary.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { ENVIRONMENT, EXIT_CODES } from '../src/cli/command.ts'
 import { createTerminal } from '../src/cli/terminal.ts'
@@ -227,6 +228,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   ...CLIENT_TABLES,
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,
+  GLOSSARY,
 ]
 
 /** The codes and words of an event type, from the status tables. */

@@ -28,7 +28,7 @@ export interface ReportPayload {
   readonly reasonCode: string | undefined
   /** The payload's time in Unix seconds, if there is a plausible one. */
   readonly timestamp: number | undefined
-  readonly oddities: readonly CallbackAnomaly[]
+  readonly anomalies: readonly CallbackAnomaly[]
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -53,7 +53,7 @@ export function readSms(fields: Fields, nowMs: number, bodyText: () => string): 
   if (status === '' && statusCode === undefined) return 'no_status'
   const { messageId, exact } = readId(id, 'messageId', bodyText)
   const isExact = exact && isExactText(status)
-  const { seconds, oddity } = readTimestamp(parsed.data.timestamp, nowMs)
+  const { seconds, anomaly } = readTimestamp(parsed.data.timestamp, nowMs)
   return {
     shape: 'sms',
     messageId,
@@ -65,7 +65,7 @@ export function readSms(fields: Fields, nowMs: number, bodyText: () => string): 
     reason: description,
     reasonCode: status_code,
     timestamp: seconds,
-    oddities: isExact && oddity === undefined ? NONE_ODD : odditiesOf(isExact, oddity),
+    anomalies: isExact && anomaly === undefined ? NONE_ODD : anomaliesOf(isExact, anomaly),
   }
 }
 
@@ -79,7 +79,7 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
   if (status === '' && statusCode === undefined) return 'no_status'
   const { messageId, exact } = readId(statuses.message_id, 'message_id', bodyText)
   const isExact = exact && isExactText(status)
-  const { seconds, oddity } = readTimestamp(parsed.data.timestamp, nowMs)
+  const { seconds, anomaly } = readTimestamp(parsed.data.timestamp, nowMs)
   return {
     shape: 'chat-app',
     messageId,
@@ -91,7 +91,7 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
     reason: statuses.error,
     reasonCode: undefined,
     timestamp: seconds,
-    oddities: isExact && oddity === undefined ? NONE_ODD : odditiesOf(isExact, oddity),
+    anomalies: isExact && anomaly === undefined ? NONE_ODD : anomaliesOf(isExact, anomaly),
   }
 }
 
@@ -115,10 +115,10 @@ export function isPlainReport(fields: Fields, { shape, channel }: Pick<ReportPay
 
 const NONE_ODD: readonly CallbackAnomaly[] = []
 
-function odditiesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): readonly CallbackAnomaly[] {
-  const oddities: CallbackAnomaly[] = timestamp === undefined ? [] : [timestamp]
-  if (!exact) oddities.push('inexact_id')
-  return oddities
+function anomaliesOf(exact: boolean, timestamp: CallbackAnomaly | undefined): readonly CallbackAnomaly[] {
+  const anomalies: CallbackAnomaly[] = timestamp === undefined ? [] : [timestamp]
+  if (!exact) anomalies.push('inexact_id')
+  return anomalies
 }
 
 /**
@@ -160,14 +160,14 @@ const LATEST_AHEAD_SECONDS = 86_400
 export function readTimestamp(
   value: unknown,
   nowMs: number,
-): { readonly seconds?: number; readonly oddity?: CallbackAnomaly } {
+): { readonly seconds?: number; readonly anomaly?: CallbackAnomaly } {
   if (value === undefined) return {}
   const seconds = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
-  if (typeof seconds !== 'number' || !Number.isInteger(seconds)) return { oddity: 'timestamp_unreadable' }
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds)) return { anomaly: 'timestamp_unreadable' }
   const latest = nowMs / 1_000 + LATEST_AHEAD_SECONDS
   if (seconds >= EARLIEST_SECONDS && seconds <= latest) return { seconds }
   const isInMs = seconds / 1_000 >= EARLIEST_SECONDS && seconds / 1_000 <= latest
-  return { oddity: isInMs ? 'timestamp_in_milliseconds' : 'timestamp_out_of_range' }
+  return { anomaly: isInMs ? 'timestamp_in_milliseconds' : 'timestamp_out_of_range' }
 }
 
 /** The input of the status mapping. */

@@ -61,7 +61,7 @@ function begin<T extends string, P>(
   { id, record, raw }: Kept,
   payload: P,
 ): InTheMaking<CommonFields> & { readonly type: T; readonly payload: P } {
-  const { project, timestampSource, receivedAtMs, proof, oddities } = record
+  const { project, timestampSource, receivedAtMs, proof, anomalies } = record
   const timestamp = knownTime(record)
   const common: InTheMaking<Omit<CommonFields, 'raw'>> & { readonly type: T; readonly payload: P } = {
     type,
@@ -74,7 +74,7 @@ function begin<T extends string, P>(
     proof,
     payload,
   }
-  if (oddities !== undefined) common.oddities = [...oddities]
+  if (anomalies !== undefined) common.anomalies = [...anomalies]
   // Not enumerable, so that logs and job queues that serialise the event do not repeat the body. A copy, because handlers may
   // change it. Copied at once: an accessor would give each event its own hidden class, which costs more than copying a typical
   // body. The types of `defineProperty` do not show the added property.

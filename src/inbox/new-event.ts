@@ -110,7 +110,7 @@ function reportEvent(
   normalised: NormalisedStatus,
 ): NewEvent {
   const { scope, masked, arrivedAtMs, kind } = callback
-  const { messageId, status, timestamp, oddities } = payload
+  const { messageId, status, timestamp, anomalies } = payload
   const word = status === '' ? undefined : status
   const chosen = options.dedupeKey?.(dedupeKeyInput(callback, { messageId, status: word, timestamp }))
   const id =
@@ -119,7 +119,7 @@ function reportEvent(
       : chosenIdentity({ project: scope, kind, messageId, chosen })
   // An unknown word or number is an anomaly, but identifies the event like any other word.
   const anomaly = anomalyOf(status, normalised)
-  const record = recordOf(callback, timestamp, anomaly === undefined ? oddities : [...oddities, anomaly])
+  const record = recordOf(callback, timestamp, anomaly === undefined ? anomalies : [...anomalies, anomaly])
   const report = reportOf(payload, normalised)
   record.report = report
   const { order, final, step, awaits } = placeOf(id, report, record)
@@ -147,10 +147,10 @@ function anomalyOf(status: string, normalised: NormalisedStatus): CallbackAnomal
 
 function identityOfReport(
   { body, scope, project }: ProvenCallback,
-  { messageId, status, statusCode, timestamp, oddities }: ReportPayload,
+  { messageId, status, statusCode, timestamp, anomalies }: ReportPayload,
 ): string {
   // If a field is not exact or a time is not used, only the digest of the body tells two such events apart.
-  const isExact = oddities.length === 0 && isExactText(project ?? '')
+  const isExact = anomalies.length === 0 && isExactText(project ?? '')
   return reportIdentity({
     // A single credential without a project name may serve several projects: use the project in the body.
     project: scope ?? project,
@@ -173,8 +173,8 @@ function bodyEvent(
   report?: ReportPayload,
 ): NewEvent {
   const { body, masked, arrivedAtMs } = callback
-  const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
-  const record = recordOf(callback, seconds, oddity === undefined ? [] : [oddity])
+  const { seconds, anomaly } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
+  const record = recordOf(callback, seconds, anomaly === undefined ? [] : [anomaly])
   if (problem !== undefined) record.problem = problem
   return {
     ...identityOfBody(callback, options, seconds, report),
@@ -236,8 +236,8 @@ function recordOf(
     receivedAtMs: arrivedAtMs,
     proof,
   }
-  const oddities: readonly CallbackAnomaly[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
-  if (oddities.length > 0) record.oddities = oddities
+  const anomalies: readonly CallbackAnomaly[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
+  if (anomalies.length > 0) record.anomalies = anomalies
   if (trace !== undefined) keepTrace(record, trace)
   return record
 }

@@ -131,7 +131,7 @@ export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
     // The body of a synthetic event is only its stored send.
     curl: record?.proof === 'none' ? undefined : body,
     attempts: attemptsOf(stored, watcher),
-    oddities: record?.oddities ?? [],
+    anomalies: record?.anomalies ?? [],
     problem: record?.problem && PROBLEMS[record.problem].join(' '),
   }
 }

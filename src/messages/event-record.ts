@@ -49,7 +49,7 @@ export interface EventRecord {
   readonly timestampSource: TimestampSource
   readonly receivedAtMs: number
   readonly proof: EventProof
-  readonly oddities?: readonly CallbackAnomaly[]
+  readonly anomalies?: readonly CallbackAnomaly[]
   /** Why the body could not be read. Such an event is `unrecognized`. */
   readonly problem?: CallbackProblem
   readonly report?: Report
@@ -117,7 +117,7 @@ function parse(json: Uint8Array | undefined): unknown {
 
 export function isEventRecord(value: unknown): value is EventRecord {
   if (!isRecord(value)) return false
-  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = value
+  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, anomalies, problem, report } = value
   const { overdue, unknownSend } = value
   return (
     isTextOrNone(project) &&
@@ -127,7 +127,7 @@ export function isEventRecord(value: unknown): value is EventRecord {
     isOneOf(TIMESTAMP_SOURCES, timestampSource) &&
     isTime(receivedAtMs) &&
     isOneOf(PROOFS, proof) &&
-    (oddities === undefined || (Array.isArray(oddities) && oddities.every((each) => typeof each === 'string'))) &&
+    (anomalies === undefined || (Array.isArray(anomalies) && anomalies.every((each) => typeof each === 'string'))) &&
     (problem === undefined || (typeof problem === 'string' && Object.hasOwn(PROBLEMS, problem))) &&
     (report === undefined || isReport(report)) &&
     (overdue === undefined || overdue === true) &&

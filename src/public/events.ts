@@ -1,11 +1,22 @@
 /**
- * The terms of this package, each used in one sense:
+ * The terms of this package, each used in one sense. `docs/glossary.md` shows them as well:
  *
  * - callback: one POST of the messaging service; contract, service.md#events.
  * - event: the meaning of a verified callback; handlers receive events.
+ * - message: what an app sent to one recipient, known by the service's `messageId`. Its reports belong together.
  * - report: an event about one outbound message (queued, sent, delivered, read, failed).
+ * - status: the service's, a carrier's or a chat-app's word for what happened to a message; normalised to a type of report.
  * - proof: evidence that the service sent a callback: the authKey, the signature, or both.
+ * - refused: without a valid proof, answered 401, and kept in the quarantine if it looks like a callback.
+ * - quarantine: refused requests, kept to be verified again when the credentials are right.
  * - identity: the idempotency key; two callbacks with the same identity are the same event. It is the event's `id`.
+ * - duplicate: a callback with a known identity; answered 204, and not dispatched again.
+ * - anomaly: something unusual in a callback that could still be read.
+ * - admission: storing a new event durably, before its callback is answered.
+ * - store: keeps events until they are settled, and what is needed to recognise duplicates and to keep the order.
+ * - record: all that a store keeps about one message, beside the payloads of its events.
+ * - payload: the masked body of an event, and what was read from it.
+ * - spool: files on this machine's disk that hold callbacks while the store is unavailable.
  * - gap: an earlier chat-app state has not arrived, while a later one has. The later one waits, which is the reorder wait.
  * - final: a report that ends its message: delivered, read or failed. A transient failure of a transactional send is not final,
  *   because the service sends that message again.
@@ -13,13 +24,21 @@
  * - overdue: expected for longer than allowed.
  * - pending send: a send that was recorded before its request. It becomes unknown if no outcome is recorded in time.
  * - late: a report older than a dispatched report of the same message.
+ * - due: an event whose wait or back-off is over.
  * - dispatched: given to handlers for the first time.
+ * - attempt: one run of the handlers of an event.
+ * - in flight: leased to this process, with handlers running or about to run.
+ * - back-off: the growing wait between the attempts of an event.
  * - settled: finished, because every handler succeeded or the event became a dead letter. To settle is to record the outcome of
  *   an attempt in the store.
  * - dead letter: an event whose handlers failed in every attempt, kept with its error.
+ * - replay: a dead letter is due again, because someone asked for it.
  * - lease: the right to run the handlers of one message until a given time.
+ * - token: the fencing token of a lease. It grows with each lease of a message, and only the last one settles.
  * - release: to give back a lease, a lock, a connection or capacity.
  * - worker: a process that has a shared store open. It sends heartbeats; when they stop, its leases end early.
+ * - retention: how long settled events, dead letters and identities are kept.
+ * - erasure: removing what may identify a person. Identities remain.
  * - drain: to wait until nothing is left to dispatch.
  * - journal: the emulator's record of everything it received and sent. A log is a file that a process appends to.
  *
@@ -209,7 +228,7 @@ export interface CommonFields {
   /** The bytes of the body, with the authKey masked at equal length. Not enumerable, so it does not appear in logs or JSON. */
   readonly raw: Buffer
   /** Anomalies found while reading the callback. */
-  readonly oddities?: readonly CallbackAnomaly[]
+  readonly anomalies?: readonly CallbackAnomaly[]
 }
 
 /** Fields of the reports of both shapes. */

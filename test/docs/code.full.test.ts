@@ -97,7 +97,7 @@ createReceiver({ credentials: { authKey: 'k' } }).on('message.deliverd', () => {
 `
 
 test(
-  'every block and the tables of fields, methods and oddities compile, both ways; a wrong block does not',
+  'every block and the tables of fields, methods and anomalies compile, both ways; a wrong block does not',
   { timeout: 120_000 },
   () => {
     expect(blocks.length).toBeGreaterThan(25)
@@ -190,8 +190,8 @@ function typesOfTables(): string {
     lines.push(`same<Equal<keyof ${type}, ${union(names)}>>()`)
   }
 
-  const oddities = tableOf(events, 'oddities', ['Oddity', 'What']).map(([name = '']) => bare(name))
-  lines.push(`same<Equal<CallbackAnomaly, ${union(oddities)}>>()`)
+  const anomalies = tableOf(events, 'anomalies', ['Anomaly', 'What']).map(([name = '']) => bare(name))
+  lines.push(`same<Equal<CallbackAnomaly, ${union(anomalies)}>>()`)
 
   const [common = [], report = []] = events.sections
     .filter(({ anchor }) => anchor === 'events')

@@ -90,8 +90,8 @@ hazards([
       return postSigned(url, '{"messageId":"\\ud801","status":"success","timestamp":1760000000}')
     },
     outcome: accepted(
-      { type: 'message.delivered', messageId: '\ud800', oddities: ['inexact_id'] },
-      { type: 'message.delivered', messageId: '\ud801', oddities: ['inexact_id'] },
+      { type: 'message.delivered', messageId: '\ud800', anomalies: ['inexact_id'] },
+      { type: 'message.delivered', messageId: '\ud801', anomalies: ['inexact_id'] },
     ),
   },
   signed(
@@ -115,7 +115,7 @@ hazards([
   signed(
     '#43 messageId twice, the last one wins',
     reportText().replace('{', '{"messageId":"first",'),
-    accepted({ type: 'message.delivered', messageId: 'm-1', oddities: ['duplicate_key'] }),
+    accepted({ type: 'message.delivered', messageId: 'm-1', anomalies: ['duplicate_key'] }),
   ),
   signed(
     '#48 numbers that JavaScript cannot hold',

@@ -15,7 +15,7 @@ function ownWord(reason: string, carrier?: 'carrierB'): Outcome {
   return accepted({
     type: 'message.failed',
     status: reason,
-    oddities: ['unknown_word'],
+    anomalies: ['unknown_word'],
     failure,
     ...(carrier && { carrier }),
   })
@@ -60,7 +60,7 @@ hazards([
       withId('12345678901234567890', ',"part":{"messageId":12345678901234567899}'),
       withId('12345678901234567891', ',"part":{"messageId":12345678901234567899}'),
     ],
-    accepted({ oddities: ['inexact_id'] }, { oddities: ['inexact_id'] }),
+    accepted({ anomalies: ['inexact_id'] }, { anomalies: ['inexact_id'] }),
   ),
   {
     name: '#49 a chat-app id beyond 2^53',

@@ -20,7 +20,7 @@ function timed(name: string, json: string, fields: object): HazardCase {
 }
 
 const BY_PAYLOAD = (timestamp: number) => ({ timestamp, timestampSource: 'payload' })
-const BY_SIGNATURE = (oddity: string) => ({ timestamp: SIGNED_AT, timestampSource: 'signature', oddities: [oddity] })
+const BY_SIGNATURE = (anomaly: string) => ({ timestamp: SIGNED_AT, timestampSource: 'signature', anomalies: [anomaly] })
 
 hazards([
   timed('#89 timestamp as text', '"1759990000"', BY_PAYLOAD(1_759_990_000)),

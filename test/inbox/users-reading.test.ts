@@ -58,7 +58,7 @@ test('their network, code and shape count', async () => {
     { type: 'message.failed', carrier: 'carrierB', failure: { cause: 'carrier_word' }, timestampSource: 'signature' },
     { type: 'message.delivered', statusCode: 15 },
     { type: 'message.read', status: 'read' },
-    { type: 'message.failed', oddities: ['unknown_word'] },
+    { type: 'message.failed', anomalies: ['unknown_word'] },
   ])
 })
 

@@ -107,7 +107,7 @@ const normalisationVector = z
       scheduled: z.boolean().optional().describe('For `message.queued`: whether it is scheduled'),
       failure: failure.optional().describe('For `message.failed`'),
       word: z.string().optional().describe('For `subscription.other`: the word as sent'),
-      oddities: z.array(z.enum(ANOMALIES)).optional().describe('The oddities, sorted'),
+      anomalies: z.array(z.enum(ANOMALIES)).optional().describe('The anomalies, sorted'),
       timestamp: unixSeconds.nullable().describe('The time of the event; null if unknown'),
       timestampSource: z.enum(['payload', 'signature', 'arrival']).describe('The source of the timestamp'),
     }),

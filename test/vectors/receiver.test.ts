@@ -69,8 +69,8 @@ const LEFT_OUT = ['id', 'project', 'occurredAt', 'receivedAt', 'proof', 'payload
 /** All other fields, as a vector writes them. */
 function seen(event: WebhookEvent): object {
   const fields = Object.entries(event).filter(([name, value]) => !LEFT_OUT.includes(name) && value !== undefined)
-  const oddities = event.oddities === undefined ? {} : { oddities: event.oddities.toSorted() }
-  return { ...Object.fromEntries(fields), timestamp: event.timestamp ?? null, ...oddities }
+  const anomalies = event.anomalies === undefined ? {} : { anomalies: event.anomalies.toSorted() }
+  return { ...Object.fromEntries(fields), timestamp: event.timestamp ?? null, ...anomalies }
 }
 
 function payloadOf({ bodyBase64 }: NormalisationVector): unknown {

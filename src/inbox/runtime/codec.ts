@@ -45,13 +45,13 @@ export function encodeState(record: MessageRecord): string {
 function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
   const finals = latest?.finals.length ?? 0
   const lists = reports.map(({ order, record }, place) => {
-    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem } = record
+    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, anomalies, problem } = record
     const { type, shape, messageId, channel, network, carrier, recipient, status } = record.report ?? NO_REPORT
     const { statusCode, scheduled, failure } = record.report ?? NO_REPORT
     const isFinal = place < finals ? 1 : 0
     const values: unknown[] = [order, isFinal, project, kind, timestamp, timestampSource, receivedAtMs, proof]
     values.push(type, shape, messageId, channel, network, carrier, status)
-    values.push(recipient, statusCode, failure, scheduled, oddities, problem, record.traceparent, record.tracestate)
+    values.push(recipient, statusCode, failure, scheduled, anomalies, problem, record.traceparent, record.tracestate)
     while (values.at(-1) === undefined) values.pop()
     return values
   })
@@ -239,7 +239,7 @@ const REPORT_FIELDS = [
   'failure',
   'scheduled',
 ]
-const RARE_FIELDS = ['oddities', 'problem', 'traceparent', 'tracestate']
+const RARE_FIELDS = ['anomalies', 'problem', 'traceparent', 'tracestate']
 
 function decodeReport(values: Values): FinalReport {
   const record: Record<string, unknown> = {}

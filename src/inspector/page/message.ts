@@ -136,7 +136,7 @@ export function EventView(view: View): VNode | VNode[] {
 }
 
 function whole(detail: EventDetail, rawPath: string, view: View): Child {
-  const { event, problem, oddities, payload, bytes, curl, attempts } = detail
+  const { event, problem, anomalies, payload, bytes, curl, attempts } = detail
   return [
     h`<section class="panel" aria-label="Event">
       <p class="latest">${labels.typeName(event.type)}${state(event, view)}</p>
@@ -156,7 +156,7 @@ function whole(detail: EventDetail, rawPath: string, view: View): Child {
         Admission: ui.time(event.admittedAt),
         [event.outcome === 'running' ? 'Lease end' : 'Next attempt']: ui.time(event.dueAt, true),
         Completion: ui.time(event.endedAt),
-        Oddities: oddities.join(', '),
+        Anomalies: anomalies.join(', '),
         'Event id': ui.idText(event.id, 'event id'),
       })}
     </section>`,

@@ -27,7 +27,7 @@ def normalise(vector):
     if meaning is None:
         problem = report if isinstance(report, str) else "unknown_status"
         return {"type": "unrecognized", "problem": problem, **when(vector, seconds), **said_odd(odd)}
-    odd = ["duplicate_key"] * twice + report["oddities"]
+    odd = ["duplicate_key"] * twice + report["anomalies"]
     odd += ["unknown_word"] if meaning.get("failure", {}).get("cause") == "carrier_word" else []
     odd += ["carrier_number"] if is_carrier_number(report["word"], meaning) else []
     event = {"shape": report["shape"], "messageId": report["messageId"], **report["copied"], **meaning}
@@ -39,8 +39,8 @@ def is_carrier_number(word, meaning):
     return number is not None and meaning.get("carrier") == "carrierA" and meaning.get("statusCode") != number
 
 
-def said_odd(oddities):
-    return {"oddities": sorted(oddities)} if oddities else {}
+def said_odd(anomalies):
+    return {"anomalies": sorted(anomalies)} if anomalies else {}
 
 
 def when(vector, seconds):
@@ -90,7 +90,7 @@ def identity(callback, clock):
     body = re.sub(rb'("authKey"\s*:\s*)"(?:[^"\\]|\\.)*"', rb"\1", base64.b64decode(callback["bodyBase64"]))
     report = read_report(fields, callback["kind"], clock) if fields and callback["kind"] in ("status", None) else None
     if isinstance(report, dict) and meaning_of(report, {}) is not None:
-        odd = report["oddities"] or not is_exact(project or "")
+        odd = report["anomalies"] or not is_exact(project or "")
         said = (report["messageId"], report["word"], report["code"], report["seconds"])
         return ("report", project, *said, body if odd else None)
     return ("body", project, body, time_of(callback, fields or {}, clock))

@@ -46,7 +46,7 @@ def read_report(fields, kind, clock):
         "reason": text_of(inner, "error" if is_chat else "description"),
         "reasonCode": "" if is_chat else word_of(fields, "status_code"),
         "seconds": seconds,
-        "oddities": odd if is_exact(message_id + word) else [*odd, "inexact_id"],
+        "anomalies": odd if is_exact(message_id + word) else [*odd, "inexact_id"],
     }
 
 
