@@ -136,7 +136,9 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
     end(reading: Reading, encoding: BufferEncoding | null = null): void {
       const { announced, length } = reading
       const bytes = reading.bytes.length === length ? reading.bytes : reading.bytes.subarray(0, length)
-      if (announced === undefined || announced === length) finish(reading, { kind: 'exact', bytes, decoded: false })
+      const detail = encoding !== null && mayHaveReplaced(bytes, encoding) ? ENCODING_SET : undefined
+      if (announced === undefined || announced === length)
+        finish(reading, { kind: 'exact', bytes, decoded: false, detail })
       else if (encoding === null) gone(reading)
       // The decoder replaced bytes that are not in its encoding. What it left is parsed, and an authKey can still prove it.
       else finish(reading, { kind: 'parsed', value: parsedJson(bytes.toString()), detail: ENCODING_SET })
@@ -148,6 +150,11 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
 }
 
 const ENCODING_SET = 'The encoding of the request was set before the receiver. Remove the call of `setEncoding`.'
+
+/** Whether the decoder may have replaced bytes by others of the same length, which only a proof can tell from the body as sent. */
+function mayHaveReplaced(bytes: Buffer, encoding: BufferEncoding): boolean {
+  return encoding === 'ascii' || (encoding === 'utf8' && bytes.includes('\uFFFD'))
+}
 
 /** A piece of a stream as bytes: a stream with an encoding delivers text. Undefined for anything else. */
 export function bytesOf(piece: unknown, encoding: BufferEncoding | null): Buffer | undefined {

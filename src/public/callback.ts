@@ -27,8 +27,11 @@ export interface ArrivedCallback {
 
 /** The body, as far as it was read. */
 export type Captured =
-  /** The bytes as sent. `decoded` if a parser before the receiver may have removed a content encoding. */
-  | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
+  /**
+   * The bytes as sent. `decoded` if a parser before the receiver may have removed a content encoding. `detail` says what may have
+   * changed other bytes, if no proof holds.
+   */
+  | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean; readonly detail?: string | undefined }
   /** A parser ran before the receiver and left only its result. */
   | { readonly kind: 'parsed'; readonly value: unknown; readonly detail?: string | undefined }
   | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string | undefined }

@@ -125,7 +125,7 @@ export function createReceive(options: ReceiveOptions) {
         clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
       if (body.problem === 'content_encoding')
         return refuse(asked, 'content_encoding', { ...proof, code: 'content_encoding' })
-      const refused = proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof
+      const refused = { ...proof, detail: proof.detail ?? fixOf(callback.captured) }
       const refusal = refuse(asked, 'not_authentic', refused)
       const told = body.probeId === undefined ? undefined : options.probes.answer(callback, body, proof)
       return told === undefined ? refusal : { ...refusal, headers: { ...refusal.headers, ...told } }
@@ -234,7 +234,7 @@ export function createReceive(options: ReceiveOptions) {
   }
 }
 
-/** How to mount the receiver before the parser in this framework, if the framework is known. */
+/** How to give the receiver the bytes as they were sent, if it is known what reads or changes them before it. */
 function fixOf(captured: ArrivedCallback['captured']): string | undefined {
-  return captured.kind === 'parsed' ? captured.detail : undefined
+  return captured.detail
 }

@@ -91,6 +91,13 @@ function withoutUtf8(text: string): Buffer {
   return bytes
 }
 
+/** The body with the first three bytes of an emoji in place of its three question marks. */
+function cutEmoji(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  bytes.set([0xf0, 0x9f, 0x98], bytes.indexOf('???'))
+  return bytes
+}
+
 /** POSTs a signed body in two parts that break a character. */
 function postInPieces(url: string, text: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
@@ -233,6 +240,23 @@ hazards([
     send: ({ url }) => postSigned(url, withoutUtf8(reportText({ note: '?' })), BENT),
     also: ({ errors }) => expect(errors[0]?.message).toContain('`setEncoding`'),
   }),
+  ...(
+    [
+      ['ascii', Buffer.from(reportText({ note: 'é' }))],
+      // Three bytes that the decoder replaces by one character of three bytes.
+      ['utf8', cutEmoji(reportText({ note: '???' }))],
+    ] as const
+  ).map(([encoding, bytes]) =>
+    signed(
+      `#77 setEncoding('${encoding}') that keeps the length of other bytes, signed`,
+      [encodedAs(encoding)],
+      MISMATCH,
+      {
+        send: ({ url }) => postSigned(url, bytes, BENT),
+        also: ({ errors }) => expect(errors[0]?.message).toContain('`setEncoding`'),
+      },
+    ),
+  ),
   signed(
     '#77 setEncoding() before something read it',
     [(incoming, _, next) => next(void incoming.setEncoding('utf8')), reading(() => {})],
