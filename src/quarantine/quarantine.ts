@@ -133,8 +133,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       if (admitted + waiting === 0) return
       logger.warn(
         { code: 'quarantine_reverified', examined, admitted, waiting },
-        `Verified ${examined} requests of the quarantine again, and admitted ${admitted}. ${waiting} that look like ` +
-          'callbacks are still refused: list them with receiver.quarantine.list(), and compare the keys.',
+        `Verified the quarantine again: ${examined} examined, ${admitted} admitted, ${waiting} that look like callbacks ` +
+          `still refused.${waiting === 0 ? '' : ' List them with receiver.quarantine.list(), and compare the keys.'}`,
       )
     } catch (error) {
       if (!stopping.signal.aborted) report(asOurs(error, 'internal'))

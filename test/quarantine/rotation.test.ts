@@ -55,7 +55,11 @@ test('a start with both pairs admits, in order, what arrived under the new one, 
   await after.receiver.start()
   await expect.poll(() => after.of('quarantine_reverified')).toHaveLength(1)
   expect(after.of('quarantine_reverified')).toMatchObject([
-    { level: 'warn', fields: { examined: 5, admitted: 4, waiting: 1 } },
+    {
+      level: 'warn',
+      fields: { examined: 5, admitted: 4, waiting: 1 },
+      text: expect.stringContaining('List them with receiver.quarantine.list()') as string,
+    },
   ])
   await after.receiver.drain()
   for (const messageId of ['m-1', 'm-2'])
@@ -78,6 +82,8 @@ test('a first request that starts the receiver does the same', async () => {
   expect(await send(after.url, A, { messageId: 'm-2' })).toBe(204)
   await expect.poll(() => after.handled.toSorted()).toEqual(['m-1 message.delivered', 'm-2 message.delivered'])
   expect(await after.reasons()).toEqual([])
+  // Nothing is left to do.
+  expect(after.of('quarantine_reverified')[0]?.text).not.toContain('List them')
 })
 
 test('a start looks up a bounded number of names, those of most requests first, and leaves stale signatures', async () => {
