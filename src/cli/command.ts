@@ -150,9 +150,9 @@ export function usage(message: string, hint?: string): CliError {
 
 /** The environment variables of the command line. The reference's table derives from here. */
 export const ENVIRONMENT = {
-  SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor` and `verify`.',
-  AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
-  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `dead-letters` and `forget`.',
+  SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor`, `verify` and `quarantine`.',
+  AUTH_KEY: 'The Auth Key, for `listen`, `trigger`, `doctor` and `quarantine`.',
+  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `dead-letters`, `quarantine` and `forget`.',
   CONTROL_TOKEN: 'The token of the control API, for `emulate`.',
   DEBUG: 'If not empty, unexpected errors print their stack.',
   NO_COLOR: 'Disables colours.',

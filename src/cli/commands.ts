@@ -14,5 +14,6 @@ export const COMMANDS: Readonly<Record<string, { readonly what: string; readonly
   events: { what: 'list events, show one event, or the history of one message', load: () => import('./events.ts') },
   inspect: { what: 'open the inspector for a store in a browser on this machine', load: () => import('./inspect.ts') },
   'dead-letters': { what: 'list, show, replay or discard dead letters', load: () => import('./dead-letters.ts') },
+  quarantine: { what: 'list refused requests, or verify them again', load: () => import('./quarantine.ts') },
   forget: { what: 'erase a person or a message from a store', load: () => import('./forget.ts') },
 }

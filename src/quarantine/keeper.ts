@@ -185,6 +185,7 @@ function withOwnBytes(callback: ExactCallback): ExactCallback {
   return { ...callback, captured: { ...callback.captured, bytes: own } }
 }
 
-function idOf({ captured }: ExactCallback): string {
+/** SHA-256 of the body. The same body is kept once. */
+export function idOf({ captured }: ExactCallback): string {
   return createHash('sha256').update(captured.bytes).digest('hex')
 }

@@ -21,9 +21,9 @@ async function bundled(entry: string, packages: readonly string[] = []): Promise
 
 test('an app of the root and the Fetch entry is at most as large as its page says', async () => {
   const bytes = await bundled(APP)
-  // Measured: 346,603 bytes, with the doctor, which bundlers put in a second file if allowed.
-  expect(bytes.length).toBeLessThan(348_000)
-  expect(gzipSync(bytes).length).toBeLessThan(117_000)
+  // Measured: 350,076 bytes, with the doctor, which bundlers put in a second file if allowed.
+  expect(bytes.length).toBeLessThan(351_500)
+  expect(gzipSync(bytes).length).toBeLessThan(118_500)
 })
 
 test('the OpenTelemetry entry does not include the receiver', async () => {

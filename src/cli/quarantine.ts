@@ -1,0 +1,154 @@
+/** `quarantine`: lists the refused requests on a disk, and verifies those of closed receivers again. */
+import { join } from 'node:path'
+import { z } from 'zod'
+import { nodeFs } from '../disk-log/file-system.ts'
+import type { MessagingWebhooksError } from '../public/errors.ts'
+import { CARRIERS, type Carrier } from '../public/events.ts'
+import { readStored, type StoredRequests } from '../quarantine/stored.ts'
+import { show } from '../quarantine/surface.ts'
+import { createReceiver } from '../receiver/receiver.ts'
+import { isRecord } from '../runtime/values.ts'
+import {
+  command,
+  commandGroup,
+  flag,
+  JSON_LINE,
+  JSON_LINES,
+  PAIR_FLAGS,
+  pairOf,
+  repeatable,
+  toggle,
+  usage,
+} from './command.ts'
+import { storeOf, STORE_FLAGS } from './stores.ts'
+import { count, shown, type Colours } from './terminal.ts'
+
+const text = z.string().optional()
+const FOLDER_FLAG = {
+  folder: flag('--folder <path>', 'the quarantine folder (default: beside an SQLite file)', text),
+}
+/** The name of a network and its carrier, as in the option `networks`. */
+const network = z.string().transform((given, context): readonly [string, Carrier] => {
+  const at = given.lastIndexOf('=')
+  const carrier = CARRIERS.find((known) => known === given.slice(at + 1))
+  if (at > 0 && carrier !== undefined) return [given.slice(0, at), carrier]
+  context.addIssue(`Expected name=carrier, with one of ${CARRIERS.join(', ')}.`)
+  return z.NEVER
+})
+
+/** The longest that a receiver can be configured to keep a request. */
+const LONGEST_HOURS = 720
+const CLOSE_MS = 10_000
+
+const list = command({
+  flags: { ...STORE_FLAGS, ...FOLDER_FLAG, json: JSON_LINES },
+  async run({ folder, json, ...flags }, terminal) {
+    const from = folder ?? folderBeside((await storeOf(flags, terminal)).capabilities.spoolFolder)
+    const { items, unreadable } = await readStored(nodeFs, from)
+    if (json)
+      for (const { request, isHeld } of items)
+        terminal.printJson({ ...show(request, { reveal: false, secrets: [] }), isHeld })
+    else terminal.printRows(rowsOf(items, terminal.colours))
+    if (items.length === 0) terminal.note('The quarantine is empty.')
+    if (unreadable > 0) terminal.note(`${count(unreadable, 'file')} could not be read.`)
+  },
+})
+
+const reverify = command({
+  flags: {
+    ...STORE_FLAGS,
+    ...FOLDER_FLAG,
+    ...PAIR_FLAGS,
+    project: flag('--project <name>', 'the project of the pair, for a receiver with the option `projects`', text),
+    networks: repeatable(
+      '--network <name=carrier>',
+      'the carrier of a network, as in the option `networks`; repeatable',
+      network,
+    ),
+    clockOffset: flag(
+      '--clock-offset <seconds>',
+      'how far the clock of the receiver was ahead when the requests arrived',
+      z.coerce.number('Expected a number of seconds.').default(0),
+    ),
+    dryRun: toggle('--dry-run', 'count what would be admitted, and change nothing'),
+    json: JSON_LINE,
+  },
+  async run({ folder, signingSecret, authKey, project, networks, clockOffset, dryRun, json, ...flags }, terminal) {
+    const pair = pairOf(signingSecret, authKey)
+    if (pair === undefined)
+      throw usage('No pair was given to verify requests with.', 'Set SIGNING_SECRET, AUTH_KEY or both.')
+    const store = await storeOf(flags, terminal)
+    const from = folder ?? folderBeside(store.capabilities.spoolFolder)
+    const running = (await readStored(nodeFs, from)).items.filter(({ isHeld }) => isHeld).length
+    const receiver = createReceiver({
+      ...(project === undefined ? { credentials: pair } : { projects: { [project]: pair } }),
+      networks: Object.fromEntries(networks ?? []),
+      store,
+      // The next receiver runs the handlers, and applies its own bounds to what remains.
+      dispatch: false,
+      spool: false,
+      quarantine: { folder: from, maxBytes: Number.MAX_SAFE_INTEGER, maxAgeHours: LONGEST_HOURS },
+      logger: false,
+    })
+    receiver.onError((error: MessagingWebhooksError) => terminal.note(shown(error.message)))
+    try {
+      const counts = await receiver.quarantine.reverify({ dryRun, clockOffsetSeconds: clockOffset })
+      if (json) terminal.printJson({ ...counts, running, dryRun })
+      else {
+        const { examined, admitted, stillUnproved } = counts
+        const done = dryRun ? 'Would be admitted' : 'Admitted'
+        terminal.print(`${done}: ${admitted} of ${count(examined, 'request')}. Still refused: ${stillUnproved}.`)
+      }
+      if (running > 0)
+        terminal.note(
+          `Skipped ${count(running, 'request')} of running processes. Restart them with both pairs, or call ` +
+            '`receiver.quarantine.reverify()` in them.',
+        )
+    } finally {
+      await receiver.close({ deadlineMs: CLOSE_MS })
+    }
+  },
+})
+
+export const { define } = commandGroup(
+  {
+    list: { what: 'print refused requests in order of arrival, without their keys', ...list },
+    reverify: { what: 'verify the requests of closed receivers again, and admit the proved ones', ...reverify },
+  },
+  'A receiver verifies its quarantine at each start, with its own options. `reverify` knows no `readReport` and no\n' +
+    '`dedupeKey`: with these options, restart the receiver instead.',
+)
+
+function folderBeside(spoolFolder: string | undefined): string {
+  if (spoolFolder !== undefined) return join(spoolFolder, 'quarantine')
+  throw usage(
+    'No folder was given.',
+    'Pass --folder: `quarantine.folder` of the receiver, or `quarantine` in its spool.',
+  )
+}
+
+function rowsOf(items: StoredRequests['items'], { dim, red }: Colours): readonly (readonly string[])[] {
+  return items.map(({ request, isHeld }) => {
+    const { id, class: name, arrivedAt, kind, code, payload } = show(request, { reveal: false, secrets: [] })
+    const about = [kind, textIn(payload, 'project'), textIn(payload, 'messageId')].filter((part) => part !== undefined)
+    return [
+      id.slice(0, 12),
+      dim(arrivedAt.toISOString()),
+      name,
+      red(code),
+      about.map(shown).join('  '),
+      dim(isHeld ? 'of a running process' : ''),
+    ]
+  })
+}
+
+/** What the body claims. It is not verified. */
+function textIn(payload: Readonly<Record<string, unknown>> | undefined, name: string): string | undefined {
+  const value = payload?.[name] ?? (name === 'messageId' ? chatAppId(payload) : undefined)
+  return typeof value === 'string' ? value : undefined
+}
+
+function chatAppId(payload: Readonly<Record<string, unknown>> | undefined): unknown {
+  const statuses = payload?.['statuses']
+  return isRecord(statuses) ? statuses['message_id'] : undefined
+}
