@@ -50,8 +50,8 @@ export interface Follower {
 
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
-/** `self` returns the receiver that `createReceiver` returned. */
-export function createCounter(reviving: ReviveOptions, self: () => object) {
+/** `receiver`: the result of `createReceiver`, for the messages of a channel. */
+export function createCounter(reviving: ReviveOptions, receiver: object) {
   /** Undefined while no inspector observes. */
   let follower: Follower | undefined
   const kinds = recordOf(COUNTED_KINDS, () => ({
@@ -65,7 +65,7 @@ export function createCounter(reviving: ReviveOptions, self: () => object) {
   const details: DetailedCounts = { kinds, events }
 
   function say(message: Omit<CallbackMessage, 'receiver'>): void {
-    callbackChannel.publish({ receiver: self(), ...message })
+    callbackChannel.publish({ receiver, ...message })
   }
 
   return {

@@ -26,7 +26,7 @@ interface DeliveryOptions {
   readonly report: (error: MessagingWebhooksError) => void
   readonly secrets: () => readonly string[]
   /** The result of `createReceiver`, for subscribers of a channel. */
-  readonly self: () => object
+  readonly receiver: object
   /** Called when an event may be due, possibly before the receiver was started. */
   readonly onWork: () => void
 }
@@ -34,7 +34,7 @@ interface DeliveryOptions {
 export type Delivery = ReturnType<typeof createDelivery>
 
 export function createDelivery(options: DeliveryOptions) {
-  const { resolved, store, clock, logger, availability, report, secrets, self } = options
+  const { resolved, store, clock, logger, availability, report, secrets, receiver } = options
   const { handlerTimeoutMs, storeTimeoutMs } = resolved
   const { capabilities } = store
   if (!resolved.dispatch && !capabilities.shared)
@@ -62,7 +62,7 @@ export function createDelivery(options: DeliveryOptions) {
     availability,
     attemptMessage(event, { attempt, replay, record }) {
       const trace = traceContextOf(record)
-      return { receiver: self(), event, attempt, replay, ...(trace && { trace }) }
+      return { receiver, event, attempt, replay, ...(trace && { trace }) }
     },
     unhandled: unhandled.see,
     secrets,

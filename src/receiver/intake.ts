@@ -20,7 +20,7 @@ import { guardReading } from '../inbox/users-reading.ts'
 import { createQuarantine } from '../quarantine/quarantine.ts'
 import type { Delivery } from './delivery.ts'
 import { createFirstReports } from './first-reports.ts'
-import { createReceive } from './receive.ts'
+import { createProvedEvents, createReceive } from './receive.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import type { Receiver } from './surface.ts'
 
@@ -34,22 +34,22 @@ interface IntakeOptions {
   readonly credentials: CredentialsSource
   readonly delivery: Delivery
   /** The result of `createReceiver`, for subscribers of a channel. */
-  readonly self: () => object
+  readonly receiver: object
   /** Called for every request before it is read. */
-  readonly startUnasked: () => void
+  readonly onRequest: () => void
 }
 
 export type Intake = ReturnType<typeof createIntake>
 
 export function createIntake(options: IntakeOptions) {
-  const { resolved, clock, steady, logger, report, credentials, delivery, self, startUnasked } = options
+  const { resolved, clock, steady, logger, report, credentials, delivery, receiver, onRequest } = options
   const { proof, toleranceSeconds, networks, maxBodyBytes, bodyTimeoutMs, storeTimeoutMs } = resolved
   const { dedupeKey, readReport, traceContext } = resolved
   const { capabilities, dispatcher, handlers, inbox, reviving } = delivery
   const servers = createServers({ clock: steady, logger })
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
   const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
-  const counter = createCounter(reviving, self)
+  const counter = createCounter(reviving, receiver)
   const firsts = createFirstReports(report)
   let underWay = 0
 
@@ -67,6 +67,16 @@ export function createIntake(options: IntakeOptions) {
     })
   }
 
+  const { traceContext: traceOfRequest, ...reading } = guardReading({ dedupeKey, readReport, traceContext, report })
+  const { eventOf, proveAgain } = createProvedEvents({
+    byProject: credentials.byProject,
+    toleranceSeconds,
+    networks,
+    guessed: firsts.guessed,
+    gapTimeoutMs: resolved.ordering.gapTimeoutMs,
+    isSendPending: delivery.pending.isPending,
+    ...reading,
+  })
   const quarantine = createQuarantine<NewEvent>({
     clock,
     report,
@@ -76,7 +86,7 @@ export function createIntake(options: IntakeOptions) {
     looksUpNames: credentials.lookUp !== undefined,
     logger,
     pairsFor: (project) => pairsFor(credentials, project),
-    prove: (callback, again) => proveAgain(callback, again),
+    prove: proveAgain,
     async admit(event) {
       const admission = await inbox.admit(event)
       if (admission === 'full') throw new MessagingWebhooksError('store_full')
@@ -84,18 +94,13 @@ export function createIntake(options: IntakeOptions) {
     },
   })
   const probes = createProbes()
-  const { traceContext: traceOfRequest, ...reading } = guardReading({ dedupeKey, readReport, traceContext, report })
-  const { receive, proveAgain, clockOffsetSeconds } = createReceive({
+  const { receive, clockOffsetSeconds } = createReceive({
     credentials,
     inbox,
     quarantine: quarantine.intake,
     toleranceSeconds,
-    networks,
-    guessed: firsts.guessed,
-    gapTimeoutMs: resolved.ordering.gapTimeoutMs,
-    isSendPending: delivery.pending.isPending,
+    eventOf,
     report,
-    ...reading,
     probes,
     accepted,
     refused: counter.refused,
@@ -112,7 +117,7 @@ export function createIntake(options: IntakeOptions) {
     traceContext: traceOfRequest,
   }
 
-  const node = createNodeIntake({ ...intake, clock: steady, servers, onRequest: startUnasked })
+  const node = createNodeIntake({ ...intake, clock: steady, servers, onRequest })
 
   const calls: Pick<Receiver, 'middleware' | 'receive' | 'doctor'> = {
     middleware(kind, mount) {
@@ -123,7 +128,7 @@ export function createIntake(options: IntakeOptions) {
     },
     async receive(request) {
       checkRequest(request)
-      startUnasked()
+      onRequest()
       return counted(receiveRequest(request, intake))
     },
     doctor: createOwnDoctor({

@@ -5,8 +5,10 @@ import { LONGEST_TIMER_MS, systemClock, withDeadline, type Clock } from '../runt
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { ErrorCode } from '../public/error-table.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
+import { createListeners } from '../runtime/listeners.ts'
 import { openOrKeepTrying } from '../inbox/opening.ts'
 import type { Delivery } from './delivery.ts'
+import type { Intake } from './intake.ts'
 import type { Closed } from './shut-down.ts'
 
 interface Deadline {
@@ -22,12 +24,9 @@ interface LifecycleOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** Whether a durable store has its backlog dispatched here until `close()`. */
   readonly staysOpen: boolean
-  /** The receiver calls it again after a rejection. */
-  readonly open: () => Promise<void>
   readonly delivery: Delivery
+  readonly intake: Intake
   readonly shutDown: (deadlineMs: number) => Promise<Closed>
-  /** Called after receiving and dispatch have ended. */
-  readonly closed: () => Promise<void>
 }
 
 const DEADLINE_MS = 10_000
@@ -37,7 +36,7 @@ const deadlineOptions = z.strictObject({
 })
 
 export function createLifecycle(options: LifecycleOptions) {
-  const { clock, availability, storeTimeoutMs, delivery, staysOpen } = options
+  const { clock, availability, storeTimeoutMs, delivery, intake, staysOpen, shutDown } = options
   let starting: Promise<void> | undefined
   let hasStarted = false
   /** The error of the last start, if a retry cannot fix it. */
@@ -45,14 +44,16 @@ export function createLifecycle(options: LifecycleOptions) {
   let closing: Promise<Closed> | undefined
   let isClosed = false
   let letEnd = (): void => {}
-  const closingListeners = new Set<() => void>()
+  const closingListeners = createListeners()
 
   function startOnce(): Promise<void> {
     if (closing !== undefined) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
     starting ??= openOrKeepTrying({
       storeTimeoutMs,
       async open() {
-        await options.open()
+        void intake.quarantine.open()
+        await delivery.open()
+        void intake.quarantine.verifyAtStart()
         failure = undefined
       },
       hasSpool: delivery.hasSpool,
@@ -86,7 +87,7 @@ export function createLifecycle(options: LifecycleOptions) {
 
   /** Notifies listeners before waiting for servers: an endless response would keep its server open. */
   function notifyOfClosing(): void {
-    for (const listener of closingListeners) listener()
+    closingListeners.notify()
     closingListeners.clear()
   }
 
@@ -103,19 +104,17 @@ export function createLifecycle(options: LifecycleOptions) {
     start(): Promise<void> {
       if (staysOpen) stay()
       // A promise of its own: `startUnasked` handles the rejection of the shared one, and would hide it from the process.
-      const started = startOnce().then(unlisten, (error: unknown) => {
-        unlisten()
-        letEnd()
-        throw error
-      })
-      /** `close()` ends a start that waits for its store. The caller asked for that, so it is no unhandled rejection. */
-      function listener(): void {
-        started.catch(() => {})
-      }
-      function unlisten(): void {
-        closingListeners.delete(listener)
-      }
-      if (closing === undefined) closingListeners.add(listener)
+      let unlisten = (): void => {}
+      const started = startOnce().then(
+        () => unlisten(),
+        (error: unknown) => {
+          unlisten()
+          letEnd()
+          throw error
+        },
+      )
+      // `close()` ends a start that waits for its store. The caller asked for that, so it is no unhandled rejection.
+      if (closing === undefined) unlisten = closingListeners.add(() => void started.catch(() => {}))
       return started
     },
     /** Starts with the first request if `start` was not called. The admission of the request reports a failure. */
@@ -132,18 +131,14 @@ export function createLifecycle(options: LifecycleOptions) {
     async close(given?: Deadline): Promise<Closed> {
       const { deadlineMs = DEADLINE_MS } = checkOptions(deadlineOptions, given, 'close')
       notifyOfClosing()
-      closing ??= options.shutDown(deadlineMs).finally(async () => {
+      closing ??= shutDown(deadlineMs).finally(async () => {
         isClosed = true
-        await options.closed()
+        await intake.quarantine.close()
         letEnd()
       })
       return closing
     },
-    /** Returns a function that removes the listener. */
-    onClosing(listener: () => void): () => void {
-      closingListeners.add(listener)
-      return () => void closingListeners.delete(listener)
-    },
+    onClosing: closingListeners.add,
     notifyOfClosing,
   }
 }

@@ -15,6 +15,53 @@ import type { Inbox } from '../inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
 import { isKept, type Admission, type Awaitable, type NewEvent } from '../inbox/store.ts'
 
+type ProvedEvents = ReturnType<typeof createProvedEvents>
+
+/**
+ * Builds the event of a proved callback, from a request or again from the quarantine. `byProject`: whether the proof decides the
+ * project of an event.
+ */
+export function createProvedEvents(options: NewEventOptions & { readonly byProject: boolean }) {
+  function eventOf(
+    { kind, arrivedAtMs }: Pick<ArrivedCallback, 'kind' | 'arrivedAtMs'>,
+    body: ReadBody,
+    proof: Proved,
+    trace?: TraceContext,
+  ): NewEvent {
+    const masked = maskSecrets(body, proof.secrets)
+    return newEvent(
+      {
+        kind,
+        body: masked.body,
+        masked: masked.bytes,
+        payload: masked.payload,
+        proof: proof.proof,
+        scope: options.byProject ? proof.project : undefined,
+        // A project name that quotes a key is masked like any other field.
+        project: proof.project === body.project ? masked.body.project : proof.project,
+        signedAt: proof.signedAt,
+        arrivedAtMs,
+        trace,
+      },
+      options,
+    )
+  }
+
+  return {
+    eventOf,
+    /** Verifies a callback from the quarantine again. Rejects if a credentials lookup fails. */
+    async proveAgain(
+      callback: ExactCallback,
+      again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
+    ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }> {
+      const body = readSentBody(callback)
+      const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - again.clockOffsetSeconds * 1_000 }
+      const proof = prove(judged, body, await again.pairsFor(body.project), options.toleranceSeconds)
+      return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
+    },
+  }
+}
+
 /** The first attempt at an event, which the response waits for. */
 interface WatchedAttempt {
   readonly over: Promise<void>
@@ -28,7 +75,7 @@ interface Asked {
   readonly body?: ReadBody
 }
 
-interface ReceiveOptions extends NewEventOptions {
+interface ReceiveOptions extends Pick<ProvedEvents, 'eventOf'> {
   readonly credentials: CredentialsSource
   readonly toleranceSeconds: number
   readonly inbox: Pick<Inbox<object>, 'admit'>
@@ -136,7 +183,7 @@ export function createReceive(options: ReceiveOptions) {
     if (callback.captured.kind === 'parsed')
       report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
-    const event = eventOf(callback, body, proof, callback.trace)
+    const event = options.eventOf(callback, body, proof, callback.trace)
     const { waitUntil } = callback
     const offsetSeconds = proof.signedAt === undefined ? undefined : callback.arrivedAtMs / 1_000 - proof.signedAt
     const attempt = answersWhenHandled || waitUntil !== undefined ? options.watchAttempt(event.id) : undefined
@@ -161,31 +208,6 @@ export function createReceive(options: ReceiveOptions) {
   function keepRefused(callback: ArrivedCallback, body: ReadBody, refused: Refused): void {
     if (body.probeId === undefined) quarantine.keep(callback, body, refused)
     else options.probes.refused(callback, body, refused)
-  }
-
-  function eventOf(
-    { kind, arrivedAtMs }: ArrivedCallback,
-    body: ReadBody,
-    proof: Proved,
-    trace?: TraceContext,
-  ): NewEvent {
-    const masked = maskSecrets(body, proof.secrets)
-    return newEvent(
-      {
-        kind,
-        body: masked.body,
-        masked: masked.bytes,
-        payload: masked.payload,
-        proof: proof.proof,
-        scope: credentials.byProject ? proof.project : undefined,
-        // A project name that quotes a key is masked like any other field.
-        project: proof.project === body.project ? masked.body.project : proof.project,
-        signedAt: proof.signedAt,
-        arrivedAtMs,
-        trace,
-      },
-      options,
-    )
   }
 
   function answerAdmitted(
@@ -221,16 +243,6 @@ export function createReceive(options: ReceiveOptions) {
   return {
     clockOffsetSeconds: () => clockOffsetSeconds,
     receive,
-    /** Runs the same stages up to the event for a callback from the quarantine. Rejects if a credentials lookup fails. */
-    async proveAgain(
-      callback: ExactCallback,
-      again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
-    ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }> {
-      const body = readSentBody(callback)
-      const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - again.clockOffsetSeconds * 1_000 }
-      const proof = prove(judged, body, await again.pairsFor(body.project), toleranceSeconds)
-      return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
-    },
   }
 }
 

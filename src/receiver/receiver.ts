@@ -2,13 +2,13 @@
 import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
 import { clockOf, steadyClock } from '../runtime/clock.ts'
+import { createListeners } from '../runtime/listeners.ts'
 import { loggerOf } from '../runtime/logger.ts'
 import { createReporter } from '../runtime/reporter.ts'
 import type { AnyHandler } from '../dispatch/handlers.ts'
 import { storedType } from '../dispatch/listed-events.ts'
 import { expectationOf } from '../sends/pending.ts'
 import type { Store } from '../inbox/store.ts'
-import { MessagingWebhooksError } from '../public/errors.ts'
 import type { CallbackSchemas } from '../public/events.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import { closeOnSignal, createShutDown } from './shut-down.ts'
@@ -29,18 +29,18 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
   options: ReceiverOptions<S> & { readonly store?: Store<X> | undefined },
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
-  const { storeTimeoutMs } = resolved
   const clock = clockOf(resolved.clock)
   const steady = steadyClock(clock)
   const logger = loggerOf(resolved.logger, clock)
-  /** The secrets of the credentials. Empty until they are read, because the clock may fail earlier. */
-  let secrets: () => readonly string[] = () => []
-  const reporter = createReporter(logger, () => secrets())
   const credentials = credentialsSource({ ...resolved, clock: steady })
-  secrets = credentials.secrets
+  const reporter = createReporter(logger, credentials.secrets)
+  const { report } = reporter
   const availability = trackStoreAvailability({ clock: steady, logger, report })
   const store: Store<object> = options.store ?? memoryStore()
-  const self = (): object => receiver
+  /** Notified when a part needs the store open: `start()` may not have been called. */
+  const needsStart = createListeners()
+  // The messages of channels name the receiver, so the parts get it before it has its methods.
+  const receiver = {} as Receiver<S, X>
 
   const delivery = createDelivery({
     resolved,
@@ -50,29 +50,8 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     availability,
     report,
     secrets: credentials.secrets,
-    self,
-    onWork: () => lifecycle.startUnasked(),
-  })
-  const { dispatcher, handlers, inbox, reviving } = delivery
-  const lifecycle = createLifecycle({
-    clock: steady,
-    availability,
-    storeTimeoutMs,
-    report,
-    delivery,
-    staysOpen: resolved.dispatch && store.capabilities.durable,
-    async open() {
-      void intake.quarantine.open()
-      await delivery.open()
-      void intake.quarantine.verifyAtStart()
-    },
-    shutDown(deadlineMs) {
-      delivery.stopSweep()
-      return shutDown(deadlineMs)
-    },
-    async closed() {
-      await intake.quarantine.close()
-    },
+    receiver,
+    onWork: needsStart.notify,
   })
   const intake = createIntake({
     resolved,
@@ -82,10 +61,20 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     report,
     credentials,
     delivery,
-    self,
-    startUnasked: lifecycle.startUnasked,
+    receiver,
+    onRequest: needsStart.notify,
   })
-  const { counter, servers } = intake
+  const lifecycle = createLifecycle({
+    clock: steady,
+    availability,
+    storeTimeoutMs: resolved.storeTimeoutMs,
+    report,
+    delivery,
+    intake,
+    staysOpen: resolved.dispatch && store.capabilities.durable,
+    shutDown: createShutDown({ clock: steady, logger, report, delivery, intake }),
+  })
+  needsStart.add(lifecycle.startUnasked)
   const operations = createOperations({
     resolved,
     clock: steady,
@@ -95,15 +84,12 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     intake,
     lifecycle,
   })
-  const shutDown = createShutDown({ clock: steady, logger, report, delivery, intake })
+  reporter.watch(operations.reported)
   warnOfOptions(logger, { credentials, hasStore: options.store !== undefined })
 
-  function report(error: MessagingWebhooksError, fields?: object): void {
-    operations.reported(error.code)
-    reporter.report(error, fields)
-  }
-
-  const receiver: Receiver<S, X> = {
+  const { dispatcher, handlers, inbox, reviving } = delivery
+  const { counter, servers } = intake
+  const methods: Receiver<S, X> = {
     // The registry passes a handler only events of its types, with the context of this store.
     on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
     onAny: (handler) => handlers.addAny(handler as AnyHandler),
@@ -126,6 +112,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
         close: lifecycle.close,
       }),
   }
+  Object.assign(receiver, methods)
   showInside(receiver, {
     clock,
     logger,

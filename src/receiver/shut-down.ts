@@ -72,6 +72,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
   return async (deadlineMs) => {
     const untilMs = clock.now() + deadlineMs
     const leftMs = (): number => Math.max(0, untilMs - clock.now())
+    delivery.stopSweep()
     intake.quarantine.stop()
     intake.watchServers()
     const leftListening = areLeftListening()

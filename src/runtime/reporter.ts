@@ -2,6 +2,7 @@
 import { failureLine, failureText } from './failure-text.ts'
 import type { ErrorCode } from '../public/error-table.ts'
 import { HandlerError, referenceTo, RefusedError, type MessagingWebhooksError } from '../public/errors.ts'
+import { createListeners } from './listeners.ts'
 import { silentLogger, type Logger } from './logger.ts'
 
 /** A handler of `onError`. Its result is ignored; its errors are logged and dropped. */
@@ -25,6 +26,7 @@ const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_lett
 export function createReporter(logger: Logger, secrets: () => readonly string[]) {
   /** Copied on change: a handler may add or remove handlers while they are called. */
   let handlers: readonly { readonly handler: ErrorHandler }[] = []
+  const watchers = createListeners<ErrorCode>()
   const reported = new Set<ErrorCode>()
   /** Codes logged with the address of their documentation. Only the first line of a code includes it. */
   const referenced = new Set<ErrorCode>()
@@ -60,6 +62,7 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
   return {
     /** `fields`: further searchable fields of the log line. */
     report(error: MessagingWebhooksError, fields: object = {}): void {
+      watchers.notify(error.code)
       if (!(error instanceof RefusedError) && ONCE.has(error.code)) {
         if (reported.has(error.code)) return
         reported.add(error.code)
@@ -73,6 +76,8 @@ export function createReporter(logger: Logger, secrets: () => readonly string[])
         }
       }
     },
+    /** Adds a part of the receiver that reacts to errors, before their handlers. It must not throw. */
+    watch: watchers.add,
     /** Returns a function that removes the handler. */
     add(handler: ErrorHandler): () => void {
       const entry = { handler }
