@@ -113,7 +113,7 @@ export function createLifecycle(options: LifecycleOptions) {
           throw error
         },
       )
-      // `close()` ends a start that waits for its store. The caller asked for that, so it is no unhandled rejection.
+      // `close()` ends a start that waits for its store. The caller asked for that, so this is not an unhandled rejection.
       if (closing === undefined) unlisten = closingListeners.add(() => void started.catch(() => {}))
       return started
     },

@@ -50,7 +50,7 @@ test('what follows the length of a key stays readable', async () => {
   expect(event?.raw.toString()).toBe(`{"authKey":"${'*'.repeat(64)}${rest(1)}`)
 })
 
-test('an authKey that is no text tells two bodies apart', async () => {
+test('an authKey that is not a string tells two bodies apart', async () => {
   const events = await eventsOf([1, 2].map((id) => `{"authKey":{"reference":"payment ${id}"},"amount":100}`))
   expect(events).toHaveLength(2)
 })

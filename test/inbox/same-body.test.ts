@@ -123,7 +123,7 @@ test.each([
 test.each([
   ['an id that the service does not document', { id: 'subscriber-7' }],
   ['an empty messageId', { messageId: ' ' }],
-  ['a messageId that is no text', { messageId: {} }],
+  ['a messageId that is an object', { messageId: {} }],
   ['a timestamp in milliseconds', { timestamp: 1_760_000_000_000 }],
   ['an unreadable timestamp', { timestamp: 'soon' }],
 ])('%s does not make two events one', async (_, own) => {

@@ -1,4 +1,4 @@
-/** What looks like another file and is none: a full disk, a clock that is set back, a process that is stopped in a checkpoint. */
+/** Looks like another file, but is the same one: a full disk, a clock that is set back, a process that is stopped in a checkpoint. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
