@@ -94,7 +94,7 @@ test('without `reveal`, shortens numbers and leaves out texts and bodies, also t
   expect(items.find(({ messageId }) => messageId === 'm-1')?.recipient).toBe('•••78')
   const dead = items.find(({ kind }) => kind === 'payment')
   expect(dead).toMatchObject({ outcome: 'dead', attempts: 1 })
-  // The class of an error quotes nobody.
+  // The class of an error quotes no text of a person.
   expect(dead?.error).toBe('TypeError')
   // With it, everything except the key.
   const shown = as<EventDetail>((await get(`api/events/${dead?.id ?? ''}`)).body)
