@@ -36,7 +36,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, live'), 
     await connection(page, 'Live')
     await app.reportSms('sms-1', 'success')
     await expect.poll(() => rows.count()).toBe(1)
-    await page.locator('tbody', { hasText: 'Handled' }).waitFor()
+    await page.locator('tbody', { hasText: 'No handler' }).waitFor()
 
     await hide(page, true)
     await app.reportSms('sms-2', 'success')

@@ -11,14 +11,14 @@ const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 40_000 }
 const SETTINGS = { storeTimeoutMs: 1_000 }
 
-const outages = async (instance: Instance): Promise<number> =>
-  (await instance.ask('report')).codes?.filter((code) => code === 'store_outage').length ?? 0
+const reports = async (instance: Instance, wanted: string): Promise<number> =>
+  (await instance.ask('report')).codes?.filter((code) => code === wanted).length ?? 0
 
 test('moving the file away and back under load loses nothing', TIMEOUT, async () => {
   const { folder, load, moreAnswers, instance, expectAllHandled, expectOnly204 } = await onSqlite(SETTINGS)
   await moreAnswers()
   renameSync(folder, `${folder}-away`)
-  await expect.poll(() => outages(instance()), POLL).toBe(1)
+  await expect.poll(() => reports(instance(), 'store_outage'), POLL).toBe(1)
   await moreAnswers()
   renameSync(`${folder}-away`, folder)
   await load.stop()
@@ -30,7 +30,7 @@ test('removing the file for good loses its contents and nothing after that', TIM
   const { folder, cluster, load, moreAnswers, instance } = await onSqlite(SETTINGS)
   await moreAnswers()
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
-  await expect.poll(() => outages(instance()), POLL).toBe(1)
+  await expect.poll(() => reports(instance(), 'store_replaced'), POLL).toBe(1)
   await load.stop()
   const after = startLoad(() => cluster.instances, { prefix: 'after-' })
   await expect.poll(() => after.record.answered.size, POLL).toBeGreaterThan(100)
