@@ -2,11 +2,10 @@
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
 import { createEvents, type ListedEvent } from '../dispatch/listed-events.ts'
 import { revive, type Kept, type ReviveOptions } from '../dispatch/revive.ts'
-import type { OpenStore } from '../inbox/store.ts'
+import type { MessageStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import type { WebhookEvent, DeliveryFailure } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { storeNowMs } from './stores.ts'
 import { count, shown, timeOfDay, type Terminal, type Colours } from './terminal.ts'
 import type { Report } from '../messages/event-record.ts'
 import { isRecord } from '../runtime/values.ts'
@@ -98,7 +97,7 @@ const REVIVING: ReviveOptions = {
 }
 
 /** `receiver.events` and `receiver.deadLetters` without a receiver. */
-export function keptIn(store: OpenStore<object>) {
+export function keptIn(store: MessageStore<object>) {
   const reading = { open: () => store, revive: (kept: Kept) => revive(kept, REVIVING) }
   return {
     events: createEvents({
@@ -106,7 +105,7 @@ export function keptIn(store: OpenStore<object>) {
       reviving: REVIVING,
       keyOf: (messageId, project) => messageKey(project, messageId),
     }),
-    deadLetters: createDeadLetters({ ...reading, now: () => storeNowMs(store), wake() {} }),
+    deadLetters: createDeadLetters({ ...reading, wake() {} }),
   }
 }
 

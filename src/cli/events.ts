@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import type { ListedEvent } from '../dispatch/listed-events.ts'
 import { messageState } from '../inbox/latest.ts'
+import { latestOf } from '../messages/views.ts'
 import { filledPage } from '../inbox/lists.ts'
-import { EVENT_STATES } from '../inbox/store.ts'
+import { EVENT_STATES } from '../messages/views.ts'
 import { messageKey } from '../messages/order.ts'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -73,7 +74,8 @@ const state = command({
   run: ({ project, json, ...flags }, terminal, [messageId = '']) =>
     onStore(flags, terminal, async (store) => {
       const { print, printJson, printRows, colours } = terminal
-      const stored = await store.latest(messageKey(project, messageId))
+      const [record] = await store.run([{ do: 'read', key: messageKey(project, messageId) }])
+      const stored = record && latestOf(record)
       const latest = stored && messageState(stored)
       const reports = await keptIn(store).events.ofMessage(messageId, { project })
       if (latest === undefined && reports.length === 0)

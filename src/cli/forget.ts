@@ -4,11 +4,12 @@ import { z } from 'zod'
 import { forgetInStore, isMeantRequest, wantedInStore, type ErasureCounts } from '../operations/erasure/forget.ts'
 import { checkSelector, type ForgetSelector, type Wanted } from '../operations/erasure/selector.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
-import type { NewEvent, OpenStore } from '../inbox/store.ts'
+import type { NewEvent } from '../messages/event-record.ts'
+import type { MessageStore } from '../inbox/store.ts'
 import { messageKey } from '../messages/order.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { command, flag, readBy, toggle, usage } from './command.ts'
-import { onStore, STORE_FLAGS, storeNowMs } from './stores.ts'
+import { onStore, STORE_FLAGS } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
 import { nodeFs } from '../disk-log/file-system.ts'
 import { processesIn } from '../disk-log/process-folder.ts'
@@ -79,7 +80,7 @@ function selectorIn({ messageId, recipient, before, project }: Flags): ForgetSel
 const NONE = { count: 0, running: 0 } as const
 
 async function forget(
-  store: OpenStore<object>,
+  store: MessageStore<object>,
   wanted: Wanted,
   { dryRun, compact, spool, quarantine, json }: Flags,
   terminal: Terminal,
@@ -94,8 +95,7 @@ async function forget(
     requests === undefined
       ? NONE
       : await forgetInQuarantine(requests, (request) => isMeantRequest(request, wanted), options)
-  const nowMs = (): number => storeNowMs(store)
-  const { states: messageStates, ...counts } = await forgetInStore(store, inStore, { dryRun, compact }, nowMs)
+  const { states: messageStates, ...counts } = await forgetInStore(store, inStore, { dryRun, compact })
   const tookMs = clock.now() - startedMs
   const forgotten = { ...counts, messageStates, spooled: left.count, quarantined: refused.count, tookMs, dryRun }
   if (json) terminal.printJson(forgotten)

@@ -2,8 +2,8 @@
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import type { OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
-import { systemClock } from '../runtime/clock.ts'
+import type { MessageStore, Store, StoreCapabilities, StoreHost } from '../inbox/store.ts'
+import { elapsedMs } from '../runtime/clock.ts'
 import { defined } from '../runtime/values.ts'
 import { flag, usage, wholeNumber, CliError, readVariable } from './command.ts'
 import type { Terminal } from './terminal.ts'
@@ -63,10 +63,10 @@ export async function storeOf({ store, ...place }: StoreFlags, terminal: Termina
 export async function onStore(
   flags: StoreFlags,
   terminal: Terminal,
-  work: (store: OpenStore<object>, capabilities: StoreCapabilities) => Promise<void>,
+  work: (store: MessageStore<object>, capabilities: StoreCapabilities) => Promise<void>,
 ): Promise<void> {
   const store = await storeOf(flags, terminal)
-  const opened = await store.open({ onWork() {}, claims: false })
+  const opened = await store.open(LOOKING)
   try {
     await work(opened, store.capabilities)
   } finally {
@@ -74,9 +74,15 @@ export async function onStore(
   }
 }
 
-/** The store's latest time may be ahead if this machine's clock was set back. */
-export function storeNowMs({ latestNowMs = 0 }: OpenStore<object>): number {
-  return Math.max(systemClock().now(), latestNowMs)
+/** A host that leases nothing. */
+const LOOKING: StoreHost = {
+  nowMs: Date.now,
+  elapsedMs: elapsedMs(),
+  onWork() {},
+  onLost() {},
+  inFlight: () => undefined,
+  report() {},
+  claims: false,
 }
 
 /** Accepts a URL, or the path of an SQLite file. Throws a `CliError` for an unknown scheme. */

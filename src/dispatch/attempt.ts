@@ -6,7 +6,9 @@ import { asRetryLater, HandlerError, MessagingWebhooksError, type NamedEvent } f
 import type { HandlerErrorCode } from '../public/error-table.ts'
 import type { EventType, WebhookEvent } from '../public/events.ts'
 import { failureLine, failureText } from '../runtime/failure-text.ts'
-import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
+import type { Awaitable } from '../inbox/store.ts'
+import type { Settle } from '../messages/commands.ts'
+import type { Claim } from './claim.ts'
 import { isPromiseLike } from '../runtime/values.ts'
 import { delayAfterFailure } from '../messages/replay.ts'
 import type { Registration } from './handlers.ts'
@@ -40,7 +42,7 @@ interface Attempt extends AttemptSeen {
  * Runs an attempt and returns its settlement: synchronously if no handler returns a promise, undefined if the lease was lost
  * meanwhile. Never throws or rejects because of a handler.
  */
-export function makeAttempt(parts: Parts, work: Work, event: WebhookEvent): Awaitable<Settlement | undefined> {
+export function makeAttempt(parts: Parts, work: Work, event: WebhookEvent): Awaitable<Settle | undefined> {
   const { type } = event
   const registrations = parts.handlers.byType.get(type) ?? NONE
   if (registrations.length === 0) parts.unhandled(event)
@@ -62,11 +64,11 @@ export function makeAttempt(parts: Parts, work: Work, event: WebhookEvent): Awai
 }
 
 /** Publishes in the order of `tracePromise`, which would create a promise for every attempt. */
-function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
+function callTraced(attempt: Attempt): Awaitable<Settle | undefined> {
   const { parts, work, event, thrown } = attempt
   const message = parts.attemptMessage(event, work.claim)
   const { start, end, asyncStart, asyncEnd, error } = attemptChannel
-  function over(settlement: Settlement | undefined): void {
+  function over(settlement: Settle | undefined): void {
     message.outcome = settlement === undefined ? 'lost' : outcomeOf(settlement)
     if (thrown.length === 0) return
     message.error = thrown[0]
@@ -86,13 +88,13 @@ function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
   })
 }
 
-function outcomeOf(settlement: Settlement): NonNullable<AttemptMessage['outcome']> {
+function outcomeOf(settlement: Settle): NonNullable<AttemptMessage['outcome']> {
   return settlement.outcome === 'done' && settlement.isUnhandled === true ? 'unhandled' : OUTCOMES[settlement.outcome]
 }
 
 /** Runs the handlers exactly once, even if `within` throws or never calls its function. */
-function callWithin(attempt: Attempt, within: (run: () => void) => void): Awaitable<Settlement | undefined> {
-  const called: Awaitable<Settlement | undefined>[] = []
+function callWithin(attempt: Attempt, within: (run: () => void) => void): Awaitable<Settle | undefined> {
+  const called: Awaitable<Settle | undefined>[] = []
   function run(): void {
     if (called.length === 0) called.push(callFrom(attempt, 0))
   }
@@ -106,9 +108,9 @@ function callWithin(attempt: Attempt, within: (run: () => void) => void): Awaita
 }
 
 /** Calls the handlers from `first` on. Returns a promise only once a handler returns one. */
-function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undefined> {
+function callFrom(attempt: Attempt, first: number): Awaitable<Settle | undefined> {
   const { parts, work, event, registrations, before, done } = attempt
-  const { claim, controller, extras } = work
+  const { claim, controller, transaction } = work
   for (let place = first; place < registrations.length; place += 1) {
     const registration = registrations[place]
     if (registration === undefined || before.includes(registration)) continue
@@ -117,7 +119,12 @@ function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undef
     // A handler timed out and gave up the slot. The next attempt calls the remaining handlers.
     if (controller.signal.aborted) break
     try {
-      const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
+      const context = {
+        attempt: claim.attempt,
+        signal: controller.signal,
+        replay: claim.replay,
+        ...transaction?.context,
+      }
       const result: unknown = registration.handler(event, context)
       // Call `then` only once: some thenables start their work with each call.
       if (result !== undefined && isPromiseLike(result))
@@ -136,7 +143,7 @@ async function waitAndGoOn(
   place: number,
   registration: Registration,
   result: Promise<unknown>,
-): Promise<Settlement | undefined> {
+): Promise<Settle | undefined> {
   let hung = false
   attempt.parts.leases.watch()
   try {
@@ -192,25 +199,26 @@ function notifyObserver(attempt: Attempt, outcome: AttemptOutcome): void {
   parts.observers.watch.attempted(attempt, outcome, parts.clock.now())
 }
 
-function lost(attempt: Attempt): Settlement | undefined {
+function lost(attempt: Attempt): Settle | undefined {
   notifyObserver(attempt, 'lost')
   return undefined
 }
 
-function conclude(attempt: Attempt): Settlement | undefined {
+function conclude(attempt: Attempt): Settle | undefined {
   const { parts, work, type, registrations, done, thrown, putOffMs } = attempt
-  const { id, messageKey, token } = work.claim
+  const { id } = work.claim
+  const settling = settlingOf(work.claim)
   const isDone = registrations.every((registration) => done.includes(registration))
   // Completed work may still be settled with an expired lease, unless the handlers were told to stop.
   if (isDone ? work.isLost : parts.leases.isLost(work)) return lost(attempt)
   if (putOffMs !== undefined && thrown.length === 0) {
-    if (work.extras === undefined) parts.succeeded.set(id, done)
-    return { id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() + putOffMs }
+    if (work.transaction === undefined) parts.succeeded.set(id, done)
+    return { ...settling, outcome: 'release', inMs: putOffMs }
   }
   if (registrations.length === 0) {
     parts.succeeded.delete(id)
     notifyObserver(attempt, 'unhandled')
-    return { id, messageKey, token, outcome: 'done', isUnhandled: true }
+    return { ...settling, outcome: 'done', isUnhandled: true }
   }
   if (parts.observers.watch !== undefined) notifyObserver(attempt, isDone ? 'succeeded' : 'failed')
   // An attempt that timed out was counted at that moment.
@@ -218,30 +226,34 @@ function conclude(attempt: Attempt): Settlement | undefined {
     parts.observers.meter.attempted(type, isDone ? 'succeeded' : 'failed', parts.clock.now() - work.begunAtMs)
   if (isDone) {
     parts.succeeded.delete(id)
-    return { id, messageKey, token, outcome: 'done' }
+    return { ...settling, outcome: 'done' }
   }
   // A transaction of the store is rolled back with the attempt, so all handlers run again.
-  if (work.extras === undefined) parts.succeeded.set(id, done)
+  if (work.transaction === undefined) parts.succeeded.set(id, done)
   if (thrown.length > 0) return failed(parts, work.claim, named(attempt), thrown[0])
-  return { id, messageKey, token, outcome: 'retry', dueMs: parts.clock.now(), error: '' }
+  return { ...settling, outcome: 'retry', inMs: 0 }
+}
+
+/** The settlement of a claim, without its outcome. */
+export function settlingOf({ id, messageKey: key, token }: Claim) {
+  return { do: 'settle', key, id, token } as const
 }
 
 /** Schedules a retry or moves the event to the dead letters. */
-function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): Settlement {
-  const { retry, clock, report } = parts
-  const { id, messageKey, token, attempt } = claim
-  const error = failureText(cause, parts.secrets())
+function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): Settle {
+  const { retry, report } = parts
+  const { id, attempt } = claim
   const delayMs = delayAfterFailure(attempt, retry, Math.random())
   if (delayMs === undefined) {
     parts.succeeded.delete(id)
     report(failure(parts, 'dead_letter', event, attempt, cause))
-    return { id, messageKey, token, outcome: 'dead', error }
+    return { ...settlingOf(claim), outcome: 'dead', error: failureText(cause, parts.secrets()) }
   }
-  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + delayMs, error }
+  return { ...settlingOf(claim), outcome: 'retry', inMs: delayMs }
 }
 
 /** Fails an attempt after its transaction was rolled back, although its handlers succeeded. */
-export function undone(parts: Parts, claim: Claim, { cause }: MessagingWebhooksError): Settlement {
+export function undone(parts: Parts, claim: Claim, { cause }: MessagingWebhooksError): Settle {
   const event = nameOf(claim)
   parts.report(failure(parts, 'transaction_failed', event, claim.attempt, cause))
   return failed(parts, claim, event, cause)

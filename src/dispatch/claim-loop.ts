@@ -4,15 +4,13 @@
  */
 import { asOurs } from '../public/errors.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'
-import type { Claim, ClaimRequest, ClaimResult } from '../inbox/store.ts'
+import { claimDue, type Claim, type Claimed, type ClaimRequest } from './claim.ts'
 import type { Slots } from './slots.ts'
 import type { Waiting } from './waiting.ts'
 import type { DispatchOptions, Observers, Opened, Phase } from './work.ts'
 
 /** Pause after a claim that failed. */
 const STORE_PAUSE_MS = 1_000
-/** Delay of a claim that will probably find nothing, so that many attempts share one claim. */
-const SHARE_MS = 5
 /** Consecutive full claims that count as a backlog. A single one may be a burst. */
 const BACKLOG = 2
 
@@ -31,7 +29,10 @@ export interface Progress {
 
 export type ClaimLoop = Readonly<ReturnType<typeof createClaimLoop>>
 
-interface ClaimLoopOptions extends Pick<DispatchOptions, 'clock' | 'availability' | 'concurrency' | 'storeTimeoutMs'> {
+interface ClaimLoopOptions extends Pick<
+  DispatchOptions,
+  'clock' | 'availability' | 'concurrency' | 'storeTimeoutMs' | 'report'
+> {
   readonly slots: Slots
   readonly waiting: Waiting
   readonly observers: Observers
@@ -39,14 +40,13 @@ interface ClaimLoopOptions extends Pick<DispatchOptions, 'clock' | 'availability
 }
 
 export function createClaimLoop(options: ClaimLoopOptions) {
-  const { clock, availability, concurrency, storeTimeoutMs, slots, waiting, observers, phase } = options
+  const { clock, availability, concurrency, storeTimeoutMs, report, slots, waiting, observers, phase } = options
   let isWoken = false
   /** When the timer fires. */
   let timerMs = Infinity
   let cancelTimer = (): void => {}
   /** When something announced to this process may be due. A claim that began before the announcement does not know of it. */
   let announcedDueMs = Infinity
-  let cancelDeferred = (): void => {}
   /** Consecutive full claims. Assumes a backlog at start. */
   let fullClaims = BACKLOG
   let turns = 0
@@ -70,29 +70,16 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     }, timerMs - clock.now())
   }
 
-  /** Keeps the process alive: if it exited now, the next event of the message would stay unprocessed. */
-  function deferClaim(): void {
-    if (isWoken || phase.isStopped || loop.isClaimDeferred) return
-    loop.isClaimDeferred = true
-    cancelDeferred = clock.setTimer(
-      () => {
-        loop.isClaimDeferred = false
-        wake()
-      },
-      SHARE_MS,
-      true,
-    )
-  }
-
   /** Claims again as long as there are new wake-ups. */
   async function claimWhileWoken(): Promise<void> {
     loop.isClaiming = true
     try {
       while (isWoken) {
         isWoken = false
-        loop.cancelDeferredClaim()
-        const nextDueMs = await claimDue()
-        if (nextDueMs !== undefined) setTimer(nextDueMs)
+        // Counted from here, so that the time of the answer, in which the process may be suspended, delays no event.
+        const askedMs = clock.now()
+        const nextInMs = await claimNow()
+        if (nextInMs !== undefined) setTimer(askedMs + nextInMs)
       }
     } catch (error) {
       // The claim failed, so assume a backlog.
@@ -113,15 +100,15 @@ export function createClaimLoop(options: ClaimLoopOptions) {
   }
 
   /**
-   * Claims as many events as there is capacity for, and runs them. Resolves to when the next event is due, if the store says
-   * so.
+   * Claims as many events as there is capacity for, and runs them. Resolves to how long until the next event is due, if the
+   * store knows one.
    */
-  async function claimDue(): Promise<number | undefined> {
+  async function claimNow(): Promise<number | undefined> {
     const { opened } = loop
     if (phase.isStopped || opened === undefined) return undefined
     // Without a backlog, leave capacity for new events.
     const nowMs = clock.now()
-    const request = slots.reserveCapacity(opened.store, loop.hasBacklog ? Infinity : concurrency, nowMs)
+    const request = slots.reserveCapacity(opened.store, loop.hasBacklog ? Infinity : concurrency)
     if (request === undefined) {
       waitingSinceMs = Math.min(waitingSinceMs, nowMs)
       // The release of capacity wakes the loop.
@@ -129,8 +116,11 @@ export function createClaimLoop(options: ClaimLoopOptions) {
       return undefined
     }
     const { found } = availability
-    const answer = (observers.meter?.measured(opened.store) ?? opened.store).claim(request)
-    const { claims, nextDueMs } = answer instanceof Promise ? await claimInTime(opened, request, answer) : answer
+    const claim = () => claimDue(opened.store, request, report)
+    const answer = observers.meter === undefined ? claim() : observers.meter.timed('claim', claim)
+    const leaseUntilMs = nowMs + request.leaseForMs
+    const { claims, nextInMs } =
+      answer instanceof Promise ? await claimInTime(opened, request, answer, leaseUntilMs) : answer
     // The store may be closed by now. Let the leases expire.
     if (phase.isOver) return undefined
     if (availability.foundBy.size > 0) availability.endAnswered('dispatch', found)
@@ -138,8 +128,8 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     loop.foundNothing = claims.length === 0
     turns += 1
     waitingSinceMs = fullClaims > 0 ? waitingSince(claims, nowMs) : Infinity
-    run(claims, opened, request.leaseUntilMs)
-    return nextDueMs
+    run(claims, opened, leaseUntilMs)
+    return nextInMs
   }
 
   /** The rest became due after the last claimed event. If that event was dispatched before, its due time is unknown. */
@@ -153,11 +143,15 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     for (const claim of claims) slots.enter(slots.track(claim, from, leaseUntilMs))
   }
 
-  async function claimInTime(from: Opened, request: ClaimRequest, answer: Promise<ClaimResult>): Promise<ClaimResult> {
+  async function claimInTime(
+    from: Opened,
+    request: ClaimRequest,
+    answer: Promise<Claimed>,
+    leaseUntilMs: number,
+  ): Promise<Claimed> {
     slots.holdCapacity(request)
     // Run a late answer too. Its events would otherwise wait until their leases expire.
-    const { leaseUntilMs } = request
-    const runLate = ({ claims }: ClaimResult): void => {
+    const runLate = ({ claims }: Claimed): void => {
       if (!phase.isStopped && clock.now() < leaseUntilMs) run(claims, from, leaseUntilMs)
     }
     try {
@@ -198,14 +192,6 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     sawGap(untilMs: number): void {
       loop.gapUntilMs = Math.max(loop.gapUntilMs, untilMs)
     },
-    /** Claims after a delay, because probably nothing is due. Many attempts share the claim. */
-    deferClaim,
-    isClaimDeferred: false,
-    /** Called when something else claims or counts now. */
-    cancelDeferredClaim(): void {
-      if (loop.isClaimDeferred) cancelDeferred()
-      loop.isClaimDeferred = false
-    },
     progress(): Progress {
       const nowMs = clock.now()
       return {
@@ -218,7 +204,6 @@ export function createClaimLoop(options: ClaimLoopOptions) {
     },
     stop(): void {
       cancelTimer()
-      loop.cancelDeferredClaim()
     },
   }
   return loop

@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { checkOptions, pageLimit, textOf } from '../runtime/check-options.ts'
 import type { CallbackSchemas, WebhookEvent } from '../public/events.ts'
-import { everyPage } from '../inbox/lists.ts'
-import type { Awaitable, OpenStore, StorePage, Resolution } from '../inbox/store.ts'
+import type { Awaitable, MessageStore, Page } from '../inbox/store.ts'
+import type { Resolution } from '../messages/commands.ts'
+import type { StoredDeadLetter } from '../messages/views.ts'
 import type { Kept } from './revive.ts'
 
 /** An event whose handlers failed in every attempt. */
@@ -28,8 +29,8 @@ export interface DeadLettersPage {
 /** Events whose handlers failed in every attempt. They are kept until they are replayed, discarded or expired. */
 export interface DeadLetters<S extends CallbackSchemas = {}> {
   /** One page, oldest first. */
-  list(page?: DeadLettersPage): Promise<StorePage<DeadLetter<S>>>
-  /** The dead letter with this id, or undefined. Searches page by page. */
+  list(page?: DeadLettersPage): Promise<Page<DeadLetter<S>>>
+  /** The dead letter with this id, or undefined. */
   get(id: string): Promise<DeadLetter<S> | undefined>
   /**
    * Runs the handlers again. The event is `late` if a later report of its message was dispatched meanwhile, unless `force` is
@@ -41,9 +42,8 @@ export interface DeadLetters<S extends CallbackSchemas = {}> {
 }
 
 interface DeadLettersOptions {
-  readonly open: () => Awaitable<OpenStore<object>>
+  readonly open: () => Awaitable<MessageStore<object>>
   readonly revive: (kept: Kept) => Awaitable<WebhookEvent>
-  readonly now: () => number
   /** Called after a replay. */
   readonly wake: () => void
 }
@@ -53,31 +53,36 @@ const A_PAGE = 100
 const pageOptions = z.strictObject({ after: textOf('the `next` of a page').optional(), limit: pageLimit.optional() })
 const replayOptions = z.strictObject({ force: z.boolean().optional() })
 
-export function createDeadLetters({ open, revive, now, wake }: DeadLettersOptions): DeadLetters {
-  async function list(page?: DeadLettersPage): Promise<StorePage<DeadLetter>> {
-    const { after, limit = A_PAGE } = checkOptions(pageOptions, page, 'deadLetters.list')
-    const { items: stored, next } = await (await open()).deadLetters({ after, limit })
-    const items: DeadLetter[] = []
-    for (const { id, attempts, error, diedAtMs, record, raw, expected } of stored) {
-      const event = await revive({ id, late: false, record, raw, expected })
-      items.push({ id, attempts, error, diedAt: new Date(diedAtMs), event })
-    }
-    return next === undefined ? { items } : { items, next }
+export function createDeadLetters({ open, revive, wake }: DeadLettersOptions): DeadLetters {
+  async function letterOf(stored: StoredDeadLetter): Promise<DeadLetter> {
+    const { id, attempts, error, diedAtMs, record, raw, expected } = stored
+    const event = await revive({ id, late: false, record, raw, expected })
+    return { id, attempts, error, diedAt: new Date(diedAtMs), event }
   }
 
-  async function resolve(id: string, resolution: Resolution): Promise<boolean> {
-    return (await open()).resolve(id, resolution, now())
+  async function find(id: string): Promise<StoredDeadLetter | undefined> {
+    const { items } = await (await open()).scan({ of: 'deadLetters', after: undefined, limit: 1, id })
+    return items[0]
+  }
+
+  async function resolve(id: string, as: Resolution): Promise<boolean> {
+    const found = await find(id)
+    if (found === undefined) return false
+    const [isResolved] = await (await open()).run([{ do: 'resolve', key: found.messageKey, id, as }])
+    return isResolved === true
   }
 
   return {
-    list,
-    /** Searches page by page: stores keep no index for lookups that only people make. */
+    async list(page) {
+      const { after, limit = A_PAGE } = checkOptions(pageOptions, page, 'deadLetters.list')
+      const { items: stored, next } = await (await open()).scan({ of: 'deadLetters', after, limit })
+      const items: DeadLetter[] = []
+      for (const one of stored) items.push(await letterOf(one))
+      return next === undefined ? { items } : { items, next }
+    },
     async get(id) {
-      for await (const { items } of everyPage((after) => list({ after }))) {
-        const letter = items.find((one) => one.id === id)
-        if (letter !== undefined) return letter
-      }
-      return undefined
+      const found = await find(id)
+      return found && letterOf(found)
     },
     async replay(id, options) {
       const { force = false } = checkOptions(replayOptions, options, 'deadLetters.replay')

@@ -3,22 +3,13 @@ import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { waitFor } from '../inbox/in-store-time.ts'
 import type { AdmitBatch } from '../inbox/inbox.ts'
-import {
-  isKept,
-  PAYLOAD,
-  type Admission,
-  type AdmittedAndClaimed,
-  type Awaitable,
-  type Claim,
-  type ClaimRequest,
-  type NewEvent,
-  type OpenStore,
-} from '../inbox/store.ts'
+import type { Awaitable, MessageStore } from '../inbox/store.ts'
+import type { Admission, Admit, Admitted } from '../messages/commands.ts'
+import { PAYLOAD, type NewEvent } from '../messages/event-record.ts'
+import { claimOf, type Claim, type ClaimRequest } from './claim.ts'
 import { createParts, type Parts } from './parts.ts'
 import { begin, stop } from './run.ts'
 import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
-
-const NONE: readonly Claim[] = []
 
 export function createDispatcher(options: DispatchOptions) {
   const phase = { isStopped: false, isOver: false }
@@ -30,10 +21,12 @@ export function createDispatcher(options: DispatchOptions) {
   const { waiting, slots, loop, leases, settlements } = parts
 
   return {
-    start: (store: OpenStore<object>): void => loop.begin(settlements.into(store)),
+    start: (store: MessageStore<object>): void => loop.begin(settlements.into(store)),
     admit: createAdmit(parts),
     /** Claims soon, because something may be due. */
     wake: loop.wake,
+    /** The token of the event of this message that this process has in flight. */
+    tokenOf: slots.tokenOf,
     /** Notifies that leases of these messages may belong to another process now. */
     lose: leases.lose,
     /** Starts no further handlers for these events. Handlers that are running continue. */
@@ -79,93 +72,107 @@ export function createDispatcher(options: DispatchOptions) {
  */
 function createAdmit(parts: Parts): AdmitBatch {
   const { clock, phase, observers, waiting, slots, loop } = parts
-  return ({ store, events, nowMs, deadline, mayLease }) => {
+  return ({ store, events, deadline, mayLease }) => {
     // Drain the backlog before leasing new events.
     const isTurn = mayLease && loop.opened !== undefined && !phase.isStopped && !loop.hasBacklog
-    const mayClaim = isTurn && store.admitAndClaim !== undefined
-    const request = mayClaim ? slots.reserveCapacity(store, events.length, nowMs, events) : undefined
-    const asked = observers.meter?.measured(store) ?? store
-    if (asked.admitAndClaim === undefined || request === undefined) {
-      const answer = asked.admit(events, nowMs)
-      if (!(answer instanceof Promise)) return admitted(parts, store, events, answer)
-      const kept = answer.then((admissions) => admitted(parts, store, events, admissions))
-      return waitFor(deadline, kept)
-    }
+    const request = isTurn ? slots.reserveCapacity(store, events.length, events) : undefined
+    const commands = commandsOf(events, request)
+    const admit = () => store.run(commands)
+    const leaseUntilMs = request && clock.now() + request.leaseForMs
     const failed = (error: unknown): never => {
-      release(parts, request)
+      if (request !== undefined && leaseUntilMs !== undefined) release(parts, request, leaseUntilMs)
       throw error
     }
-    let answer: Awaitable<AdmittedAndClaimed>
+    let answer: Awaitable<readonly Admitted[]>
     try {
-      answer = asked.admitAndClaim(events, request)
+      answer = observers.meter === undefined ? admit() : observers.meter.timed('admit', admit)
     } catch (error) {
       return failed(error)
     }
-    const { leaseUntilMs } = request
-    if (!(answer instanceof Promise))
-      return admitted(parts, store, events, answer.admissions, answer.claims, leaseUntilMs)
+    if (!(answer instanceof Promise)) return admitted(parts, events, answer, leaseUntilMs)
+    if (request === undefined || leaseUntilMs === undefined)
+      return waitFor(
+        deadline,
+        answer.then((answers) => admitted(parts, events, answers)),
+      )
     slots.holdCapacity(request)
-    const accepted = answer.then(({ admissions, claims }) => {
+    const accepted = answer.then((answers) => {
       const isInTime = slots.releaseCapacity(request)
       const isOurs = isInTime ? !phase.isOver : !phase.isStopped && clock.now() < leaseUntilMs
-      admitted(parts, store, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
+      const admissions = admitted(parts, events, answers, isOurs ? leaseUntilMs : undefined)
       // A claim may have been skipped for lack of capacity.
       loop.wakeIfFull()
       if (phase.isStopped) waiting.changed()
       return admissions
     }, failed)
-    return waitFor(deadline, accepted, () => release(parts, request))
+    return waitFor(deadline, accepted, () => release(parts, request, leaseUntilMs))
   }
 }
 
+/** Asks for leases up to the limit, of messages with one event in the batch: a later one might be ordered before it. */
+function commandsOf(events: readonly NewEvent[], request: ClaimRequest | undefined): readonly Admit[] {
+  let left = request?.limit ?? 0
+  const repeated = left > 0 && events.length > 1 ? repeatedKeys(events) : NO_KEYS
+  return events.map((event): Admit => {
+    const { messageKey: key } = event
+    if (request === undefined || left <= 0 || request.exclude.has(key) || repeated.has(key))
+      return { do: 'admit', key, event }
+    left -= 1
+    return { do: 'admit', key, event, leaseForMs: request.leaseForMs }
+  })
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set()
+
+function repeatedKeys(events: readonly NewEvent[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  const repeated = new Set<string>()
+  for (const { messageKey } of events) (seen.has(messageKey) ? repeated : seen).add(messageKey)
+  return repeated
+}
+
 /** Releases the capacity of an admission that failed or timed out. */
-function release({ slots, loop, waiting }: Parts, request: ClaimRequest): void {
+function release({ slots, loop, waiting }: Parts, request: ClaimRequest, leaseUntilMs: number): void {
   slots.releaseCapacity(request)
   // The store may have granted the leases although its response was lost.
-  loop.scheduleClaim(request.leaseUntilMs)
+  loop.scheduleClaim(leaseUntilMs)
   loop.wakeIfFull()
   waiting.changed()
 }
 
-/** Runs claimed events, after their callbacks are answered, if `leaseUntilMs` is given. The claim loop claims the rest. */
+/** Runs leased events, after their callbacks are answered, if `leaseUntilMs` is given. The claim loop claims the rest. */
 function admitted(
   parts: Parts,
-  store: OpenStore<object>,
   events: readonly NewEvent[],
-  admissions: readonly Admission[],
-  claims: readonly Claim[] = NONE,
+  answers: readonly Admitted[],
   leaseUntilMs?: number,
 ): readonly Admission[] {
   const { slots, loop, report } = parts
   const { opened } = loop
   const rest: NewEvent[] = []
-  let next = 0
-  events.forEach((event, index) => {
-    const claim = claims[next]
-    // Both lists have the same order.
-    if (claim?.id === event.id) {
-      next += 1
+  const admissions = events.map((event, index): Admission => {
+    const { admission = 'full', granted } = answers[index] ?? {}
+    if (granted !== undefined) {
       if (opened !== undefined && leaseUntilMs !== undefined)
-        slots.enterSoon(slots.track(claim, opened, leaseUntilMs, event[PAYLOAD]))
-    } else if (isKept(admissions[index])) rest.push(event)
-    else if (admissions[index] === 'crowded')
-      report(new MessagingWebhooksError('message_crowded', `Event ${event.id}.`))
+        slots.enterSoon(slots.track(claimOf(event.messageKey, granted, event), opened, leaseUntilMs, event[PAYLOAD]))
+    } else if (admission === 'new' || admission === 'late') rest.push(event)
+    else if (admission === 'crowded') report(new MessagingWebhooksError('message_crowded', `Event ${event.id}.`))
     // The memory store keeps event objects until they are settled, so release the parsed payload.
     event[PAYLOAD] = undefined
+    return admission
   })
   for (const event of rest) leaveToClaim(parts, event)
   return admissions
 }
 
 /** Claims the event now, or when the event of its message that is in flight has ended. */
-function leaveToClaim({ slots, loop }: Parts, { messageKey, awaits, gapUntilMs }: NewEvent): void {
+function leaveToClaim({ slots, loop, clock }: Parts, { messageKey, awaits, reorderWaitMs }: NewEvent): void {
   const before = slots.ofMessage(messageKey)
   if (before !== undefined) {
     before.hasSuccessor = true
-    before.from.window?.writeNow()
     return
   }
-  if (awaits !== 0) loop.sawGap(gapUntilMs)
+  if (awaits !== 0) loop.sawGap(clock.now() + reorderWaitMs)
   loop.wake()
 }
 
@@ -176,33 +183,23 @@ const LOOK_MS = 50
  * Resolves to true once everything is settled (except handlers that timed out, unless `waitForHung`), or to false at the
  * deadline. `unsettled` counts the unsettled events in the store and on the way there.
  */
-function createDrain({ clock, slots, loop, waiting, settlements }: Parts) {
+function createDrain({ clock, slots, loop, waiting }: Parts) {
   return async (
     unsettled: () => Awaitable<number>,
     deadlineMs: number,
     { waitForHung = true }: { readonly waitForHung?: boolean } = {},
   ): Promise<boolean> => {
     const untilMs = clock.now() + deadlineMs
-    let endHurry: (() => void) | undefined
-    try {
-      for (;;) {
-        // Counting a long backlog is expensive, so count only when nothing is in flight.
-        const isIdle = slots.running === 0 && !loop.isClaiming
-        // If the store is empty, skip the deferred claim.
-        const wasDeferred = isIdle && loop.isClaimDeferred
-        if (wasDeferred) loop.cancelDeferredClaim()
-        const left = isIdle ? await counted(unsettled, clock, untilMs) : Infinity
-        if (wasDeferred && left > 0) loop.wake()
-        if (slots.running === 0 && left === 0) return true
-        // Events with handlers that timed out hold no slots.
-        if (!waitForHung && slots.running === 0 && left <= slots.all().length) return false
-        const leftMs = untilMs - clock.now()
-        if (leftMs <= 0) return false
-        endHurry ??= settlements.hurry()
-        await waiting.nextChange(Math.min(LOOK_MS, leftMs))
-      }
-    } finally {
-      endHurry?.()
+    for (;;) {
+      // Counting a long backlog is expensive, so count only when nothing is in flight.
+      const isIdle = slots.running === 0 && !loop.isClaiming
+      const left = isIdle ? await counted(unsettled, clock, untilMs) : Infinity
+      if (slots.running === 0 && left === 0) return true
+      // Events with handlers that timed out hold no slots.
+      if (!waitForHung && slots.running === 0 && left <= slots.all().length) return false
+      const leftMs = untilMs - clock.now()
+      if (leftMs <= 0) return false
+      await waiting.nextChange(Math.min(LOOK_MS, leftMs))
     }
   }
 }

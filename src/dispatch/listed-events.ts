@@ -14,18 +14,9 @@ import {
 } from '../public/events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
 import { placeOf } from '../messages/order.ts'
-import { filledPage } from '../inbox/lists.ts'
-import {
-  EVENT_STATES,
-  type Awaitable,
-  type EventFilter,
-  type EventsAnswer,
-  type EventsPage,
-  type EventState,
-  type OpenStore,
-  type StorePage,
-  type StoredEvent,
-} from '../inbox/store.ts'
+import { filledPage, type EventFilter } from '../inbox/lists.ts'
+import type { Awaitable, EventsQuery, MessageStore, Page } from '../inbox/store.ts'
+import { EVENT_STATES, type EventState, type StoredEvent } from '../messages/views.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import { typeOf, type Kept, type ReviveOptions } from './revive.ts'
 
@@ -86,7 +77,7 @@ export interface ListEventsOptions {
 }
 
 /** A page of events. A filtered page may be short or empty and still have a `next`. */
-export interface EventsListed<S extends CallbackSchemas = {}> extends StorePage<ListedEvent<S>> {
+export interface EventsListed<S extends CallbackSchemas = {}> extends Page<ListedEvent<S>> {
   /** Set if the search stopped early: it has covered everything back to this time and continues with `next`. */
   readonly lookedBackTo?: Date
 }
@@ -108,14 +99,14 @@ export interface Events<S extends CallbackSchemas = {}> {
 }
 
 interface EventsParts {
-  readonly open: () => Awaitable<OpenStore<object>>
+  readonly open: () => Awaitable<MessageStore<object>>
   readonly revive: (kept: Kept) => Awaitable<WebhookEvent>
   readonly reviving: ReviveOptions
   readonly keyOf: (messageId: string, project: string | undefined) => string
 }
 
 const A_PAGE = 100
-const MOST_OF_MESSAGE = 1_000
+const MAX_OF_MESSAGE = 1_000
 
 /** Options of a call about one message. */
 export const messageOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
@@ -133,8 +124,8 @@ const listOptions = z.strictObject({
 })
 
 export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Events {
-  async function pageOf(page: EventsPage): Promise<EventsAnswer> {
-    return (await open()).events(page)
+  async function pageOf(query: EventsQuery): Promise<Page<StoredEvent>> {
+    return (await open()).scan(query)
   }
 
   async function listed(stored: StoredEvent): Promise<ListedEvent> {
@@ -168,7 +159,7 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
         types: types && [...new Set(types.map(recordType))],
         about: about === undefined ? undefined : formsOf(about),
       }
-      const { items: stored, next, lookedBackToMs } = await pageOf({ ...filter, after, limit })
+      const { items: stored, next, lookedBackToMs } = await pageOf({ of: 'events', ...filter, after, limit })
       const all = await Promise.all(stored.map(listed))
       return {
         // Stores record one type for all subscription events. Only the payload tells them apart.
@@ -177,7 +168,7 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
       }
     },
     async get(id) {
-      const { items } = await pageOf({ after: undefined, limit: 1, id })
+      const { items } = await pageOf({ of: 'events', after: undefined, limit: 1, id })
       return items[0] && listed(items[0])
     },
     async ofMessage(messageId, options) {
@@ -190,10 +181,10 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
 
 /** Collects the events of a message over several pages. */
 export async function everyEvent(
-  pageOf: (page: EventsPage) => Promise<EventsAnswer>,
-  messageKey: string,
+  pageOf: (query: EventsQuery) => Promise<Page<StoredEvent>>,
+  key: string,
 ): Promise<readonly StoredEvent[]> {
-  const { items } = await filledPage({ after: undefined, limit: MOST_OF_MESSAGE, messageKey }, pageOf)
+  const { items } = await filledPage({ of: 'events', after: undefined, limit: MAX_OF_MESSAGE, key }, pageOf)
   return items
 }
 

@@ -1,7 +1,8 @@
 /** Runs an event that has its slot: calls the handlers, settles the event, and releases the slot. Stops the dispatch. */
 import { asOurs, HandlerError, MessagingWebhooksError } from '../public/errors.ts'
-import type { OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
-import { makeAttempt, undone } from './attempt.ts'
+import type { HandlerTransaction, SettleFailed } from '../inbox/store.ts'
+import type { Settle, Settled } from '../messages/commands.ts'
+import { makeAttempt, settlingOf, undone } from './attempt.ts'
 import type { Parts } from './parts.ts'
 import { revive } from './revive.ts'
 import { nameOf, type Work, type Phase } from './work.ts'
@@ -9,20 +10,46 @@ import { withDeadline } from '../runtime/clock.ts'
 
 /** Synchronous as long as neither a handler nor the store returns a promise. */
 export function begin(parts: Parts, work: Work): void {
-  const nowMs = parts.clock.now()
   const { store } = work.from
   const isHeld = store.isHeld === undefined || store.isHeld(work.claim.messageKey) === true
-  if (work.isForgotten || work.isLost || nowMs + parts.handlers.longestMs > work.leaseUntilMs || !isHeld) {
+  const isLong = parts.clock.now() + parts.handlers.longestMs > work.leaseUntilMs
+  if (work.isForgotten || work.isLost || isLong || !isHeld) {
     // Handlers became slow suddenly, or the process was suspended: the lease could expire while they run. Release the event,
     // and let it be leased again.
     parts.slots.leave(work)
     void releaseLease(parts, work)
     return
   }
+  if (store.transactions === undefined) beginHandlers(parts, work)
+  else
+    store.transactions.begin().then(
+      (transaction) => beginWithin(parts, work, transaction),
+      (error: unknown) => {
+        if (!parts.phase.isStopped) parts.availability.begin('dispatch', asOurs(error, 'store_failed'))
+        parts.slots.leave(work)
+        void releaseLease(parts, work, AGAIN_MS)
+      },
+    )
+}
+
+/** Delay of an event whose transaction could not begin, or was lost. */
+const AGAIN_MS = 1_000
+
+function beginWithin(parts: Parts, work: Work, transaction: HandlerTransaction<object>): void {
+  if (parts.phase.isOver || work.isForgotten || work.isLost) {
+    void transaction.rollBack()
+    parts.slots.leave(work)
+    void releaseLease(parts, work)
+    return
+  }
+  work.transaction = transaction
+  beginHandlers(parts, work)
+}
+
+function beginHandlers(parts: Parts, work: Work): void {
   work.isStarted = true
-  work.begunAtMs = nowMs
+  work.begunAtMs = parts.clock.now()
   try {
-    work.extras = store.contextFor?.(work.claim)
     work.isRunning = true
     const event = revive(work.claim, parts.reviving, work.payload)
     const made =
@@ -39,11 +66,10 @@ export function begin(parts: Parts, work: Work): void {
 }
 
 /** Releases the lease of an event that has not started. Never rejects. */
-async function releaseLease(parts: Parts, work: Work): Promise<void> {
+async function releaseLease(parts: Parts, work: Work, inMs = 0): Promise<void> {
   const { claim, from, leaseUntilMs } = work
-  const { id, messageKey, token } = claim
   try {
-    await from.settle({ id, messageKey, token, outcome: 'release', dueMs: parts.clock.now() })
+    await from.settle({ ...settlingOf(claim), outcome: 'release', inMs })
     parts.slots.untrack(work)
     parts.loop.wake()
   } catch (error) {
@@ -56,105 +82,139 @@ async function releaseLease(parts: Parts, work: Work): Promise<void> {
 /** Releases the lease of an event whose handlers did not end in time, so that another process need not wait for its expiry. */
 async function makeDueAgain(parts: Parts, work: Work): Promise<void> {
   try {
-    await work.from.settle(againOf(parts, work))
+    await work.transaction?.rollBack()
+    await work.from.settle(againOf(work))
   } catch {
     // The store is unavailable and the receiver is closing. The lease will expire.
   }
 }
 
-/** Handles a failure of `contextFor` or `revive`: the lease expires, and the event runs again. */
+/** Handles a failure of `revive`: the lease expires, and the event runs again. */
 function failed(parts: Parts, work: Work, error: unknown): void {
   if (!parts.phase.isStopped) parts.report(asOurs(error, 'store_failed'))
+  void work.transaction?.rollBack()
   finish(parts, work, false)
 }
 
 /** The settlement that makes the event due again at once. */
-function againOf({ clock }: Parts, { claim: { id, messageKey, token } }: Work): Settlement {
-  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
+function againOf({ claim }: Work): Settle {
+  return { ...settlingOf(claim), outcome: 'retry', inMs: 0 }
 }
 
 /** Stops tracking the event, and claims again if something may be due. */
 function finish(parts: Parts, work: Work, isDone: boolean): void {
   const { slots, loop } = parts
-  const { store } = work.from
   slots.untrack(work)
-  if (!isDone || work.hasSuccessor || !isCaughtUp(parts, store)) loop.wake()
-  else if (store.notifiesRemaining !== true) loop.deferClaim()
+  if (!isDone || work.hasSuccessor || !isCaughtUp(parts)) loop.wake()
 }
 
 /**
  * Whether nothing is likely to be due now. Events leased at their admission rarely leave anything behind: the last claim found
  * nothing, and no event admitted here is in a reorder wait.
  */
-function isCaughtUp({ loop: { foundNothing, gapUntilMs }, clock }: Parts, store: OpenStore<object>): boolean {
-  return store.admitAndClaim !== undefined && foundNothing && (gapUntilMs === -Infinity || clock.now() >= gapUntilMs)
+function isCaughtUp({ loop: { foundNothing, gapUntilMs }, clock }: Parts): boolean {
+  return foundNothing && (gapUntilMs === -Infinity || clock.now() >= gapUntilMs)
+}
+
+/** When the store was asked: durations in its answer count from `atMs`, and `found` is for `endAnswered`. */
+interface Asked {
+  readonly atMs: number
+  readonly found: number
+}
+
+function askedNow({ clock, availability }: Parts): Asked {
+  return { atMs: clock.now(), found: availability.found }
 }
 
 /** Settles the attempt. `made` is undefined if the lease was lost meanwhile. */
-function conclude(parts: Parts, work: Work, made: Settlement | undefined): void {
-  const { slots, waiting, settlements, phase, clock, loop } = parts
-  const { extras, from } = work
+function conclude(parts: Parts, work: Work, made: Settle | undefined): void {
+  const { slots, waiting, phase, clock, loop } = parts
+  const { transaction, from } = work
   work.isRunning = false
-  // Release the resources that the store gave to the handlers. If no other process has the event, this also makes it due
-  // before the lease expires.
-  const isGivenBack = made === undefined && (extras !== undefined || from.store.isHeld !== undefined)
-  const settlement = isGivenBack ? againOf(parts, work) : made
+  // Release the transaction. If no other process has the event, this also makes it due before the lease expires.
+  const isGivenBack = made === undefined && (transaction !== undefined || from.store.isHeld !== undefined)
+  const settlement = isGivenBack ? againOf(work) : made
   if (settlement === undefined) {
     finish(parts, work, false)
     return
   }
   if (!isGivenBack) slots.learnPace(clock.now() - work.begunAtMs)
-  // Defer the settlement if nothing waits for it: no answer, no later event of the message, no drain and no close.
-  const isAwaited = work.hasSuccessor || waiting.isAnyone || settlements.isHurried || phase.isStopped
-  const isDeferrable = !isGivenBack && extras === undefined && !isAwaited && isCaughtUp(parts, from.store)
-  const { found } = parts.availability
+  if (transaction !== undefined) {
+    void concludeWithin(parts, work, transaction, settlement)
+    return
+  }
+  // Defer the settlement if nothing waits for it: no answer, no later event of the message, and no close.
+  const isAwaited = work.hasSuccessor || waiting.isAnyone || phase.isStopped
+  const isDeferrable = !isGivenBack && !isAwaited && isCaughtUp(parts)
+  const asked = askedNow(parts)
   try {
     const answer = isDeferrable ? from.settleDeferrable(settlement) : from.settle(settlement)
-    if (typeof answer === 'boolean') {
-      settled(parts, work, settlement, answer, found)
+    if (answer instanceof Promise)
+      answer
+        .then((answered) => settled(parts, work, settlement, answered, asked))
+        .catch((error: unknown) => settleLater(parts, work, settlement, error))
+    else {
+      settled(parts, work, settlement, answer, asked)
       return
     }
-    Promise.resolve(answer)
-      .then((held) =>
-        typeof held === 'boolean' ? settled(parts, work, settlement, held, found) : settleUndone(parts, work, held),
-      )
-      .catch((error: unknown) => settleLater(parts, work, settlement, error))
   } catch (error) {
     void settleLater(parts, work, settlement, error)
   }
-  // Let other events run meanwhile. If the store gave the handlers a resource, such as a pooled connection, it stays in use
-  // until they are settled.
-  if (extras === undefined && work.hasSlot) slots.leave(work)
+  // Let other events run meanwhile.
+  if (work.hasSlot) slots.leave(work)
   loop.wakeIfFull()
 }
 
-/** Settles the attempt again, as failed: its transaction was rolled back. */
-async function settleUndone(parts: Parts, work: Work, { failed: cause }: SettleFailed): Promise<void> {
-  const settlement = undone(parts, work.claim, cause)
-  const { found } = parts.availability
+/** Ends the transaction of the handlers with the settlement. It keeps its slot until then, like the connection. */
+async function concludeWithin(
+  parts: Parts,
+  work: Work,
+  transaction: HandlerTransaction<object>,
+  settlement: Settle,
+): Promise<void> {
+  const asked = askedNow(parts)
+  if (settlement.outcome !== 'done') {
+    await transaction.rollBack()
+    await settleNow(parts, work, settlement, asked)
+    return
+  }
+  let answer: boolean | SettleFailed
   try {
-    const held = await work.from.settle(settlement)
-    if (typeof held === 'boolean') settled(parts, work, settlement, held, found)
-    else finish(parts, work, false)
+    answer = await transaction.commit(settlement)
+  } catch (error) {
+    // It is unknown whether the transaction was committed. If it was, this changes nothing; if not, the handlers must run again.
+    if (!parts.phase.isStopped) parts.availability.begin('dispatch', asOurs(error, 'store_failed'))
+    await settleNow(parts, work, { ...settlingOf(work.claim), outcome: 'retry', inMs: AGAIN_MS }, asked)
+    return
+  }
+  if (typeof answer === 'boolean') settled(parts, work, settlement, { held: answer, nextInMs: undefined }, asked)
+  else await settleNow(parts, work, undone(parts, work.claim, answer.failed), asked)
+  parts.loop.wakeIfFull()
+}
+
+async function settleNow(parts: Parts, work: Work, settlement: Settle, asked: Asked): Promise<void> {
+  try {
+    settled(parts, work, settlement, await work.from.settle(settlement), asked)
   } catch (error) {
     await settleLater(parts, work, settlement, error)
   }
 }
 
 /** Retries a settlement that the store did not confirm in time. */
-async function settleLater(parts: Parts, work: Work, settlement: Settlement, error: unknown): Promise<void> {
+async function settleLater(parts: Parts, work: Work, settlement: Settle, error: unknown): Promise<void> {
   await parts.settlements.settleLater(work, settlement, error)
   finish(parts, work, false)
 }
 
-function settled(parts: Parts, work: Work, { outcome }: Settlement, held: boolean, foundBefore: number): void {
-  const { observers, clock, availability } = parts
+function settled(parts: Parts, work: Work, { outcome }: Settle, { held, nextInMs }: Settled, asked: Asked): void {
+  const { observers, clock, availability, loop } = parts
   const { claim, isLost, isForgotten } = work
-  if (availability.foundBy.size > 0) availability.endAnswered('dispatch', foundBefore)
+  if (availability.foundBy.size > 0) availability.endAnswered('dispatch', asked.found)
   if (!held && !isLost && !isForgotten) parts.report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
   if (observers.meter !== undefined && held && (outcome === 'done' || outcome === 'dead'))
     observers.meter.settled(outcome, clock.now() - claim.record.receivedAtMs)
-  finish(parts, work, held && outcome === 'done')
+  if (nextInMs !== undefined && nextInMs > 0) loop.scheduleClaim(asked.atMs + nextInMs)
+  finish(parts, work, held && outcome === 'done' && nextInMs !== 0)
 }
 
 /** How long a closing receiver waits, after its deadline, for the store to release leases. */
@@ -166,10 +226,9 @@ export async function stop(
   phase: { -readonly [K in keyof Phase]: Phase[K] },
   deadlineMs: number,
 ): Promise<void> {
-  const { clock, slots, loop, waiting, settlements } = parts
+  const { clock, slots, loop, waiting } = parts
   phase.isStopped = true
   loop.stop()
-  settlements.writeHeld()
   // Events that are not in flight will not be attempted here.
   for (const id of waiting.watchedIds()) if (!slots.has(id)) waiting.attempted(id)
   const untilMs = clock.now() + deadlineMs

@@ -6,7 +6,8 @@
  */
 import { churningMap, removeMember } from '../runtime/values.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Claim, ClaimRequest, OpenStore } from '../inbox/store.ts'
+import type { MessageStore } from '../inbox/store.ts'
+import type { Claim, ClaimRequest } from './claim.ts'
 import type { HandlerRegistry } from './handlers.ts'
 import type { Waiting } from './waiting.ts'
 import type { Opened, Work } from './work.ts'
@@ -32,13 +33,13 @@ const AHEAD_MS = 50
  * Maximum number of events leased ahead per slot. If handlers suddenly hang, these wait for them, and no other process can run
  * them.
  */
-const MOST_AHEAD = 7
+const MAX_AHEAD = 7
 /**
  * Maximum number of events in flight per slot, including those being settled, which bounds the backlog of a slow store. A
  * lower limit leaves more to claims, which take two statements an event: with 4, and 3 ahead, 128 connections cost Postgres 1.8
  * times the CPU and Redis 1.7 times.
  */
-const MOST_A_SLOT = 16
+const MAX_PER_SLOT = 16
 
 const NO_MESSAGES: ReadonlySet<string> = new Set()
 
@@ -100,7 +101,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
         leaseUntilMs,
         controller: new AbortController(),
         payload,
-        extras: undefined,
+        transaction: undefined,
         isStarted: false,
         begunAtMs: 0,
         hasSlot: false,
@@ -136,6 +137,8 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
     /** The event of this message that is in flight. */
     ofMessage: (messageKey: string): Work | undefined => inFlight.members.get(messageKey),
     all: (): readonly Work[] => [...inFlight.members.values()],
+    /** The token of the event of this message that is in flight. */
+    tokenOf: (messageKey: string): number | undefined => inFlight.members.get(messageKey)?.claim.token,
     has: (id: string): boolean => slots.all().some(({ claim }) => claim.id === id),
     /** Gives the event a slot at once if one is free, otherwise queues it. */
     enter(work: Work): void {
@@ -158,20 +161,20 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
      * fast. Undefined without capacity. Excludes messages in flight: those of `among` if given, otherwise all.
      */
     reserveCapacity(
-      { contextFor }: OpenStore<object>,
+      { transactions }: MessageStore<object>,
       most: number,
-      nowMs: number,
       among?: readonly { readonly messageKey: string }[],
     ): ClaimRequest | undefined {
-      // Lease nothing ahead if handlers use resources of the store, which may be in use from the claim on.
-      const ahead = contextFor === undefined ? Math.min(MOST_AHEAD, Math.floor(AHEAD_MS / attemptMs)) : 0
-      const free = concurrency - used - queue.length + ahead * concurrency
-      let limit = Math.min(free, MOST_A_SLOT * concurrency - slots.running)
+      // Each handler in a transaction needs a connection, so lease nothing ahead of those.
+      const ahead = transactions === undefined ? Math.min(MAX_AHEAD, Math.floor(AHEAD_MS / attemptMs)) : 0
+      const places = Math.min(concurrency, transactions?.most ?? Infinity)
+      const free = places - used - queue.length + ahead * concurrency
+      let limit = Math.min(free, MAX_PER_SLOT * concurrency - slots.running)
       for (const request of held) limit -= request.limit
       limit = Math.min(most, limit)
       if (limit <= 0) return undefined
       const exclude = inFlight.members.size === 0 ? NO_MESSAGES : messagesInFlight(among)
-      return { limit, nowMs, leaseUntilMs: nowMs + handlers.longestMs + MARGIN_MS, exclude }
+      return { limit, leaseForMs: handlers.longestMs + MARGIN_MS, exclude }
     },
     /** Holds the capacity of a pending request. */
     holdCapacity: (request: ClaimRequest): void => void held.push(request),

@@ -4,8 +4,10 @@ import type { Clock, RetryPolicy } from '../runtime/clock.ts'
 import type { MessagingWebhooksError, NamedEvent } from '../public/errors.ts'
 import type { EventType, WebhookEvent } from '../public/events.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
-import type { BatchWindow } from '../inbox/in-store-time.ts'
-import type { Awaitable, Claim, NewEvent, OpenStore, PAYLOAD, SettleFailed, Settlement } from '../inbox/store.ts'
+import type { Awaitable, HandlerTransaction, MessageStore } from '../inbox/store.ts'
+import type { Settle, Settled } from '../messages/commands.ts'
+import type { NewEvent, PAYLOAD } from '../messages/event-record.ts'
+import type { Claim } from './claim.ts'
 import type { HandlerRegistry, Registration } from './handlers.ts'
 import type { ReviveOptions } from './revive.ts'
 
@@ -31,8 +33,8 @@ export interface DispatchOptions {
   readonly secrets: () => readonly string[]
 }
 
-/** The store operations on an event's path. */
-export type MeasuredVerb = 'admit' | 'admitAndClaim' | 'claim' | 'settle'
+/** The calls of the store on an event's path. `claim`: finding and leasing due events. */
+export type MeasuredCall = 'admit' | 'claim' | 'settle'
 
 /** Records durations, once metrics are requested. */
 export interface Meter {
@@ -40,8 +42,8 @@ export interface Meter {
   attempted(type: EventType, outcome: 'succeeded' | 'failed' | 'timed_out', tookMs: number): void
   /** Records that an event was settled or became a dead letter. */
   settled(outcome: 'done' | 'dead', sinceArrivalMs: number): void
-  /** Returns the operations of the store, with each call measured. */
-  measured(store: OpenStore<object>): Pick<OpenStore<object>, MeasuredVerb>
+  /** Makes a call of the store, and records how long it took. */
+  timed<T>(call: MeasuredCall, make: () => Awaitable<T>): Awaitable<T>
 }
 
 /** An attempt as observers see it. Read it synchronously: its lists change afterwards. */
@@ -85,12 +87,10 @@ export interface Observers {
 
 /** The open store and its settlement batches. */
 export interface Opened {
-  readonly store: OpenStore<object>
-  settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
+  readonly store: MessageStore<object>
+  settle(settlement: Settle): Awaitable<Settled>
   /** Like `settle`, for settlements that nothing waits for. */
-  settleDeferrable(settlement: Settlement): Awaitable<boolean | SettleFailed>
-  /** The window of deferrable settlements, if the store delays them. */
-  readonly window: BatchWindow | undefined
+  settleDeferrable(settlement: Settle): Awaitable<Settled>
 }
 
 /**
@@ -104,8 +104,8 @@ export interface Work {
   readonly controller: AbortController
   /** The parsed body, if known. The attempt hands it to the event. */
   readonly payload: NewEvent[typeof PAYLOAD]
-  /** What the store adds to the handlers' context. */
-  extras: object | undefined
+  /** The transaction of the store that its handlers run in. */
+  transaction: HandlerTransaction<object> | undefined
   /** It has been given a slot. */
   isStarted: boolean
   begunAtMs: number

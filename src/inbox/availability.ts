@@ -2,7 +2,7 @@
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { OpenStore, StoreCounts, Awaitable } from './store.ts'
+import type { MessageStore, StoreCounts, Awaitable } from './store.ts'
 
 /**
  * A part of the receiver that calls the store. An outage ends when every part that failed has succeeded again. `admission`
@@ -102,7 +102,7 @@ export interface Known extends StoreCounts {
   readonly workers: readonly StoreWorker[] | undefined
 }
 
-export async function knownOf(store: OpenStore<object>): Promise<Known> {
+export async function knownOf(store: MessageStore<object>): Promise<Known> {
   // A custom store may throw at once.
   const workersOf = async () => store.workers?.()
   const [counts, workers] = await Promise.all([store.counts(), workersOf()])
@@ -127,13 +127,13 @@ interface KeepingOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
   readonly hasSpool: boolean
-  readonly open: () => Promise<OpenStore<object>>
+  readonly open: () => Promise<MessageStore<object>>
   /** Undefined before the first `open`. */
   readonly spooling: () => Promise<OpenSpool> | undefined
 }
 
 /** No message has this key. Looking it up is the cheapest call of every store. */
-const NO_MESSAGE = ''
+export const NO_MESSAGE = ''
 
 /**
  * Whether a new event would be kept, and where. For probes, which run often and must not load the store: does not call a store
@@ -160,7 +160,7 @@ async function look({ hasSpool, open, spooling }: KeepingOptions): Promise<Keepi
     if (spooled !== undefined && (await spooled.canTake())) return spooled.outage.active ? 'spool' : 'store'
     if (spooled?.outage.active !== false) return 'spool_failing'
   }
-  const asked: Awaitable<unknown> = (await opening).latest(NO_MESSAGE)
+  const asked: Awaitable<unknown> = (await opening).run([{ do: 'read', key: NO_MESSAGE }])
   await asked
   return 'store'
 }

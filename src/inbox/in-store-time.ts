@@ -51,7 +51,7 @@ export function waitFor<T>(deadline: Deadline, answer: Promise<T>, onTimeout = N
   })
 }
 
-const MOST_A_BATCH = 512
+const MAX_BATCH = 512
 
 interface Batch<T, R> {
   readonly items: T[]
@@ -60,16 +60,8 @@ interface Batch<T, R> {
   readonly deadline: Deadline
 }
 
-/** A write waits up to `lingerMs` for more items, or until it has `most` of them. */
-export interface BatchWindow {
-  readonly lingerMs: number
-  readonly most: number
-  /** Ends the wait if a caller needs the result. `inBatches` sets it. */
-  writeNow: () => void
-}
-
 /**
- * Combines items into batches: items that arrive during a write form the next batch. Uses a timer only with `window`. Passes a
+ * Combines items into batches: items that arrive during a write form the next batch. Passes a
  * synchronous result (from memory) through. An error among asynchronous results rejects only its own item. The deadline of a
  * batch starts with its first item and lasts `usualMs`, or the timeout given with that item. `write` must meet it.
  */
@@ -77,11 +69,9 @@ export function inBatches<T, R>(
   clock: Clock,
   usualMs: number,
   write: (items: readonly T[], deadline: Deadline) => readonly R[] | Promise<readonly (R | Error)[]>,
-  window?: BatchWindow,
 ): (item: T, timeoutMs?: number) => Awaitable<R> {
   const queue: Batch<T, R>[] = []
   let isWriting = false
-  let cancelLinger: (() => void) | undefined
   /** Deadline of items written immediately, one at a time. A synchronous store never starts its timer. */
   const own = newDeadline(clock, usualMs)
 
@@ -107,43 +97,28 @@ export function inBatches<T, R>(
   function goOn(): void {
     const next = queue[0]
     if (next === undefined || isWriting) return
-    if (window === undefined || next.items.length >= window.most) writeNext()
-    // Keeps the process alive, because `close` waits for these items.
-    else cancelLinger ??= clock.setTimer(writeNext, window.lingerMs, true)
-  }
-
-  function writeNext(): void {
-    cancelLinger?.()
-    cancelLinger = undefined
-    const batch = queue.shift()
-    if (batch === undefined) return
+    queue.shift()
     isWriting = true
-    const begin = async (): Promise<readonly (R | Error)[]> => write(batch.items, batch.deadline)
-    void finish(batch, begin())
+    const begin = async (): Promise<readonly (R | Error)[]> => write(next.items, next.deadline)
+    void finish(next, begin())
   }
 
   /** The last waiting batch, or a new one if that is full. */
   function nextBatch(timeoutMs: number): Batch<T, R> {
     const last = queue.at(-1)
-    if (last !== undefined && last.items.length < MOST_A_BATCH) return last
+    if (last !== undefined && last.items.length < MAX_BATCH) return last
     const batch = { items: [], waiting: [], deadline: newDeadline(clock, timeoutMs) }
     beginDeadline(batch.deadline)
     queue.push(batch)
     return batch
   }
 
-  if (window !== undefined)
-    window.writeNow = () => {
-      if (cancelLinger !== undefined) writeNext()
-    }
-
   return (item, timeoutMs = usualMs) => {
-    if (isWriting || window !== undefined)
+    if (isWriting)
       return new Promise<R>((resolve, reject) => {
         const { items, waiting } = nextBatch(timeoutMs)
         items.push(item)
         waiting.push({ resolve, reject })
-        if (window !== undefined) goOn()
       })
     const deadline = timeoutMs === usualMs ? own : newDeadline(clock, timeoutMs)
     const results = write([item], deadline)

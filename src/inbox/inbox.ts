@@ -6,19 +6,20 @@ import { isForgotten } from './spool/segment.ts'
 import { inBatches, newDeadline, waitFor, type Deadline } from './in-store-time.ts'
 import type { Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
-import { createPruning } from './runtime/retention.ts'
+import { createPruning } from './pruning.ts'
 import { openSpooling, type Spooling } from './spooling.ts'
 import type { Spools } from './spool/spool.ts'
-import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreHost } from './store.ts'
+import type { Awaitable, MessageStore, Store, StoreHost } from './store.ts'
+import type { Admission } from '../messages/commands.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 
 /**
  * Admits a batch into the open store and schedules its dispatch. With `mayLease` it may lease, in the same step, events that
  * can run here immediately. Rejects with `store_slow` at the deadline.
  */
 export type AdmitBatch = (batch: {
-  readonly store: OpenStore<object>
+  readonly store: MessageStore<object>
   readonly events: readonly NewEvent[]
-  readonly nowMs: number
   readonly deadline: Deadline
   readonly mayLease: boolean
 }) => Awaitable<readonly Admission[]>
@@ -32,9 +33,8 @@ interface InboxOptions {
   readonly availability: StoreAvailability
   /** Notifies that an event may be due: another process has admitted one, or an outage is over. */
   readonly onWork: () => void
-  /** Notifies that the leases of these messages may be lost. */
-  readonly onLost?: StoreHost['onLost']
-  readonly claims: boolean
+  readonly elapsedMs: () => number
+  readonly host: Pick<StoreHost, 'onLost' | 'inFlight' | 'claims'>
   readonly admitBatch: AdmitBatch
   /** Opens the spools for events that the store cannot accept. Undefined without a spool. */
   readonly openSpools: (() => Promise<Spools>) | undefined
@@ -46,10 +46,10 @@ export type Inbox<X extends object> = ReturnType<typeof createInbox<X>>
 const UNTIL_FORGOTTEN_MS = 600_000
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions) {
-  const { clock, storeTimeoutMs, gapTimeoutMs, report, availability, admitBatch, onWork, onLost } = options
+  const { clock, storeTimeoutMs, gapTimeoutMs, report, availability, admitBatch, onWork } = options
   const pruning = createPruning(clock)
-  let opened: OpenStore<X> | undefined
-  let opening: Promise<OpenStore<X>> | undefined
+  let opened: MessageStore<X> | undefined
+  let opening: Promise<MessageStore<X>> | undefined
   let spooling: Promise<Spooling> | undefined
   let spooled: Spooling | undefined
   let outage: Outage | undefined
@@ -76,16 +76,16 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
-  async function openStore(): Promise<OpenStore<X>> {
+  async function openStore(): Promise<MessageStore<X>> {
     try {
       if (options.openSpools !== undefined) await openBehind(options.openSpools)
       opened = await store.open({
+        ...options.host,
+        nowMs: () => clock.now(),
+        elapsedMs: options.elapsedMs,
         onWork,
-        onLost,
         report,
-        claims: options.claims,
       })
-      if (opened.latestNowMs !== undefined) clock.reach(opened.latestNowMs)
       pruning.begin(opened)
       return opened
     } catch (error) {
@@ -95,7 +95,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   }
 
   /** Opens the spool and the store once. After a failure, the next call tries again. */
-  function open(): Promise<OpenStore<X>> {
+  function open(): Promise<MessageStore<X>> {
     if (closed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
     if (opening !== undefined) return opening
     const attempt = openStore()
@@ -107,23 +107,23 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return attempt
   }
 
-  /** The reorder wait starts when the callback arrives, by a wall clock that may have been far ahead at that moment. */
-  function onSteadyClock(event: NewEvent, nowMs: number): NewEvent {
+  /** The reorder wait starts when the callback arrives, and part of it may have passed on the way. */
+  function withRestOfWait(event: NewEvent, nowMs: number): NewEvent {
     if (event.awaits === 0) return event
     // The store must erase this event before it can be dispatched.
-    if (isForgotten(event)) return { ...event, gapUntilMs: nowMs + UNTIL_FORGOTTEN_MS }
-    const mostMs = Math.min(gapTimeoutMs, event.gapUntilMs - event.record.receivedAtMs)
-    return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + mostMs) }
+    if (isForgotten(event)) return { ...event, reorderWaitMs: UNTIL_FORGOTTEN_MS }
+    const passedMs = Math.max(0, nowMs - event.record.receivedAtMs - clock.aheadMs)
+    return { ...event, reorderWaitMs: Math.max(0, Math.min(gapTimeoutMs, event.reorderWaitMs - passedMs)) }
   }
 
   /** Writes one batch into the store, within the deadline. */
   function write(events: readonly NewEvent[], deadline: Deadline, mayLease: boolean): Awaitable<readonly Admission[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
     if (deadline.isOver) throw new MessagingWebhooksError('store_slow')
-    const nowMs = clock.now()
-    const haveGaps = events.some(({ awaits }) => awaits !== 0)
-    const timed = haveGaps ? events.map((event) => onSteadyClock(event, nowMs)) : events
-    return admitBatch({ store: opened, events: timed, nowMs, deadline, mayLease })
+    const haveWaits = events.some(({ awaits }) => awaits !== 0)
+    const nowMs = haveWaits ? clock.now() : 0
+    const timed = haveWaits ? events.map((event) => withRestOfWait(event, nowMs)) : events
+    return admitBatch({ store: opened, events: timed, deadline, mayLease })
   }
 
   /** Like `write`, but never writes a batch ahead of an earlier one that failed. */

@@ -3,7 +3,7 @@ import type { DeliveryFailure, SentDetails, TimestampSource } from '../public/ev
 import { sentDetails } from '../messages/expected.ts'
 import { finalRecords, knownTime } from '../messages/order.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
-import type { StoredExpectation, StoredLatest } from './store.ts'
+import type { StoredExpectation, StoredLatest } from '../messages/views.ts'
 
 /** The final reports of a sent message, in order. */
 export function finalsOf({

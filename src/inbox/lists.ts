@@ -2,7 +2,8 @@
  * Lists that observers read, page by page, and their filters. Stores keep no index for the filters, because an index would slow
  * down admission.
  */
-import type { StorePage, EventFilter, SentToPage, StoredEvent } from './store.ts'
+import type { EventState, StoredEvent } from '../messages/views.ts'
+import type { Page } from './store.ts'
 import type { Expectation } from '../messages/expected.ts'
 import { typeOfRecord, type EventRecord } from '../messages/event-record.ts'
 
@@ -18,12 +19,30 @@ export async function* everyPage<P extends { readonly next?: string | undefined 
   } while (after !== undefined)
 }
 
+/** Selects events. An event without a readable record matches by time and state only. */
+export interface EventFilter {
+  /**
+   * Type of the report, `send.overdue`, `send.unknown`, `received`, `payment`, `subscription` or `unrecognized`. `late` matches
+   * reports known to be late; their own type matches them as well.
+   */
+  readonly types?: readonly string[] | undefined
+  readonly project?: string | undefined
+  readonly channel?: string | undefined
+  readonly carrier?: string | undefined
+  /** The message id or the recipient equals one of these. */
+  readonly about?: readonly string[] | undefined
+  readonly states?: readonly EventState[] | undefined
+  /** `atMs` is at or after `fromMs` and before `toMs`. */
+  readonly fromMs?: number | undefined
+  readonly toMs?: number | undefined
+}
+
 /** Fills one page from a list that a store searches in bounded steps, with at most `mostCalls` calls. */
 export async function filledPage<
   T,
   Q extends { readonly after: string | undefined; readonly limit: number },
-  P extends StorePage<T>,
->(query: Q, ask: (query: Q) => PromiseLike<P & StorePage<T>>, mostCalls = Infinity): Promise<P> {
+  P extends Page<T>,
+>(query: Q, ask: (query: Q) => PromiseLike<P & Page<T>>, mostCalls = Infinity): Promise<P> {
   let page = await ask(query)
   let items: readonly T[] = page.items
   for (let calls = 1; calls < mostCalls && page.next !== undefined && items.length < query.limit; calls += 1) {
@@ -34,9 +53,9 @@ export async function filledPage<
 }
 
 /** Maximum number of events that one call searches. */
-export const MOST_LOOKED_AT = 20_000
+export const MAX_EXAMINED = 20_000
 /** Maximum number of sends that one call searches. */
-export const MOST_SENT_LOOKED_AT = 5_000
+export const MAX_SENDS_EXAMINED = 5_000
 
 export function isFiltered(filter: EventFilter): boolean {
   const { types, project, channel, carrier, about, states, fromMs, toMs } = filter
@@ -91,7 +110,7 @@ export function needlesOf({ types, project, channel, carrier, about }: EventFilt
   return needles
 }
 
-export function isSentTo({ to: wanted }: Pick<SentToPage, 'to'>, { to }: Expectation): boolean {
+export function isSentTo(wanted: readonly string[], { to }: Expectation): boolean {
   return to !== undefined && wanted.includes(to)
 }
 

@@ -27,7 +27,7 @@ import {
 } from '../messages/order.ts'
 import type { EventRecord, InTheMaking, Report } from '../messages/event-record.ts'
 import { SEND_WAIT_MS } from '../messages/sends.ts'
-import { PAYLOAD, type NewEvent } from './store.ts'
+import { PAYLOAD, type NewEvent } from '../messages/event-record.ts'
 
 /** A callback with a verified sender. */
 export interface ProvenCallback {
@@ -133,7 +133,7 @@ function reportEvent(
     step,
     awaits: isSendAwaited && awaits === 0 ? EXPECTED : awaits,
     // A report that waits for an earlier report may also have arrived before the answer to its send.
-    gapUntilMs: arrivedAtMs + Math.max(isSendAwaited ? SEND_WAIT_MS : 0, awaits === 0 ? 0 : gapTimeoutMs),
+    reorderWaitMs: Math.max(isSendAwaited ? SEND_WAIT_MS : 0, awaits === 0 ? 0 : gapTimeoutMs),
     record,
     raw: masked,
     [PAYLOAD]: callback.payload,
@@ -179,7 +179,7 @@ function bodyEvent(
   return {
     ...identityOfBody(callback, options, seconds, report),
     ...NO_PLACE,
-    gapUntilMs: arrivedAtMs,
+    reorderWaitMs: 0,
     record,
     raw: masked,
     [PAYLOAD]: callback.payload,

@@ -10,7 +10,8 @@ import type { Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { StoreAvailability } from './availability.ts'
 import type { Spool } from './spool/spool.ts'
-import type { Admission, NewEvent } from './store.ts'
+import type { Admission } from '../messages/commands.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 
 export type Outage = Readonly<ReturnType<typeof createOutage>>
 

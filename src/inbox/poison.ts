@@ -4,7 +4,9 @@
  */
 import { isOurs } from '../public/errors.ts'
 import { NO_PLACE } from '../messages/order.ts'
-import type { Admission, Awaitable, NewEvent } from './store.ts'
+import type { Admission } from '../messages/commands.ts'
+import type { Awaitable } from './store.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 import { isError } from '../runtime/values.ts'
 
 /** Kept low because callers wait, and an unavailable store may refuse each event slowly. */

@@ -1,13 +1,15 @@
 /** The spools behind the inbox: one for outages of the store, with the way back, and one for events that the store refuses. */
 import type { Clock } from '../runtime/clock.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
-import type { StoreAvailability } from './availability.ts'
+import { NO_MESSAGE, type StoreAvailability } from './availability.ts'
 import { isForgotten } from './spool/segment.ts'
 import { inStoreTime, newDeadline, type Deadline } from './in-store-time.ts'
 import { createOutage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import type { Spools } from './spool/spool.ts'
-import type { Admission, Awaitable, NewEvent, OpenStore } from './store.ts'
+import type { Admission } from '../messages/commands.ts'
+import type { Awaitable, MessageStore } from './store.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 import { isError } from '../runtime/values.ts'
 
 /**
@@ -22,7 +24,7 @@ interface SpoolingOptions {
   readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
   readonly openSpools: () => Promise<Spools>
-  readonly openStore: () => Promise<OpenStore<object>>
+  readonly openStore: () => Promise<MessageStore<object>>
   /** Writes one batch into the store within the deadline. No caller waits for it. */
   readonly write: (events: readonly NewEvent[], deadline: Deadline) => Awaitable<readonly (Admission | Error)[]>
   /** The usual admission, for events that waited in memory. */
@@ -54,6 +56,12 @@ export async function openSpooling(options: SpoolingOptions) {
 
   async function takeFromSpool(spooled: readonly NewEvent[]): Promise<void> {
     const target = await inStoreTime(clock, storeTimeoutMs, openStore())
+    if (spooled.length === 0) {
+      // A call without commands might not reach the server, and an answer to it would end the outage.
+      const asked = async () => target.run([{ do: 'read', key: NO_MESSAGE }])
+      await inStoreTime(clock, storeTimeoutMs, asked())
+      return
+    }
     const forgotten = spooled.filter(isForgotten)
     const results = await admitAroundPoison(writePlainly, spooled, spooled.length)
     const refused = spooled.filter((_, index) => isError(results[index]))
@@ -70,9 +78,10 @@ export async function openSpooling(options: SpoolingOptions) {
   }
 
   /** Their identities are in the store now. Erase them there, so that they are never dispatched. */
-  async function keepIdentities(target: OpenStore<object>, forgotten: readonly NewEvent[]): Promise<void> {
-    const targets = forgotten.map(({ id, messageKey }) => ({ messageKey, ids: [id] }))
-    await target.forget({ targets, dryRun: false }, clock.now())
+  async function keepIdentities(target: MessageStore<object>, forgotten: readonly NewEvent[]): Promise<void> {
+    await target.run(
+      forgotten.map(({ id, messageKey: key }) => ({ do: 'erase' as const, key, ids: [id], dryRun: false })),
+    )
   }
 
   const waitMs = storeTimeoutMs * PART_FOR_WAITING

@@ -6,7 +6,7 @@ import { isOurs } from '../public/errors.ts'
 import { nextTurn } from '../runtime/clock.ts'
 import { createReading } from '../runtime/concurrency.ts'
 import { everyPage } from '../inbox/lists.ts'
-import type { StoredDeadLetter } from '../inbox/store.ts'
+import type { StoredDeadLetter } from '../messages/views.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { errorClass } from './masking.ts'
 import type { Rights } from './options.ts'
@@ -50,7 +50,9 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
     const letters: Letter[] = []
     const errors: Errors = new Map()
     let after: string | undefined
-    for await (const { items, next } of everyPage((from) => inside.deadLetters({ after: from, limit: A_LOOK }))) {
+    for await (const { items, next } of everyPage((from) =>
+      inside.scan({ of: 'deadLetters', after: from, limit: A_LOOK }),
+    )) {
       for (const letter of items) {
         const { id, diedAtMs, record, error } = letter
         const { project } = record
@@ -71,7 +73,8 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
   async function rowsOf(letters: readonly Letter[]): Promise<readonly EventRow[]> {
     const stored = new Map<string, StoredDeadLetter>()
     for (const after of new Set(letters.map((letter) => letter.after)))
-      for (const each of (await inside.deadLetters({ after, limit: A_LOOK })).items) stored.set(each.id, each)
+      for (const each of (await inside.scan({ of: 'deadLetters', after, limit: A_LOOK })).items)
+        stored.set(each.id, each)
     return letters.flatMap(({ id }) => {
       const letter = stored.get(id)
       if (letter === undefined) return []

@@ -3,16 +3,18 @@ import { everyEvent, recordType } from '../dispatch/listed-events.ts'
 import { listedAt } from '../messages/expected.ts'
 import { messageKey } from '../messages/order.ts'
 import { everyPage, filledPage } from '../inbox/lists.ts'
-import type { EventFilter, EventsAnswer, EventsPage, SentToAnswer, SentToPage, StoredEvent } from '../inbox/store.ts'
+import type { EventFilter } from '../inbox/lists.ts'
+import type { EventsQuery, Page, SendsQuery } from '../inbox/store.ts'
+import { sendIn, type StoredEvent, type StoredExpectation } from '../messages/views.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
 import type { ListQuery } from './server.ts'
 
 /** Maximum number of calls to the store per search. Each call examines a limited number of events. */
-const MOST_LOOKS = 5
+const MAX_LOOKS = 5
 /** The same limit for sends, of which a call examines fewer. */
-const MOST_LOOKS_AT_SENT = 10
+const MAX_LOOKS_AT_SENDS = 10
 const MOST_PROJECTS = 100
 
 export interface MessageName {
@@ -22,7 +24,7 @@ export interface MessageName {
 
 export type Finding = ReturnType<typeof createFinding>
 
-export function createFinding({ events, expected, sentTo, projects }: Inside) {
+export function createFinding({ scan, record, projects }: Inside) {
   /** The possible keys of a message. A receiver with one project keys messages by their ids alone. */
   function keysOf({ messageId, project }: MessageName): readonly string[] {
     const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
@@ -30,15 +32,14 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
   }
 
   return {
-    page: (page: EventsPage): Promise<EventsAnswer> => filledPage(page, events, MOST_LOOKS),
-    /** The sends to a recipient. Empty if the store cannot search them. */
-    sentTo: (page: SentToPage): Promise<SentToAnswer> =>
-      filledPage(page, async (some) => (await sentTo(some)) ?? { items: [] }, MOST_LOOKS_AT_SENT),
+    page: (query: EventsQuery): Promise<Page<StoredEvent>> => filledPage(query, scan, MAX_LOOKS),
+    /** The sends to a recipient. */
+    sentTo: (query: SendsQuery): Promise<Page<StoredExpectation>> => filledPage(query, scan, MAX_LOOKS_AT_SENDS),
     /** Finds an event by an index if `of` names its message. An id alone may require a search of the whole table. */
     async event(id: string, of?: MessageName): Promise<StoredEvent | undefined> {
       // An event without a message has its own id as key.
       for (const key of [...(of === undefined ? [] : keysOf(of)), id, undefined]) {
-        const { items } = await events({ after: undefined, limit: 1, id, messageKey: key })
+        const { items } = await scan({ of: 'events', after: undefined, limit: 1, id, key })
         if (items[0] !== undefined) return items[0]
       }
       return undefined
@@ -46,8 +47,9 @@ export function createFinding({ events, expected, sentTo, projects }: Inside) {
     /** The stored data of a message: its events, newest first, its send, or both. */
     async ofMessage(name: MessageName) {
       for (const key of keysOf(name)) {
-        const [found, sent] = await Promise.all([everyEvent(events, key), expected(key)])
-        if (found.length > 0 || sent !== undefined) return { messageKey: key, events: found, sent }
+        const [found, known] = await Promise.all([everyEvent(scan, key), record(key)])
+        const sent = known && sendIn(key, known)
+        if (found.length > 0 || sent !== undefined) return { messageKey: key, events: found, sent, record: known }
       }
       return undefined
     },
@@ -59,7 +61,7 @@ const STATES = {
   waiting: 'due', running: 'leased', retrying: 'due', settled: 'settled', unhandled: 'settled', dead: 'dead',
 } as const
 
-const MOST_SENT = 20
+const MAX_SENT = 20
 const NOTHING = { events: [], sent: undefined, messageKey: undefined }
 /** An event id as receivers create it. */
 const IDENTITY = /^[0-9a-f]{32}$/
@@ -98,11 +100,18 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   } = (q !== undefined && after === undefined ? await named(q) : undefined) ?? NOTHING
   const about = q === undefined ? undefined : formsOf(q)
   const isFound = events.length > 0
-  const [page, sentTo]: [EventsAnswer, SentToAnswer | undefined] = await Promise.all([
-    isFound ? { items: events } : finding.page({ ...filter, about, after, limit }),
+  const [page, sentTo]: [Page<StoredEvent>, Page<StoredExpectation> | undefined] = await Promise.all([
+    isFound ? { items: events } : finding.page({ of: 'events', ...filter, about, after, limit }),
     isFound || sent !== undefined || after !== undefined || about === undefined
       ? undefined
-      : finding.sentTo({ to: about, after: undefined, limit: MOST_SENT, fromMs: filter.fromMs, toMs: filter.toMs }),
+      : finding.sentTo({
+          of: 'sends',
+          to: about,
+          after: undefined,
+          limit: MAX_SENT,
+          fromMs: query.from ?? -Infinity,
+          toMs: query.to ?? Infinity,
+        }),
   ])
   const isWanted = (each: ReturnType<typeof sentOf>): boolean =>
     (project ?? each.project) === each.project && (channel ?? each.channel) === each.channel
@@ -122,7 +131,7 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
 }
 
 /** Sends of the same millisecond may be skipped or repeated. */
-function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): Date | undefined {
+function sentBeforeOf({ items, lookedBackToMs }: Page<StoredExpectation>): Date | undefined {
   const last = items.at(-1)
   return dateOf((lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))) + 1)
 }

@@ -4,7 +4,7 @@ import { encodeExpectation } from '../messages/expected.ts'
 import { finalRecords, overdueIdentity, placeOf } from '../messages/order.ts'
 import { reportState } from '../inbox/latest.ts'
 import type { EventRecord, Report } from '../messages/event-record.ts'
-import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
+import { latestOf, type StoredEvent, type StoredExpectation } from '../messages/views.ts'
 import type { Finding, MessageName } from './events.ts'
 import type { Looking } from './overview.ts'
 import { attemptsOf, rowOf, sentOf } from './rows.ts'
@@ -17,7 +17,7 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
   const found = await finding.ofMessage(name)
   if (found === undefined)
     throw new Refused(404, 'message_unknown', 'The store has no report and no send of a message with this id.')
-  const stored = await inside.latest(found.messageKey)
+  const stored = found.record && latestOf(found.record)
   const sent = found.sent && sentOf(found.sent)
   const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
   const arrivals = events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))

@@ -5,61 +5,125 @@ import {
   FAILURE_CAUSES,
   PROBLEMS,
   REPORT_TYPES,
-  type CallbackKind,
-  type Carrier,
   type EventType,
   type DeliveryFailure,
   type CallbackAnomaly,
   type CallbackProblem,
   type EventProof,
-  type ReportType,
   type StatusCode,
   type TimestampSource,
 } from '../public/events.ts'
 import { isRecord, textOf } from '../runtime/values.ts'
-import { REPORT_SHAPES, type ReportShape } from '../public/report-payloads.ts'
+import {
+  hasFields,
+  isAnything,
+  isFlag,
+  isSeconds,
+  isText,
+  isTime,
+  isTrue,
+  oneOf,
+  orNone,
+  type FieldsOf,
+} from './fields.ts'
+import type { Place, Repetitions } from './order.ts'
+import { REPORT_SHAPES } from '../public/report-payloads.ts'
+
+const isStatusCode = (value: unknown): value is StatusCode => Number.isSafeInteger(value)
+
+const isFailure = (value: unknown): value is DeliveryFailure =>
+  hasFields(
+    value,
+    { kind: oneOf(FAILURES), resend: isFlag, cause: oneOf(FAILURE_CAUSES) },
+    { reason: isText, code: isText },
+  )
+
+const FAILURES = ['transient', 'permanent', 'unreachable'] as const
+
+const REPORT_REQUIRED = { type: oneOf(REPORT_TYPES), shape: oneOf(REPORT_SHAPES), messageId: isText }
+
+const REPORT_OPTIONAL = {
+  channel: isText,
+  network: isText,
+  carrier: oneOf(CARRIERS),
+  status: isText,
+  recipient: isText,
+  statusCode: isStatusCode,
+  failure: isFailure,
+  scheduled: isFlag,
+}
+
+/** The fields of a delivery report. */
+export const REPORT_FIELDS = { ...REPORT_REQUIRED, ...REPORT_OPTIONAL }
 
 /** A delivery report in the common vocabulary. `newEvent` leaves out what the callback leaves empty. */
-export interface Report {
-  readonly type: ReportType
-  readonly shape: ReportShape
-  readonly messageId: string
-  readonly channel?: string
-  readonly network?: string
-  readonly carrier?: Carrier
-  readonly recipient?: string
-  readonly status?: string
-  readonly statusCode?: StatusCode
-  readonly scheduled?: boolean
-  readonly failure?: DeliveryFailure
-}
+export interface Report extends FieldsOf<typeof REPORT_REQUIRED>, Partial<FieldsOf<typeof REPORT_OPTIONAL>> {}
+
+const isReport = (value: unknown): value is Report => hasFields(value, REPORT_REQUIRED, REPORT_OPTIONAL)
 
 /** Returns a copy, because handlers may change it. A record written by another tool may lack the cause. */
 export function failureOf({ failure }: Report): DeliveryFailure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
 }
 
-/** What a store keeps of an event beside its body: which callback it is, when and how it was proved, and its report. */
-export interface EventRecord {
-  readonly project: string | undefined
+const PROOFS = ['authKey', 'signature', 'both', 'none'] as const satisfies readonly EventProof[]
+const TIMESTAMP_SOURCES = ['payload', 'signature', 'arrival', 'clock'] as const satisfies readonly TimestampSource[]
+
+const isProblem = (value: unknown): value is CallbackProblem => isText(value) && Object.hasOwn(PROBLEMS, value)
+
+const isAnomalies = (value: unknown): value is readonly CallbackAnomaly[] => Array.isArray(value) && value.every(isText)
+
+/** The fields that every event has. */
+export const EVENT_FIELDS = {
+  project: orNone(isText),
   /** The kind of callback that the middleware was mounted for. */
-  readonly kind: CallbackKind | undefined
+  kind: orNone(oneOf(CALLBACK_KINDS)),
   /** Unix seconds. With the source `arrival` it serves ordering only and is not an event time: see `knownTime`. */
-  readonly timestamp: number
-  readonly timestampSource: TimestampSource
-  readonly receivedAtMs: number
-  readonly proof: EventProof
-  readonly anomalies?: readonly CallbackAnomaly[]
+  timestamp: isSeconds,
+  timestampSource: oneOf(TIMESTAMP_SOURCES),
+  receivedAtMs: isTime,
+  proof: oneOf(PROOFS),
+}
+
+/** The fields that few events have, beside the report. */
+export const RARE_FIELDS = {
+  anomalies: isAnomalies,
   /** Why the body could not be read. Such an event is `unrecognized`. */
-  readonly problem?: CallbackProblem
-  readonly report?: Report
-  /** A synthetic event: the message that its body names is overdue. */
-  readonly overdue?: true
-  /** A synthetic event: the outcome of the send that its body names is unknown. */
-  readonly unknownSend?: true
+  problem: isProblem,
   /** W3C trace context of the request. Not validated here: see `traceContextOf`. */
-  readonly traceparent?: unknown
-  readonly tracestate?: unknown
+  traceparent: isAnything,
+  tracestate: isAnything,
+  /** A synthetic event: the message that its body names is overdue. */
+  overdue: isTrue,
+  /** A synthetic event: the outcome of the send that its body names is unknown. */
+  unknownSend: isTrue,
+}
+
+/** What a store keeps of an event beside its body: which callback it is, when and how it was proved, and its report. */
+export interface EventRecord extends FieldsOf<typeof EVENT_FIELDS>, Partial<FieldsOf<typeof RARE_FIELDS>> {
+  readonly report?: Report
+}
+
+/**
+ * Key of the parsed JSON of `raw` without its authKey, if known, for an event that runs right after admission. It is a symbol
+ * because JSON and structured cloning skip symbols.
+ */
+export const PAYLOAD: unique symbol = Symbol('payload')
+
+/** An event to admit. */
+export interface NewEvent extends Place {
+  /** The idempotency key: two events with the same id are duplicates. */
+  readonly id: string
+  /** Shared by all events of one message. An event that belongs to no message shares it only with those of equal bytes. */
+  readonly messageKey: string
+  /** Other ids that are the same event. Decided by `admit` of `src/messages/`. */
+  readonly repeats?: Repetitions | undefined
+  /** How long a report waits for the step that it `awaits`, from its admission on. */
+  readonly reorderWaitMs: number
+  readonly record: EventRecord
+  /** The bytes of the body, with the authKey masked. */
+  readonly raw: Buffer
+  [PAYLOAD]?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** An object under construction. Optional fields are assigned one by one: spreads cost ten times as much. */
@@ -85,27 +149,27 @@ export function readRecord(json: Uint8Array | undefined): EventRecord | undefine
   return isEventRecord(value) ? value : undefined
 }
 
-/** The record of an event whose own cannot be read. */
-export function damagedRecord(admittedAtMs: number): EventRecord {
-  const atMs = isTime(admittedAtMs) ? admittedAtMs : 0
+/**
+ * Builds the record of a corrupt event from what `json` still holds, with `problem: 'damaged'`. `sinceMs` stands in for a
+ * missing time of arrival.
+ */
+export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): EventRecord {
+  const left = parse(json)
+  const { project, kind, proof, receivedAtMs } = isRecord(left) ? left : NOTHING
+  const arrivedAtMs = isTime(receivedAtMs) ? receivedAtMs : isTime(sinceMs) ? sinceMs : 0
   return {
-    project: undefined,
-    kind: undefined,
-    timestamp: Math.floor(atMs / 1_000),
+    project: typeof project === 'string' ? project : undefined,
+    kind: CALLBACK_KINDS.find((each) => each === kind),
+    timestamp: Math.floor(arrivedAtMs / 1_000),
     timestampSource: 'arrival',
-    receivedAtMs: atMs,
-    // The event was verified before it was stored.
-    proof: 'authKey',
+    receivedAtMs: arrivedAtMs,
+    // The event was verified before it was stored. If the record does not say how, assume the weaker proof.
+    proof: PROOFS.find((each) => each === proof) ?? 'authKey',
     problem: 'damaged',
   }
 }
 
-const PROOFS: readonly EventProof[] = ['authKey', 'signature', 'both', 'none']
-const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival', 'clock']
-const FAILURES: readonly DeliveryFailure['kind'][] = ['transient', 'permanent', 'unreachable']
-/** The range of a `Date`. */
-const LAST_TIME_MS = 8.64e15
-
+const NOTHING: Readonly<Record<string, unknown>> = {}
 function parse(json: Uint8Array | undefined): unknown {
   if (json === undefined) return undefined
   try {
@@ -115,69 +179,10 @@ function parse(json: Uint8Array | undefined): unknown {
   }
 }
 
+const EVENT_OPTIONAL = { ...RARE_FIELDS, report: isReport }
+
 export function isEventRecord(value: unknown): value is EventRecord {
-  if (!isRecord(value)) return false
-  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, anomalies, problem, report } = value
-  const { overdue, unknownSend } = value
-  return (
-    isTextOrNone(project) &&
-    isOneOfOrNone(CALLBACK_KINDS, kind) &&
-    typeof timestamp === 'number' &&
-    isTime(timestamp * 1_000) &&
-    isOneOf(TIMESTAMP_SOURCES, timestampSource) &&
-    isTime(receivedAtMs) &&
-    isOneOf(PROOFS, proof) &&
-    (anomalies === undefined || (Array.isArray(anomalies) && anomalies.every((each) => typeof each === 'string'))) &&
-    (problem === undefined || (typeof problem === 'string' && Object.hasOwn(PROBLEMS, problem))) &&
-    (report === undefined || isReport(report)) &&
-    (overdue === undefined || overdue === true) &&
-    (unknownSend === undefined || unknownSend === true)
-  )
-}
-
-function isReport(value: unknown): value is Report {
-  if (!isRecord(value)) return false
-  const { type, shape, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = value
-  return (
-    isOneOf(REPORT_TYPES, type) &&
-    isOneOf(REPORT_SHAPES, shape) &&
-    typeof messageId === 'string' &&
-    isTextOrNone(channel) &&
-    isTextOrNone(network) &&
-    isOneOfOrNone(CARRIERS, carrier) &&
-    isTextOrNone(recipient) &&
-    isTextOrNone(status) &&
-    (statusCode === undefined || Number.isSafeInteger(statusCode)) &&
-    (scheduled === undefined || typeof scheduled === 'boolean') &&
-    (failure === undefined || isFailure(failure))
-  )
-}
-
-function isFailure(value: unknown): value is DeliveryFailure {
-  return (
-    isRecord(value) &&
-    isOneOf(FAILURES, value['kind']) &&
-    typeof value['resend'] === 'boolean' &&
-    isOneOf(FAILURE_CAUSES, value['cause']) &&
-    isTextOrNone(value['reason']) &&
-    isTextOrNone(value['code'])
-  )
-}
-
-export function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Math.abs(value) <= LAST_TIME_MS
-}
-
-export function isTextOrNone(value: unknown): boolean {
-  return value === undefined || typeof value === 'string'
-}
-
-function isOneOf(words: readonly unknown[], value: unknown): boolean {
-  return words.includes(value)
-}
-
-function isOneOfOrNone(words: readonly unknown[], value: unknown): boolean {
-  return value === undefined || words.includes(value)
+  return hasFields(value, EVENT_FIELDS, EVENT_OPTIONAL)
 }
 
 /**

@@ -2,53 +2,37 @@
  * Admission, lease and settlement of an event. Callbacks arrive twice and out of order (contract, service.md#delivery-rules),
  * and one event of a message runs at a time.
  */
-import { isLate, mergeLatest, TIME_AND_RANK, type Repetitions } from './order.ts'
+import type { Admit, Admitted, Circumstances, Granted, Lease, Release, Settled, Settlement } from './commands.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { EventRecord } from './event-record.ts'
+import { isLate, mergeLatest } from './order.ts'
 import {
+  dueMark,
   EMPTY_RECORD,
   hasEvent,
-  MAX_EVENTS,
   MAX_SETTLED,
+  MAX_WAITING,
   type Decision,
   type Entry,
-  type Lease,
   type MessageRecord,
   type PayloadChange,
-  type SendEntry,
   type SettledEntry,
 } from './record.ts'
 
-export interface AdmittedEvent {
-  readonly id: string
-  readonly order: string
-  readonly final: boolean
-  readonly step: number
-  readonly awaits: number
-  readonly gapUntilMs: number
-  /** Other ids that are the same event. */
-  readonly repeats?: Repetitions | undefined
-  readonly record: EventRecord
-}
-
-/** `crowded`: too many events of the message wait, so the event is a dead letter. */
-type Admitted = 'new' | 'late' | 'duplicate' | 'crowded'
-
-interface AdmissionLimits {
-  /** How long the identity of a settled event is kept. */
-  readonly dedupeMs: number
-}
-
+/**
+ * Admits an event. Also leases it if it is due, it is the first event of its message, the message has no lease, and the caller
+ * asks for it.
+ */
 export function admit(
   record: MessageRecord | undefined,
-  event: AdmittedEvent,
-  nowMs: number,
-  { dedupeMs }: AdmissionLimits,
+  { event, leaseForMs: forMs }: Pick<Admit, 'event' | 'leaseForMs'>,
+  circumstances: Circumstances,
 ): Decision<Admitted> {
-  const { id, order, step, awaits, gapUntilMs } = event
-  if (record !== undefined && hasEvent(record, event)) return { answer: 'duplicate' }
+  const { id, order, step, awaits, reorderWaitMs } = event
+  const { nowMs, trustedMs, retention, isFull } = circumstances
+  if (record !== undefined && hasEvent(record, event)) return unchanged('duplicate')
+  if (isFull) return unchanged('full')
   // Pruning may never reach a busy message, so drop its expired identities here.
-  const known = record === undefined ? EMPTY_RECORD : withoutOldIdentities(record, nowMs - dedupeMs)
+  const known = record === undefined ? EMPTY_RECORD : withoutOldIdentities(record, trustedMs - retention.dedupeMs)
   const late = isLate(order, known.dispatchedUpTo)
   const latest = order === '' ? known.latest : mergeLatest(known.latest, event)
   const isWaiting = !late && awaits !== 0 && (known.steps & awaits) === 0
@@ -56,25 +40,37 @@ export function admit(
     id,
     order,
     awaits,
-    dueMs: isWaiting ? gapUntilMs : nowMs,
+    dueMs: isWaiting ? nowMs + reorderWaitMs : nowMs,
     attempts: 0,
     token: 0,
     late,
     replay: false,
     admittedAtMs: nowMs,
   }
-  const others = step === 0 ? known.waiting : withoutWaitFor(known.waiting, step, nowMs)
-  const seen = { ...known, steps: known.steps | step, latest }
-  if (others.length >= MAX_EVENTS)
+  const stored = { id, becomes: 'stored', event } as const
+  const next = { ...known, steps: known.steps | step, latest }
+  if (known.waiting.length >= MAX_WAITING)
     return {
-      answer: 'crowded',
-      record: { ...seen, waiting: others, dead: [...known.dead, { ...entry, diedAtMs: nowMs }] },
-      payloads: [{ id, becomes: 'dead', error: CROWDED }],
+      answer: { admission: 'crowded', granted: undefined },
+      record: { ...next, dead: [...known.dead, { ...entry, diedAtMs: nowMs }] },
+      payloads: [stored, { id, becomes: 'dead', error: CROWDED }],
     }
-  return { answer: late ? 'late' : 'new', record: { ...seen, waiting: inserted(others, entry) } }
+  const waiting = inserted(step === 0 ? known.waiting : withoutWaitFor(known.waiting, step, nowMs), entry)
+  const admitted = { ...next, waiting }
+  const isNext = forMs !== undefined && admitted.waiting[0] === entry && admitted.lease === undefined
+  const leased = isNext ? lease(admitted, { forMs }, circumstances) : undefined
+  return {
+    answer: { admission: late ? 'late' : 'new', granted: leased?.answer },
+    record: leased?.record ?? admitted,
+    payloads: [stored],
+  }
 }
 
 const CROWDED = new MessagingWebhooksError('message_crowded').message
+
+function unchanged(admission: 'duplicate' | 'full'): Decision<Admitted> {
+  return { answer: { admission, granted: undefined } }
+}
 
 function withoutOldIdentities(record: MessageRecord, beforeMs: number): MessageRecord {
   const isOld = ({ endedAtMs }: SettledEntry): boolean => endedAtMs < beforeMs
@@ -87,140 +83,98 @@ export function withoutWaitFor(waiting: readonly Entry[], step: number, nowMs: n
   return waiting.some(isOver) ? waiting.map((entry) => (isOver(entry) ? { ...entry, dueMs: nowMs } : entry)) : waiting
 }
 
-export interface LeaseRequest {
-  readonly nowMs: number
-  readonly untilMs: number
-  readonly worker: string
-}
-
 /** Leases the first event of the message if it is due and the message has no active lease. */
-export function lease(record: MessageRecord | undefined, request: LeaseRequest): Decision<Entry | undefined> {
-  const { nowMs, untilMs, worker } = request
+export function lease(
+  record: MessageRecord | undefined,
+  { forMs }: Pick<Lease, 'forMs'>,
+  { nowMs, worker, payload }: Circumstances,
+): Decision<Granted | undefined> {
   const first = record?.waiting[0]
-  if (record === undefined || first === undefined) return { answer: undefined }
+  if (record === undefined || first === undefined || worker === undefined) return { answer: undefined }
   if (first.dueMs > nowMs || (record.lease !== undefined && record.lease.untilMs > nowMs)) return { answer: undefined }
   const token = record.tokens + 1
   const entry: Entry = { ...first, attempts: first.attempts + 1, token }
+  const { id, attempts: attempt, late, replay } = entry
+  const { send } = record
+  const expected = send && { expectation: send.expectation, wasOverdue: send.wasOverdue }
   return {
-    answer: entry,
+    answer: { id, token, attempt, late, replay, expected, ...(payload?.id === id && { payload }) },
     record: {
       ...record,
       tokens: token,
-      lease: { token, untilMs, worker, dispatchedBefore: record.dispatchedUpTo.slice(0, TIME_AND_RANK) },
+      lease: { token, untilMs: nowMs + forMs, worker },
       dispatchedUpTo: first.order > record.dispatchedUpTo ? first.order : record.dispatchedUpTo,
       waiting: record.waiting.length === 1 ? [entry] : record.waiting.with(0, entry),
     },
   }
 }
 
-/** A leased event, with its lease and its send. */
-export interface Leased {
-  readonly entry: Entry
-  readonly lease: Lease
-  readonly send: SendEntry | undefined
-}
-
-/**
- * Admits an event. Also leases it if it is the first event of its message, the message has no lease, and there is a `request`.
- */
-export function admitAndLease(
-  record: MessageRecord | undefined,
-  event: AdmittedEvent,
-  nowMs: number,
-  limits: AdmissionLimits & { readonly request: LeaseRequest | undefined },
-): Decision<{ readonly admitted: Admitted; readonly leased: Leased | undefined }> {
-  const { request } = limits
-  const decided = admit(record, event, nowMs, limits)
-  const { answer: admitted, record: next } = decided
-  if (request === undefined || next?.waiting[0]?.id !== event.id || next.lease !== undefined)
-    return { ...decided, answer: { admitted, leased: undefined } }
-  const { answer: entry, record: after = next } = lease(next, request)
-  const leased = entry && after.lease && { entry, lease: after.lease, send: next.send }
-  return { answer: { admitted, leased }, record: after }
-}
-
-/** The outcome of an attempt. */
-type Outcome =
-  | { readonly outcome: 'done'; readonly isUnhandled?: true }
-  | { readonly outcome: 'retry'; readonly dueMs: number }
-  /** No handler started, so the attempt does not count. */
-  | { readonly outcome: 'release'; readonly dueMs: number }
-  | { readonly outcome: 'dead'; readonly error: string }
-
 /**
  * Settles an attempt. Answers false and changes nothing if the token is not that of the last attempt. An expired lease still
  * settles, unless the event was leased again.
  */
-export function settle(
-  record: MessageRecord | undefined,
-  settlement: { readonly id: string; readonly token: number } & Outcome,
-  nowMs: number,
-): Decision<boolean> {
+export function settle(record: MessageRecord | undefined, settlement: Settlement, nowMs: number): Decision<Settled> {
   const { id, token } = settlement
   const entry = record?.waiting.find((one) => one.id === id)
-  if (record === undefined || entry === undefined || token === 0 || entry.token !== token) return { answer: false }
+  if (record === undefined || entry === undefined || token === 0 || entry.token !== token)
+    return { answer: { held: false, nextInMs: undefined } }
   // Another event of the message may hold the lease by now. Keep that lease.
-  const others = record.lease?.token === token ? undefined : record.lease
+  const lease = record.lease?.token === token ? undefined : record.lease
   const rest = record.waiting.filter((one) => one !== entry)
   switch (settlement.outcome) {
-    case 'retry':
-      return {
-        answer: true,
-        record: {
-          ...record,
-          lease: others,
-          waiting: replaced(record, entry, { ...entry, dueMs: settlement.dueMs }),
-        },
-      }
+    case 'retry': {
+      const again = { ...entry, dueMs: nowMs + settlement.inMs }
+      return settled({ ...record, lease, waiting: replaced(record, entry, again) }, nowMs)
+    }
     case 'release': {
-      const { dueMs } = settlement
+      const dueMs = nowMs + settlement.inMs
       const returned = { ...entry, dueMs, attempts: entry.attempts - 1, token: 0, awaits: 0 }
-      return { answer: true, record: { ...record, lease: others, waiting: replaced(record, entry, returned) } }
+      return settled({ ...record, lease, waiting: replaced(record, entry, returned) }, nowMs)
     }
     case 'dead': {
       const dead = [...record.dead, { ...entry, diedAtMs: nowMs }]
       const { error } = settlement
-      return {
-        answer: true,
-        record: { ...record, lease: others, waiting: rest, dead },
-        payloads: [{ id, becomes: 'dead', error }],
-      }
+      return settled({ ...record, lease, waiting: rest, dead }, nowMs, { id, becomes: 'dead', error })
     }
     case 'done': {
       const ran = settlement.isUnhandled === true ? { ...entry, attempts: 0 } : entry
-      const { settled, forgotten } = withSettled(record.settled, [settledEntry(ran, nowMs)])
-      return {
-        answer: true,
-        record: { ...record, lease: others, waiting: rest, settled },
-        payloads: [{ id, becomes: 'settled' }, ...forgotten],
-      }
+      const identities = withSettled(record.settled, settledEntry(ran, nowMs))
+      return settled({ ...record, lease, waiting: rest, settled: identities }, nowMs, { id, becomes: 'settled' })
     }
   }
 }
 
-/** Ends the lease of a dead worker. Its event is due again, and its token no longer settles anything. */
-export function release(record: MessageRecord | undefined, worker: string): Decision<boolean> {
-  if (record?.lease?.worker !== worker) return { answer: false }
-  const { token } = record.lease
-  const waiting = record.waiting.map((entry) => (entry.token === token ? { ...entry, token: 0 } : entry))
-  return { answer: true, record: { ...record, lease: undefined, waiting } }
+function settled(record: MessageRecord, nowMs: number, ...payloads: readonly PayloadChange[]): Decision<Settled> {
+  const dueMs = dueMark(record)
+  const nextInMs = dueMs === undefined ? undefined : Math.max(0, dueMs - nowMs)
+  return { answer: { held: true, nextInMs }, record, payloads }
 }
 
 /**
- * Takes back a lease before any handler has started, for example after a lost response. The attempt does not count. An event
- * admitted during the lease is late only if it is older than the newest report dispatched before the lease.
+ * Ends the lease of a worker that is dead, or that does not have the event in flight because the answer with its lease was
+ * lost. The event is due again, and its token no longer settles anything.
  */
-export function takeBack(record: MessageRecord | undefined, isLost: (entry: Entry) => boolean): Decision<boolean> {
+export function release(
+  record: MessageRecord | undefined,
+  { worker, token }: Pick<Release, 'worker' | 'token'>,
+): Decision<boolean> {
   const { lease } = record ?? {}
-  const lost = record?.waiting.find((entry) => entry.token === lease?.token && isLost(entry))
-  if (record === undefined || lease === undefined || lost === undefined) return { answer: false }
-  const { dispatchedBefore: dispatchedUpTo } = lease
-  const waiting = record.waiting.map((entry) => {
-    if (entry === lost) return { ...lost, token: 0, attempts: lost.attempts - 1 }
-    const isJudgedAnew = entry.late && entry.attempts === 0 && !entry.replay
-    return isJudgedAnew ? { ...entry, late: isLate(entry.order, dispatchedUpTo) } : entry
-  })
-  return { answer: true, record: { ...record, lease: undefined, dispatchedUpTo, waiting } }
+  if (record === undefined || lease?.worker !== worker || (token ?? lease.token) !== lease.token)
+    return { answer: false }
+  const waiting = record.waiting.map((entry) => (entry.token === lease.token ? { ...entry, token: 0 } : entry))
+  return { answer: true, record: { ...record, lease: undefined, waiting } }
+}
+
+/** Clocks of a server and of its clients may differ by this much. */
+const APART_MS = 2_000
+
+/** Makes events due that were admitted at a later time than it is now. An early retry does no harm. */
+export function catchUp(record: MessageRecord | undefined, nowMs: number): Decision<boolean> {
+  if (record === undefined) return { answer: false }
+  const isAhead = ({ admittedAtMs, dueMs }: Entry): boolean => admittedAtMs > nowMs + APART_MS && dueMs > nowMs
+  if (!record.waiting.some(isAhead)) return { answer: false }
+  const waiting = record.waiting.map((entry) => (isAhead(entry) ? { ...entry, dueMs: nowMs } : entry))
+  return { answer: true, record: { ...record, waiting } }
 }
 
 function replaced({ waiting }: MessageRecord, entry: Entry, by: Entry): readonly Entry[] {
@@ -238,15 +192,10 @@ export function settledEntry({ id, attempts, late }: Entry, nowMs: number): Sett
   return { id, endedAtMs: Math.floor(nowMs), attempts, late }
 }
 
-/** Adds settled events, and forgets the oldest beyond `MAX_SETTLED`, with their payloads. */
+/** Keeps the newest identities. */
 export function withSettled(
   settled: readonly SettledEntry[],
-  ended: readonly SettledEntry[],
-): { readonly settled: readonly SettledEntry[]; readonly forgotten: readonly PayloadChange[] } {
-  const all = [...settled, ...ended]
-  if (all.length <= MAX_SETTLED) return { settled: all, forgotten: NONE_FORGOTTEN }
-  const forgotten = all.slice(0, -MAX_SETTLED).map(({ id }): PayloadChange => ({ id, becomes: 'removed' }))
-  return { settled: all.slice(-MAX_SETTLED), forgotten }
+  ...more: readonly SettledEntry[]
+): readonly SettledEntry[] {
+  return [...settled, ...more].slice(-MAX_SETTLED)
 }
-
-const NONE_FORGOTTEN: readonly PayloadChange[] = []

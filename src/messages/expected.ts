@@ -1,59 +1,80 @@
 /** The stored record of a send. Reports carry it to the handlers, and it reveals messages without a final report. */
-import { FAILURE_CAUSES, type PendingSend, type FailureCause, type SentDetails } from '../public/events.ts'
-import { defined, isRecord } from '../runtime/values.ts'
-import { isTextOrNone, isTime } from './event-record.ts'
+import { FAILURE_CAUSES, type PendingSend, type SentDetails } from '../public/events.ts'
+import { defined } from '../runtime/values.ts'
+import {
+  hasFields,
+  isAnything,
+  isCount,
+  isText,
+  isTexts,
+  isTime,
+  isTrue,
+  namesOf,
+  oneOf,
+  type FieldsOf,
+} from './fields.ts'
+
+const SEND_REQUIRED = { sentAtMs: isTime }
+
+/** Fields that may identify a person. */
+const SEND_NAMED = {
+  project: isText,
+  messageId: isText,
+  to: isText,
+  from: isText,
+  type: isText,
+  channel: isText,
+  campaign: isText,
+  /** User data. */
+  meta: isAnything,
+  /** Set on a pending send and on each entry of its answer. */
+  reference: isText,
+}
+
+const SEND_NAMELESS = {
+  /** Position in the list of sends, if it is not `sentAtMs`. Related messages share it. */
+  listedAtMs: isTime,
+  scheduledForMs: isTime,
+  /** The message becomes overdue if it has no final report by then. Undefined if it was rejected at once. */
+  overdueAtMs: isTime,
+  /** Set on a pending send: the time for a final report of its messages, if it is not the usual one. */
+  withinMs: isTime,
+  /** Why the service refused it. */
+  refused: oneOf(FAILURE_CAUSES),
+  /** Set on a pending send: the number of recipients. 0 once its outcome is stored. */
+  recipients: isCount,
+  /** Set on a send from a list and on each entry of its answer. All sends of a list share one reference, but not this key. */
+  sendKey: isText,
+  /**
+   * Set under a reference: digests of the numbers that it was sent to. Empty for a list, of which each number has a record of
+   * its own. Absent if the numbers are unknown.
+   */
+  numbers: isTexts,
+  /** Set on each entry of an answer: the number of entries. */
+  answered: isCount,
+  /** Number of parts of the message, if there are several. */
+  parts: isCount,
+  /** `resend` does not send the message again after this time. */
+  notAfterMs: isTime,
+  /** The message that this one repeats, and its position in the chain: 2 for the first repetition. */
+  resendOf: isText,
+  attempt: isCount,
+  /** Set on a repetition: the key of the first message of the chain, which keeps the chain together in the list. */
+  /** Set on a pending repetition: the key of the message that it repeats. */
+  previousKey: isText,
+  /** Set if the reports of the message cannot be read, so that no final report is expected. */
+  unreported: isTrue,
+  /** A repetition was sent, so no final report of this one is expected. */
+  repeated: isTrue,
+}
+
+const SEND_OPTIONAL = { ...SEND_NAMED, ...SEND_NAMELESS }
 
 /**
  * The stored record of one message of a send. A pending send is stored in the same form before its request, under a key of
  * its own. Only a pending send has `recipients`.
  */
-export interface Expectation {
-  readonly project?: string
-  readonly messageId?: string
-  readonly to?: string
-  readonly from?: string
-  readonly type?: string
-  readonly channel?: string
-  readonly campaign?: string
-  /** User data. */
-  readonly meta?: unknown
-  readonly sentAtMs: number
-  /** Position in the list of sends, if it is not `sentAtMs`. Related messages share it. */
-  readonly listedAtMs?: number
-  readonly scheduledForMs?: number
-  /** The message becomes overdue if it has no final report by then. Undefined if it was rejected at once. */
-  readonly overdueAtMs?: number
-  /** Set on a pending send: the time for a final report of its messages, if it is not the usual one. */
-  readonly withinMs?: number
-  /** Why the service refused it. */
-  readonly refused?: FailureCause
-  /** Set on a pending send and on each entry of its answer. */
-  readonly reference?: string
-  /** Set on a pending send: the number of recipients. 0 once its outcome is stored. */
-  readonly recipients?: number
-  /** Set on a send from a list and on each entry of its answer. All sends of a list share one reference, but not this key. */
-  readonly sendKey?: string
-  /**
-   * Set under a reference: digests of the numbers that it was sent to. Empty for a list, of which each number has a record of
-   * its own. Absent if the numbers are unknown.
-   */
-  readonly numbers?: readonly string[]
-  /** Set on each entry of an answer: the number of entries. */
-  readonly answered?: number
-  /** Number of parts of the message, if there are several. */
-  readonly parts?: number
-  /** `resend` does not send the message again after this time. */
-  readonly notAfterMs?: number
-  /** The message that this one repeats, and the number of the send: 2 for the first repetition. */
-  readonly resendOf?: string
-  readonly attempt?: number
-  /** Set on a pending repetition: the key of the message that it repeats. */
-  readonly previousKey?: string
-  /** Set if the reports of the message cannot be read, so that no final report is expected. */
-  readonly unreported?: true
-  /** A repetition was sent, so no final report of this one is expected. */
-  readonly repeated?: true
-}
+export interface Expectation extends FieldsOf<typeof SEND_REQUIRED>, Partial<FieldsOf<typeof SEND_OPTIONAL>> {}
 
 export function listedAt({ listedAtMs, sentAtMs }: Expectation): number {
   return listedAtMs ?? sentAtMs
@@ -98,50 +119,11 @@ export function encodeExpectation(expectation: Expectation): Buffer {
 }
 
 export function isExpectation(value: unknown): value is Expectation {
-  if (!isRecord(value)) return false
-  const { sentAtMs, refused, repeated, unreported, numbers } = value
-  return (
-    TEXTS.every((name) => isTextOrNone(value[name])) &&
-    isTime(sentAtMs) &&
-    TIMES.every((name) => value[name] === undefined || isTime(value[name])) &&
-    COUNTS.every((name) => value[name] === undefined || isCount(value[name])) &&
-    (numbers === undefined || (Array.isArray(numbers) && numbers.every((each) => typeof each === 'string'))) &&
-    (repeated === undefined || repeated === true) &&
-    (unreported === undefined || unreported === true) &&
-    (refused === undefined || FAILURE_CAUSES.some((cause) => cause === refused))
-  )
+  return hasFields(value, SEND_REQUIRED, SEND_OPTIONAL)
 }
-
-const TEXTS: readonly (keyof Expectation)[] = [
-  'project',
-  'messageId',
-  'to',
-  'from',
-  'type',
-  'channel',
-  'campaign',
-  'reference',
-  'sendKey',
-  'resendOf',
-  'previousKey',
-]
-const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs', 'withinMs']
-const COUNTS: readonly (keyof Expectation)[] = ['recipients', 'answered', 'attempt', 'parts']
 
 /** Fields that cannot identify a person. */
-export const NAMELESS: readonly (keyof Expectation)[] = [
-  ...TIMES,
-  ...COUNTS,
-  'sentAtMs',
-  'numbers',
-  'sendKey',
-  'resendOf',
-  'previousKey',
-]
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 0
-}
+export const NAMELESS: readonly (keyof Expectation)[] = [...namesOf(SEND_REQUIRED), ...namesOf(SEND_NAMELESS)]
 
 /** Optional fields, while the object is built. */
 type InTheMaking = { -readonly [K in keyof SentDetails & keyof PendingSend]?: SentDetails[K] }

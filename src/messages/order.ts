@@ -16,7 +16,7 @@ const FINAL = 3
 /** Steps of the chat-app chain, the only one with a reorder wait: `delivered` waits for `sent`, `read` for `delivered`. */
 const CHAIN = { none: 0, sent: 1, delivered: 2, read: 4 } as const
 
-/** A step without a report: the app recorded the send. Reports that overtake that record may wait for it. */
+/** A step without a report: the app recorded the send. A report that overtakes that record waits for it. */
 export const EXPECTED = 8
 
 interface LifeStage {

@@ -2,15 +2,13 @@
  * Everything stored about one message, as plain data. A decision takes a record and returns the next one. The marks are the
  * values that stores index for each record.
  */
+import type { NewEvent } from './event-record.ts'
 import type { Expectation } from './expected.ts'
 import type { MessageLatest, Repetitions } from './order.ts'
 
-/**
- * Limits the size of a record, which every step reads and writes whole. An event of a message with this many undispatched events
- * becomes a dead letter.
- */
-export const MAX_EVENTS = 1_000
-/** Identities of settled events in a record. The newest stay. */
+/** Unsettled events of one message that run in order. Limits the size of a record. A further event becomes a dead letter. */
+export const MAX_WAITING = 1_000
+/** Identities of settled events that a record keeps: the newest. */
 export const MAX_SETTLED = 256
 
 /** An unsettled event. */
@@ -47,8 +45,6 @@ export interface Lease {
   readonly untilMs: number
   /** The worker that holds it. Empty for a store with a single process. */
   readonly worker: string
-  /** Time and rank of the newest report dispatched before this lease. Restored if the lease is taken back. */
-  readonly dispatchedBefore: string
 }
 
 /** The send of a message, as the app recorded it. */
@@ -93,6 +89,8 @@ export const EMPTY_RECORD: MessageRecord = {
 
 /** The effect of a decision on the stored payload (record and body) of an event. */
 export type PayloadChange =
+  /** The payload of an admitted event is stored. */
+  | { readonly id: string; readonly becomes: 'stored'; readonly event: NewEvent }
   /** Retention of a settled event begins. */
   | { readonly id: string; readonly becomes: 'settled' }
   /** Retention of a dead letter begins. */
@@ -100,10 +98,10 @@ export type PayloadChange =
   | { readonly id: string; readonly becomes: 'pending' }
   | { readonly id: string; readonly becomes: 'removed' }
 
-/** The result of a decision. Without a `record` nothing changes. */
+/** The result of a decision. Without a `record` nothing changes; null removes the record with all its payloads. */
 export interface Decision<A> {
   readonly answer: A
-  readonly record?: MessageRecord | undefined
+  readonly record?: MessageRecord | null | undefined
   readonly payloads?: readonly PayloadChange[]
 }
 
@@ -137,11 +135,11 @@ export function lastDay({ waiting, dead, settled, send }: MessageRecord): number
   let lastMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, send?.sentAtMs ?? 0)
   for (const { admittedAtMs } of waiting) lastMs = Math.max(lastMs, admittedAtMs)
   for (const { diedAtMs } of dead) lastMs = Math.max(lastMs, diedAtMs)
-  return Math.max(-MOST_DAYS, Math.min(Math.floor(lastMs / DAY_MS), MOST_DAYS))
+  return Math.max(-MAX_DAYS, Math.min(Math.floor(lastMs / DAY_MS), MAX_DAYS))
 }
 
 /** The last day of a `Date`. It fits in four bytes. */
-const MOST_DAYS = 100_000_000
+const MAX_DAYS = 100_000_000
 
 /** A whole number that every engine stores exactly. */
 function wholeMs(ms: number | undefined): number | undefined {

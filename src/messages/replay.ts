@@ -1,8 +1,9 @@
-/** Events that run again: after a failed attempt, as replayed dead letters, and in place of an unreadable record. */
+/** Events that run again: after a failed attempt, and as replayed dead letters. */
 import { retryDelayMs, type RetryPolicy } from '../runtime/clock.ts'
+import type { Resolution } from './commands.ts'
 import { isLate } from './order.ts'
 import { inserted, settledEntry, withSettled } from './events.ts'
-import { EMPTY_RECORD, type Decision, type Entry, type MessageRecord } from './record.ts'
+import type { Decision, Entry, MessageRecord } from './record.ts'
 
 /**
  * The delay before the next attempt, given the number of the failed one (from 1) and a random number from 0 to 1. Undefined after the
@@ -12,30 +13,21 @@ export function delayAfterFailure(attempt: number, policy: RetryPolicy, random: 
   return attempt >= policy.attempts ? undefined : retryDelayMs(attempt, policy, () => random)
 }
 
-/**
- * `replay` dispatches the event again, as `late` if a later report was dispatched meanwhile. `force` ignores lateness.
- * `discard` settles the event.
- */
-type Resolution = 'replay' | 'force' | 'discard'
-
 /** Answers false if the event is not a dead letter. */
 export function resolve(
   record: MessageRecord | undefined,
-  id: string,
-  resolution: Resolution,
+  { id, as: resolution }: { readonly id: string; readonly as: Resolution },
   nowMs: number,
 ): Decision<boolean> {
   const letter = record?.dead.find((one) => one.id === id)
   if (record === undefined || letter === undefined) return { answer: false }
   const dead = record.dead.filter((one) => one !== letter)
-  if (resolution === 'discard') {
-    const { settled, forgotten } = withSettled(record.settled, [settledEntry(letter, nowMs)])
+  if (resolution === 'discard')
     return {
       answer: true,
-      record: { ...record, dead, settled },
-      payloads: [{ id, becomes: 'settled' }, ...forgotten],
+      record: { ...record, dead, settled: withSettled(record.settled, settledEntry(letter, nowMs)) },
+      payloads: [{ id, becomes: 'settled' }],
     }
-  }
   const { diedAtMs: _, ...entry } = letter
   // A late event stays late.
   const late = resolution === 'replay' && (letter.late || isLate(entry.order, record.dispatchedUpTo))
@@ -45,34 +37,4 @@ export function resolve(
     record: { ...record, dead, waiting: inserted(record.waiting, again) },
     payloads: [{ id, becomes: 'pending' }],
   }
-}
-
-/** Greater than any token issued before. */
-const UNREADABLE_TOKENS = 2 ** 40
-const unreadable = new WeakSet<MessageRecord>()
-
-/**
- * Stands in for a record that cannot be read: one event is due, whose id is the key. It has no payload, so the next claim reports it
- * and makes it a dead letter. New events of the message are stored and dispatched as usual.
- */
-export function unreadableRecord(key: string): MessageRecord {
-  const entry = {
-    id: key,
-    order: '',
-    awaits: 0,
-    dueMs: 0,
-    attempts: 0,
-    token: 0,
-    late: false,
-    replay: false,
-    admittedAtMs: 0,
-  }
-  const record = { ...EMPTY_RECORD, tokens: UNREADABLE_TOKENS, waiting: [entry] }
-  unreadable.add(record)
-  return record
-}
-
-/** Whether a write replaces all of a stored record, because nothing of it could be read. */
-export function isUnreadable(before: MessageRecord | undefined): boolean {
-  return before !== undefined && unreadable.has(before)
 }

@@ -1,16 +1,9 @@
 /** Retention and erasure: how long events and sends are kept, and the removal of what may identify a person. */
+import type { ErasedCounts, Expired, Retention } from './commands.ts'
 import { settledEntry, withSettled } from './events.ts'
 import { erasedExpectation, isUsedReference } from './expected.ts'
 import { DAY_MS, type Decision, type MessageRecord, type PayloadChange, type SendEntry } from './record.ts'
 import { withoutReports } from './order.ts'
-
-export interface Retention {
-  /** How long payloads of settled events are kept. */
-  readonly payloadMs: number
-  readonly deadLetterMs: number
-  /** How long duplicates are recognised and completed sends are remembered. */
-  readonly dedupeMs: number
-}
 
 /** Duplicates are recognised for at least as long as payloads are kept. */
 export function retentionOf(days: {
@@ -26,25 +19,21 @@ export function retentionOf(days: {
   }
 }
 
-/** Whether the record is still needed, and whether anything in it expired. */
-export type Expired = 'kept' | 'changed' | 'gone'
-
 /** Unsettled events never expire. `kept`: the events whose payload the store has. */
 export function expire(
   record: MessageRecord | undefined,
   { retention, kept }: { readonly retention: Retention; readonly kept: readonly string[] },
   nowMs: number,
 ): Decision<Expired> {
-  if (record === undefined) return { answer: 'gone' }
+  if (record === undefined) return { answer: 'kept' }
   const { payloadMs, deadLetterMs, dedupeMs } = retention
   const oldDead = record.dead.filter(({ diedAtMs }) => diedAtMs + deadLetterMs < nowMs)
   const dead = oldDead.length === 0 ? record.dead : record.dead.filter((entry) => !oldDead.includes(entry))
   const settled = record.settled.filter(({ endedAtMs }) => endedAtMs + dedupeMs >= nowMs)
   const { send } = record
   const isSendOld = send !== undefined && send.overdueAtMs === undefined && send.sentAtMs + dedupeMs < nowMs
-  const isSendKept = send !== undefined && !isSendOld
-  if (record.waiting.length + dead.length + settled.length + oldDead.length === 0 && !isSendKept)
-    return { answer: 'gone' }
+  const hasEvents = record.waiting.length + dead.length + settled.length + oldDead.length > 0
+  if (!hasEvents && (send === undefined || isSendOld)) return { answer: 'gone', record: null }
   const isPayloadKept = (id: string): boolean =>
     [...record.waiting, ...record.dead].some((entry) => entry.id === id) ||
     record.settled.some((entry) => entry.id === id && entry.endedAtMs + payloadMs >= nowMs)
@@ -52,14 +41,11 @@ export function expire(
   if (oldDead.length + removed.length === 0 && settled.length === record.settled.length && !isSendOld)
     return { answer: 'kept' }
   const discarded = oldDead.map(({ id }): PayloadChange => ({ id, becomes: 'settled' }))
-  const ended = withSettled(
-    settled,
-    oldDead.map((entry) => settledEntry(entry, entry.diedAtMs)),
-  )
+  const ended = oldDead.map((entry) => settledEntry(entry, entry.diedAtMs))
   return {
     answer: 'changed',
-    record: { ...record, dead, settled: ended.settled, send: isSendOld ? undefined : send },
-    payloads: [...discarded, ...removed, ...ended.forgotten],
+    record: { ...record, dead, settled: withSettled(settled, ...ended), send: isSendOld ? undefined : send },
+    payloads: [...discarded, ...removed],
   }
 }
 
@@ -69,18 +55,13 @@ export function isAtRest({ waiting, dead }: MessageRecord): boolean {
 }
 
 interface EraseRequest {
-  /** Selects the events to erase. The key of the message selects its send. */
-  readonly isMeant: (id: string) => boolean
   readonly key: string
+  /** The events to erase, all without it. The key of the message selects its send. */
+  readonly ids?: readonly string[] | undefined
+  /** Counts without changing anything. */
+  readonly dryRun: boolean
   /** Events whose payload the store still has. */
   readonly kept: readonly string[]
-}
-
-export interface ErasedCounts {
-  readonly events: number
-  readonly unsettled: number
-  readonly deadLetters: number
-  readonly states: number
 }
 
 const NOTHING_ERASED: ErasedCounts = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
@@ -88,10 +69,11 @@ const NOTHING_ERASED: ErasedCounts = { events: 0, unsettled: 0, deadLetters: 0, 
 /** Erases events, and keeps idempotency keys, the order of the message, and that a reference was used. */
 export function erase(
   record: MessageRecord | undefined,
-  { isMeant, key, kept }: EraseRequest,
+  { key, ids, dryRun, kept }: EraseRequest,
   nowMs: number,
 ): Decision<ErasedCounts> {
   if (record === undefined) return { answer: NOTHING_ERASED }
+  const isMeant = (id: string): boolean => ids?.includes(id) ?? true
   const isErased = ({ id }: { readonly id: string }): boolean => isMeant(id)
   const waiting = record.waiting.filter((entry) => !isErased(entry))
   const dead = record.dead.filter((entry) => !isErased(entry))
@@ -105,24 +87,23 @@ export function erase(
   const deadLetters = record.dead.length - dead.length
   const hasStateErased = latest !== record.latest || isSendErased
   if (unsettled + deadLetters + payloads.length === 0 && !hasStateErased) return { answer: NOTHING_ERASED }
-  const { settled, forgotten } = withSettled(
-    record.settled,
-    erased.map((entry) => settledEntry(entry, nowMs)),
-  )
+  const ended = erased.map((entry) => settledEntry(entry, nowMs))
+  const answer = { events: payloads.length, unsettled, deadLetters, states: Number(hasStateErased) }
+  if (dryRun) return { answer }
   const { lease } = record
   const isLeaseErased = record.waiting.some((entry) => isErased(entry) && entry.token === lease?.token)
   return {
-    answer: { events: payloads.length, unsettled, deadLetters, states: Number(hasStateErased) },
+    answer,
     record: {
       ...record,
       waiting,
       dead,
       latest,
-      settled,
+      settled: withSettled(record.settled, ...ended),
       lease: isLeaseErased ? undefined : lease,
       send: isSendErased ? erasedSend(record.send) : record.send,
     },
-    payloads: [...payloads, ...forgotten],
+    payloads,
   }
 }
 

@@ -1,52 +1,51 @@
 /** Recorded sends: each report carries its send to the handlers, and a send without a final report becomes overdue. */
+import type { Circumstances, NewSend } from './commands.ts'
+import type { NewEvent } from './event-record.ts'
+import { admit, withoutWaitFor } from './events.ts'
 import { isUsedReference, type Expectation } from './expected.ts'
 import { EXPECTED, finalRecords } from './order.ts'
-import { admit, withoutWaitFor, type AdmittedEvent } from './events.ts'
 import { EMPTY_RECORD, type Decision, type MessageRecord } from './record.ts'
 
 /** How long a report waits for the answer to a send of its process. */
 export const SEND_WAIT_MS = 5_000
 
-interface NewSend {
-  readonly expectation: Expectation
-  readonly sentAtMs: number
-  readonly overdueAtMs: number | undefined
-}
-
-/** Records a send unless it is known already. Events that waited for it become due. Answers whether it is new. */
-export function expect(record: MessageRecord | undefined, sent: NewSend, nowMs: number): Decision<boolean> {
+/** Records a send unless it is known already. Events that waited for it become due. */
+export function expect(
+  record: MessageRecord | undefined,
+  { expectation, sentAtMs, overdueInMs }: NewSend,
+  { nowMs, isFull }: Pick<Circumstances, 'nowMs' | 'isFull'>,
+): Decision<'new' | 'known' | 'full'> {
   const known = record ?? EMPTY_RECORD
-  if (known.send !== undefined) return { answer: false }
-  const { expectation, overdueAtMs } = sent
-  const send = { expectation, sentAtMs: Math.floor(sent.sentAtMs), overdueAtMs, wasOverdue: false }
+  if (known.send !== undefined) return { answer: 'known' }
+  if (isFull) return { answer: 'full' }
+  const overdueAtMs = overdueInMs === undefined ? undefined : nowMs + overdueInMs
+  const send = { expectation, sentAtMs: Math.floor(sentAtMs), overdueAtMs, wasOverdue: false }
   const waiting = withoutWaitFor(known.waiting, EXPECTED, nowMs)
-  return { answer: true, record: { ...known, steps: known.steps | EXPECTED, waiting, send } }
+  return { answer: 'new', record: { ...known, steps: known.steps | EXPECTED, waiting, send } }
 }
 
 /**
- * Ends the wait for reports, and stores this as the final record of the send. Without one, the send was not made and may be
- * recorded again. An erased send stays erased.
+ * Ends the wait for reports, and stores `rest` as the final record of the send. Without it, the send was not made and may be
+ * recorded again. An erased send stays erased. Answers whether it changed.
  */
-export function endSend(record: MessageRecord | undefined, expectation: Expectation | undefined): Decision<undefined> {
-  if (record?.send === undefined) return { answer: undefined }
-  if (expectation === undefined) return { answer: undefined, record: { ...record, send: undefined } }
-  if (isUsedReference(record.send.expectation)) return { answer: undefined }
-  return { answer: undefined, record: { ...record, send: { ...record.send, expectation, overdueAtMs: undefined } } }
+export function endSend(record: MessageRecord | undefined, rest: Expectation | undefined): Decision<boolean> {
+  if (record?.send === undefined) return { answer: false }
+  if (rest === undefined) return { answer: true, record: { ...record, send: undefined } }
+  if (isUsedReference(record.send.expectation)) return { answer: false }
+  return { answer: true, record: { ...record, send: { ...record.send, expectation: rest, overdueAtMs: undefined } } }
 }
 
 /** Admits the overdue event, unless the message has a final report or this was decided before. The decision is final. */
 export function becomeOverdue(
   record: MessageRecord | undefined,
-  event: AdmittedEvent,
-  nowMs: number,
-): Decision<boolean> {
+  event: NewEvent,
+  circumstances: Circumstances,
+): Decision<boolean | 'full'> {
   if (record?.send?.overdueAtMs === undefined) return { answer: false }
   const send = { ...record.send, overdueAtMs: undefined }
   const reports = record.latest?.finals.map((final) => final.record) ?? []
   if (finalRecords(reports, send.expectation.type).length > 0) return { answer: false, record: { ...record, send } }
-  const { record: admitted } = admit(record, event, nowMs, NO_LIMITS)
-  return { answer: true, record: { ...(admitted ?? record), send: { ...send, wasOverdue: true } } }
+  const { answer, ...admitted } = admit(record, { event }, circumstances)
+  if (answer.admission === 'full') return { answer: 'full' }
+  return { ...admitted, answer: true, record: { ...(admitted.record ?? record), send: { ...send, wasOverdue: true } } }
 }
-
-/** Keeps all identities. */
-const NO_LIMITS = { dedupeMs: Infinity }

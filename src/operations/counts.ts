@@ -9,7 +9,8 @@ import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
 import { REFUSED, UNAVAILABLE, type RefusalCode } from '../public/error-table.ts'
 import { keysOf, recordOf } from '../runtime/values.ts'
 import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type CallbackKind, type EventType } from '../public/events.ts'
-import type { Admission, NewEvent } from '../inbox/store.ts'
+import type { Admission } from '../messages/commands.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 
 /** Counts of this process since the receiver was created. */
 export interface Counts {

@@ -1,8 +1,8 @@
 /** Measures attempts, settlements and store calls in histograms. Created when metrics are first read. */
 import { monotonicMs } from '../runtime/clock.ts'
-import type { Meter, MeasuredVerb } from '../dispatch/work.ts'
+import type { MeasuredCall, Meter } from '../dispatch/work.ts'
 import type { EventType } from '../public/events.ts'
-import type { Awaitable, OpenStore } from '../inbox/store.ts'
+import type { Awaitable } from '../inbox/store.ts'
 
 export interface Histogram {
   observe(value: number): void
@@ -39,24 +39,21 @@ const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const SETTLED_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 21_600]
 const STORE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5]
 
-const VERBS = ['admit', 'admitAndClaim', 'claim', 'settle'] as const satisfies readonly MeasuredVerb[]
-
-type MeasuredStore = ReturnType<Meter['measured']>
+const CALLS = ['admit', 'claim', 'settle'] as const satisfies readonly MeasuredCall[]
 
 export function createMeter() {
   const attempts = new Map<EventType, Map<string, Histogram>>()
   const settled = { done: createHistogram(SETTLED_SECONDS), dead: createHistogram(SETTLED_SECONDS) }
-  const stores = new WeakMap<OpenStore<object>, MeasuredStore>()
-  const calls = new Map(VERBS.map((verb) => [verb, { took: createHistogram(STORE_SECONDS), failures: 0 }]))
+  const calls = new Map(CALLS.map((name) => [name, { took: createHistogram(STORE_SECONDS), failures: 0 }]))
 
-  function called(verb: MeasuredVerb, beganMs: number, hasFailed: boolean): void {
+  function called(verb: MeasuredCall, beganMs: number, hasFailed: boolean): void {
     const call = calls.get(verb)
     if (call === undefined) return
     call.took.observe((monotonicMs() - beganMs) / 1_000)
     if (hasFailed) call.failures += 1
   }
 
-  function timed<T>(verb: MeasuredVerb, call: () => Awaitable<T>): Awaitable<T> {
+  function timed<T>(verb: MeasuredCall, call: () => Awaitable<T>): Awaitable<T> {
     const beganMs = monotonicMs()
     try {
       const answer = call()
@@ -84,21 +81,7 @@ export function createMeter() {
     settled(outcome, sinceArrivalMs) {
       settled[outcome].observe(Math.max(0, sinceArrivalMs) / 1_000)
     },
-    measured(store) {
-      const known = stores.get(store)
-      if (known !== undefined) return known
-      const admitAndClaim = store.admitAndClaim?.bind(store)
-      const made: MeasuredStore = {
-        admit: (events, nowMs) => timed('admit', () => store.admit(events, nowMs)),
-        ...(admitAndClaim && {
-          admitAndClaim: (events, request) => timed('admitAndClaim', () => admitAndClaim(events, request)),
-        }),
-        claim: (request) => timed('claim', () => store.claim(request)),
-        settle: (settlements, nowMs, deferrable) => timed('settle', () => store.settle(settlements, nowMs, deferrable)),
-      }
-      stores.set(store, made)
-      return made
-    },
+    timed,
   }
 
   return {

@@ -4,7 +4,8 @@
  */
 import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
 import { failureText } from '../runtime/failure-text.ts'
-import type { Admission, NewEvent } from '../inbox/store.ts'
+import type { Admission } from '../messages/commands.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { isFinal } from '../messages/order.ts'
 import { recordOf } from '../runtime/values.ts'

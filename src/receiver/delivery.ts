@@ -21,6 +21,8 @@ interface DeliveryOptions {
   readonly resolved: ResolvedOptions
   readonly store: Store<object>
   readonly clock: SteadyClock
+  /** A clock that nothing sets. */
+  readonly elapsedMs: () => number
   readonly logger: Logger
   readonly availability: StoreAvailability
   readonly report: (error: MessagingWebhooksError) => void
@@ -78,12 +80,12 @@ export function createDelivery(options: DeliveryOptions) {
     storeTimeoutMs,
     gapTimeoutMs: Math.max(resolved.ordering.gapTimeoutMs, SEND_WAIT_MS),
     report,
-    claims: resolved.dispatch,
+    elapsedMs: options.elapsedMs,
+    host: { claims: resolved.dispatch, onLost: dispatcher.lose, inFlight: dispatcher.tokenOf },
     onWork() {
       options.onWork()
       dispatcher.wake()
     },
-    onLost: dispatcher.lose,
     admitBatch: dispatcher.admit,
     availability,
     openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),

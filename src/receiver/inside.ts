@@ -4,17 +4,8 @@ import type { DetailedCounts, Follower } from '../operations/counts.ts'
 import type { Typed } from '../dispatch/listed-events.ts'
 import type { AttemptWatch } from '../dispatch/work.ts'
 import type { EventType } from '../public/events.ts'
-import type {
-  EventsAnswer,
-  EventsPage,
-  StorePage,
-  SentToAnswer,
-  SentToPage,
-  StoreCapabilities,
-  StoredDeadLetter,
-  StoredExpectation,
-  StoredLatest,
-} from '../inbox/store.ts'
+import type { ItemOf, Page, Query, StoreCapabilities } from '../inbox/store.ts'
+import type { MessageRecord } from '../messages/record.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 /** Observes the events of a receiver. Called for each event, so it must be fast and never throw. */
@@ -34,17 +25,12 @@ export interface Inside {
   readonly unhandled: ReadonlyMap<EventType, number>
   /** Keys and secrets, which must not appear in any response. */
   readonly secrets: () => readonly string[]
-  /** Lists events as the store does. */
-  readonly events: (page: EventsPage) => Promise<EventsAnswer>
+  /** One page of a list of the store. */
+  readonly scan: <Q extends Query>(query: Q) => Promise<Page<ItemOf<Q>>>
+  /** What the store keeps of a message beside its payloads. */
+  readonly record: (key: string) => Promise<MessageRecord | undefined>
   /** The type of the event for handlers. */
   readonly typeOf: (stored: Typed) => EventType | undefined
-  /** Lists dead letters as the store does, oldest first. */
-  readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<StorePage<StoredDeadLetter>>
-  readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
-  /** Undefined if nothing was expected, or if the store records no expectations. */
-  readonly expected: (messageKey: string) => Promise<StoredExpectation | undefined>
-  /** Lists sends to a recipient as the store does. Undefined if it cannot. */
-  readonly sentTo: (page: SentToPage) => Promise<SentToAnswer | undefined>
   /** Sets the one observer. Returns a function that removes it. */
   readonly watch: (watch: Watch) => () => void
   /** Called when the receiver starts to close. Returns a function that removes the listener. */

@@ -7,6 +7,7 @@ import { createEvents, messageOptions } from '../dispatch/listed-events.ts'
 import { revive } from '../dispatch/revive.ts'
 import type { StoreAvailability } from '../inbox/availability.ts'
 import { messageState } from '../inbox/latest.ts'
+import { latestOf } from '../messages/views.ts'
 import { createForget } from '../operations/erasure/forget.ts'
 import { createHealth, healthMiddleware } from '../operations/health.ts'
 import { createMetrics } from '../operations/metrics.ts'
@@ -78,15 +79,12 @@ export function createOperations(options: OperationsOptions) {
       const { project } = checkOptions(messageOptions, options, 'messageState')
       const key = keyOf(messageId, project)
       const opened = await inbox.open()
-      const stored = await opened.latest(key)
+      const [record] = await opened.run([{ do: 'read', key }])
+      const stored = record && latestOf(record)
       return stored && messageState(stored)
     },
     events: createEvents({ ...reading, reviving, keyOf }),
-    deadLetters: createDeadLetters({
-      ...reading,
-      now: () => clock.now(),
-      wake: () => dispatcher.wakeAfterReplay(),
-    }),
+    deadLetters: createDeadLetters({ ...reading, wake: () => dispatcher.wakeAfterReplay() }),
     expect: createExpect(sending),
     ...createIntend({ ...sending, readsReports: resolved.readReport !== undefined }),
     ...createAccounts(inbox.open),

@@ -13,7 +13,9 @@ import type { CallbackKind } from '../public/events.ts'
 import { REPLIES, type AnswerName, type CallbackAnswer } from '../http/replies.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
-import { isKept, type Admission, type Awaitable, type NewEvent } from '../inbox/store.ts'
+import type { Admission } from '../messages/commands.ts'
+import type { Awaitable } from '../inbox/store.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 
 type ProvedEvents = ReturnType<typeof createProvedEvents>
 
@@ -217,11 +219,12 @@ export function createReceive(options: ReceiveOptions) {
     attempt: WatchedAttempt | undefined,
     waitUntil: ArrivedCallback['waitUntil'],
   ): Awaitable<CallbackAnswer> {
-    if (!isKept(admission)) attempt?.forget()
+    const isDispatched = admission === 'new' || admission === 'late'
+    if (!isDispatched) attempt?.forget()
     if (admission === 'full') throw new MessagingWebhooksError('store_full')
     options.accepted(event, admission)
     if (admission !== 'duplicate') clockOffsetSeconds = offsetSeconds ?? clockOffsetSeconds
-    if (!isKept(admission) || attempt === undefined) return REPLIES.accepted
+    if (!isDispatched || attempt === undefined) return REPLIES.accepted
     tellOf(attempt.over, waitUntil)
     return answersWhenHandled ? attempt.over.then(() => REPLIES.accepted) : REPLIES.accepted
   }

@@ -1,13 +1,12 @@
 /** Wires intake, delivery and operations together. The resulting object is described in surface.ts. */
 import { trackStoreAvailability } from '../inbox/availability.ts'
 import { credentialsSource } from '../verify/credentials.ts'
-import { clockOf, steadyClock } from '../runtime/clock.ts'
+import { clockOf, elapsedMs, steadyClock } from '../runtime/clock.ts'
 import { createListeners } from '../runtime/listeners.ts'
 import { loggerOf } from '../runtime/logger.ts'
 import { createReporter } from '../runtime/reporter.ts'
 import type { AnyHandler } from '../dispatch/handlers.ts'
 import { storedType } from '../dispatch/listed-events.ts'
-import { expectationOf } from '../sends/pending.ts'
 import type { Store } from '../inbox/store.ts'
 import type { CallbackSchemas } from '../public/events.ts'
 import { memoryStore } from '../stores/memory/store.ts'
@@ -46,6 +45,8 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     resolved,
     store,
     clock: steady,
+    // A whole clock, as tests advance it, is its own monotonic clock.
+    elapsedMs: typeof resolved.clock === 'object' ? () => clock.now() : elapsedMs(),
     logger,
     availability,
     report,
@@ -122,12 +123,9 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
     counts: counter.details,
     unhandled: delivery.unhandled.byType,
     secrets: credentials.secrets,
-    events: async (page) => (await inbox.open()).events(page),
+    scan: async (query) => (await inbox.open()).scan(query),
+    record: async (key) => (await (await inbox.open()).run([{ do: 'read', key }]))[0],
     typeOf: (stored) => storedType(stored, reviving),
-    deadLetters: async (page) => (await inbox.open()).deadLetters(page),
-    latest: async (key) => (await inbox.open()).latest(key),
-    expected: async (messageKey) => expectationOf(await inbox.open(), messageKey),
-    sentTo: async (page) => (await inbox.open()).sentTo?.(page),
     watch(given) {
       counter.watch(given)
       dispatcher.observe(given)

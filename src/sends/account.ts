@@ -1,12 +1,12 @@
 /** Queries of recorded sends: the messages without a final report, and the account of a period. */
 import { z } from 'zod'
 import { checkOptions, pageLimit, textOf, type Given } from '../runtime/check-options.ts'
-import { MessagingWebhooksError } from '../public/errors.ts'
 import type { SentDetails } from '../public/events.ts'
 import { isPendingSend, sentDetails } from '../messages/expected.ts'
 import { finalsOf } from '../inbox/latest.ts'
 import { everyPage } from '../inbox/lists.ts'
-import type { OpenStore, StorePage, StoredExpectation } from '../inbox/store.ts'
+import type { MessageStore, Page } from '../inbox/store.ts'
+import type { StoredExpectation } from '../messages/views.ts'
 import { createBalance, type SendAccount } from './balance.ts'
 import { aDate } from './expectations.ts'
 
@@ -42,14 +42,14 @@ export interface OutstandingPage extends Given<typeof outstandingOptions> {}
 export interface AccountPeriod extends Given<typeof accountPeriod> {}
 
 /** A page if awaited; all messages, page by page, if iterated. */
-export type Outstanding<M = unknown> = Promise<StorePage<OutstandingMessage<M>>> & AsyncIterable<OutstandingMessage<M>>
+export type Outstanding<M = unknown> = Promise<Page<OutstandingMessage<M>>> & AsyncIterable<OutstandingMessage<M>>
 
-export function createAccounts(open: () => Promise<OpenStore<object>>) {
-  async function pageOf(asked: OutstandingPage): Promise<StorePage<OutstandingMessage>> {
+export function createAccounts(open: () => Promise<MessageStore<object>>) {
+  async function pageOf(asked: OutstandingPage): Promise<Page<OutstandingMessage>> {
     const { before, after, limit = A_PAGE } = checkOptions(outstandingSchema, asked, 'outstanding')
     const period = { fromMs: 0, toMs: before?.getTime() ?? LATEST_MS }
     for (let place = after; ;) {
-      const { items: found, next } = await step(await open(), { after: place, limit, ...period })
+      const { items: found, next } = await (await open()).scan({ of: 'sends', after: place, limit, ...period })
       const items = found.filter(isOutstanding).map(outstandingOf)
       if (next === undefined) return { items }
       if (items.length > 0) return { items, next }
@@ -70,7 +70,7 @@ export function createAccounts(open: () => Promise<OpenStore<object>>) {
       const { from, to } = checkOptions(accountSchema, asked, 'account')
       const balance = createBalance()
       const period = { fromMs: from.getTime(), toMs: to.getTime() }
-      const pages = everyPage(async (after) => step(await open(), { after, limit: A_STEP, ...period }))
+      const pages = everyPage(async (after) => (await open()).scan({ of: 'sends', after, limit: A_STEP, ...period }))
       for await (const { items } of pages)
         for (const found of items) {
           if (balance.isBehind(found)) balance.catchUp()
@@ -80,14 +80,6 @@ export function createAccounts(open: () => Promise<OpenStore<object>>) {
       return balance.drawn()
     },
   }
-}
-
-async function step(
-  store: OpenStore<object>,
-  page: Parameters<NonNullable<OpenStore<object>['expectations']>>[0],
-): Promise<StorePage<StoredExpectation>> {
-  if (store.expectations === undefined) throw new MessagingWebhooksError('expect_unsupported')
-  return store.expectations(page)
 }
 
 /** A repeated message is represented by its repetition. */

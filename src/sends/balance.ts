@@ -3,7 +3,7 @@ import type { FailureCause } from '../public/events.ts'
 import { isPendingSend, listedAt, type Expectation } from '../messages/expected.ts'
 import { finalsOf } from '../inbox/latest.ts'
 import { failureOf, type Report } from '../messages/event-record.ts'
-import type { StoredExpectation } from '../inbox/store.ts'
+import type { StoredExpectation } from '../messages/views.ts'
 import { sendOf } from './pending.ts'
 
 /**

@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { NewExpectation, OpenStore } from '../inbox/store.ts'
+import type { MessageStore } from '../inbox/store.ts'
+import type { NewSend } from '../messages/commands.ts'
 import type { ExpectCounts, SentMessages } from '../public/intention.ts'
 import { endPendingSends, findPendingSend } from './pending.ts'
 import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type ExpectOptions, type MetaSchema } from './expectations.ts'
@@ -19,7 +20,7 @@ export interface ExpectPlaces {
   readonly named: (project: string | undefined) => string | undefined
   /** The key of a pending send; with `number`, that of one number of a list. */
   readonly sendKeyOf: (reference: string, project: string | undefined, number?: string) => string
-  readonly open: () => Promise<OpenStore<object>>
+  readonly open: () => Promise<MessageStore<object>>
   readonly metaSchema: MetaSchema
   /** Called after a write: reports may be due now, and the first message becomes overdue at `overdueAtMs`. */
   readonly expected: (overdueAtMs: number) => void
@@ -40,36 +41,49 @@ export function createExpect(places: ExpectPlaces) {
     const pending = await findPendingSend(store, messageKey)
     if (pending === undefined) return writeDown(store, alone, places)
     const counts = await writeDown(store, expectationsOf(checked, { ...how, pending }, places), places)
-    await endPendingSends(store, [{ messageKey, expectation: pending }], places.now())
+    await endPendingSends(store, [{ messageKey, expectation: pending }])
     return counts
   }
 }
 
-/** Writes expectations in batches, and announces when they become overdue. */
+/** A send to record, and when it becomes overdue, by the clock of this process. */
+export interface SendToRecord extends Omit<NewSend, 'overdueInMs'> {
+  readonly messageKey: string
+  readonly overdueAtMs: number | undefined
+}
+
+/** Records sends in batches, and announces when they become overdue. */
 export async function writeDown(
-  store: OpenStore<object>,
-  expectations: readonly NewExpectation[],
+  store: MessageStore<object>,
+  sends: readonly SendToRecord[],
   { now, expected: announce }: Pick<ExpectPlaces, 'now' | 'expected'>,
 ): Promise<ExpectCounts> {
-  const isNew = await writeInBatches(store, expectations, now, (some) =>
+  const isNew = await writeInBatches(store, sends, now, (some) =>
     announce(Math.min(...some.map(({ overdueAtMs = Infinity }) => overdueAtMs))),
   )
   const expected = isNew.filter(Boolean).length
-  return { expected, known: expectations.length - expected }
+  return { expected, known: sends.length - expected }
 }
 
-/** Returns for each expectation whether it is new. */
+/** Returns for each send whether it is new. Throws `store_full` at the limit of the store. */
 export async function writeInBatches(
-  store: OpenStore<object>,
-  expectations: readonly NewExpectation[],
+  store: MessageStore<object>,
+  sends: readonly SendToRecord[],
   now: () => number,
-  written: (some: readonly NewExpectation[]) => void = () => {},
+  written: (some: readonly SendToRecord[]) => void = () => {},
 ): Promise<readonly boolean[]> {
-  if (store.expect === undefined) throw new MessagingWebhooksError('expect_unsupported')
   const isNew: boolean[] = []
-  for (let from = 0; from < expectations.length; from += A_BATCH) {
-    const some = expectations.slice(from, from + A_BATCH)
-    isNew.push(...(await store.expect(some, now())))
+  for (let from = 0; from < sends.length; from += A_BATCH) {
+    const some = sends.slice(from, from + A_BATCH)
+    const nowMs = now()
+    const answers = await store.run(
+      some.map(({ messageKey: key, expectation, sentAtMs, overdueAtMs }) => {
+        const overdueInMs = overdueAtMs === undefined ? undefined : overdueAtMs - nowMs
+        return { do: 'expect' as const, key, send: { expectation, sentAtMs, overdueInMs } }
+      }),
+    )
+    if (answers.includes('full')) throw new MessagingWebhooksError('store_full', 'It expects too many messages.')
+    isNew.push(...answers.map((answer) => answer === 'new'))
     written(some)
   }
   return isNew

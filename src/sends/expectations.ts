@@ -7,7 +7,7 @@ import { defined } from '../runtime/values.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { FailureCause } from '../public/events.ts'
 import { listedAt, type Expectation } from '../messages/expected.ts'
-import type { NewExpectation } from '../inbox/store.ts'
+import type { SendToRecord } from './expect.ts'
 import type { SentMessages } from '../public/intention.ts'
 
 const HOUR_MS = 3_600_000
@@ -101,7 +101,7 @@ export function expectationsOf(
     now,
     keyOf,
   }: { readonly now: () => number; readonly keyOf: (messageId: string, project: string | undefined) => string },
-): readonly NewExpectation[] {
+): readonly SendToRecord[] {
   const sentAtMs = sent.sentAt?.getTime() ?? pending?.sentAtMs ?? now()
   const listedAtMs = pending === undefined ? sentAtMs : listedAt(pending)
   const { from = pending?.from, type = pending?.type, channel = pending?.channel, campaign = pending?.campaign } = sent

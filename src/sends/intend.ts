@@ -6,7 +6,7 @@ import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { defined } from '../runtime/values.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { listedAt, type Expectation } from '../messages/expected.ts'
-import type { NewExpectation, OpenStore } from '../inbox/store.ts'
+import type { MessageStore } from '../inbox/store.ts'
 import type {
   EachIntention,
   ExpectCounts,
@@ -15,9 +15,10 @@ import type {
   Intention,
   SentMessages,
 } from '../public/intention.ts'
-import { endPendingSends, expectationOf, unknownSendEvent, type RecordedSend } from './pending.ts'
+import { endPendingSends, findSend, unknownSendEvent, type RecordedSend } from './pending.ts'
+import { admitOverdue } from './sweep.ts'
 import { createNumberMatch, distinctNumbers } from '../runtime/recipient-forms.ts'
-import { writeDown, writeInBatches, type ExpectPlaces } from './expect.ts'
+import { writeDown, writeInBatches, type ExpectPlaces, type SendToRecord } from './expect.ts'
 import { createReferences } from './references.ts'
 import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
 
@@ -59,13 +60,6 @@ interface IntendPlaces extends ExpectPlaces {
   readonly awaitAnswer: (answerByMs: number) => () => void
 }
 
-type Verbs = Required<Pick<OpenStore<object>, 'expect' | 'expectations' | 'admitOverdue' | 'awaitNoMore'>>
-
-function canRecord(store: OpenStore<object>): store is OpenStore<object> & Verbs {
-  const { expect, expectations, admitOverdue, awaitNoMore } = store
-  return [expect, expectations, admitOverdue, awaitNoMore].every((verb) => verb !== undefined)
-}
-
 type Answer = ReturnType<typeof checkSent>
 
 /** Pending sends, and how an answer is divided among them. */
@@ -81,14 +75,8 @@ export function createIntend(places: IntendPlaces): {
   readonly intend: (send?: IntendOptions) => Promise<Intention>
   readonly intendEach: (to: readonly string[], send?: IntendEachOptions) => Promise<EachIntention>
 } {
-  const { now, keyOf, expected, wake } = places
+  const { now, open, keyOf, expected, wake } = places
   const references = createReferences(places)
-
-  async function open(): Promise<OpenStore<object> & Verbs> {
-    const store = await places.open()
-    if (canRecord(store)) return store
-    throw new MessagingWebhooksError('expect_unsupported', 'For `intend` it needs `awaitNoMore` as well.')
-  }
 
   async function checked(given: IntendOptions | undefined, call: string) {
     const options = checkOptions(optionsSchema, given, call)
@@ -104,7 +92,7 @@ export function createIntend(places: IntendPlaces): {
 
   /** Returns for each send whether it is new. */
   function begin(
-    store: OpenStore<object>,
+    store: MessageStore<object>,
     sends: readonly RecordedSend[],
     overdueAtMs: number,
   ): Promise<readonly boolean[]> {
@@ -119,25 +107,26 @@ export function createIntend(places: IntendPlaces): {
     return writeInBatches(store, entries, now)
   }
 
-  function verbs({ sends, partsOf, meta, project, answerByMs }: Pending): Omit<Intention, 'reference'> {
+  function callsFor({ sends, partsOf, meta, project, answerByMs }: Pending): Omit<Intention, 'reference'> {
     const answered = sends.length === 0 ? () => {} : places.awaitAnswer(answerByMs)
     expected(answerByMs)
 
     /** An event that was created for the send stays. */
     async function release(some: readonly RecordedSend[]): Promise<void> {
-      const unmade = some.map(({ messageKey }) => ({ messageKey, expectation: undefined }))
-      await (await open()).awaitNoMore(unmade, now())
+      const store = await open()
+      await store.run(some.map(({ messageKey: key }) => ({ do: 'endSend' as const, key })))
     }
 
     async function say(unknown: readonly RecordedSend[]): Promise<void> {
       const nowMs = now()
+      const store = await open()
       const events = unknown.map((each) => unknownSendEvent(each, nowMs))
-      const admitted = await (await open()).admitOverdue(events, nowMs)
+      const admitted = await admitOverdue(store, events)
       if (admitted.includes(true)) wake()
     }
 
     async function sent(answer: SentMessages): Promise<ExpectCounts> {
-      const entries: NewExpectation[] = []
+      const entries: SendToRecord[] = []
       const ended: RecordedSend[] = []
       const released: RecordedSend[] = []
       const unknown: RecordedSend[] = []
@@ -152,7 +141,7 @@ export function createIntend(places: IntendPlaces): {
       const store = await open()
       const counts = await writeDown(store, entries, places)
       answered()
-      if (ended.length > 0) await endPendingSends(store, ended, now())
+      if (ended.length > 0) await endPendingSends(store, ended)
       if (released.length > 0) await release(released)
       if (unknown.length > 0) await say(unknown)
       return counts
@@ -191,7 +180,7 @@ export function createIntend(places: IntendPlaces): {
         const asked = to === undefined ? answer : asAsked(answer, to)
         return [[withoutRefused(send, asked), asked]]
       }
-      return { reference, ...verbs({ ...options, sends: [send], partsOf }) }
+      return { reference, ...callsFor({ ...options, sends: [send], partsOf }) }
     },
     async intendEach(to, given) {
       const options = await checked({ ...checkOptions(eachSchema, given, 'intendEach'), to }, 'intendEach')
@@ -210,7 +199,7 @@ export function createIntend(places: IntendPlaces): {
       return {
         reference,
         to: sends.map(({ number }) => number),
-        ...verbs({ ...options, sends, partsOf: (answer) => partsByNumber(sends, answer) }),
+        ...callsFor({ ...options, sends, partsOf: (answer) => partsByNumber(sends, answer) }),
       }
     },
   }
@@ -280,11 +269,11 @@ function pendingSendOf(
 }
 
 async function repetitionOf(
-  store: OpenStore<object>,
+  store: MessageStore<object>,
   pending: Expectation,
   { resendOf, previousKey }: { readonly resendOf: string; readonly previousKey: string },
 ): Promise<Expectation> {
-  const previous = (await expectationOf(store, previousKey))?.expectation
+  const previous = (await findSend(store, previousKey))?.expectation
   if (previous === undefined)
     throw new OptionsError(
       'intend: no send is recorded for the message that resendOf names. Pass the id of a message recorded with expect.',

@@ -3,52 +3,46 @@
  * events: a message is overdue, or the outcome of a send is unknown.
  */
 import { defined } from '../runtime/values.ts'
-import { MessagingWebhooksError } from '../public/errors.ts'
 import { isPendingSend, isUsedReference, listedAt, encodeExpectation, type Expectation } from '../messages/expected.ts'
 import { everyPage } from '../inbox/lists.ts'
-import type { EndedExpectation, OpenStore, StoredExpectation, NewEvent } from '../inbox/store.ts'
+import type { MessageStore } from '../inbox/store.ts'
+import { sendIn, type StoredExpectation } from '../messages/views.ts'
+import type { NewEvent } from '../messages/event-record.ts'
 import { NO_PLACE, overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
 
 const A_STEP = 500
 
-/** Undefined if nothing is recorded under this key of a message or send, or if the store keeps no expectations. */
-export async function expectationOf(
-  store: OpenStore<object>,
-  messageKey: string,
-): Promise<StoredExpectation | undefined> {
-  const page = { after: undefined, limit: 1, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, messageKey }
-  return (await store.expectations?.(page))?.items[0]
+/** Undefined if nothing is recorded under this key of a message or send. */
+export async function findSend(store: MessageStore<object>, key: string): Promise<StoredExpectation | undefined> {
+  const [record] = await store.run([{ do: 'read', key }])
+  return record && sendIn(key, record)
 }
 
-export async function findPendingSend(store: OpenStore<object>, messageKey: string): Promise<Expectation | undefined> {
-  const expectation = (await expectationOf(store, messageKey))?.expectation
+export async function findPendingSend(store: MessageStore<object>, key: string): Promise<Expectation | undefined> {
+  const expectation = (await findSend(store, key))?.expectation
   return expectation !== undefined && isPendingSend(expectation) && !isUsedReference(expectation)
     ? expectation
     : undefined
 }
 
 /** Completes sends: keeps their references and nothing personal. No further report of a repeated message is expected. */
-export async function endPendingSends(
-  store: OpenStore<object>,
-  pending: readonly RecordedSend[],
-  nowMs: number,
-): Promise<void> {
-  if (store.awaitNoMore === undefined) throw new MessagingWebhooksError('expect_unsupported')
-  const repeated: EndedExpectation[] = []
+export async function endPendingSends(store: MessageStore<object>, pending: readonly RecordedSend[]): Promise<void> {
+  const repeated: { readonly do: 'endSend'; readonly key: string; readonly rest: Expectation }[] = []
   for (const { expectation } of pending) {
-    const { previousKey: messageKey } = expectation
-    const previous = messageKey === undefined ? undefined : await expectationOf(store, messageKey)
-    if (messageKey !== undefined && previous !== undefined)
-      repeated.push({ messageKey, expectation: { ...previous.expectation, repeated: true } })
+    const { previousKey: key } = expectation
+    const previous = key === undefined ? undefined : await findSend(store, key)
+    if (key !== undefined && previous !== undefined)
+      repeated.push({ do: 'endSend', key, rest: { ...previous.expectation, repeated: true } })
   }
   // Before the send itself: if this fails, the send is still pending, and its later completion does this again.
-  if (repeated.length > 0) await store.awaitNoMore(repeated, nowMs)
-  const ended = pending.map(({ messageKey, expectation }): EndedExpectation => {
-    const { project, reference, sendKey, sentAtMs, listedAtMs, numbers } = expectation
-    const kept = defined({ sentAtMs, project, reference, sendKey, listedAtMs, numbers })
-    return { messageKey, expectation: { recipients: 0, ...kept } }
-  })
-  await store.awaitNoMore(ended, nowMs)
+  if (repeated.length > 0) await store.run(repeated)
+  await store.run(
+    pending.map(({ messageKey: key, expectation }) => {
+      const { project, reference, sendKey, sentAtMs, listedAtMs, numbers } = expectation
+      const kept = defined({ sentAtMs, project, reference, sendKey, listedAtMs, numbers })
+      return { do: 'endSend' as const, key, rest: { recipients: 0, ...kept } }
+    }),
+  )
 }
 
 /** Distinguishes sends with entries in one millisecond. */
@@ -61,16 +55,14 @@ export function sendOf({ project, reference, sendKey }: Expectation): string {
  * with its send and states the number of entries.
  */
 export async function answeredAmong<T extends RecordedSend>(
-  store: OpenStore<object>,
+  store: MessageStore<object>,
   sends: readonly T[],
 ): Promise<readonly T[]> {
   const [first] = sends
   if (first === undefined) return []
   const fromMs = listedAt(first.expectation)
   const missing = new Map<string, number>()
-  const pages = everyPage(async (after) => {
-    return (await store.expectations?.({ after, limit: A_STEP, fromMs, toMs: fromMs + 1 })) ?? { items: [] }
-  })
+  const pages = everyPage(async (after) => store.scan({ of: 'sends', after, limit: A_STEP, fromMs, toMs: fromMs + 1 }))
   for await (const { items } of pages)
     for (const { expectation } of items) {
       if (isPendingSend(expectation) || expectation.reference === undefined) continue
@@ -108,7 +100,7 @@ function made(
     id,
     messageKey,
     ...NO_PLACE,
-    gapUntilMs: nowMs,
+    reorderWaitMs: 0,
     record: {
       project: expectation.project,
       kind: 'status',

@@ -5,10 +5,10 @@
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { SentMessages } from '../public/intention.ts'
 import { comparable } from '../runtime/recipient-forms.ts'
-import type { OpenStore } from '../inbox/store.ts'
+import type { MessageStore } from '../inbox/store.ts'
 import { writeInBatches, type ExpectPlaces } from './expect.ts'
 import { isRefusal } from './expectations.ts'
-import { expectationOf, type RecordedSend } from './pending.ts'
+import { findSend, type RecordedSend } from './pending.ts'
 
 /** Enough to distinguish the numbers of a reference. */
 const DIGEST_LENGTH = 16
@@ -40,9 +40,9 @@ export function createReferences({ sendKeyOf, now }: Pick<ExpectPlaces, 'sendKey
        * Claims the reference for lists, for good. Returns whether a single send under it went to a number. Rejects with
        * `send_repeated` if it is unknown to which numbers that send went.
        */
-      async claimForLists(store: OpenStore<object>): Promise<(number: string) => boolean> {
+      async claimForLists(store: MessageStore<object>): Promise<(number: string) => boolean> {
         for (;;) {
-          const known = await expectationOf(store, messageKey)
+          const known = await findSend(store, messageKey)
           if (known !== undefined) {
             const { numbers } = known.expectation
             if (numbers === undefined) throw new MessagingWebhooksError('send_repeated')

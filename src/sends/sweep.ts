@@ -4,8 +4,10 @@
  */
 import type { Clock } from '../runtime/clock.ts'
 import { isPendingSend, listedAt } from '../messages/expected.ts'
-import type { NewEvent, OpenStore, Overdue } from '../inbox/store.ts'
-import { answeredAmong, endPendingSends, overdueEvent, unknownSendEvent } from './pending.ts'
+import type { NewEvent } from '../messages/event-record.ts'
+import type { MessageStore } from '../inbox/store.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { answeredAmong, endPendingSends, overdueEvent, unknownSendEvent, type RecordedSend } from './pending.ts'
 
 /** How often to look for sends of other processes, which do not announce them. */
 const LOOK_EVERY_MS = 60_000
@@ -22,7 +24,7 @@ interface SweepOptions {
 }
 
 export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
-  let target: OpenStore<object> | undefined
+  let target: MessageStore<object> | undefined
   let isStopped = false
   let isUnderWay = false
   /** When a deadline passed during a sweep, which may have missed it. */
@@ -48,16 +50,18 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
     let againMs = looksForOthers ? clock.now() + LOOK_EVERY_MS : Infinity
     try {
       for (;;) {
-        const found = await target.overdue?.({ nowMs: clock.now(), limit: A_STEP })
-        if (found === undefined || isStopped) return
+        const askedMs = clock.now()
+        const { keys, nextInMs } = await target.due({ of: 'sends', limit: A_STEP })
+        const sends = await recordedSends(target, keys)
+        if (isStopped) return
         const nowMs = clock.now()
-        const { events, ended, left } = await decide(target, found.items, nowMs)
+        const { events, ended, left } = await decide(target, sends, nowMs)
         if (left > 0) againMs = Math.min(againMs, nowMs + LOOK_FIRST_MS)
-        const admitted = events.length === 0 ? [] : await admit(target, events, nowMs)
+        const admitted = events.length === 0 ? [] : await admit(target, events)
         if (admitted.includes(true)) onWork()
-        if (found.nextMs !== undefined) againMs = Math.min(againMs, Math.max(found.nextMs, nowMs))
+        if (nextInMs !== undefined) againMs = Math.min(againMs, askedMs + nextInMs)
         // A store that accepted only some events does not report the rest as overdue at once.
-        const isLast = found.items.length < A_STEP && !admitted.includes(false)
+        const isLast = keys.length < A_STEP && !admitted.includes(false)
         if (isLast || (ended === 0 && !admitted.includes(true))) break
       }
     } catch {
@@ -71,13 +75,9 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
     }
   }
 
-  async function admit(
-    store: OpenStore<object>,
-    events: readonly NewEvent[],
-    nowMs: number,
-  ): Promise<readonly boolean[]> {
+  async function admit(store: MessageStore<object>, events: readonly NewEvent[]): Promise<readonly boolean[]> {
     try {
-      return (await store.admitOverdue?.(events, nowMs)) ?? []
+      return await admitOverdue(store, events)
     } catch (error) {
       // One part of the store may have admitted its share.
       onWork()
@@ -87,8 +87,7 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
 
   return {
     /** Starts sweeping this store. Does nothing after `stop`. */
-    begin(store: OpenStore<object>): void {
-      if (store.overdue === undefined) return
+    begin(store: MessageStore<object>): void {
       target = store
       lookAt(looksForOthers ? Math.min(announcedDueMs, clock.now() + LOOK_FIRST_MS) : announcedDueMs)
     },
@@ -109,8 +108,8 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions) {
  * block the rest.
  */
 async function decide(
-  store: OpenStore<object>,
-  items: Overdue['items'],
+  store: MessageStore<object>,
+  items: readonly RecordedSend[],
   nowMs: number,
 ): Promise<{ readonly events: readonly NewEvent[]; readonly ended: number; readonly left: number }> {
   const events = items.filter(({ expectation }) => !isPendingSend(expectation)).map((item) => overdueEvent(item, nowMs))
@@ -119,7 +118,7 @@ async function decide(
   for (const together of Map.groupBy(sends, ({ expectation }) => listedAt(expectation)).values()) {
     try {
       const answered = await answeredAmong(store, together)
-      if (answered.length > 0) await endPendingSends(store, answered, nowMs)
+      if (answered.length > 0) await endPendingSends(store, answered)
       ended += answered.length
       events.push(...together.filter((send) => !answered.includes(send)).map((send) => unknownSendEvent(send, nowMs)))
     } catch {
@@ -127,4 +126,24 @@ async function decide(
     }
   }
   return { events, ended, left }
+}
+
+async function recordedSends(store: MessageStore<object>, keys: readonly string[]): Promise<readonly RecordedSend[]> {
+  const records = await store.run(keys.map((key) => ({ do: 'read', key, ifReadable: true }) as const))
+  return records.flatMap((record, index) => {
+    const messageKey = keys[index]
+    const expectation = record?.send?.expectation
+    return messageKey === undefined || expectation === undefined ? [] : [{ messageKey, expectation }]
+  })
+}
+
+/** Returns for each event whether it was admitted. Throws `store_full` if the store is full and admits none. */
+export async function admitOverdue(
+  store: MessageStore<object>,
+  events: readonly NewEvent[],
+): Promise<readonly boolean[]> {
+  const answers = await store.run(events.map((event) => ({ do: 'overdue' as const, key: event.messageKey, event })))
+  // The others are asked for again.
+  if (answers.includes('full') && !answers.includes(true)) throw new MessagingWebhooksError('store_full')
+  return answers.map((answer) => answer === true)
 }

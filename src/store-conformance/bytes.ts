@@ -1,9 +1,10 @@
 /** Tests that a store keeps any text and any bytes, and that no event affects another. */
 import assert from 'node:assert/strict'
 import type { Report } from '../messages/event-record.ts'
-import type { NewEvent } from '../inbox/store.ts'
-import { admit, claim, digestOf, sample, samplesOf } from './samples.ts'
-import { deadLettersOf, die, settleAll, type ConformanceCase, type Fixture } from './suite.ts'
+import type { NewEvent } from '../messages/event-record.ts'
+import { latestOf } from '../messages/views.ts'
+import { admit, claim, digestOf, sample, samplesOf, settleAll } from './samples.ts'
+import { die, itemsOf, recordOf, type ConformanceCase, type Fixture } from './suite.ts'
 
 /** Texts that cause problems in databases, hash tags, joined keys and text columns. */
 const AWKWARD_TEXTS: readonly string[] = [
@@ -72,13 +73,14 @@ function awkwardEvents(of: string): readonly NewEvent[] {
 
 /** Asserts that each event is claimed unchanged and becomes the latest state of its message. */
 async function assertKept(open: Fixture['open'], events: readonly NewEvent[]): Promise<void> {
-  const { claims } = await claim(open, { limit: 1_000 })
+  const { claims } = await claim(open)
   const claimed = new Map(claims.map(({ id, raw, record }) => [id, { raw, record }]))
   assert.equal(claimed.size, events.length)
   for (const { id, messageKey, raw, record } of events) {
     assert.ok(Buffer.isBuffer(claimed.get(id)?.raw), 'the bytes come back as a Buffer')
     assert.deepEqual(claimed.get(id), { raw, record })
-    assert.deepEqual((await open.latest(messageKey))?.record, record)
+    const stored = await recordOf(open, messageKey)
+    assert.deepEqual(stored && latestOf(stored)?.record, record)
   }
   await settleAll(open, claims)
 }
@@ -100,7 +102,7 @@ export const BYTES: readonly ConformanceCase[] = [
       assert.deepEqual(new Set(await admit(open, events)), new Set(['duplicate']))
       const dead = awkwardEvents('dead')
       await die(open, dead)
-      const letters = await deadLettersOf(open, 7)
+      const letters = await itemsOf(open, { of: 'deadLetters', after: undefined, limit: 7 })
       assert.deepEqual(
         new Map(letters.map(({ id, raw, record }) => [id, { raw: Buffer.from(raw), record }])),
         new Map(dead.map(({ id, raw, record }) => [id, { raw, record }])),

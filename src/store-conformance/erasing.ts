@@ -1,27 +1,36 @@
 /** Tests erasure: no personal data remains, and a repeated callback is still a duplicate. */
 import assert from 'node:assert/strict'
-import { MAX_SETTLED } from '../messages/record.ts'
-import type { ForgetRequest, ForgetTarget, ForgottenCounts, KeptEvent, OpenStore } from '../inbox/store.ts'
-import { admit, allOf, digestOf, dispatchAll, loneSample, sample, samplesOf, START_MS } from './samples.ts'
-import { claimNames, claimOne, die, settleAll, type ConformanceCase } from './suite.ts'
+import type { MessageStore } from '../inbox/store.ts'
+import type { ErasedCounts } from '../messages/commands.ts'
+import { latestOf, type KeptEvent } from '../messages/views.ts'
+import { dispatchAll } from './delivery.ts'
+import { admit, claim, digestOf, keyOf, loneSample, sample, samplesOf, settleAll } from './samples.ts'
+import { claimOne, die, itemsOf, recordOf, type ConformanceCase } from './suite.ts'
 
 const NOTHING = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
 
-export async function erase(
-  open: OpenStore<object>,
-  targets: readonly ForgetTarget[],
-  request: Partial<ForgetRequest> = {},
-): Promise<ForgottenCounts> {
-  return open.forget({ targets, dryRun: false, ...request }, START_MS)
+interface Target {
+  readonly key: string
+  readonly ids?: readonly string[]
+}
+
+export async function erase(open: MessageStore<object>, target: Target, dryRun = false): Promise<ErasedCounts> {
+  const [counts = NOTHING] = await open.run([{ do: 'erase', dryRun, ...target }])
+  return counts
 }
 
 /** Everything that may contain personal data. */
-export async function keptOf(open: OpenStore<object>, limit = 100): Promise<readonly KeptEvent[]> {
-  return allOf(async (after) => open.kept({ after, limit }))
+export async function keptOf(open: MessageStore<object>, limit = 100): Promise<readonly KeptEvent[]> {
+  return itemsOf(open, { of: 'kept', after: undefined, limit })
 }
 
 const mine = (at: number, final = false) => sample({ message: 'mine', at, final })
-const MESSAGE: ForgetTarget = { messageKey: mine(1).messageKey }
+const MESSAGE: Target = { key: keyOf('mine') }
+
+async function latest(open: MessageStore<object>, key: string) {
+  const record = await recordOf(open, key)
+  return record && latestOf(record)
+}
 
 export const ERASING: readonly ConformanceCase[] = [
   {
@@ -54,18 +63,18 @@ export const ERASING: readonly ConformanceCase[] = [
       await admit(open, [settled, sample({ message: 'other', final: true }), loneSample('payment')])
       await dispatchAll(open)
       await admit(open, [waiting, sample({ message: 'other', at: 2 })])
-      const counts = await erase(open, [MESSAGE], { dryRun: true })
+      const counts = await erase(open, MESSAGE, true)
       assert.deepEqual(await open.counts(), { unsettled: 2, deadLetters: 1 })
-      assert.deepEqual(await erase(open, [MESSAGE]), counts)
+      assert.deepEqual(await erase(open, MESSAGE), counts)
       // A store may drop the payload of a settled event.
       assert.ok(counts.events === 2 || counts.events === 3, `${counts.events} events`)
       assert.deepEqual({ ...counts, events: 0 }, { events: 0, unsettled: 1, deadLetters: 1, states: 1 })
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
-      assert.ok((await keptOf(open)).every(({ messageKey }) => messageKey !== MESSAGE.messageKey))
-      assert.equal(await open.resolve(dead.id, 'replay', START_MS), false)
+      assert.ok((await keptOf(open)).every(({ messageKey }) => messageKey !== MESSAGE.key))
+      assert.deepEqual(await open.run([{ do: 'resolve', key: MESSAGE.key, id: dead.id, as: 'replay' }]), [false])
       assert.deepEqual(await dispatchAll(open), ['other-2'])
-      assert.equal((await open.latest(sample({ message: 'other' }).messageKey))?.finals.length, 1)
-      assert.deepEqual(await erase(open, [MESSAGE]), NOTHING)
+      assert.equal((await latest(open, keyOf('other')))?.finals.length, 1)
+      assert.deepEqual(await erase(open, MESSAGE), NOTHING)
       // New reports keep their order.
       const again = [dead, settled, waiting, sample({ message: 'mine', at: 1, name: 'late' }), mine(3)]
       assert.deepEqual(await admit(open, again), ['duplicate', 'duplicate', 'duplicate', 'late', 'new'])
@@ -77,35 +86,29 @@ export const ERASING: readonly ConformanceCase[] = [
       const reports = [1, 2, 3, 4, 5].map((at) => mine(at, at < 3))
       const [first, second, third, fourth, fifth] = reports
       assert.ok(first && second && third && fourth && fifth)
-      const only = (...ids: readonly string[]): readonly ForgetTarget[] => [{ ...MESSAGE, ids }]
       await admit(open, [first, second, third])
       await dispatchAll(open)
-      assert.equal((await erase(open, only(first.id, third.id))).states, 1)
-      const latest = await open.latest(MESSAGE.messageKey)
-      assert.deepEqual([latest?.record, latest?.finals], [second.record, [second.record]])
+      assert.equal((await erase(open, { ...MESSAGE, ids: [first.id, third.id] })).states, 1)
+      const { record, finals } = (await latest(open, MESSAGE.key)) ?? {}
+      assert.deepEqual([record, finals], [second.record, [second.record]])
       assert.deepEqual(new Set((await keptOf(open)).map(({ id }) => id)), new Set([second.id]))
       await admit(open, [fourth, fifth])
       const held = await claimOne(open)
-      assert.equal((await erase(open, only(fifth.id))).unsettled, 1)
-      assert.deepEqual(await claimNames(open), [])
+      assert.equal((await erase(open, { ...MESSAGE, ids: [fifth.id] })).unsettled, 1)
+      assert.deepEqual((await claim(open)).claims, [])
       assert.deepEqual(await settleAll(open, [held]), [true])
       assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
     },
   },
   {
-    name: 'erases all events of a message, and nothing for unknown keys',
+    name: 'erases a message of many events, and nothing for unknown keys',
     async run({ open }) {
-      const reports = Array.from({ length: MAX_SETTLED }, (_, index) => mine(1 + index))
+      const reports = Array.from({ length: 200 }, (_, index) => mine(1 + index))
       await admit(open, reports)
       const unknown = digestOf('nothing')
-      const none = [{ messageKey: unknown }, { messageKey: unknown, ids: [unknown] }, { ...MESSAGE, ids: [] }]
-      for (const targets of [[], none]) assert.deepEqual(await erase(open, targets), NOTHING)
-      assert.deepEqual(await erase(open, [MESSAGE]), {
-        events: MAX_SETTLED,
-        unsettled: MAX_SETTLED,
-        deadLetters: 0,
-        states: 1,
-      })
+      for (const target of [{ key: unknown }, { key: unknown, ids: [unknown] }, { ...MESSAGE, ids: [] }])
+        assert.deepEqual(await erase(open, target), NOTHING)
+      assert.deepEqual(await erase(open, MESSAGE), { events: 200, unsettled: 200, deadLetters: 0, states: 1 })
       assert.deepEqual(await keptOf(open), [])
       assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
     },

@@ -1,21 +1,29 @@
-/** Random sequences of operations, checked step by step against the model. */
+/**
+ * Random sequences of commands. A store applies `decide` to its records, so a map of records to which `decide` is applied says
+ * what it must answer. All durations are nothing or an hour, so that no answer depends on when a command ran.
+ */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Claim, ClaimRequest, NewEvent, Settlement } from '../inbox/store.ts'
-import { createModel, type Model } from './model.ts'
-import { allOf, digestOf, LEASE_MS, list, sample, settlementOf, START_MS, type Outcome } from './samples.ts'
-import { deadLettersOf, DONE, type Fixture } from './suite.ts'
+import type { AnswerOf, Command, Outcome, Settle } from '../messages/commands.ts'
+import { decide } from '../messages/decide.ts'
+import type { NewEvent } from '../messages/event-record.ts'
+import type { MessageRecord } from '../messages/record.ts'
+import { retentionOf } from '../messages/retention.ts'
+import { deadLetterOf, eventOf, type FoundEvent } from '../messages/views.ts'
+import { admitting, digestOf, keyOf, LONG_MS, sample } from './samples.ts'
+import { sent } from './sends.ts'
+import { itemsOf, recordOf, until, type Fixture } from './suite.ts'
 
 const MESSAGES = 2
 const PLACES = 6
-const KEYS = Array.from({ length: MESSAGES }, (_, message) => digestOf(`message m${message}`))
+const KEYS = Array.from({ length: MESSAGES }, (_, message) => keyOf(`m${message}`))
 /** Small, so that lists have several pages. */
-const PAGE = 2
+const PAGE_SIZE = 2
 
 /** Repeated, to make these steps more likely. */
 const STEPS = [
-  ...['admit', 'admit and claim', 'admit and claim', 'claim', 'claim', 'claim', 'settle', 'settle', 'settle'],
-  ...['settle again', 'crash', 'wait', 'wait', 'resolve', 'resolve', 'erase', 'list', 'restart'],
+  ...['admit', 'admit', 'admit', 'lease', 'lease', 'lease', 'settle', 'settle', 'settle', 'settle'],
+  ...['settle again', 'resolve', 'resolve', 'expect', 'overdue', 'end', 'erase', 'expire', 'list', 'restart'],
 ]
 
 interface Step {
@@ -33,7 +41,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 1, maxLength: 60, size: 'max' },
 )
 
-/** Asserts that a fresh store and the model agree on every step. Calls `onFreshStore` for each run. */
+/** Asserts that a fresh store answers as the map does. Calls `onFreshStore` for each run. */
 export async function checkInterleavings(
   onFreshStore: (run: (fixture: Fixture) => Promise<void>) => Promise<void>,
   runs: number,
@@ -51,7 +59,7 @@ export async function checkInterleavings(
 }
 
 /** Event number `number` of a fixed set of messages, each with its own place, kind and reorder wait. */
-function eventOf(number: number, gapUntilMs: number): NewEvent {
+function eventAt(number: number): NewEvent {
   const message = number % MESSAGES
   const place = Math.floor(number / MESSAGES) % PLACES
   return sample({
@@ -62,192 +70,235 @@ function eventOf(number: number, gapUntilMs: number): NewEvent {
     final: place === 3 || place === 4,
     step: place === 1 ? 1 : place === 2 ? 2 : 0,
     awaits: place === 2 ? 1 : place === 5 ? 2 : 0,
-    gapUntilMs,
+    reorderWaitMs: LONG_MS,
   })
 }
 
 const WORLD = new Map(
-  Array.from({ length: MESSAGES * PLACES }, (_, number) => eventOf(number, START_MS)).map((event) => [event.id, event]),
+  Array.from({ length: MESSAGES * PLACES }, (_, number) => eventAt(number)).map((event) => [event.id, event]),
 )
 
 function pick<T>(list: readonly T[], dice: number): T | undefined {
   return list[dice % Math.max(1, list.length)]
 }
 
-function payloadOf({ id }: Pick<NewEvent, 'id'>) {
-  return { record: WORLD.get(id)?.record, raw: WORLD.get(id)?.raw }
+/** What a store must answer: `decide`, applied to records in a map. */
+function createExpected() {
+  const records = new Map<string, MessageRecord>()
+  const payloads = new Map<string, string | undefined>()
+  const retention = retentionOf({ retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 })
+
+  function apply<C extends Command>(command: C): AnswerOf<C> {
+    const { key } = command
+    const nowMs = Date.now()
+    const kept = [...(records.get(key)?.waiting ?? []), ...(records.get(key)?.dead ?? [])].map(({ id }) => id)
+    const about = { nowMs, trustedMs: nowMs, worker: 'w', retention, isFull: false, kept, payload: undefined }
+    const { answer, record, payloads: changes = [] } = decide(records.get(key), command, about)
+    if (record === null) records.delete(key)
+    else if (record !== undefined) records.set(key, record)
+    for (const change of changes) payloads.set(change.id, change.becomes === 'dead' ? change.error : undefined)
+    return answer
+  }
+
+  /** Every event in the records, with its payload if it is unsettled. */
+  function found(): readonly FoundEvent[] {
+    return [...records].flatMap(([key, record]) =>
+      [...record.waiting, ...record.dead, ...record.settled].map(({ id }): FoundEvent => {
+        const event = WORLD.get(id)
+        const payload = event && { id, record: event.record, raw: event.raw, error: payloads.get(id) }
+        return { key, id, atMs: 0, record, payload }
+      }),
+    )
+  }
+
+  return { records, apply, found }
+}
+
+type Expected = ReturnType<typeof createExpected>
+
+function countsOf({ records }: Expected) {
+  const all = [...records.values()]
+  const unsettled = all.reduce((sum, { waiting }) => sum + waiting.length, 0)
+  return { unsettled, deadLetters: all.reduce((sum, { dead }) => sum + dead.length, 0) }
+}
+
+/** What two stores must agree on, without times and without what a store may drop of a settled event. */
+function comparable(record: MessageRecord | undefined) {
+  const { tokens = 0, dispatchedUpTo = '', latest, waiting = [], dead = [], settled = [], send } = record ?? {}
+  return {
+    tokens: waiting.length > 0 ? tokens : undefined,
+    dispatchedUpTo,
+    latest,
+    waiting: waiting.map(({ dueMs: _, admittedAtMs, ...entry }) => ({ ...entry, hasTime: admittedAtMs > 0 })),
+    dead: dead.map(({ id, attempts, late }) => [id, attempts, late]),
+    settled: settled.map(({ id }) => id).toSorted(),
+    send: send && [send.expectation, send.wasOverdue, send.overdueAtMs === undefined],
+  }
 }
 
 function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open' | 'reopen' | 'capabilities'>) {
-  const model: Model = createModel()
+  const expected = createExpected()
   let open = opened
-  /** Claims of live workers, and of workers presumed dead that may still answer. */
-  let held: Claim[] = []
-  let settled: Settlement[] = []
-  let nowMs = START_MS
-  /** Time of the last call with a write. */
-  let lastNowMs = 0
+  /** Settlements of leases that were granted, and some that were used. */
+  let held: Settle[] = []
+  let used: Settle[] = []
 
-  function requestOf(limit: number, dice: number): ClaimRequest {
-    const exclude = new Set(dice % 5 === 0 ? KEYS.slice(0, 1) : [])
-    return { limit, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude }
+  async function run<C extends Command>(command: C): Promise<AnswerOf<C> | undefined> {
+    const [answer] = await open.run([command])
+    return answer
   }
 
-  function hold(claims: readonly Claim[]): void {
-    held.push(...claims)
-    if (claims.length > 0) lastNowMs = nowMs
-    for (const claim of claims) assert.deepEqual({ record: claim.record, raw: claim.raw }, payloadOf(claim))
+  async function settle(settlement: Settle): Promise<void> {
+    used = [...used, settlement].slice(-4)
+    held = held.filter(({ token, key }) => token !== settlement.token || key !== settlement.key)
+    const { held: isHeld, nextInMs } = expected.apply(settlement)
+    const answer = await run(settlement)
+    assert.equal(answer?.held, isHeld)
+    assert.equal(waitOf(answer.nextInMs), waitOf(nextInMs))
   }
 
-  /** Asserts that the stored time is accurate to a second. */
-  function assertLatest(latestMs: number): void {
-    assert.ok(
-      latestMs > lastNowMs - 1_000 && latestMs <= nowMs,
-      `the store was passed ${lastNowMs} and returns ${latestMs}`,
-    )
+  async function lease(key: string, forMs: number): Promise<void> {
+    const granted = expected.apply({ do: 'lease', key, forMs })
+    let answer = await run({ do: 'lease', key, forMs })
+    // The clock of a server may be read a little late.
+    if (granted !== undefined)
+      await until('a due event is leased', async () => {
+        answer ??= await run({ do: 'lease', key, forMs })
+        return answer !== undefined
+      })
+    const { payload, ...rest } = answer ?? {}
+    assert.deepEqual(answer === undefined ? undefined : rest, granted)
+    if (granted === undefined) return
+    const event = WORLD.get(granted.id)
+    assert.deepEqual([payload?.record, payload?.raw], [event?.record, event?.raw])
+    held.push({ do: 'settle', key, id: granted.id, token: granted.token, outcome: 'done' })
   }
 
   async function step({ what, dice }: Step): Promise<void> {
     const [first = 0, second = 0] = dice
+    const number = first % MESSAGES
+    const key = KEYS[number] ?? ''
     switch (what) {
-      case 'admit':
-      case 'admit and claim': {
-        lastNowMs = nowMs
-        const events = dice.slice(0, 1 + (first % 4)).map((number) => eventOf(number, nowMs + 1_000))
-        if (what === 'admit' || open.admitAndClaim === undefined) {
-          assert.deepEqual(await open.admit(events, nowMs), model.admit(events, nowMs))
-          break
-        }
-        const request = requestOf(second % 3, second)
-        const result = await open.admitAndClaim(events, request)
-        assert.deepEqual(result.admissions, model.admit(events, nowMs))
-        model.checkClaimOfAdmitted(events, request, result)
-        hold(result.claims)
+      case 'admit': {
+        const commands = dice.slice(0, 1 + (first % 4)).map((of) => admitting(eventAt(of)))
+        const answers = await open.run(commands)
+        assert.deepEqual(
+          answers,
+          commands.map((command) => expected.apply(command)),
+        )
         break
       }
-      case 'claim': {
-        const request = requestOf(1 + (first % 3), second)
-        const result = await open.claim(request)
-        model.checkClaim(request, result)
-        hold(result.claims)
+      case 'lease':
+        await lease(key, second % 3 === 0 ? 0 : LONG_MS)
         break
-      }
       case 'settle': {
-        const claim = pick(held, first)
-        if (claim === undefined) break
-        held = held.filter((other) => other !== claim)
-        // Half of the retries are due at once.
-        const dueMs = nowMs + (second % 8 < 4 ? 700 : 0)
+        const lease = pick(held, first)
+        const inMs = second % 8 < 4 ? 0 : LONG_MS
         const error = `no \u0000 ${first}`
         const outcomes: readonly Outcome[] = [
-          DONE,
-          { outcome: 'retry', dueMs, error },
-          { outcome: 'release', dueMs },
+          { outcome: 'done' },
+          { outcome: 'retry', inMs },
+          { outcome: 'release', inMs },
           { outcome: 'dead', error },
         ]
-        await settle(claim, pick(outcomes, second) ?? DONE, second % 3 === 0)
+        if (lease === undefined) break
+        const { do: _, key: of, id, token } = lease
+        await settle({ do: 'settle', key: of, id, token, ...(pick(outcomes, second) ?? { outcome: 'done' }) })
         break
       }
       case 'settle again': {
-        const settlement = pick(settled, first)
-        if (settlement !== undefined)
-          assert.deepEqual(await open.settle([settlement], nowMs), [model.settle(settlement, nowMs)])
+        const settlement = pick(used, first)
+        if (settlement !== undefined) await settle(settlement)
         break
       }
-      case 'crash':
-        held = []
+      case 'resolve': {
+        const id = pick(expected.records.get(key)?.dead ?? [], second)?.id ?? digestOf('nothing')
+        const as = pick(['replay', 'replay', 'force', 'discard'] as const, second) ?? 'replay'
+        await same({ do: 'resolve', key, id, as })
+        break
+      }
+      case 'expect':
+        await same({ do: 'expect', key, send: sent(`m${number}`, { meta: `\u0000 ${first}` }) })
+        break
+      case 'overdue': {
+        const { record, ...event } = sample({ message: `m${number}`, name: `overdue m${number}` })
+        const { report: _, ...rest } = record
+        if (WORLD.get(event.id) === undefined) WORLD.set(event.id, { ...event, order: '', record: rest })
+        await same({ do: 'overdue', key, event: { ...event, order: '', record: rest } })
+        break
+      }
+      case 'end':
+        if (second % 2 === 0) await same({ do: 'endSend', key, rest: sent(`m${number}`).expectation })
+        break
+      case 'erase': {
+        if (second % 3 > 0) break
+        const { events: _, ...counts } = expected.apply({ do: 'erase', key, dryRun: false })
+        const { events: __, ...answer } = (await run({ do: 'erase', key, dryRun: false })) ?? { events: 0 }
+        // A store may have dropped the payloads of settled events.
+        assert.deepEqual(answer, counts)
+        break
+      }
+      case 'expire':
+        await run({ do: 'expire', key })
+        expected.apply({ do: 'expire', key })
+        break
+      case 'list':
+        await checkLists()
         break
       case 'restart':
         if (!capabilities.durable) break
-        // A store may end the leases of a process that closes it, or let them expire.
-        held = []
-        settled = []
+        // A store may end the leases of a process that closes it, so end them first.
+        for (const { do: _, key: of, id, token } of held)
+          await settle({ do: 'settle', key: of, id, token, outcome: 'release', inMs: 0 })
         open = await reopen()
-        if (lastNowMs > 0 && open.latestNowMs !== undefined) assertLatest(open.latestNowMs)
-        nowMs += LEASE_MS
-        break
-      case 'wait':
-        nowMs += pick([1, 1_000, LEASE_MS, LEASE_MS], first) ?? 1
-        break
-      case 'resolve': {
-        const { id } = pick(model.deadLetters(), first) ?? { id: digestOf('nothing') }
-        const resolution = pick(['replay', 'replay', 'force', 'discard'] as const, second) ?? 'replay'
-        assert.equal(await open.resolve(id, resolution, nowMs), model.resolve(id, resolution, nowMs))
-        break
-      }
-      case 'erase': {
-        const messageKey = pick(KEYS, first) ?? ''
-        if (second % 3 > 0) break
-        await open.forget({ targets: [{ messageKey }], dryRun: false }, nowMs)
-        await open.eraseTraces?.()
-        model.erase(messageKey)
-        break
-      }
-      case 'list':
-        await checkLists()
     }
-    await check()
+    assert.deepEqual(await open.counts(), countsOf(expected))
   }
 
-  async function settle(claim: Claim, outcome: Outcome, isDeferrable = false): Promise<void> {
-    const settlement = settlementOf(claim, outcome)
-    settled = [...settled, settlement].slice(-4)
-    lastNowMs = nowMs
-    assert.deepEqual(await open.settle([settlement], nowMs, isDeferrable), [model.settle(settlement, nowMs)])
-  }
-
-  async function check(): Promise<void> {
-    assert.deepEqual(await open.counts(), { unsettled: model.unsettled(), deadLetters: model.deadLetters().length })
-    for (const key of KEYS) {
-      const latest = await open.latest(key)
-      const expected = model.latest(key)
-      const recordOf = (order: string) => WORLD.get(order.slice(-key.length))?.record
-      assert.deepEqual(
-        latest && { newest: latest.record, finals: latest.finals },
-        expected && { newest: recordOf(expected.newest), finals: expected.finals.map(recordOf) },
-      )
-    }
+  /** Asserts that the store answers what `decide` does. */
+  async function same(command: Command): Promise<void> {
+    assert.deepEqual(await run(command), expected.apply(command))
   }
 
   async function checkLists(): Promise<void> {
-    const letters = await deadLettersOf(open, PAGE)
-    for (const [index, { diedAtMs }] of letters.entries())
-      assert.ok(diedAtMs >= (letters[index - 1]?.diedAtMs ?? 0), 'oldest first')
-    const expectedLetters = model.deadLetters()
-    assert.equal(letters.length, expectedLetters.length, 'each is listed once')
+    for (const key of KEYS)
+      assert.deepEqual(comparable(await recordOf(open, key)), comparable(expected.records.get(key)))
+    const found = expected.found()
+    const letters = await itemsOf(open, { of: 'deadLetters', after: undefined, limit: PAGE_SIZE })
     assert.deepEqual(
-      new Map(letters.map((letter) => [letter.id, { ...letter, raw: Buffer.from(letter.raw) }])),
-      new Map(expectedLetters.map((letter) => [letter.id, { ...letter, ...payloadOf(letter) }])),
+      letters.map(({ id, error, attempts }) => `${id} ${attempts} ${error}`).toSorted(),
+      found
+        .flatMap((one) => {
+          const letter = deadLetterOf(one)
+          return letter === undefined ? [] : [`${letter.id} ${letter.attempts} ${letter.error}`]
+        })
+        .toSorted(),
     )
-    for (const messageKey of [undefined, ...KEYS]) {
-      const all = await allOf((after) => list(open, { messageKey, after, limit: PAGE }))
-      const byId = new Map(all.map((event) => [event.id, event]))
-      assert.equal(byId.size, all.length, 'each is listed once')
-      for (const [id, expected] of model.listed(messageKey, nowMs)) {
-        const event = byId.get(id)
-        assert.ok(event, 'it is listed')
-        assert.deepEqual({ ...event, ...expected }, event)
-        if (event.state !== 'settled')
-          assert.deepEqual({ record: event.record, raw: event.raw && Buffer.from(event.raw) }, payloadOf({ id }))
-      }
+    const listed = await itemsOf(open, { of: 'events', after: undefined, limit: PAGE_SIZE })
+    assert.equal(new Set(listed.map(({ id }) => id)).size, listed.length, 'each is listed once')
+    const byId = new Map(listed.map((event) => [event.id, event]))
+    for (const one of found) {
+      const event = eventOf(one)
+      // A store may list no event of which it keeps nothing but the identity.
+      if (event === undefined || event.state === 'settled') continue
+      const { state, late, attempts, record, raw } = event
+      const is = byId.get(one.id)
+      assert.deepEqual([is?.state, is?.late, is?.attempts, is?.record], [state, late, attempts, record])
+      assert.deepEqual(is?.raw && Buffer.from(is.raw), raw)
     }
   }
 
   /** Asserts that every event is dispatched in the end. */
   async function finish(): Promise<void> {
     await checkLists()
-    nowMs += 2 * LEASE_MS
-    for (let rounds = 0; rounds < 100 && model.unsettled() > 0; rounds += 1) {
-      const request = requestOf(100, 1)
-      const result = await open.claim(request)
-      model.checkClaim(request, result)
-      for (const claim of result.claims) await settle(claim, DONE)
-      nowMs += 1_000
-    }
-    assert.equal(model.unsettled(), 0)
-    await check()
-    await checkLists()
+    for (const settlement of held) await settle(settlement)
+    assert.deepEqual(await open.counts(), countsOf(expected))
   }
 
   return { step, finish }
+}
+
+/** Durations are nothing or an hour. */
+function waitOf(ms: number | undefined): string {
+  return ms === undefined ? 'none' : ms > LONG_MS / 2 ? 'an hour' : 'nothing'
 }

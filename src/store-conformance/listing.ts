@@ -1,23 +1,20 @@
 /** Tests the list of events: newest first, each once, by any filter. The interleavings cover the fields. */
 import assert from 'node:assert/strict'
 import type { EventRecord, Report } from '../messages/event-record.ts'
-import type { EventsPage, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
-import { admit, allOf, claim, digestOf, list, sample, START_MS } from './samples.ts'
-import { DEAD, settleAll, type ConformanceCase } from './suite.ts'
+import type { EventsQuery, MessageStore } from '../inbox/store.ts'
+import type { NewEvent } from '../messages/event-record.ts'
+import type { StoredEvent } from '../messages/views.ts'
+import { admit, claim, DEAD, digestOf, RECEIVED_MS, sample, settleAll } from './samples.ts'
+import { itemsOf, PAGE, passed, type ConformanceCase } from './suite.ts'
 
-/** Exceeds every clock difference that a store tolerates. */
-const SPACING_MS = 10_000
+/** Between the events, so that no two are of the same time. */
+const SPACING_MS = 5
 const EVENTS = 14
-const END_MS = START_MS + EVENTS * SPACING_MS
 
-type Filter = Partial<EventsPage>
+type Filter = Partial<EventsQuery>
 
-async function listed(open: OpenStore<object>, filter: Filter, limit = 100): Promise<readonly StoredEvent[]> {
-  return allOf(async (after) => {
-    const page = await list(open, { ...filter, after, limit })
-    assert.ok(page.items.length <= limit)
-    return page
-  })
+async function listed(open: MessageStore<object>, filter: Filter, limit = 100): Promise<readonly StoredEvent[]> {
+  return itemsOf(open, { of: 'events', after: undefined, limit, ...filter })
 }
 
 /** Events that are not reports and have no message, by index. */
@@ -32,9 +29,9 @@ const OTHERS = new Map<number, Partial<EventRecord>>([
 /** Events of all types, projects, channels, carriers and recipients, in order of arrival. */
 function eventsOfAllKinds(): readonly NewEvent[] {
   return Array.from({ length: EVENTS }, (_, index): NewEvent => {
-    const receivedAtMs = START_MS + index * SPACING_MS
+    const receivedAtMs = RECEIVED_MS + index * SPACING_MS
     const name = `kind-${index}`
-    const { record, ...event } = sample({ message: name, name, gapUntilMs: receivedAtMs })
+    const { record, ...event } = sample({ message: name, name })
     const { report, ...rest } = record
     const common = { ...rest, receivedAtMs, project: index % 4 === 1 ? 'Other "Shop"' : 'My Shop' }
     const other = OTHERS.get(index)
@@ -66,11 +63,9 @@ const FILTERS: readonly Filter[] = [
   { states: ['due'] },
   { states: ['leased', 'dead'] },
   { states: ['dead', 'settled'] },
-  { messageKey: sample({ message: 'kind-4' }).messageKey },
+  { key: sample({ message: 'kind-4' }).messageKey },
   { id: sample({ name: 'kind-9' }).id },
 ]
-
-const PERIODS: readonly Filter[] = [{ fromMs: START_MS + 4 * SPACING_MS }, { toMs: START_MS + 9 * SPACING_MS }]
 
 /** The filters as the contract defines them, for the events above. */
 function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): boolean {
@@ -87,7 +82,7 @@ function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): 
     isOne(about, report?.messageId, report?.recipient) &&
     isOne(states, state) &&
     (filter.id === undefined || filter.id === id) &&
-    (filter.messageKey === undefined || report?.messageId === 'kind-4') &&
+    (filter.key === undefined || report?.messageId === 'kind-4') &&
     atMs >= fromMs &&
     atMs < toMs
   )
@@ -95,7 +90,7 @@ function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): 
 
 /** Asserts the result of each filter, alone and combined with each of `others` that follows it. */
 async function assertFiltered(
-  open: OpenStore<object>,
+  open: MessageStore<object>,
   all: readonly StoredEvent[],
   filters: readonly Filter[],
   others: readonly Filter[] = filters,
@@ -117,28 +112,32 @@ export const LISTING: readonly ConformanceCase[] = [
   {
     name: 'newest first, each event on one page, by any two filters',
     async run({ open }) {
-      assert.deepEqual(await list(open), { items: [] })
+      assert.deepEqual(await open.scan({ of: 'events', ...PAGE }), { items: [] })
       const events = eventsOfAllKinds()
-      for (const event of events) await admit(open, [event], event.record.receivedAtMs)
+      for (const event of events) {
+        await admit(open, [event])
+        await passed(SPACING_MS)
+      }
       const admitted = await listed(open, {})
       assert.deepEqual(
         admitted.map(({ id }) => id),
         events.map(({ id }) => id).toReversed(),
       )
       // Stores may list a settled event by another time, so test periods before any event is settled.
-      await assertFiltered(open, admitted, PERIODS, [...PERIODS, ...FILTERS])
-      const { claims } = await claim(open, { nowMs: END_MS })
+      const periods = [{ fromMs: admitted[9]?.atMs }, { toMs: admitted[4]?.atMs }]
+      await assertFiltered(open, admitted, periods, [...periods, ...FILTERS])
+      const { claims } = await claim(open)
       const share = (part: number) => claims.filter((_, index) => index % 3 === part)
-      await settleAll(open, share(0), DEAD, END_MS)
-      await settleAll(open, share(1), { outcome: 'release', dueMs: END_MS }, END_MS)
+      await settleAll(open, share(0), DEAD)
+      await settleAll(open, share(1), { outcome: 'release', inMs: 0 })
       const all = await listed(open, {})
       // A store without an index of admissions lists an event by its last known time.
       for (const [index, { atMs = 0 }] of all.entries())
         assert.ok(atMs <= (all[index - 1]?.atMs ?? atMs), 'newest first')
       assert.equal(all.length, EVENTS)
       await assertFiltered(open, all, FILTERS)
-      for (const unknown of [{ messageKey: digestOf('nothing') }, { id: digestOf('nothing') }])
-        assert.deepEqual(await list(open, unknown), { items: [] })
+      for (const unknown of [{ key: digestOf('nothing') }, { id: digestOf('nothing') }])
+        assert.deepEqual(await listed(open, unknown), [])
     },
   },
 ]

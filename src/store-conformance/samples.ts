@@ -1,23 +1,14 @@
-/** Sample events, and calls of a store with the defaults of the suite. */
-import assert from 'node:assert/strict'
+/** Sample events, and commands with the defaults of the suite. */
 import { createHash } from 'node:crypto'
-import type {
-  AdmittedAndClaimed,
-  Awaitable,
-  Claim,
-  ClaimRequest,
-  EventsPage,
-  NewEvent,
-  OpenStore,
-  StorePage,
-  Settlement,
-  StoredEvent,
-} from '../inbox/store.ts'
+import type { MessageStore } from '../inbox/store.ts'
+import type { Admission, Admit, Settle, Outcome } from '../messages/commands.ts'
+import type { NewEvent } from '../messages/event-record.ts'
+import { claimDue, type Claim, type Claimed, type ClaimRequest } from '../dispatch/claim.ts'
 
-/** The start time of each test. */
-export const START_MS = Date.UTC(2026, 0, 1)
-export const LEASE_MS = 60_000
-export const DAY_MS = 86_400_000
+/** Longer than any test runs. */
+export const LONG_MS = 3_600_000
+/** The time in the records of the samples. */
+export const RECEIVED_MS = Date.UTC(2026, 0, 1)
 
 /** A digest in the receiver's form: 32 hexadecimal digits. */
 export function digestOf(text: string): string {
@@ -32,7 +23,7 @@ interface Sample {
   readonly final?: boolean
   readonly step?: number
   readonly awaits?: number
-  readonly gapUntilMs?: number
+  readonly reorderWaitMs?: number
   readonly raw?: Buffer
 }
 
@@ -46,13 +37,13 @@ export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...re
     final: rest.final ?? false,
     step: rest.step ?? 0,
     awaits: rest.awaits ?? 0,
-    gapUntilMs: rest.gapUntilMs ?? START_MS,
+    reorderWaitMs: rest.reorderWaitMs ?? 0,
     record: {
       project: 'My Shop',
       kind: 'status',
       timestamp,
       timestampSource: 'payload',
-      receivedAtMs: START_MS,
+      receivedAtMs: RECEIVED_MS,
       proof: 'both',
       traceparent: `00-${digestOf('trace')}-${digestOf(name).slice(16)}-01`,
       tracestate: 'vendor=value',
@@ -74,51 +65,23 @@ export function samplesOf(count: number, prefix = 'm'): readonly NewEvent[] {
   return Array.from({ length: count }, (_, index) => sample({ message: `${prefix}${index}` }))
 }
 
-export async function admit(open: OpenStore<object>, events: readonly NewEvent[], nowMs = START_MS) {
-  return open.admit(events, nowMs)
+export const keyOf = (message: string): string => sample({ message }).messageKey
+
+export function admitting(event: NewEvent, leaseForMs?: number): Admit {
+  return { do: 'admit', key: event.messageKey, event, ...(leaseForMs !== undefined && { leaseForMs }) }
 }
 
-function claimRequest(request: Partial<ClaimRequest>): ClaimRequest {
-  const nowMs = request.nowMs ?? START_MS
-  return { limit: 100, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set(), ...request }
+export async function admit(open: MessageStore, events: readonly NewEvent[]): Promise<readonly Admission[]> {
+  const answers = await open.run(events.map((event) => admitting(event)))
+  return answers.map(({ admission }) => admission)
 }
 
-/** Claims with a lease of `LEASE_MS`. */
-export async function claim(open: OpenStore<object>, request: Partial<ClaimRequest> = {}) {
-  return open.claim(claimRequest(request))
-}
-
-/** Admits and claims with a lease of `LEASE_MS`. */
-export async function admitAndClaim(
-  open: OpenStore<object>,
-  events: readonly NewEvent[],
-  request: Partial<ClaimRequest> = {},
-): Promise<AdmittedAndClaimed> {
-  assert.ok(open.admitAndClaim, 'the store has `admitAndClaim`')
-  return open.admitAndClaim(events, claimRequest(request))
-}
-
-/** A page of events. Default: the first, with up to 100. */
-export async function list(open: OpenStore<object>, page: Partial<EventsPage> = {}): Promise<StorePage<StoredEvent>> {
-  assert.ok(open.events, 'the store has `events`')
-  return open.events({ after: undefined, limit: 100, ...page })
-}
-
-/** Fails a test with a list that never ends. */
-const MOST_PAGES = 10_000
-
-export async function allOf<T>(
-  pageAfter: (after: string | undefined) => Awaitable<StorePage<T>>,
-): Promise<readonly T[]> {
-  const all: T[] = []
-  let after: string | undefined
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
-    const { items, next } = await pageAfter(after)
-    all.push(...items)
-    if (next === undefined) return all
-    after = next
+/** Leases events that are due. */
+export async function claim(open: MessageStore, request: Partial<ClaimRequest> = {}): Promise<Claimed> {
+  function fail(error: Error): void {
+    throw error
   }
-  throw new assert.AssertionError({ message: 'the list has an end' })
+  return claimDue(open, { limit: 1_000, leaseForMs: LONG_MS, exclude: new Set(), ...request }, fail)
 }
 
 /** Names of the claimed samples, in order. */
@@ -126,25 +89,19 @@ export function namesOf(claims: readonly Claim[]): readonly (string | undefined)
   return claims.map(({ record }) => record.report?.status)
 }
 
-/** A settlement without its lease. */
-export type Outcome = WithoutLease<Settlement>
+export const DONE = { outcome: 'done' } as const
+export const DEAD = { outcome: 'dead', error: 'the reason' } as const
 
-type WithoutLease<T> = T extends Settlement ? Omit<T, keyof Claim> : never
-
-export function settlementOf({ id, messageKey, token }: Claim, outcome: Outcome): Settlement {
-  return { id, messageKey, token, ...outcome }
+export function settling({ id, messageKey: key, token }: Claim, outcome: Outcome = DONE): Settle {
+  return { do: 'settle', key, id, token, ...outcome }
 }
 
-/** Claims and settles all due events. Returns the names in order of the claims. */
-export async function dispatchAll(open: OpenStore<object>, nowMs = START_MS): Promise<readonly (string | undefined)[]> {
-  const names: (string | undefined)[] = []
-  for (;;) {
-    const { claims } = await claim(open, { nowMs })
-    if (claims.length === 0) return names
-    names.push(...namesOf(claims))
-    await open.settle(
-      claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
-      nowMs,
-    )
-  }
+/** Settles each claim with this outcome. Answers whether each token was that of the last attempt. */
+export async function settleAll(
+  open: MessageStore,
+  claims: readonly Claim[],
+  outcome: Outcome = DONE,
+): Promise<readonly boolean[]> {
+  const answers = await open.run(claims.map((claimed) => settling(claimed, outcome)))
+  return answers.map(({ held }) => held)
 }

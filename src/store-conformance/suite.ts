@@ -1,18 +1,13 @@
 /** Options of the suite, the fixture of its tests, and the steps that many of them take. */
 import assert from 'node:assert/strict'
 import type { MessagingWebhooksError } from '../public/errors.ts'
-import type {
-  Awaitable,
-  OpenStore,
-  Store,
-  StoreCapabilities,
-  Claim,
-  ClaimRequest,
-  NewEvent,
-  StoredDeadLetter,
-} from '../inbox/store.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { admit, allOf, claim, namesOf, settlementOf, START_MS, type Outcome } from './samples.ts'
+import { everyPage } from '../inbox/lists.ts'
+import type { Awaitable, ItemOf, MessageStore, Query, Store, StoreCapabilities, StoreHost } from '../inbox/store.ts'
+import type { Claim } from '../dispatch/claim.ts'
+import type { NewEvent } from '../messages/event-record.ts'
+import type { MessageRecord } from '../messages/record.ts'
+import { monotonicMs, systemClock } from '../runtime/clock.ts'
+import { admit, claim, DEAD, settleAll } from './samples.ts'
 
 /** A fresh, empty store for one test. */
 export interface StoreUnderTest {
@@ -21,18 +16,25 @@ export interface StoreUnderTest {
   readonly dispose?: () => Awaitable<void>
 }
 
+/** How long the store keeps data, as its options say it. */
+export interface RetentionDays {
+  readonly retentionDays?: number
+  readonly deadLetterDays?: number
+  readonly dedupeDays?: number
+}
+
 /** Options of `storeConformance`. */
 export interface ConformanceOptions {
   /** The `test` function of the runner: vitest, node:test, jest, ... */
   readonly test: (name: string, run: () => Promise<void>) => void
   /** Called for each test that does not apply, with the reason. Default: prints both. */
   readonly skip?: ((name: string, reason: string) => void) | undefined
-  /** A fresh, empty store for each test. */
-  readonly makeStore: () => Awaitable<StoreUnderTest>
+  /** A fresh, empty store for each test, with these periods of retention. The tests of retention pass parts of a second. */
+  readonly makeStore: (retention: RetentionDays) => Awaitable<StoreUnderTest>
   /** The capabilities that the store declares. */
   readonly capabilities: StoreCapabilities
   /**
-   * Optional parts that the store does not implement: `sends`, `workers`. Default none. A store that is not shared needs no
+   * Optional parts that the store does not implement: `retention`, `workers`. Default none. A store that is not shared needs no
    * workers.
    */
   readonly leavesOut?: readonly MayLeaveOut[] | undefined
@@ -40,119 +42,122 @@ export interface ConformanceOptions {
   readonly interleavings?: number | undefined
 }
 
-/** Optional parts: sends, and the list of workers that share the store. Each has a concern of its name. */
-export const MAY_LEAVE_OUT = ['sends', 'workers'] as const
+/** Optional parts. Each has a concern of its name. */
+export const MAY_LEAVE_OUT = ['retention', 'workers'] as const
 
 type MayLeaveOut = (typeof MAY_LEAVE_OUT)[number]
 
 export interface ConformanceCase {
   readonly name: string
+  readonly retention?: RetentionDays
   readonly run: (fixture: Fixture) => Promise<void>
 }
 
 export interface Fixture {
   readonly capabilities: StoreCapabilities
-  readonly open: OpenStore<object>
+  readonly open: MessageStore<object>
   /** Opens the same store again, like another process. */
-  readonly openAnother: () => Promise<OpenStore<object>>
+  readonly openAnother: () => Promise<MessageStore<object>>
   /** Stores that are still open are closed at the end of the test. */
-  readonly close: (one: OpenStore<object>) => Promise<void>
+  readonly close: (one: MessageStore<object>) => Promise<void>
   /** Closes and reopens the store, like a restart. */
-  readonly reopen: () => Promise<OpenStore<object>>
+  readonly reopen: () => Promise<MessageStore<object>>
   /** Number of `onWork` calls. */
   readonly onWorkCalls: () => number
-  /** Errors that the store reported. */
-  readonly reports: readonly MessagingWebhooksError[]
 }
 
 /** Runs one test on a fresh store, and closes it in any case. */
 export async function runOnFreshStore(
-  makeStore: ConformanceOptions['makeStore'],
-  run: ConformanceCase['run'],
+  { makeStore }: Pick<ConformanceOptions, 'makeStore'>,
+  { retention = {}, run }: Pick<ConformanceCase, 'retention' | 'run'>,
 ): Promise<void> {
-  const { store, dispose } = await makeStore()
+  const { store, dispose } = await makeStore(retention)
   const reports: MessagingWebhooksError[] = []
   let onWorkCalls = 0
-  const host = {
+  const host: StoreHost = {
+    nowMs: systemClock().now,
+    elapsedMs: monotonicMs,
     onWork: () => void (onWorkCalls += 1),
-    report: (error: MessagingWebhooksError) => void reports.push(error),
+    report: (error) => void reports.push(error),
+    onLost: () => {},
+    // Every lease of a test is in flight, so no store takes one back.
+    inFlight: () => 1,
+    claims: true,
   }
-  const opened = new Set<OpenStore<object>>()
-  async function openOne(): Promise<OpenStore<object>> {
+  const opened = new Set<MessageStore<object>>()
+  async function openOne(): Promise<MessageStore<object>> {
     const one = await store.open(host)
     opened.add(one)
     return one
   }
-  async function close(one: OpenStore<object>): Promise<void> {
+  async function close(one: MessageStore<object>): Promise<void> {
     opened.delete(one)
     await one.close()
   }
   let open = await openOne()
-  const fixture: Fixture = {
-    capabilities: store.capabilities,
-    open,
-    openAnother: openOne,
-    close,
-    async reopen() {
-      await close(open)
-      return (open = await openOne())
-    },
-    onWorkCalls: () => onWorkCalls,
-    reports,
+  const { capabilities } = store
+  async function reopen(): Promise<MessageStore<object>> {
+    await close(open)
+    return (open = await openOne())
   }
   try {
-    await run(fixture)
+    await run({ capabilities, open, openAnother: openOne, close, reopen, onWorkCalls: () => onWorkCalls })
+    assert.deepEqual(reports, [], 'the store reported no problem')
   } finally {
     for (const each of opened) await each.close()
     await dispose?.()
   }
 }
 
-export const DONE = { outcome: 'done' } as const
-export const DEAD = { outcome: 'dead', error: 'the reason' } as const
-
-/** Claims, and returns the names. */
-export async function claimNames(open: OpenStore<object>, request: Partial<ClaimRequest> = {}) {
-  return namesOf((await claim(open, request)).claims)
-}
-
-/** Claims the only due event. */
-export async function claimOne(open: OpenStore<object>, request: Partial<ClaimRequest> = {}): Promise<Claim> {
-  const { claims } = await claim(open, request)
+/** Claims the only event that is due. */
+export async function claimOne(open: MessageStore<object>): Promise<Claim> {
+  const { claims } = await claim(open)
   const [claimed] = claims
   assert.ok(claimed !== undefined && claims.length === 1, `one event is due, not ${claims.length}`)
   return claimed
 }
 
-/** Settles each claim with this outcome. Returns whether each lease still held. */
-export async function settleAll(
-  open: OpenStore<object>,
-  claims: readonly Claim[],
-  outcome: Outcome = DONE,
-  nowMs = START_MS,
-) {
-  return open.settle(
-    claims.map((claimed) => settlementOf(claimed, outcome)),
-    nowMs,
-  )
+/** Fails a test with a list that never ends. */
+const MAX_PAGES = 10_000
+
+/** A whole list, by pages of this size. */
+export async function itemsOf<Q extends Query>(open: MessageStore<object>, query: Q): Promise<readonly ItemOf<Q>[]> {
+  const items: ItemOf<Q>[] = []
+  let pages = 0
+  for await (const page of everyPage(async (after) => open.scan<Q>({ ...query, after }))) {
+    assert.ok(query.of === 'kept' || page.items.length <= query.limit, 'no page is longer than its limit')
+    assert.ok((pages += 1) < MAX_PAGES, 'the list has an end')
+    items.push(...page.items)
+  }
+  return items
 }
 
-export async function deadLettersOf(open: OpenStore<object>, limit = 100): Promise<readonly StoredDeadLetter[]> {
-  return allOf((after) => open.deadLetters({ after, limit }))
+/** The first page of a list, of the usual size. */
+export const PAGE = { after: undefined, limit: 100 } as const
+
+export async function recordOf(open: MessageStore<object>, key: string): Promise<MessageRecord | undefined> {
+  const [record] = await open.run([{ do: 'read', key }])
+  return record
 }
 
 /** Admits these events and makes them dead letters; of one message only the first. */
-export async function die(open: OpenStore<object>, events: readonly NewEvent[], nowMs = START_MS): Promise<void> {
-  await admit(open, events, nowMs)
-  await settleAll(open, (await claim(open, { nowMs })).claims, DEAD, nowMs)
+export async function die(open: MessageStore<object>, events: readonly NewEvent[]): Promise<void> {
+  await admit(open, events)
+  await settleAll(open, (await claim(open)).claims, DEAD)
 }
 
-const LOOK_MS = 5
-const LOOKS = 2_000
+const LOOK_MS = 20
+const LOOKS = 750
+
+export async function passed(ms: number): Promise<void> {
+  await new Promise<void>((resolve) => void systemClock().setTimer(resolve, ms, true))
+}
 
 /** Waits for an asynchronous effect, long enough for a busy machine. */
-export async function until(what: string, isTrue: () => boolean): Promise<void> {
-  for (let looks = 0; looks < LOOKS && !isTrue(); looks += 1)
-    await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_MS, true))
-  assert.ok(isTrue(), what)
+export async function until(what: string, isTrue: () => Awaitable<boolean>): Promise<void> {
+  for (let looks = 0; looks < LOOKS; looks += 1) {
+    if (await isTrue()) return
+    await passed(LOOK_MS)
+  }
+  assert.fail(what)
 }

@@ -40,6 +40,8 @@ export interface HeartbeatAnswer {
   readonly nextDeathInMs: number | undefined
   /** Whether leases of a dead worker were released. */
   readonly hasReleased: boolean
+  /** The latest time known before the clock of the server was set back. Undefined if it was not. */
+  readonly setBackFromMs: number | undefined
 }
 
 export type Holding = ReturnType<typeof createHolding>
@@ -58,10 +60,12 @@ export function createHolding(options: {
   readonly onLost: () => void
   /** Called when an event may be due, also after an outage. */
   readonly onWork: () => void
+  /** Called when the clock of the server was set back from this time. */
+  readonly onSetBack: (fromMs: number) => void
   /** Monotonic milliseconds. Default `elapsedMs()`. */
   readonly monotonicMs?: () => number
 }) {
-  const { clock, sendHeartbeat, onLost, onWork, monotonicMs = elapsedMs() } = options
+  const { clock, sendHeartbeat, onLost, onWork, onSetBack, monotonicMs = elapsedMs() } = options
   let id = newId()
   let isFirst = true
   let isStopped = false
@@ -108,8 +112,12 @@ export function createHolding(options: {
     }
   }
 
-  function onAnswer(sentMs: number, { isKnown, nextDeathInMs, hasReleased, ...others }: HeartbeatAnswer): void {
+  function onAnswer(
+    sentMs: number,
+    { isKnown, nextDeathInMs, hasReleased, setBackFromMs, ...others }: HeartbeatAnswer,
+  ): void {
     if (isStopped) return
+    if (setBackFromMs !== undefined) onSetBack(setBackFromMs)
     if (!isKnown) {
       lose()
       id = newId()

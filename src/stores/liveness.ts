@@ -71,21 +71,24 @@ export function createHeartbeat(options: {
   readonly isSure: () => boolean
   /** Releases the leases of these workers. Resolves to whether there were any. */
   readonly endLeases: (isEnded: (worker: string) => boolean) => Promise<boolean>
+  /** Gives back leases of this worker that it does not have in flight. Resolves to whether there were any. */
+  readonly reconcile: (id: string) => Promise<boolean>
   /** Notifies other processes that an event is due. */
   readonly announce: () => void
 }): (heartbeat: Heartbeat) => Promise<HeartbeatAnswer> {
-  const { list, process, isSure, endLeases, announce } = options
+  const { list, process, isSure, endLeases, reconcile, announce } = options
   let sweptMs: number | undefined
   return async ({ id, isFirst }) => {
     const self: WorkerSelf = { id, isFirst, process, name: WORKER_NAME, isSure: isSure(), sweptMs }
     const recorded = await changeList(list, (known, nowMs) => recordHeartbeat(known, self, nowMs))
     sweptMs = undefined
-    if (recorded.endsLeaseOf === undefined) return { ...recorded, hasReleased: false }
     try {
+      const hasLost = recorded.isKnown && (await reconcile(id))
+      if (recorded.endsLeaseOf === undefined) return { ...recorded, hasReleased: hasLost }
       const hasReleased = await endLeases(recorded.endsLeaseOf)
       if (recorded.endsUnlisted) sweptMs = recorded.liveness.lastMs
       if (hasReleased) announce()
-      return { ...recorded, hasReleased }
+      return { ...recorded, hasReleased: hasReleased || hasLost }
     } catch {
       // The next heartbeat tries again. A failure to release must not fail this one.
       return { ...recorded, hasReleased: false }
@@ -130,6 +133,7 @@ function recordHeartbeat(known: Liveness | undefined, self: WorkerSelf, nowMs: n
     /** False if it was declared dead. */
     isKnown,
     isAlone: living.length === 0,
+    setBackFromMs: known !== undefined && known.lastMs > nowMs + GAP_MS ? known.lastMs : undefined,
     nextDeathInMs:
       living.length === 0
         ? undefined

@@ -1,8 +1,8 @@
 /** Pages of lists: from an index, or sorted here, newest first and without duplicates. */
-import type { Scanned } from '../inbox/record-store.ts'
+import type { Page } from '../inbox/store.ts'
 
 /** A page of a scan. `found` has one item more than the page if there is a next page. */
-export function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
+export function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Page<T> {
   const items = found.slice(0, limit)
   return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
 }
@@ -13,7 +13,7 @@ export function scannedRows<Row, T>(
   limit: number,
   placeOf: (row: Row) => string,
   read: (row: Row, place: string) => T | undefined,
-): Scanned<T> {
+): Page<T> {
   const { items, next } = scanned(
     rows.map((row) => ({ row, place: placeOf(row) })),
     limit,

@@ -1,21 +1,13 @@
-/** Composes a store on servers from decisions, heartbeats, notifications and handler transactions. */
-import { systemClock } from '../runtime/clock.ts'
-import type { SharedStore, VersionedChange } from '../inbox/record-store.ts'
-import { settlementCommand } from '../inbox/runtime/commands.ts'
-import { createOpenStore, type Verbs } from '../inbox/runtime/open-store.ts'
-import { createSharedRunner } from '../inbox/runtime/shared-runner.ts'
-import { inStoreTime, settlementIn, type StoreClock } from '../inbox/runtime/store-time.ts'
-import {
-  isKept,
-  type Awaitable,
-  type ClaimRequest,
-  type ClaimResult,
-  type OpenStore,
-  type Settlement,
-  type StoreHost,
-} from '../inbox/store.ts'
-import type { Retention } from '../messages/retention.ts'
+/** Composes a store on servers from its engine, heartbeats, notifications and handler transactions. */
+import { monotonicMs, systemClock } from '../runtime/clock.ts'
+import type { Awaitable, Due, DueRequest, MessageStore, StoreHost } from '../inbox/store.ts'
+import type { AnswerOf, Command, Retention } from '../messages/commands.ts'
+import { catchUp } from './catch-up.ts'
+import { createSharedRunner } from './compare-and-set.ts'
+import type { SharedEngine, VersionedChange } from './engine.ts'
+import { createScan } from './lists.ts'
 import { createTransactions, type TransactionEngine } from './transactions.ts'
+import { createTrustedTime } from './trusted-time.ts'
 import { createWorkers, type LeasingPart } from './workers.ts'
 
 /** A statement may run this much longer than its time limit after its client has disconnected. */
@@ -23,10 +15,8 @@ const MARGIN_MS = 2_000
 
 export interface ServerStoreOptions<Session, Context extends object> {
   /** `mayLease`: whether this process can lease records of a part now. */
-  readonly createStore: (mayLease: (part: number) => boolean) => SharedStore
+  readonly createEngine: (mayLease: (part: number) => boolean) => SharedEngine
   readonly host: StoreHost
-  /** Undefined if the clocks of the callers apply. */
-  readonly storeClock: Pick<StoreClock, 'nowMs'> | undefined
   readonly retention: Retention
   readonly queryTimeoutMs: number
   readonly parts: readonly LeasingPart[]
@@ -49,136 +39,105 @@ export interface ServerStoreOptions<Session, Context extends object> {
 
 export async function openServerStore<Session, Context extends object>(
   options: ServerStoreOptions<Session, Context>,
-): Promise<OpenStore<Context>> {
-  const { host, storeClock, waking } = options
-  const unannounced = options.createStore((part) => workers.mayLease(part))
-  const store = { ...unannounced, write: announcingRest(unannounced.write, host.onWork) }
-  const storeNowMs = storeClock?.nowMs
+): Promise<MessageStore<Context>> {
+  const { host, waking, retention } = options
+  const engine = options.createEngine((part) => workers.mayLease(part))
+  const trusted = createTrustedTime(undefined, host.elapsedMs)
+  const about = () => ({ trustedMs: trusted.ofNow(engine.nowMs()), retention })
   const runner = createSharedRunner({
-    store,
-    storeNowMs,
-    writeLastsMs: options.queryTimeoutMs + MARGIN_MS,
-    onLost: () => systemClock().soon(host.onWork),
+    engine,
+    workerFor: (key) => workers.nameFor(key),
+    about,
+    onApplied: announce,
+    onLeaseLost,
   })
-  const workers = createWorkers({ ...options, runner, announce: waking.notify })
-  await workers.begin()
-  const plain = createOpenStore({
-    runner,
-    indexes: runner.indexes,
-    retention: options.retention,
-    worker: workers.nameFor,
-    report: host.report ?? (() => {}),
-  })
-  const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
-
-  async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
-    const noneLeft = waking.claiming?.()
-    await workers.sure()
-    await runner.takeBackLost((key) => !request.exclude.has(key) && workers.nameFor(key) !== undefined)
-    const result = await verbs.claim(request)
-    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs) noneLeft?.()
-    return result
-  }
-
-  const settle = async (settlements: readonly Settlement[], nowMs: number) => verbs.settle(settlements, nowMs)
-  const engine = options.transactions
-  const transactions = engine && createTransactions({ engine, settleWithin, claim: plainClaim, settle })
-
-  async function settleWithin(
-    transaction: Pick<SharedStore, 'read' | 'write'>,
-    settlement: Settlement,
-    nowMs: number,
-  ): Promise<boolean> {
-    const one = createSharedRunner({ store: { ...store, ...transaction }, storeNowMs: undefined, writeLastsMs: 0 })
-    const by = storeNowMs === undefined ? 0 : storeNowMs() - nowMs
-    const [held = false] = await one.run([settlementCommand(settlementIn(by)(settlement), nowMs + by)])
-    runner.forget(settlement.messageKey)
-    return held
-  }
-
-  let closing: Promise<void> | undefined
-
   /** Notifies after the commit, in a separate transaction: a transaction with NOTIFY makes other commits of Postgres wait. */
   const { notify, notifyOfRemaining = notify } = waking
-  const notifyOfAdmitted = host.claims === false ? notify : notifyOfRemaining
-  const { admitAndClaim, ...announced } = announcing(verbs, notify, notifyOfAdmitted, host.onWork)
-  const { admitAndClaim: _, ...others } = verbs
+  const notifyOfDue = host.claims ? notifyOfRemaining : notify
+  /** Keys of running calls, with the number of those. Their leases are not lost yet. */
+  const running = new Map<string, number>()
+  let lostUntilMs = -Infinity
+  const workers = createWorkers({
+    ...options,
+    run: runner.run,
+    announce: notify,
+    mayHaveLost: () => monotonicMs() < lostUntilMs,
+    isRunning: (key) => running.has(key),
+    onSetBack: (fromMs) => void catchUpFrom(fromMs),
+  })
+  await workers.begin()
+
+  /** Tries again until it succeeds, because no other process knows of it. */
+  async function catchUpFrom(fromMs: number): Promise<void> {
+    const dueBy = async (nowMs: number, limit: number, exclude: ReadonlySet<string>) =>
+      (await runner.due({ of: 'events', limit, exclude, nowMs })).keys
+    try {
+      await catchUp({ dueBy, run: runner.run }, fromMs)
+      host.onWork()
+    } catch {
+      systemClock().setTimer(() => void catchUpFrom(fromMs), CATCH_UP_AGAIN_MS)
+    }
+  }
+
+  /** Leases that this process grants itself are its own work. Everything else that is due may be work for others. */
+  function announce({ after }: VersionedChange): void {
+    const first = after?.waiting[0]
+    if (first !== undefined && after?.lease === undefined && first.dueMs <= engine.nowMs()) notifyOfDue()
+  }
+
+  /** The heartbeat gives the leases back, as long as the write may still take effect. */
+  function onLeaseLost(): void {
+    lostUntilMs = monotonicMs() + options.queryTimeoutMs + MARGIN_MS
+  }
+
+  async function run<C extends Command>(commands: readonly C[]): Promise<readonly AnswerOf<C>[]> {
+    for (const { key } of commands) running.set(key, (running.get(key) ?? 0) + 1)
+    try {
+      return await runner.run(commands)
+    } catch (error) {
+      // Leases may have been granted all the same.
+      onLeaseLost()
+      throw error
+    } finally {
+      for (const { key } of commands) {
+        const count = running.get(key) ?? 0
+        if (count > 1) running.set(key, count - 1)
+        else running.delete(key)
+      }
+    }
+  }
+
+  async function due({ of, limit, exclude = NO_KEYS }: DueRequest): Promise<Due> {
+    const noneLeft = of === 'events' ? waking.claiming?.() : undefined
+    if (of === 'events') await workers.sure()
+    const nowMs = of === 'retention' ? about().trustedMs : engine.nowMs()
+    const { keys, nextMs } = await runner.due({ of, limit, exclude, nowMs })
+    if (nextMs === undefined || nextMs > nowMs) noneLeft?.()
+    return { keys, nextInMs: nextMs === undefined ? undefined : Math.max(0, nextMs - nowMs) }
+  }
+
+  const engineOfTransactions = options.transactions
+  let closing: Promise<void> | undefined
   return {
-    ...others,
+    run,
+    due,
+    scan: createScan(engine),
+    counts: engine.counts,
     isHeld: workers.isHeld,
     workers: workers.listed,
-    ...announced,
-    // With handler transactions, a claim opens one for each event.
-    ...(transactions === undefined ? { admitAndClaim, notifiesRemaining: true, settleLingerMs: SETTLE_LINGER_MS } : {}),
-    claim: transactions?.claim ?? plainClaim,
-    settle: transactions?.settle ?? settle,
+    transactions:
+      engineOfTransactions && createTransactions({ engine: engineOfTransactions, runner, shared: engine, about }),
     close() {
       closing ??= (async () => {
-        await transactions?.close()
         await workers.leave()
         await waking.stop()
         await options.close()
       })()
       return closing
     },
-    ...(transactions === undefined ? {} : { contextFor: transactions.contextFor }),
   }
 }
 
-/** Holding settlements back for some milliseconds halves the round trips of many processes with little load. */
-const SETTLE_LINGER_MS = 25
+const CATCH_UP_AGAIN_MS = 1_000
 
-/**
- * The operations after which an event may be due for other processes. They call `notify` then, or `notifyOfAdmitted` for events
- * that were admitted here and not leased.
- */
-function announcing(
-  verbs: Verbs,
-  notify: () => void,
-  notifyOfAdmitted: () => void,
-  onWork: StoreHost['onWork'],
-): Pick<Verbs, 'admit' | 'admitAndClaim' | 'resolve' | 'forget' | 'expect' | 'admitOverdue'> {
-  async function after<T>(answer: Awaitable<T>, isDue: (answered: T) => boolean, announce = notify): Promise<T> {
-    const answered = await answer
-    if (isDue(answered)) announce()
-    return answered
-  }
-
-  return {
-    admit: (events, nowMs) =>
-      after(verbs.admit(events, nowMs), (admissions) => admissions.some(isKept), notifyOfAdmitted),
-    async admitAndClaim(events, request) {
-      try {
-        return await after(
-          verbs.admitAndClaim(events, request),
-          // Duplicates, and events leased here, are not due for others.
-          ({ admissions, claims }) => admissions.filter(isKept).length > claims.length,
-          notifyOfAdmitted,
-        )
-      } catch (error) {
-        // The leases may have been granted all the same. The next claim takes them back.
-        systemClock().soon(onWork)
-        throw error
-      }
-    },
-    resolve: (id, resolution, nowMs) =>
-      after(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
-    forget: (request, nowMs) =>
-      after(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
-    expect: (messages, nowMs) => after(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
-    admitOverdue: (events, nowMs) => after(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true)),
-  }
-}
-
-/** Calls `onWork` after the settlement of an event if other events of its message wait. */
-function announcingRest(write: SharedStore['write'], onWork: StoreHost['onWork']): SharedStore['write'] {
-  return async (changes, asOfMs) => {
-    const versions = await write(changes, asOfMs)
-    if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change))) systemClock().soon(onWork)
-    return versions
-  }
-}
-
-function leavesRest({ before, after }: VersionedChange): boolean {
-  return after !== undefined && after.waiting.length > 0 && before?.lease !== undefined && after.lease === undefined
-}
+const NO_KEYS: ReadonlySet<string> = new Set()

@@ -1,7 +1,9 @@
-/** The transactions in which handlers write: one per event, opened with its claim and ended with its settlement. */
+/** The transactions in which handlers write, each on a connection of its own. They end with the settlement of their event. */
 import { MessagingWebhooksError } from '../public/errors.ts'
-import type { SharedStore } from '../inbox/record-store.ts'
-import type { Claim, ClaimRequest, ClaimResult, SettleFailed, Settlement } from '../inbox/store.ts'
+import type { HandlerTransaction, MessageStore, SettleFailed } from '../inbox/store.ts'
+import type { Circumstances, Settle } from '../messages/commands.ts'
+import { createSharedRunner, type SharedRunner } from './compare-and-set.ts'
+import type { SharedEngine } from './engine.ts'
 
 /** Transactions of an engine, each on a connection of its own of a pool. */
 export interface TransactionEngine<Session, Context extends object> {
@@ -11,7 +13,7 @@ export interface TransactionEngine<Session, Context extends object> {
   /** The part of a connection that handlers get. */
   contextOf(session: Session): Context
   /** The operations of the store in the open transaction. */
-  within(session: Session): Pick<SharedStore, 'read' | 'write'>
+  within(session: Session): Pick<SharedEngine, 'read' | 'write'>
   /** Whether this is still the transaction of `begin`. A handler, or an ORM on its connection, may have ended it. */
   isOpen(session: Session): Promise<boolean>
   /** What may have ended it, as the subject of a sentence. */
@@ -30,38 +32,14 @@ export interface TransactionEngine<Session, Context extends object> {
 
 /** Connections reserved for admission and settlement, so that handlers cannot block them. */
 const RESERVED = 2
-const LOOK_AGAIN_MS = 50
-/** Delay of an event with a lost transaction. The dispatcher has reported the loss. */
-const RUN_AGAIN_MS = 1_000
 
 export function createTransactions<Session, Context extends object>(options: {
   readonly engine: TransactionEngine<Session, Context>
-  /** Settles in this open transaction. Resolves to whether the lease is still valid. */
-  readonly settleWithin: (
-    transaction: Pick<SharedStore, 'read' | 'write'>,
-    settlement: Settlement,
-    nowMs: number,
-  ) => Promise<boolean>
-  readonly claim: (request: ClaimRequest) => Promise<ClaimResult>
-  readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly (boolean | SettleFailed)[]>
-}) {
-  const { engine, settleWithin, claim, settle } = options
-  const most = Math.max(1, engine.maxConnections - RESERVED)
-  const open = new Map<string, Session>()
-  let beginning = 0
-
-  const nameOf = ({ id, token }: { readonly id: string; readonly token: number }): string => `${id} ${token}`
-
-  async function begin(claimed: Claim): Promise<void> {
-    open.set(nameOf(claimed), await engine.begin())
-  }
-
-  /** Removes the transaction of a settlement from the list. The caller must end it. */
-  function take(settlement: Settlement): Session | undefined {
-    const session = open.get(nameOf(settlement))
-    open.delete(nameOf(settlement))
-    return session
-  }
+  readonly shared: SharedEngine
+  readonly runner: Pick<SharedRunner, 'forget'>
+  readonly about: () => Pick<Circumstances, 'trustedMs' | 'retention'>
+}): NonNullable<MessageStore<Context>['transactions']> {
+  const { engine, shared, runner, about } = options
 
   async function rollBack(session: Session): Promise<void> {
     try {
@@ -73,7 +51,7 @@ export function createTransactions<Session, Context extends object>(options: {
     }
   }
 
-  async function commit(session: Session, settlement: Settlement, nowMs: number) {
+  async function commit(session: Session, settlement: Settle): Promise<boolean | SettleFailed> {
     try {
       // Otherwise the settlement would be committed without the rest of the handlers' writes, or the event would run again
       // although they are committed.
@@ -81,8 +59,12 @@ export function createTransactions<Session, Context extends object>(options: {
         await rollBack(session)
         return { failed: new MessagingWebhooksError('transaction_failed', undefined, { cause: ended(engine.endedBy) }) }
       }
-      const held = await settleWithin(engine.within(session), settlement, nowMs)
-      if (!held) {
+      const within = { ...shared, ...engine.within(session) }
+      // It settles only, so it leases under no name.
+      const inside = createSharedRunner({ engine: within, workerFor: () => undefined, about })
+      const [settled] = await inside.run([settlement])
+      runner.forget(settlement.key)
+      if (settled?.held !== true) {
         await rollBack(session)
         return false
       }
@@ -100,61 +82,15 @@ export function createTransactions<Session, Context extends object>(options: {
     }
   }
 
-  async function settleOne(settlement: Settlement, nowMs: number) {
-    const session = take(settlement)
-    if (settlement.outcome === 'done') {
-      if (session !== undefined) return commit(session, settlement, nowMs)
-      // It is unknown whether the transaction was committed. If it was, this changes nothing; if not, the handlers must run
-      // again.
-      const { id, messageKey, token } = settlement
-      const again: Settlement = { id, messageKey, token, outcome: 'retry', dueMs: nowMs + RUN_AGAIN_MS, error: '' }
-      await settle([again], nowMs)
-      return false
-    }
-    if (session !== undefined) await rollBack(session)
-    const [held = false] = await settle([settlement], nowMs)
-    return held
-  }
-
   return {
-    async claim(request: ClaimRequest): Promise<ClaimResult> {
-      const limit = Math.min(request.limit, most - open.size - beginning)
-      if (limit <= 0) return { claims: [], nextDueMs: request.nowMs + LOOK_AGAIN_MS }
-      beginning += limit
-      try {
-        const { claims, nextDueMs } = await claim({ ...request, limit })
-        const opened = await Promise.allSettled(claims.map(begin))
-        const ready = claims.filter((_, index) => opened[index]?.status === 'fulfilled')
-        const others = claims.filter((claimed) => !ready.includes(claimed))
-        // No handler runs these claims, so release them. If the release fails too, their leases expire.
-        const { nowMs } = request
-        const back = others.map(({ id, messageKey, token }): Settlement => {
-          return { id, messageKey, token, outcome: 'release', dueMs: nowMs + RUN_AGAIN_MS }
-        })
-        await settle(back, nowMs).catch(() => [])
-        return { claims: ready, nextDueMs: others.length === 0 ? nextDueMs : nowMs + RUN_AGAIN_MS }
-      } finally {
-        beginning -= limit
+    most: Math.max(1, engine.maxConnections - RESERVED),
+    async begin(): Promise<HandlerTransaction<Context>> {
+      const session = await engine.begin()
+      return {
+        context: engine.contextOf(session),
+        commit: (settlement) => commit(session, settlement),
+        rollBack: () => rollBack(session),
       }
-    },
-    async settle(settlements: readonly Settlement[], nowMs: number) {
-      const settled = await Promise.allSettled(settlements.map((settlement) => settleOne(settlement, nowMs)))
-      return settled.map((each) => {
-        // Reject all: the caller then settles each alone, which shows what happened to it.
-        if (each.status === 'rejected') throw each.reason
-        return each.value
-      })
-    },
-    contextFor(claimed: Claim): Context {
-      const session = open.get(nameOf(claimed))
-      if (session === undefined) throw new MessagingWebhooksError('store_failed', 'The transaction of a claim is gone.')
-      return engine.contextOf(session)
-    },
-    /** Rolls back the transactions of unsettled events. */
-    async close(): Promise<void> {
-      const left = [...open.values()]
-      open.clear()
-      await Promise.all(left.map(rollBack))
     },
   }
 }

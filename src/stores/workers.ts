@@ -1,7 +1,7 @@
 /** This process as a worker: sends heartbeats, and releases the leases of dead workers. */
 import { randomBytes } from 'node:crypto'
 import { systemClock, withDeadline } from '../runtime/clock.ts'
-import { releaseCommand, type Runner } from '../inbox/runtime/commands.ts'
+import type { SharedRunner } from './compare-and-set.ts'
 import type { WorkerState, StoreHost } from '../inbox/store.ts'
 import { createHolding, type Holding } from './holding.ts'
 import { changeList, createHeartbeat, leave, type WorkerList } from './liveness.ts'
@@ -19,17 +19,23 @@ export interface LeasingPart {
 export function createWorkers(options: {
   readonly parts: readonly LeasingPart[]
   readonly partOf: (recordKey: string) => number
-  readonly runner: Runner
+  readonly run: SharedRunner['run']
   readonly host: StoreHost
+  /** Called when the clock of a server was set back from this time. */
+  readonly onSetBack: (fromMs: number) => void
+  /** Whether a lease of this process may exist of which it does not know, because an answer was lost. */
+  readonly mayHaveLost: () => boolean
+  /** Whether a call about this message is under way, and may still answer with a lease. */
+  readonly isRunning: (recordKey: string) => boolean
   /** Notifies other processes that an event is due. */
   readonly announce: () => void
   /** How long closing waits until all leases are released. */
   readonly leaveMs: number
 }) {
-  const { parts, partOf, runner, host, announce, leaveMs } = options
+  const { parts, partOf, run, host, announce, leaveMs, mayHaveLost, isRunning, onSetBack } = options
   const clock = systemClock()
   const process = randomBytes(6).toString('base64url')
-  const members = host.claims === false ? undefined : parts.map((part, at) => ({ part, holding: holdingIn(part, at) }))
+  const members = !host.claims ? undefined : parts.map((part, at) => ({ part, holding: holdingIn(part, at) }))
 
   function holdingIn(part: LeasingPart, at: number): Holding {
     const holding = createHolding({
@@ -39,17 +45,35 @@ export function createWorkers(options: {
         process,
         isSure: () => isSure(holding),
         endLeases: (isEnded) => endLeases(part, isEnded),
+        reconcile: (id) => reconcile(part, id),
         announce,
       }),
-      onLost: () => host.onLost?.((recordKey) => partOf(recordKey) === at),
+      onLost: () => host.onLost((recordKey) => partOf(recordKey) === at),
       onWork: host.onWork,
+      onSetBack,
     })
     return holding
   }
 
   async function endLeases(part: LeasingPart, isEnded: (worker: string) => boolean): Promise<boolean> {
     const ended = (await part.leases()).filter(({ worker }) => isEnded(worker))
-    const answers = await runner.run(ended.map(({ key, worker }) => releaseCommand(key, worker)))
+    const answers = await run(ended.map(({ key, worker }) => ({ do: 'release' as const, key, worker })))
+    return answers.includes(true)
+  }
+
+  /** Gives back leases of this process that it does not have in flight, because the answers that granted them were lost. */
+  async function reconcile(part: LeasingPart, id: string): Promise<boolean> {
+    if (!mayHaveLost()) return false
+    const isLost = (key: string): boolean => !isRunning(key) && host.inFlight(key) === undefined
+    const keys = (await part.leases()).flatMap(({ key, worker }) => (worker === id && isLost(key) ? [key] : []))
+    const records = await run(keys.map((key) => ({ do: 'read', key, ifReadable: true }) as const))
+    const lost = records.flatMap((record, index) => {
+      const [key, lease] = [keys[index], record?.lease]
+      // A lease that was granted meanwhile is in flight by now.
+      if (key === undefined || lease?.worker !== id || !isLost(key)) return []
+      return [{ do: 'release' as const, key, worker: id, token: lease.token }]
+    })
+    const answers = await run(lost)
     return answers.includes(true)
   }
 

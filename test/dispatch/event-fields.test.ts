@@ -1,16 +1,10 @@
 /** The fields of an event: its shape, its time and its payload, also where the callback is empty or the stored event is damaged. */
 import { createHash } from 'node:crypto'
-import {
-  memoryStore,
-  type LateEvent,
-  type ReportEvent,
-  type ReportShape,
-  type Store,
-  type WebhookEvent,
-} from 'messaging-webhooks'
+import { type LateEvent, type ReportEvent, type ReportShape, type Store, type WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { post, receiving, type SomeOptions, AUTH_KEY } from '../support/receiving.ts'
+import { brokenStore, withoutLeases } from '../support/stores.ts'
 
 async function reporting(options: SomeOptions = {}) {
   const { receiver, url } = await receiving(options, { kind: 'status' })
@@ -58,22 +52,15 @@ test('a late event names its message and the newer report, and contains the late
   expect(event?.payload).toEqual(event?.report.payload)
 })
 
-/** The stored event is unreadable by the time it is dispatched. */
+/** A store in which the bytes of an event have changed by the time it is leased. */
 function damagingStore(raw: Buffer): Store {
-  const { capabilities, open } = memoryStore()
-  return {
-    capabilities,
-    async open(host) {
-      const opened = await open(host)
-      return {
-        ...opened,
-        async claim(request) {
-          const { claims, ...rest } = await opened.claim(request)
-          return { ...rest, claims: claims.map((claim) => ({ ...claim, raw })) }
-        },
-      }
+  return brokenStore({
+    admit: withoutLeases,
+    async lease(_, go) {
+      const answers = await go()
+      return answers.map((granted) => granted?.payload && { ...granted, payload: { ...granted.payload, raw } })
     },
-  }
+  })
 }
 
 test.each(['{', '[1]', '"text"', 'null', ''])(

@@ -1,22 +1,10 @@
 /** A store that answers later than the receiver expects. */
-import { createReceiver, memoryStore } from 'messaging-webhooks'
-import type { OpenStore, Store } from 'messaging-webhooks/store'
+import { createReceiver } from 'messaging-webhooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { brokenStore, withoutLeases } from '../support/stores.ts'
 
 const AUTH_KEY = 'a-key-of-this-test'
-
-/** A memory store that claims to be durable and shared, with methods that a test replaces. */
-function storeWith(changed: (inner: OpenStore) => Partial<OpenStore>, durable: boolean): Store {
-  const { capabilities, open } = memoryStore()
-  return {
-    capabilities: { ...capabilities, durable, shared: true },
-    async open(host) {
-      const { admitAndClaim: _, ...inner } = await open(host)
-      return { ...inner, ...changed(inner) }
-    },
-  }
-}
 
 function send(receiver: ReturnType<typeof createReceiver>, messageId: string) {
   const body = Buffer.from(JSON.stringify({ authKey: AUTH_KEY, messageId, status: 'success' }))
@@ -25,23 +13,19 @@ function send(receiver: ReturnType<typeof createReceiver>, messageId: string) {
 
 test('does not run what a claim returns after close() abandoned it', async () => {
   let answer = (): void => {}
-  let isSlow = false
-  const store = storeWith(
-    (inner) => ({
-      async claim(request) {
-        if (!isSlow) return { claims: [], nextDueMs: undefined }
-        await new Promise<void>((resolve) => (answer = resolve))
-        return inner.claim(request)
-      },
-    }),
-    true,
-  )
+  const { capabilities, open } = brokenStore({
+    admit: withoutLeases,
+    async lease(_, go) {
+      await new Promise<void>((resolve) => (answer = resolve))
+      return go()
+    },
+  })
+  // Otherwise the receiver would report what it loses.
+  const store = { capabilities: { ...capabilities, durable: true, shared: true }, open }
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY }, store, spool: false, logger: false })
   const handled: string[] = []
   receiver.onAny(({ id }) => void handled.push(id))
   await receiver.start()
-  await sleep(20)
-  isSlow = true
   expect((await send(receiver, 'm-1')).status).toBe(204)
   await sleep(20)
   await receiver.close({ deadlineMs: 50 })
@@ -51,18 +35,14 @@ test('does not run what a claim returns after close() abandoned it', async () =>
 })
 
 test('does not wait again for an attempt that ended before its admission was answered', async () => {
-  const store = storeWith(
-    (inner) => ({
-      async admit(events, nowMs) {
-        const admissions = await inner.admit(events, nowMs)
-        if (events.some(({ record }) => record.report?.messageId === 'slow')) await sleep(300)
-        return admissions
-      },
-      claim: async (request) => inner.claim(request),
-      settle: async (...settled) => inner.settle(...settled),
-    }),
-    false,
-  )
+  const store = brokenStore({
+    async admit(commands, go) {
+      const isSlow = commands.some(({ event }) => event.record.report?.messageId === 'slow')
+      const answers = await withoutLeases(commands, go)
+      if (isSlow) await sleep(300)
+      return answers
+    },
+  })
   const receiver = createReceiver({
     credentials: { authKey: AUTH_KEY },
     store,

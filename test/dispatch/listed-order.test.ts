@@ -2,7 +2,7 @@
 import type { ReportShape, ReportType } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { inOrder } from '../../src/dispatch/listed-events.ts'
-import type { StoredEvent } from '../../src/inbox/store.ts'
+import type { StoredEvent } from '../../src/messages/views.ts'
 
 const SETTLED = {
   state: 'settled',

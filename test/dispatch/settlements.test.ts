@@ -1,11 +1,10 @@
 /** Settlements: a store may defer those that no caller waits for, and an outage is reported once. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import type { OpenStore } from 'messaging-webhooks/store'
 import { holdFirst, leasingReceiver } from '../support/leasing.ts'
-import { atRest, letTimePass, fakeClock } from '../support/fake-clock.ts'
+import { fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
-import { leasingStore, newLeasing, brokenStore } from '../support/stores.ts'
+import { brokenStore, leasingStore, newLeasing, type Broken } from '../support/stores.ts'
 import { gate } from '../support/gate.ts'
 
 test('nothing waits for the settlement of an event that came alone', async () => {
@@ -46,75 +45,12 @@ test('drain() waits for it', async () => {
   expect(await drained).toBe(true)
 })
 
-test('a value that the store gives to handlers is in use until the settlement', async () => {
+test('a transaction of the handlers ends with the settlement, which is awaited', async () => {
   const leasing = newLeasing()
   const { receiver, url } = await receiving({ store: leasingStore(leasing, { gives: true }) })
   receiver.on('message.*', () => {})
   await post(url, callback.smsDelivery())
   await expect.poll(() => leasing.deferrable).toEqual([false])
-})
-
-const HOLD_MS = 25
-
-/** A store that holds settlements back until the test's clock moves. */
-async function holding({ durable = false } = {}) {
-  const leasing = newLeasing()
-  const all = await leasingReceiver({ store: leasingStore(leasing, { holdMs: HOLD_MS, durable }), concurrency: 4 })
-  return { ...all, leasing }
-}
-
-test('holds back settlements that nothing waits for, and writes them together', async () => {
-  const { receiver, clock, leasing, send } = await holding()
-  receiver.on('message.*', () => {})
-  await send('a')
-  await send('b')
-  await atRest()
-  expect(leasing.together).toEqual([])
-  await clock.advance(HOLD_MS)
-  expect(leasing.together).toEqual([2])
-  expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
-})
-
-test('holds back no more than there are slots', async () => {
-  const { receiver, leasing, send } = await holding()
-  receiver.on('message.*', () => {})
-  for (const name of ['a', 'b', 'c', 'd']) await send(name)
-  await expect.poll(() => leasing.together).toEqual([4])
-})
-
-test('the next report of a message does not wait for held settlements', async () => {
-  const { receiver, url, report, leasing } = await holding()
-  const handled: unknown[] = []
-  receiver.on('message.*', ({ status }) => void handled.push(status))
-  await post(url, report('a', 'queued'))
-  await expect.poll(() => handled).toEqual(['queued'])
-  await atRest()
-  expect(leasing.together).toEqual([])
-  await post(url, report('a', 'success'))
-  await expect.poll(() => handled).toEqual(['queued', 'success'])
-})
-
-test('drain() does not wait for held settlements', async () => {
-  const { receiver, leasing, send } = await holding()
-  const handled: unknown[] = []
-  receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
-  await send('a')
-  await expect.poll(() => handled).toEqual(['a'])
-  await atRest()
-  expect(leasing.together).toEqual([])
-  expect(await receiver.drain()).toBe(true)
-  expect(leasing.together).toEqual([1])
-})
-
-test('close() writes held settlements, and leaves none of them to other workers', async () => {
-  const { receiver, clock, leasing, send } = await holding({ durable: true })
-  const handled: unknown[] = []
-  receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
-  await send('a')
-  await expect.poll(() => handled).toEqual(['a'])
-  await atRest()
-  await letTimePass(clock, receiver.close({ deadlineMs: 0 }))
-  expect(leasing.outcomes).toEqual(['done'])
 })
 
 const MESSAGES = 8
@@ -125,18 +61,18 @@ function down(): never {
 
 test('reports an outage once, whatever the number of claims and settlements, and the next outage again', async () => {
   const clock = fakeClock()
-  const broken: Partial<Pick<OpenStore, 'claim' | 'settle'>> = {}
+  const broken: Broken = {}
   const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
   for (const expected of [1, 2]) {
     const { open: goOn, opened: held } = gate()
     const off = receiver.onAny(() => held)
     for (let index = 0; index < MESSAGES; index += 1) await post(url, callback.smsDelivery())
     await clock.advance(0)
-    Object.assign(broken, { claim: down, settle: down })
+    Object.assign(broken, { due: down, settle: down })
     goOn()
     await clock.advance(5_000)
     expect(errors.map(({ code }) => code)).toEqual(Array.from({ length: expected }, () => 'store_failed'))
-    delete broken.claim
+    delete broken.due
     delete broken.settle
     await clock.advance(5_000)
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
@@ -147,9 +83,8 @@ test('reports an outage once, whatever the number of claims and settlements, and
 test('a settlement sent before the store failed does not end the outage', async () => {
   const clock = fakeClock()
   let answer = (): void => {}
-  const broken: Partial<Pick<OpenStore, 'claim' | 'settle'>> = {
-    settle: () => new Promise((resolve) => (answer = () => resolve([true]))),
-  }
+  const settled = { held: true, nextInMs: undefined }
+  const broken: Broken = { settle: () => new Promise((resolve) => (answer = () => resolve([settled]))) }
   const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
   const codes = () => errors.map(({ code }) => code)
   let handled = 0
@@ -157,8 +92,9 @@ test('a settlement sent before the store failed does not end the outage', async 
   await post(url, callback.smsDelivery())
   await clock.advance(0)
   expect(handled).toBe(1)
-  broken.claim = down
-  await post(url, callback.smsDelivery())
+  broken.due = down
+  // It waits for an earlier report, so it is left to a claim.
+  await post(url, callback.chatApp({ statuses: { status: 'read' } }))
   await clock.advance(0)
   expect(codes()).toEqual(['store_failed'])
   answer()

@@ -1,11 +1,12 @@
 /** A process that was suspended for longer than its leases detects that before it does anything else. */
-import { memoryStore, type Clock, type Store } from 'messaging-webhooks'
-import type { Claim, OpenStore, Settlement } from 'messaging-webhooks/store'
+import type { Clock } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
+import { claim } from '../../src/store-conformance/samples.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 import { gate } from '../support/gate.ts'
 import { post, receiving } from '../support/receiving.ts'
+import { leasingStore, newLeasing } from '../support/stores.ts'
 
 /** One for the schema, one for each of two handlers, and ten. */
 const LEASE_MS = 13_000
@@ -28,42 +29,14 @@ function stoppable() {
 
 /** A memory store that other workers seem to share, and what one of them does with it. */
 function sharedStore({ shared = true, gives = false } = {}) {
-  const { capabilities, open } = memoryStore()
-  const seen = {
-    settlements: [] as Settlement[],
-    elsewhere: undefined as OpenStore | undefined,
-    given: new Set<string>(),
-  }
-  const name = ({ id, token }: { readonly id: string; readonly token: number }): string => `${id} ${token}`
-  const store: Store = {
-    capabilities: { ...capabilities, shared },
-    async open(host) {
-      const { admitAndClaim: _, ...memory } = await open(host)
-      seen.elsewhere = memory
-      return {
-        ...memory,
-        settle(settlements, nowMs) {
-          seen.settlements.push(...settlements)
-          for (const settlement of settlements) seen.given.delete(name(settlement))
-          return memory.settle(settlements, nowMs)
-        },
-        ...(gives
-          ? {
-              contextFor(claim: Claim) {
-                seen.given.add(name(claim))
-                return {}
-              },
-            }
-          : {}),
-      }
-    },
-  }
-  return { store, seen }
+  const leasing = newLeasing()
+  const { capabilities, open } = leasingStore(leasing, { gives })
+  return { leasing, store: { capabilities: { ...capabilities, shared }, open } }
 }
 
 async function standing(options: { readonly shared?: boolean; readonly gives?: boolean } = {}) {
   const time = stoppable()
-  const { store, seen } = sharedStore(options)
+  const { store, leasing } = sharedStore(options)
   const all = await receiving({ clock: time.clock, store, handlerTimeoutMs: 1_000, concurrency: CONCURRENCY })
   const { receiver, url } = all
   const { open, opened } = gate()
@@ -85,16 +58,15 @@ async function standing(options: { readonly shared?: boolean; readonly gives?: b
 
   /** Another process claims what is due. */
   async function leasedElsewhere(): Promise<number> {
-    const nowMs = time.clock.now()
-    const request = { limit: 10, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
-    return (await seen.elsewhere?.claim(request))?.claims.length ?? 0
+    const { elsewhere } = leasing
+    return elsewhere === undefined ? 0 : (await claim(elsewhere)).claims.length
   }
 
-  return { ...all, ...time, open, first, second, seen, codes, leasedElsewhere }
+  return { ...all, ...time, open, first, second, leasing, codes, leasedElsewhere }
 }
 
 test('aborts handlers with expired leases at once, reports each once, and settles nothing under those leases', async () => {
-  const { standStill, advance, open, first, second, seen, codes, leasedElsewhere, receiver } = await standing()
+  const { standStill, advance, open, first, second, leasing, codes, leasedElsewhere, receiver } = await standing()
   standStill(LEASE_MS)
   expect(await leasedElsewhere()).toBe(CONCURRENCY)
   await advance(BEAT_MS)
@@ -107,7 +79,7 @@ test('aborts handlers with expired leases at once, reports each once, and settle
   open()
   await advance(5_000)
   expect(second).toEqual([])
-  expect(seen.settlements).toEqual([])
+  expect(leasing.outcomes).toEqual([])
   expect(codes()).toEqual(first.map(() => 'lease_lost'))
 })
 
@@ -126,19 +98,19 @@ test('claims again: what no other process claimed meanwhile runs again when its 
 })
 
 test('a handler that continues before the detection is not followed by the next one', async () => {
-  const { standStill, advance, open, second, seen, codes, leasedElsewhere } = await standing()
+  const { standStill, advance, open, second, leasing, codes, leasedElsewhere } = await standing()
   standStill(LEASE_MS)
   expect(await leasedElsewhere()).toBe(CONCURRENCY)
   open()
   await expect.poll(() => codes().length).toBe(CONCURRENCY)
-  expect({ second, settlements: seen.settlements }).toEqual({ second: [], settlements: [] })
+  expect({ second, outcomes: leasing.outcomes }).toEqual({ second: [], outcomes: [] })
   expect(new Set(codes())).toEqual(new Set(['lease_lost']))
   await advance(0)
 })
 
 test('a handler that throws because of it is not retried as a failure', async () => {
   const time = stoppable()
-  const { store, seen } = sharedStore()
+  const { store, leasing } = sharedStore()
   const { receiver, url, errors } = await receiving({
     clock: time.clock,
     store,
@@ -155,19 +127,19 @@ test('a handler that throws because of it is not retried as a failure', async ()
   await time.advance(BEAT_MS)
   expect(errors.map(({ code }) => code)).toContain('lease_lost')
   expect(errors.map(({ code }) => code)).not.toContain('dead_letter')
-  expect(seen.settlements.filter(({ outcome }) => outcome !== 'retry')).toEqual([])
+  expect(leasing.outcomes.filter((outcome) => outcome !== 'retry')).toEqual([])
   expect(await receiver.stats()).toMatchObject({ deadLetters: 0, unsettled: 1 })
 })
 
-test('releases the value that the store gave to a handler', async () => {
-  const { standStill, advance, open, seen, codes, leasedElsewhere } = await standing({ gives: true })
-  expect(seen.given.size).toBe(CONCURRENCY)
+test('rolls back the transactions of the handlers', async () => {
+  const { standStill, advance, open, leasing, codes, leasedElsewhere } = await standing({ gives: true })
+  expect(leasing.transactions).toEqual({ begun: CONCURRENCY, ended: 0 })
   standStill(LEASE_MS)
   expect(await leasedElsewhere()).toBe(CONCURRENCY)
   await advance(BEAT_MS)
   open()
   await advance(0)
-  expect(seen.given.size).toBe(0)
+  expect(leasing.transactions).toEqual({ begun: CONCURRENCY, ended: CONCURRENCY })
   expect(new Set(codes())).toEqual(new Set(['lease_lost']))
   expect(codes()).toHaveLength(CONCURRENCY)
 })
@@ -198,7 +170,7 @@ test('a suspension shorter than the lease has no effect either', async () => {
 
 test('begins no handler when a schema took longer than the lease', async () => {
   const time = stoppable()
-  const { store, seen } = sharedStore()
+  const { store, leasing } = sharedStore()
   const { open, opened } = gate()
   const validate = () => opened.then(() => ({ value: {} }))
   const { receiver, url, errors } = await receiving(
@@ -222,5 +194,5 @@ test('begins no handler when a schema took longer than the lease', async () => {
   await time.advance(1_000)
   // Under its own lease.
   expect(begun).toEqual([2])
-  expect(seen.settlements.map(({ outcome }) => outcome)).toEqual(['done'])
+  expect(leasing.outcomes).toEqual(['done'])
 })

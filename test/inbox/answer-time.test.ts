@@ -1,35 +1,32 @@
 /** The time that an answer waits for the store: `storeTimeoutMs` in total, however the store fails. */
-import { memoryStore, type Store } from 'messaging-webhooks'
+import type { Store } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 import { inboxOver } from '../support/inbox.ts'
+import { brokenStore } from '../support/stores.ts'
 
 const STORE_TIMEOUT_MS = 5_000
 
 /** A store whose every admission takes this long and then fails, if it ends at all; and one that takes this long to open. */
 async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: number; readonly openMs?: number }) {
   const wall = fakeClock()
-  const inner = memoryStore()
   const asked: number[] = []
   const later = (ms: number, work: () => void): void => {
     if (ms !== Infinity) wall.setTimer(work, ms)
   }
+  const { capabilities, open } = brokenStore({
+    admit(commands) {
+      asked.push(commands.length)
+      return new Promise((_resolve, reject) => later(afterMs, () => reject(new Error('The server does not answer.'))))
+    },
+  })
   const store: Store = {
-    capabilities: inner.capabilities,
+    capabilities,
     async open(host) {
-      const { admitAndClaim: _, ...open } = await inner.open(host)
       await new Promise<void>((resolve) => later(openMs, resolve))
-      return {
-        ...open,
-        admit(events) {
-          asked.push(events.length)
-          return new Promise((_resolve, reject) =>
-            later(afterMs, () => reject(new Error('The server does not answer.'))),
-          )
-        },
-      }
+      return open(host)
     },
   }
   const inbox = inboxOver(store, { clock: wall, storeTimeoutMs: STORE_TIMEOUT_MS })

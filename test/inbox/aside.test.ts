@@ -22,7 +22,7 @@ test('reports a spool without room for refused events, and the inbox opens and a
   await aside.append([sample({ message: 'refused' })])
   let opened = 0
   const inbox = inboxOver(memoryStore(), {
-    ...{ report, claims: false },
+    report,
     openSpools: () => {
       opened += 1
       return Promise.resolve({ outage, aside })

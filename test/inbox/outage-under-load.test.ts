@@ -3,13 +3,15 @@
  * stays empty. Time and disk are simulated, so the result does not depend on the machine's speed.
  */
 import fc from 'fast-check'
-import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
+import { memoryStore, type MessagingWebhooksError } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import type { Spool } from '../../src/inbox/spool/spool.ts'
+import type { Admitted } from '../../src/messages/commands.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { inboxOver } from '../support/inbox.ts'
+import { storeAround } from '../support/stores.ts'
 
 const STORE_TIMEOUT_MS = 2_000
 /** A write to the spool's disk takes this long, so something has always arrived for the next write. */
@@ -73,35 +75,28 @@ function slowSpool(clock: FakeClock): Spool & { readonly appended: number; isFul
 /** What the store has admitted, in order, each once. */
 function moodyStore(clock: FakeClock) {
   const sleep = sleeper(clock)
-  const inner = memoryStore({ maxEvents: 1_000_000 })
   const state = { mood: 'well' as Mood, slowMs: 400, admitted: [] as NewEvent[], poison: new Set<string>() }
   const known = new Set<string>()
   const whenWell = async (): Promise<void> => {
     while (state.mood !== 'well') await sleep(50)
   }
-  const store: Store = {
-    capabilities: inner.capabilities,
-    async open(host) {
-      const { admitAndClaim: _, ...open } = await inner.open(host)
-      return {
-        ...open,
-        async admit(events) {
-          const { mood } = state
-          if (mood === 'throws') throw new Error('unavailable')
-          if (mood === 'hangs') return new Promise(() => {})
-          if (mood === 'does it later') await whenWell()
-          await sleep(mood === 'slow' ? state.slowMs : STORE_MS)
-          if (events.some(({ id }) => state.poison.has(id))) throw new Error('Bad data in the batch.')
-          return events.map((event) => {
-            if (known.has(event.id)) return 'duplicate'
-            known.add(event.id)
-            state.admitted.push(event)
-            return 'new'
-          })
-        },
-      }
+  const store = storeAround(memoryStore(), {
+    async run(commands) {
+      const { mood } = state
+      if (mood === 'throws') throw new Error('unavailable')
+      if (mood === 'hangs') return new Promise(() => {})
+      if (mood === 'does it later') await whenWell()
+      await sleep(mood === 'slow' ? state.slowMs : STORE_MS)
+      const events = commands.flatMap((command) => (command.do === 'admit' ? [command.event] : []))
+      if (events.some(({ id }) => state.poison.has(id))) throw new Error('Bad data in the batch.')
+      return events.map((event): Admitted => {
+        if (known.has(event.id)) return { admission: 'duplicate', granted: undefined }
+        known.add(event.id)
+        state.admitted.push(event)
+        return { admission: 'new', granted: undefined }
+      })
     },
-  }
+  })
   return { store, state }
 }
 

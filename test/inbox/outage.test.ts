@@ -12,9 +12,11 @@ import {
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { ownFolder } from '../support/own-folder.ts'
+import { storeAround } from '../support/stores.ts'
 
 const NOW = Math.floor(Date.now() / 1_000)
 
@@ -107,6 +109,31 @@ test('answers a callback with 503 only if the spool fails too', async () => {
   rmSync(folder, { recursive: true })
   expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
   expect(errors.map(({ code }) => code)).toContain('spool_failed')
+})
+
+test('an outage lasts as long as the store does not answer, also without an event in the spool', async () => {
+  let isHere = true
+  // As a store behind a network: with no commands, it has nothing to ask for.
+  const store = storeAround(memoryStore(), {
+    run(commands, go) {
+      if (!isHere && commands.length > 0) throw new Error('The store is unavailable.')
+      return go()
+    },
+  })
+  const folder = ownFolder()
+  const clock = fakeClock()
+  const { receiver, url, errors } = await receiving({ store, clock, spool: folder })
+  await receiver.start()
+  isHere = false
+  rmSync(folder, { recursive: true })
+  for (let count = 0; count < 3; count += 1) {
+    expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
+    await clock.advance(10_000)
+  }
+  expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
+  isHere = true
+  await clock.advance(10_000)
+  expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 204 })
 })
 
 test.each([

@@ -1,7 +1,8 @@
 import { MessagingWebhooksError } from 'messaging-webhooks'
-import type { Admission, NewEvent } from 'messaging-webhooks/store'
+import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { admitAroundPoison } from '../../src/inbox/poison.ts'
+import type { Admission } from '../../src/messages/commands.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 
 const [first, second, third] = [sample({ at: 1 }), sample({ at: 2 }), sample({ at: 3 })]

@@ -3,12 +3,13 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import http from 'node:http'
 import { connect } from 'node:net'
-import { ATTEMPT_CHANNEL, createReceiver, memoryStore, type AttemptMessage, type Store } from 'messaging-webhooks'
+import { ATTEMPT_CHANNEL, createReceiver, type AttemptMessage, type Store } from 'messaging-webhooks'
 import type { EventRecord } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
 import { AUTH_KEY, listen, post, receiving, withCredentials } from '../support/receiving.ts'
+import { brokenStore } from '../support/stores.ts'
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
@@ -29,21 +30,13 @@ function tracesOf(receiver: () => object) {
 
 /** What a store is given to keep. */
 function recording(): { readonly store: Store; readonly records: EventRecord[] } {
-  const { capabilities, open } = memoryStore()
   const records: EventRecord[] = []
-  const store: Store = {
-    capabilities,
-    async open(host) {
-      const opened = await open(host)
-      return {
-        ...opened,
-        admitAndClaim(events, request) {
-          records.push(...events.map(({ record }) => record))
-          return opened.admitAndClaim?.(events, request) ?? { admissions: [], claims: [] }
-        },
-      }
+  const store = brokenStore({
+    admit(commands, go) {
+      records.push(...commands.map(({ event }) => event.record))
+      return go()
     },
-  }
+  })
   return { store, records }
 }
 

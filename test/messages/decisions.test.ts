@@ -1,16 +1,16 @@
 /** The rules for the events of a message, as functions: no store, no clock. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encodeRecord } from '../../src/inbox/runtime/codec.ts'
-import { resolve } from '../../src/messages/replay.ts'
-import { admit, admitAndLease, release, settle, takeBack } from '../../src/messages/events.ts'
+import { encodeRecord } from '../../src/stores/codec.ts'
+import { resolve, restore } from '../../src/messages/replay.ts'
+import { admitAndLease, admitOverflow, release, settle, takeBack } from '../../src/messages/events.ts'
 import { erase } from '../../src/messages/retention.ts'
 import { expire } from '../../src/messages/retention.ts'
 import { dueMark } from '../../src/messages/record.ts'
-import { MAX_EVENTS, MAX_SETTLED } from '../../src/messages/record.ts'
+import { MOST_EVENTS } from '../../src/messages/record.ts'
 import { becomeOverdue, endSend, expect as expectSend } from '../../src/messages/sends.ts'
 import { frozen, LEASE_MS, message } from './message.ts'
-import { LIMITS, NOW_MS, report } from './records.ts'
+import { LIMITS, NOW_MS, recordOf, report } from './records.ts'
 
 const DAY_MS = 86_400_000
 
@@ -55,51 +55,49 @@ describe('admission', () => {
     ])
   })
 
-  test('beyond 1,000 undispatched events of a message, an event is a dead letter, and can be replayed', () => {
+  test('a record is bounded; beyond it an event gets its own record, late if a later one was dispatched', () => {
     const one = message()
-    for (let at = 1; at <= MAX_EVENTS; at += 1) expect(one.admit(at)).toBe('new')
-    expect(one.admit(MAX_EVENTS + 1)).toBe('crowded')
-    expect(one.record?.latest?.record.report?.status).toBe(`event-${MAX_EVENTS + 1}`)
-    expect(one.admit(MAX_EVENTS + 1)).toBe('duplicate')
-    expect(one.record?.waiting).toHaveLength(MAX_EVENTS)
-    const [dead] = one.record?.dead ?? []
-    expect(dead).toMatchObject({ id: `event-${MAX_EVENTS + 1}`, attempts: 0, diedAtMs: NOW_MS })
-    const id = dead?.id ?? ''
-    const { payloads } = admit(one.record, report(MAX_EVENTS + 2), NOW_MS, LIMITS)
-    expect(JSON.stringify(payloads)).toMatch(/dead.*message_crowded/)
-    expect(one.apply((known) => resolve(known, id, 'replay', NOW_MS))).toBe(true)
-    expect(one.record?.waiting.at(-1)).toMatchObject({ id, replay: true, late: false })
+    for (let at = 1; at <= MOST_EVENTS; at += 1) expect(one.admit(at)).toBe('new')
+    expect(one.admit(MOST_EVENTS + 1)).toBe('overflow')
+    expect(one.lease()?.id).toBe('event-1')
+    expect(one.admit(0)).toBe('late overflow')
+    expect(one.record?.waiting).toHaveLength(MOST_EVENTS)
+    expect(one.record?.latest?.record.report?.status).toBe(`event-${MOST_EVENTS + 1}`)
+    const own = message()
+    const event = report(0)
+    expect(own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS, LIMITS))).toBe('late')
+    expect(own.record).toMatchObject({ of: 'm', waiting: [{ id: event.id, late: true, order: '' }] })
+    expect(own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS, LIMITS))).toBe('duplicate')
   })
 })
 
 test('a message that is always active drops idempotency keys past their window', () => {
   const one = message()
-  for (let at = 1; at < MAX_SETTLED; at += 1) {
+  for (let at = 1; at < MOST_EVENTS; at += 1) {
     one.admit(at)
     const leased = one.lease()
     one.done(leased?.id ?? '', leased?.token ?? 0)
   }
   expect(one.admit(1, {}, NOW_MS + LIMITS.dedupeMs + 1), 'it is known until something is written').toBe('duplicate')
-  expect(one.admit(MAX_SETTLED, {}, NOW_MS + LIMITS.dedupeMs + 1)).toBe('new')
+  expect(one.admit(MOST_EVENTS, {}, NOW_MS + LIMITS.dedupeMs + 1)).toBe('new')
   expect([one.record?.settled, one.record?.waiting.length]).toEqual([[], 1])
 })
 
-test('keeps the identities of the newest settled events, and removes the payloads of the others', () => {
+test('a full message stays full, so that a repetition of an event in its own record is recognised', () => {
   const one = message()
-  for (let at = 1; at <= MAX_SETTLED; at += 1) {
+  for (let at = 1; at <= MOST_EVENTS; at += 1) {
     one.admit(at)
     const leased = one.lease()
     one.done(leased?.id ?? '', leased?.token ?? 0)
   }
-  one.admit(MAX_SETTLED + 1)
-  const leased = one.lease()
-  if (leased === undefined) throw new Error('It was due.')
-  const { record, payloads } = settle(one.record, { ...leased, outcome: 'done' }, NOW_MS)
-  expect(record?.settled).toHaveLength(MAX_SETTLED)
-  expect(payloads).toEqual([
-    { id: leased.id, becomes: 'settled' },
-    { id: 'event-1', becomes: 'removed' },
-  ])
+  const retention = { payloadMs: DAY_MS, deadLetterMs: DAY_MS, dedupeMs: LIMITS.dedupeMs }
+  const overflowMs = NOW_MS + LIMITS.dedupeMs / 2
+  expect(one.admit(MOST_EVENTS + 1, {}, overflowMs)).toBe('overflow')
+  const expireAt = (nowMs: number) => one.apply((known) => expire(known, { retention, kept: [] }, nowMs))
+  expect(expireAt(NOW_MS + LIMITS.dedupeMs + 1)).toBe('changed')
+  expect(one.record?.settled).toEqual([])
+  expect(expireAt(overflowMs + LIMITS.dedupeMs + 1)).toBe('gone')
+  expect(one.admit(MOST_EVENTS + 1, {}, overflowMs + LIMITS.dedupeMs)).toBe('overflow')
 })
 
 describe('delivery', () => {
@@ -331,6 +329,14 @@ describe('sends', () => {
     expect(one.record?.waiting.at(-1)?.dueMs).toBe(NOW_MS)
     expect(one.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
   })
+
+  test('a full record has capacity for becoming overdue', () => {
+    const one = message()
+    one.apply((known) => expectSend(known, sent, NOW_MS))
+    for (let at = 1; at <= MOST_EVENTS; at += 1) one.admit(at, { order: `${'0'.repeat(12)}0${at}` })
+    expect(one.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(true)
+    expect(one.record?.waiting).toHaveLength(MOST_EVENTS + 1)
+  })
 })
 
 test('erasure keeps idempotency keys and the order of the message, and voids the token', () => {
@@ -403,4 +409,21 @@ test('only events past their retention expire', () => {
   expect(at(6, []).answer).toBe('gone')
   one.admit(3)
   expect(at(6, []).answer).toBe('changed')
+})
+
+test('rebuilds an unreadable record from its payloads, all pending, in their order', () => {
+  const left = [
+    { id: 'b', admittedAtMs: NOW_MS, record: { ...recordOf('b'), timestamp: 2 } },
+    { id: 'a', admittedAtMs: NOW_MS + 1, record: { ...recordOf('a'), timestamp: 1 } },
+    { id: 'c', admittedAtMs: NOW_MS + 2, record: undefined },
+  ]
+  const restored = restore(left, undefined)
+  expect(restored.waiting.map(({ id }) => id)).toEqual(['c', 'a', 'b'])
+  expect(restored.latest?.record.report?.status).toBe('b')
+  // The record of an event outside the full one of its message has no order.
+  expect(restore(left.slice(0, 1), 'm')).toMatchObject({
+    of: 'm',
+    latest: undefined,
+    waiting: [{ id: 'b', order: '' }],
+  })
 })

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { faultyStore, type Fault } from '../support/faulty-store.ts'
 import { post, receiving, serve, type SomeOptions } from '../support/receiving.ts'
-import { lastingStore } from '../support/stores.ts'
+import { brokenStore, lastingStore } from '../support/stores.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const STORE_TIMEOUT_MS = 3_000
@@ -176,22 +176,13 @@ test('`working` is undefined if another receiver runs the handlers', async () =>
 
 test('probes within a second share one query of the store; only /readyz queries, and it fails first', async () => {
   let queries = 0
-  const { capabilities, open } = memoryStore()
-  const { receiver } = await receiving({
-    store: {
-      capabilities,
-      async open(host) {
-        const opened = await open(host)
-        return {
-          ...opened,
-          latest(key) {
-            queries += 1
-            return opened.latest(key)
-          },
-        }
-      },
+  const store = brokenStore({
+    read(_, go) {
+      queries += 1
+      return go()
     },
   })
+  const { receiver } = await receiving({ store })
   const app = express()
   app.use('/status', receiver.middleware('status'))
   app.use('/health', receiver.healthMiddleware())

@@ -190,7 +190,7 @@ test('calls of the store and failed ones; omits values that the store does not r
   expect(samplesOf(away).get('messaging_webhooks_store_up')).toBe(0)
   expect(samplesOf(away).has('messaging_webhooks_unsettled')).toBe(false)
   expect(Object.keys(nonZero(away, 'messaging_webhooks_store_call_failures_total'))).toContain(
-    'messaging_webhooks_store_call_failures_total{verb="admitAndClaim"}',
+    'messaging_webhooks_store_call_failures_total{verb="admit"}',
   )
 })
 

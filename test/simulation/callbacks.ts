@@ -4,7 +4,7 @@
  */
 import { readSentBody } from '../../src/verify/body.ts'
 import { newEvent } from '../../src/inbox/new-event.ts'
-import type { NewEvent } from '../../src/inbox/store.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
 import { oneOf, wholeBetween, type Random } from './random.ts'
 
 /** Seconds since the epoch when the simulation begins. */

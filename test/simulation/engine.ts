@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
+import type { MessageStore } from '../../src/inbox/store.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { createLatestTime, openDatabase, type Database } from '../../src/stores/sqlite/database.ts'
 import { packEvents, unpackEvents } from '../../src/stores/sqlite/encoding.ts'
@@ -11,7 +12,7 @@ import { createEngine, type Engine as SqliteEngine } from '../../src/stores/sqli
 /** An engine that belongs to one world. */
 export interface Engine {
   readonly name: string
-  readonly store: OpenStore
+  readonly store: MessageStore
   /** Receives calls of all processes in order; the times passed to it never decrease. */
   readonly isInOrder?: boolean
   /** The server, or the process that holds the file, restarts; confirmed data is kept. */
@@ -44,7 +45,7 @@ export async function sqliteEngine(): Promise<Engine> {
   let database = await openFile()
   let engine = open(database)
   const encoded = (events: readonly NewEvent[]) => unpackEvents(packEvents(events))
-  const store: OpenStore = {
+  const store: MessageStore = {
     get latestNowMs() {
       // The state that a process sees when it opens the file now.
       return createLatestTime(database.db).atOpening

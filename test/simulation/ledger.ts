@@ -2,17 +2,10 @@
 import { AssertionError } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
 import type { WebhookEvent } from '../../src/public/events.ts'
-import type {
-  Admission,
-  AdmittedAndClaimed,
-  Claim,
-  ClaimRequest,
-  ClaimResult,
-  NewEvent,
-  OpenStore,
-  SettleFailed,
-  Settlement,
-} from '../../src/inbox/store.ts'
+import type { Admission, Settle } from '../../src/messages/commands.ts'
+import type { AdmittedAndClaimed, MessageStore, SettleFailed } from '../../src/inbox/store.ts'
+import type { Claim, ClaimRequest, Claimed } from '../../src/dispatch/claim.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
 import { createModel, timeAndRankOf } from '../../src/store-conformance/model.ts'
 import { newestWords, sameAs, type Callback } from './callbacks.ts'
 
@@ -50,9 +43,9 @@ export interface Ledger {
   /** The callback was answered as accepted. */
   accepted(callback: Callback, event: NewEvent): void
   admitted(events: readonly NewEvent[], nowMs: number, admissions: readonly Admission[]): void
-  claimed(request: ClaimRequest, result: ClaimResult): void
+  claimed(request: ClaimRequest, result: Claimed): void
   admittedAndClaimed(events: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void
-  settled(settlements: readonly Settlement[], nowMs: number, answers: readonly (boolean | SettleFailed)[]): void
+  settled(settlements: readonly Settle[], nowMs: number, answers: readonly (boolean | SettleFailed)[]): void
   replayed(id: string, nowMs: number, found: boolean): void
   deadIds(): readonly string[]
   /** `idealMs`: the latest time that any clock may show. Returns a function that ends the run. */
@@ -70,7 +63,7 @@ export interface Ledger {
   /** An event offered to the store without its meaning does not change the state of its message. */
   stripped(id: string): void
   /** Called when no work is left. */
-  checkEnd(store: OpenStore): Promise<void>
+  checkEnd(store: MessageStore): Promise<void>
 }
 
 export function createLedger(): Ledger {
@@ -210,7 +203,7 @@ export function createLedger(): Ledger {
     },
   }
 
-  async function checkLatest(store: OpenStore, messageKey: string, callbacks: readonly Callback[]): Promise<void> {
+  async function checkLatest(store: MessageStore, messageKey: string, callbacks: readonly Callback[]): Promise<void> {
     const stored = await store.latest(messageKey)
     const expected = model.latest(messageKey)
     if (expected === undefined) {

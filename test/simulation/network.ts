@@ -1,6 +1,7 @@
 /** The network between a process and its store: slow or lost requests and answers, and an unavailable store. */
 import { MessagingWebhooksError } from '../../src/public/errors.ts'
-import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
+import type { MessageStore } from '../../src/inbox/store.ts'
 import type { Engine } from './engine.ts'
 import type { Ledger } from './ledger.ts'
 import { between, oneOf, type Random } from './random.ts'
@@ -32,7 +33,7 @@ interface NetworkOptions {
 const NETWORK: Owner = { name: 'network', alive: true, stoppedUntilMs: 0 }
 
 /** The store as one process has it. */
-type Connect = (owner: Owner, random: Random) => OpenStore
+type Connect = (owner: Owner, random: Random) => MessageStore
 
 export function createNetwork(options: NetworkOptions): Connect {
   const { timeline, engine, ledger, faults } = options

@@ -5,14 +5,17 @@ import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handl
 import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import { createInbox, type Inbox } from '../../src/inbox/inbox.ts'
 import { openSpools } from '../../src/inbox/spool/spool.ts'
-import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
+import type { Admission } from '../../src/messages/commands.ts'
+import type { Awaitable, MessageStore, StoreCapabilities } from '../../src/inbox/store.ts'
+import type { Claim } from '../../src/dispatch/claim.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { quietAvailability } from '../support/inbox.ts'
 
 interface ProcessOptions {
   readonly clock: Clock
   readonly capabilities: StoreCapabilities
-  readonly connect: () => Promise<OpenStore>
+  readonly connect: () => Promise<MessageStore>
   /** Undefined for no spool. */
   readonly fs: FileSystem | undefined
   readonly settings: ProcessSettings
@@ -67,7 +70,7 @@ export function createProcess(options: ProcessOptions): Process {
   }
 
   /** Records which leases this process received. */
-  async function connect(): Promise<OpenStore> {
+  async function connect(): Promise<MessageStore> {
     const store = await options.connect()
     const { admitAndClaim } = store
     return {

@@ -2,7 +2,7 @@
 import { steadyClock } from '../../src/runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import type { WebhookEvent } from '../../src/public/events.ts'
-import type { OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
+import type { MessageStore, StoreCapabilities } from '../../src/inbox/store.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { BEGIN_SECONDS, eventOf, sameAs, type Callback } from './callbacks.ts'
 import { createDisk, type Disk } from './disk.ts'
@@ -117,7 +117,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   })
 
   /** A store in its process, which answers at once. */
-  function direct(): OpenStore {
+  function direct(): MessageStore {
     const { store } = engine
     return {
       ...store,
@@ -187,7 +187,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     })
   }
 
-  function openRemote(owner: Owner, random: ReturnType<typeof randomOf>): Promise<OpenStore> {
+  function openRemote(owner: Owner, random: ReturnType<typeof randomOf>): Promise<MessageStore> {
     const store = connect(owner, random)
     // A first call opens the connection.
     return Promise.resolve(store.counts()).then(() => store)

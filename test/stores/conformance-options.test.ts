@@ -34,6 +34,6 @@ test('valid options register the tests, and skip with a reason those that do not
   const registered: string[] = []
   const skipped: string[] = []
   storeConformance({ ...options(registered), skip: (name) => void skipped.push(name) })
-  expect(registered).toContain('interleavings: every random sequence of steps agrees with the model')
+  expect(registered).toContainEqual(expect.stringMatching(/^interleavings: /))
   expect(skipped).toContainEqual(expect.stringMatching(/^workers: /))
 })

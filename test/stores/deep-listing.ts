@@ -1,28 +1,21 @@
 /** More events than an index of the newest holds: pages, one after another, list each once, newest first. */
-import type { OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore } from 'messaging-webhooks/store'
 import { expect } from 'vitest'
-import { admit, dispatchAll, sample, START_MS } from '../../src/store-conformance/samples.ts'
-import { die } from '../../src/store-conformance/suite.ts'
+import { dispatchAll } from '../../src/store-conformance/delivery.ts'
+import { admit, samplesOf } from '../../src/store-conformance/samples.ts'
+import { die, itemsOf } from '../../src/store-conformance/suite.ts'
 
-export async function checkDeepListing(open: OpenStore<object>, count: number): Promise<void> {
-  const batch = 100
-  for (let at = 0; at < count; at += batch) {
-    const atMs = START_MS + at
-    const events = Array.from({ length: batch }, (_, nth) => {
-      const event = sample({ message: `m${at + nth}` })
-      return { ...event, record: { ...event.record, receivedAtMs: atMs } }
-    })
+const BATCH = 100
+
+export async function checkDeepListing(open: MessageStore<object>, count: number): Promise<void> {
+  for (let from = 0; from < count; from += BATCH) {
+    const events = [...samplesOf(BATCH, `m${from}-`)]
     // Some die on the way, and stay where they were admitted.
-    if (at % 2_000 === 0) await die(open, events.splice(0, 60), atMs)
-    await admit(open, events, atMs)
-    if (at + batch < count) await dispatchAll(open, atMs)
+    if (from % 2_000 === 0) await die(open, events.splice(0, 60))
+    await admit(open, events)
+    if (from + BATCH < count) await dispatchAll(open)
   }
-  const found: { readonly id: string; readonly atMs: number | undefined }[] = []
-  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
-    const { items, next } = await open.events({ after, limit: 50 })
-    found.push(...items)
-    after = next
-  }
+  const found = await itemsOf(open, { of: 'events', after: undefined, limit: 50 })
   expect(new Set(found.map(({ id }) => id)).size).toBe(count)
   expect(found).toHaveLength(count)
   const times = found.map(({ atMs }) => atMs ?? 0)

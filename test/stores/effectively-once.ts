@@ -1,9 +1,9 @@
 /** A write in the event's transaction happens once, however often workers are killed while they write. */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore } from 'messaging-webhooks/store'
 import { expect, onTestFinished } from 'vitest'
-import { eventOf } from './postgres/events.ts'
+import { admit, eventOf } from './postgres/events.ts'
 import type { TransactionalApp } from './programs/transactional-app.ts'
 
 /** For the large run: EVENTS=10000 KILLS=100. */
@@ -28,7 +28,7 @@ async function pause(ms: number): Promise<void> {
 
 /** `open` claims nothing. `written` returns the message of each row that the handlers have written. */
 export async function checkEffectivelyOnce(
-  open: OpenStore<object>,
+  open: MessageStore,
   app: TransactionalApp,
   written: () => Promise<readonly unknown[]>,
 ): Promise<void> {
@@ -41,13 +41,13 @@ export async function checkEffectivelyOnce(
   const hanging = startWorker({ ...app, hangs: true })
   await once(hanging, 'message')
   const hasWritten = once(hanging, 'message')
-  await open.admit([first], Date.now())
+  await admit(open, [first])
   await hasWritten
   expect(await written()).toEqual([])
   const workers = [hanging, ...Array.from({ length: WORKERS - 1 }, () => startWorker(app))]
   await Promise.all(workers.slice(1).map((worker) => once(worker, 'message')))
   const admitting = (async () => {
-    for (let from = 0; from < rest.length; from += BATCH) await open.admit(rest.slice(from, from + BATCH), Date.now())
+    for (let from = 0; from < rest.length; from += BATCH) await admit(open, rest.slice(from, from + BATCH))
   })()
   for (let kills = 0; kills < KILLS; kills += 1) {
     if (kills > 0) await pause(Math.random() * BETWEEN_KILLS_MS)

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
-import { eventOf } from './postgres/events.ts'
+import { admit, claim, eventOf, opened, settleAll } from './postgres/events.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 const POLL = { timeout: 15_000 }
@@ -60,20 +60,14 @@ export function testEmptied(fresh: () => EmptiedDatabase): void {
   test('neither pruning nor maintenance is reported, whatever the store holds', TIMEOUT, async () => {
     const { store, run, rewrite } = fresh()
     const reports: MessagingWebhooksError[] = []
-    const host = { onWork() {}, report: (error: MessagingWebhooksError) => void reports.push(error) }
-    const open = await store({ dedupeDays: 1e-5, retentionDays: 1e-5 }).open(host)
-    onTestFinished(() => open.close())
-    await open.admit([eventOf('pruned')], Date.now())
-    const nowMs = Date.now()
-    const { claims } = await open.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set() })
-    await open.settle(
-      claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' })),
-      nowMs,
-    )
+    const report = (error: MessagingWebhooksError): void => void reports.push(error)
+    const open = await opened(store({ dedupeDays: 1e-5, retentionDays: 1e-5 }), { report })
+    await admit(open, [eventOf('pruned')])
+    expect(await settleAll(open, await claim(open))).toEqual([true])
     await sleep(A_LOOK_MS)
-    for (let step = 0; step < 3; step += 1) await open.prune(Date.now())
-    expect((await open.events({ after: undefined, limit: 10 })).items).toEqual([])
-    await open.admit([eventOf('kept')], Date.now())
+    const { keys } = await open.due({ of: 'retention', limit: 10 })
+    expect(await open.run(keys.map((key) => ({ do: 'expire' as const, key })))).toEqual(['gone'])
+    await admit(open, [eventOf('kept')])
     await sleep(A_LOOK_MS)
     await run(rewrite)
     await sleep(A_LOOK_MS)

@@ -16,12 +16,14 @@ function holdingOf(answer: (heartbeat: Heartbeat) => Partial<HeartbeatAnswer> | 
     monotonicMs: () => clock.now() + blockedMs,
     onLost: () => void (seen.lost += 1),
     onWork: () => void (seen.work += 1),
+    onSetBack() {},
     async sendHeartbeat(heartbeat) {
       heartbeats.push({ ...heartbeat, atMs: clock.now() - START_MS })
       const said = answer(heartbeat)
       if (said === undefined) return new Promise(() => {})
       if (said instanceof Error) throw said
-      return { isKnown: true, isAlone: false, nextDeathInMs: 7_000, hasReleased: false, ...said }
+      const healthy = { isKnown: true, isAlone: false, nextDeathInMs: 7_000, hasReleased: false }
+      return { ...healthy, setBackFromMs: undefined, ...said }
     },
   })
   onTestFinished(() => holding.stop())

@@ -36,7 +36,6 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
     'postgresStore: lockTimeoutMs is a string; expected a number of milliseconds',
   ],
   [postgresStore, { connectionString, transactional: 'yes' }, 'transactional is a string; expected true or false'],
-  [postgresStore, { connectionString, clock: Date.now }, 'clock is a function; expected one of server, caller'],
   [
     migratePostgres,
     { connectionString, shema: 'x' },
@@ -68,7 +67,6 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [mysqlStore, { uri, pollIntervalMs: -5 }, 'pollIntervalMs is -5; expected a number of milliseconds above 0'],
   [mysqlStore, { uri, dedupeDays: Number.NaN }, 'dedupeDays is NaN; expected a number of days above 0'],
   [mysqlStore, { uri, transactional: 'yes' }, 'transactional is a string; expected true or false'],
-  [mysqlStore, { uri, clock: Date.now }, 'clock is a function; expected one of server, caller'],
   [pendingMysqlMigrations, { uri, Prefix: 'x' }, 'Did you mean prefix?'],
   [mysqlMigrations, { prefx: 'x' }, 'Invalid option for mysqlMigrations: prefx. Did you mean prefix?'],
   [redisStore, { client, prefx: 'x' }, 'Invalid option for redisStore: prefx. Did you mean prefix?'],

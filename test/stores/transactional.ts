@@ -1,7 +1,7 @@
 /** `context.transaction`: what handlers write commits together with the event's settlement. What the SQL stores share. */
 import { createReceiver, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
-import { eventOf } from './postgres/events.ts'
+import { admit, claim, eventOf, observer, opened, settling } from './postgres/events.ts'
 
 export const POLL = { timeout: 30_000 }
 export const TIMEOUT = { timeout: 60_000 }
@@ -32,13 +32,12 @@ export async function writing<X extends object>(database: TransactionalDatabase<
   receiver.onError((error) => void errors.push(error))
   onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))
   await receiver.start()
-  const admitting = await database.plain.open({ onWork() {}, claims: false })
-  onTestFinished(() => admitting.close())
+  const admitting = await observer(database.plain)
   return {
     ...database,
     receiver,
     errors,
-    admit: () => admitting.admit([eventOf('m')], Date.now()),
+    admit: () => admit(admitting, [eventOf('m')]),
     counts: () => admitting.counts(),
   }
 }
@@ -113,25 +112,15 @@ export function testTransactions<X extends object>(fresh: () => Promise<Transact
   })
 
   test('commits nothing when the lease is lost while a handler writes', TIMEOUT, async () => {
-    const { store, insert, written } = await fresh()
-    const [slow, other] = [await store.open({ onWork() {} }), await store.open({ onWork() {} })]
-    onTestFinished(async () => {
-      await slow.close()
-      await other.close()
-    })
-    await slow.admit([eventOf('m')], Date.now())
-    const take = async (open: typeof slow) => {
-      const nowMs = Date.now()
-      const { claims } = await open.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 100, exclude: new Set() })
-      return claims[0]
-    }
-    const first = await take(slow)
-    const context = first && slow.contextFor?.(first)
-    if (first === undefined || context === undefined) throw new Error('Nothing was claimed.')
-    await insert(context, 'slow')
-    await expect.poll(async () => (await take(other))?.attempt, POLL).toBe(2)
-    const { id, messageKey, token } = first
-    expect(await slow.settle([{ id, messageKey, token, outcome: 'done' }], Date.now())).toEqual([false])
+    const { store, plain, insert, written } = await fresh()
+    const [slow, other] = [await opened(store), await opened(plain)]
+    await admit(slow, [eventOf('m')])
+    const [first] = await claim(slow, { leaseForMs: 100 })
+    const transaction = await slow.transactions?.begin()
+    if (first === undefined || transaction === undefined) throw new Error('Nothing was claimed.')
+    await insert(transaction.context, 'slow')
+    await expect.poll(async () => (await claim(other))[0]?.attempt, POLL).toBe(2)
+    expect(await transaction.commit(settling(first))).toBe(false)
     expect(await written()).toEqual([])
   })
 }

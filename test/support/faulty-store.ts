@@ -3,7 +3,7 @@
  * available again, rejects poisoned events, or cannot be opened.
  */
 import type { Store } from 'messaging-webhooks'
-import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
+import type { Command, MessageStore, NewEvent } from 'messaging-webhooks/store'
 
 export type Fault = 'none' | 'throws' | 'hangs' | 'is late' | 'will not open'
 
@@ -26,21 +26,23 @@ export function faultyStore(inner: Store): FaultyStore {
     async open(host) {
       if (store.fault !== 'none') throw new Error('The store cannot be opened.')
       const open = await inner.open(host)
+      const isRefused = (command: Command): boolean => command.do === 'admit' && store.refuses(command.event)
       // Every verb checks the fault first; an unavailable store answers no call.
       return new Proxy(open, {
         get(target, verb) {
           const call: unknown = Reflect.get(target, verb)
-          if (typeof call !== 'function' || verb === 'close') return call
+          if (typeof call !== 'function' || verb === 'close' || verb === 'isHeld') return call
           return async (...args: unknown[]): Promise<unknown> => {
             if (store.fault === 'throws') throw new Error(store.says)
             if (store.fault === 'hangs') return new Promise(() => {})
             while (store.fault === 'is late') await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
-            if ((verb === 'admit' || verb === 'admitAndClaim') && (args[0] as NewEvent[]).some(store.refuses))
+            // `args` are those of the verb.
+            if (verb === 'run' && (args[0] as readonly Command[]).some(isRefused))
               throw new Error('Bad data in the batch.')
             return Reflect.apply(call, target, args)
           }
         },
-      }) satisfies OpenStore
+      }) satisfies MessageStore
     },
   }
   return store

@@ -5,6 +5,7 @@ import { trackStoreAvailability, type StoreAvailability } from '../../src/inbox/
 import { waitFor } from '../../src/inbox/in-store-time.ts'
 import { createInbox, type AdmitBatch } from '../../src/inbox/inbox.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
+import { hostOf } from './stores.ts'
 
 /** Reports that the store is unavailable, and logs nothing. */
 export function quietAvailability(report: (error: MessagingWebhooksError) => void = () => {}): StoreAvailability {
@@ -24,14 +25,16 @@ export function inboxOver(
     report,
     availability: quietAvailability(report),
     onWork: () => {},
-    claims: true,
+    elapsedMs: () => performance.now(),
+    host: hostOf(),
     admitBatch: admitOnly,
     openSpools: undefined,
     ...rest,
   })
 }
 
-const admitOnly: AdmitBatch = ({ store, events, nowMs, deadline }) => {
-  const answer = store.admit(events, nowMs)
-  return answer instanceof Promise ? waitFor(deadline, answer) : answer
+const admitOnly: AdmitBatch = ({ store, events, deadline }) => {
+  const answers = store.run(events.map((event) => ({ do: 'admit' as const, key: event.messageKey, event })))
+  const admissions = (given: Awaited<typeof answers>) => given.map(({ admission }) => admission)
+  return answers instanceof Promise ? waitFor(deadline, answers.then(admissions)) : admissions(answers)
 }

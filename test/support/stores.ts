@@ -1,36 +1,95 @@
 /** Stores that outlive a receiver, or fail on request. */
 import { memoryStore, type Store } from 'messaging-webhooks'
-import type { Awaitable, NewEvent, OpenStore } from 'messaging-webhooks/store'
+import type { AnswerOf, Awaitable, Command, MessageStore, StoreCounts, StoreHost } from 'messaging-webhooks/store'
+import type { Due, DueRequest } from '../../src/inbox/store.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
 
-/** State of a `leasingStore` that a test sets or reads. */
+type CommandName = Command['do']
+type CommandsOf<Name extends CommandName> = readonly Extract<Command, { readonly do: Name }>[]
+type AnswersOf<Name extends CommandName> = readonly AnswerOf<Extract<Command, { readonly do: Name }>>[]
+
+/** The host of a store that a test opens itself: silent, and by the clock of the machine. */
+export function hostOf(some: Partial<StoreHost> = {}): StoreHost {
+  return {
+    nowMs: () => Date.now(),
+    elapsedMs: () => performance.now(),
+    onWork() {},
+    report() {},
+    onLost() {},
+    inFlight: () => undefined,
+    claims: true,
+    ...some,
+  }
+}
+
+/** What a test does around the calls of a store. `go` makes the call. */
+interface Around {
+  readonly run?: (
+    commands: readonly Command[],
+    go: () => Awaitable<readonly AnswerOf<Command>[]>,
+    deferrable: boolean | undefined,
+  ) => Awaitable<readonly AnswerOf<Command>[]>
+  readonly due?: (request: DueRequest, go: () => Awaitable<Due>) => Awaitable<Due>
+  readonly counts?: (go: () => Awaitable<StoreCounts>) => Awaitable<StoreCounts>
+}
+
+/** The store, with the calls of the test around its own. */
+export function storeAround(
+  inner: Store,
+  around: Around,
+  change: (open: MessageStore) => Partial<MessageStore> = () => ({}),
+  hostFor: (host: StoreHost) => StoreHost = (host) => host,
+): Store {
+  return {
+    capabilities: inner.capabilities,
+    async open(host) {
+      const open = await inner.open(hostFor(host))
+      return {
+        ...open,
+        run<C extends Command>(commands: readonly C[], deferrable?: boolean) {
+          const go = (): Awaitable<readonly AnswerOf<C>[]> => open.run(commands, deferrable)
+          // The test answers for the commands that it was given.
+          return (around.run?.(commands, go, deferrable) ?? go()) as Awaitable<readonly AnswerOf<C>[]>
+        },
+        due(request) {
+          const go = (): Awaitable<Due> => open.due(request)
+          return around.due?.(request, go) ?? go()
+        },
+        counts: () => around.counts?.(open.counts) ?? open.counts(),
+        ...change(open),
+      }
+    },
+  }
+}
+
+/** The state of a `leasingStore`, which a test sets or reads. */
 interface Leasing {
-  /** The number of calls of each verb. */
-  readonly calls: { admit: number; admitAndClaim: number; claim: number }
+  /** The number of admissions with and without a lease asked for, and of searches for due events. */
+  readonly calls: { admit: number; leasing: number; due: number }
   /** The number of events that were leased on admission. */
   leased: number
   /** For each settlement, whether it was deferrable. */
   readonly deferrable: boolean[]
-  /** The number of settlements in each call. */
-  readonly together: number[]
   /** The outcomes of the settlements. */
   readonly outcomes: string[]
-  /** The events admitted through `admitAndClaim`. */
+  readonly transactions: { begun: number; ended: number }
+  /** The events of the admissions that asked for leases. */
   readonly seen: NewEvent[]
   /** The underlying store, as another process has it. */
-  elsewhere: OpenStore | undefined
-  /** Awaited before `admitAndClaim` does its work; if it rejects, nothing is done. */
+  elsewhere: MessageStore | undefined
+  /** Awaited before an admission that asks for leases; if it rejects, nothing is admitted. */
   before: (() => Promise<void>) | undefined
-  /** Awaited after `admitAndClaim` has done its work; delays the answer. */
+  /** Awaited after an admission that asked for leases; delays the answer. */
   after: (() => Promise<void>) | undefined
 }
 
 export function newLeasing(): Leasing {
   return {
-    calls: { admit: 0, admitAndClaim: 0, claim: 0 },
+    calls: { admit: 0, leasing: 0, due: 0 },
     leased: 0,
     deferrable: [],
-    together: [],
     outcomes: [],
+    transactions: { begun: 0, ended: 0 },
     seen: [],
     elsewhere: undefined,
     before: undefined,
@@ -39,109 +98,130 @@ export function newLeasing(): Leasing {
 }
 
 /**
- * A store in memory that leases the first event of a message on admission, unlike memory itself, and does not report
- * the rest of a message, which others may have admitted. `durable`: as if on a disk. `gives`: as if it gave handlers a transaction. `holdMs`: as if
- * behind a network.
+ * A store in memory that answers later, as one behind a network does, and does not notify, because others may have admitted an
+ * event. `durable`: as if on a disk. `gives`: as if it gave handlers a transaction.
  */
-export function leasingStore(leasing: Leasing, { durable = false, gives = false, holdMs = 0 } = {}): Store {
-  const { capabilities, open } = memoryStore()
+export function leasingStore(leasing: Leasing, { durable = false, gives = false } = {}): Store {
+  const inner = memoryStore()
+  const around: Around = {
+    async run(commands, go, deferrable = false) {
+      const admits = commands.filter((command) => command.do === 'admit')
+      const isLeasing = admits.some(({ leaseForMs }) => leaseForMs !== undefined)
+      if (admits.length > 0) leasing.calls[isLeasing ? 'leasing' : 'admit'] += 1
+      for (const command of commands) if (command.do === 'settle') settling(leasing, command.outcome, deferrable)
+      if (!isLeasing) return go()
+      await leasing.before?.()
+      const answers = await go()
+      leasing.leased += answers.filter((answer) => hasLease(answer)).length
+      leasing.seen.push(...admits.map(({ event }) => event))
+      await leasing.after?.()
+      return answers
+    },
+    async due({ of }, go) {
+      if (of === 'events') leasing.calls.due += 1
+      return go()
+    },
+  }
+  const change = (memory: MessageStore): Partial<MessageStore> => {
+    leasing.elsewhere = memory
+    return gives ? { transactions: transactionsOf(memory, leasing) } : {}
+  }
+  const quiet = (host: StoreHost): StoreHost => ({ ...host, onWork() {} })
   return {
-    capabilities: { ...capabilities, durable },
-    async open(host) {
-      const memory = await open({ ...host, onWork() {} })
-      leasing.elsewhere = memory
-      const known = new Set<string>()
-      return {
-        ...memory,
-        notifiesRemaining: false,
-        settleLingerMs: holdMs,
-        admit(events, nowMs) {
-          leasing.calls.admit += 1
-          for (const { messageKey } of events) known.add(messageKey)
-          return memory.admit(events, nowMs)
+    ...storeAround(inner, around, change, quiet),
+    capabilities: { ...inner.capabilities, durable },
+  }
+}
+
+function hasLease(answer: AnswerOf<Command>): boolean {
+  return typeof answer === 'object' && 'granted' in answer && answer.granted !== undefined
+}
+
+function settling(leasing: Leasing, outcome: string, deferrable: boolean): void {
+  leasing.outcomes.push(outcome)
+  leasing.deferrable.push(deferrable)
+}
+
+function transactionsOf(memory: MessageStore, leasing: Leasing): MessageStore['transactions'] {
+  return {
+    most: Infinity,
+    begin() {
+      leasing.transactions.begun += 1
+      return Promise.resolve({
+        context: {},
+        async commit(settlement) {
+          leasing.transactions.ended += 1
+          settling(leasing, settlement.outcome, false)
+          const [settled] = await memory.run([settlement])
+          return settled?.held === true
         },
-        async admitAndClaim(events, request) {
-          leasing.calls.admitAndClaim += 1
-          await leasing.before?.()
-          const exclude = new Set([...known, ...request.exclude])
-          for (const { messageKey } of events) known.add(messageKey)
-          const admissions = await memory.admit(events, request.nowMs)
-          const { claims } = await memory.claim({ ...request, exclude })
-          leasing.leased += claims.length
-          leasing.seen.push(...events)
-          await leasing.after?.()
-          return { admissions, claims }
+        rollBack() {
+          leasing.transactions.ended += 1
+          return Promise.resolve()
         },
-        claim(request) {
-          leasing.calls.claim += 1
-          return memory.claim(request)
-        },
-        settle(settlements, nowMs, deferrable = false) {
-          leasing.together.push(settlements.length)
-          leasing.outcomes.push(...settlements.map(({ outcome }) => outcome))
-          for (const _ of settlements) leasing.deferrable.push(deferrable)
-          return memory.settle(settlements, nowMs)
-        },
-        ...(gives ? { contextFor: () => ({}) } : {}),
-      }
+      })
     },
   }
 }
 
-/** A store in memory that several receivers share, one after another or at once. */
+/** A store in memory that several receivers share, one after another or at once. It has the clock of the last one. */
 export async function lastingStore(): Promise<Store> {
-  const lasting = await memoryStore().open({ onWork: () => {} })
+  let nowMs = (): number => Date.now()
+  const lasting = await memoryStore().open(hostOf({ nowMs: () => nowMs() }))
   return {
     capabilities: { name: 'lasting memory', durable: true, shared: true },
-    // None of them is notified of the others' admissions.
-    open: () => ({ ...lasting, notifiesRemaining: false, close: () => {} }),
+    open(host) {
+      nowMs = host.nowMs
+      return { ...lasting, close() {} }
+    },
   }
+}
+
+/** Replacements by the name of a command, for calls with such commands; `go` makes the call. */
+type Replaced = {
+  -readonly [Name in CommandName]?: (
+    commands: CommandsOf<Name>,
+    go: () => Awaitable<AnswersOf<Name>>,
+  ) => Awaitable<AnswersOf<Name>>
+}
+
+/** What a test replaces, and may change at any time. */
+export interface Broken extends Replaced {
+  due?: Around['due']
+  counts?: Around['counts']
 }
 
 /** A store in memory whose operations a test can replace, one by one. */
-export function brokenStore(
-  broken: Partial<Pick<OpenStore, 'admit' | 'claim' | 'settle' | 'prune' | 'counts'>>,
-): Store {
-  const { capabilities, open } = memoryStore()
-  return {
-    capabilities,
-    async open(host) {
-      const { admitAndClaim: _, ...working } = await open(host)
-      return {
-        ...working,
-        admit: (events, nowMs) => (broken.admit ?? working.admit)(events, nowMs),
-        claim: (request) => (broken.claim ?? working.claim)(request),
-        settle: (settlements, nowMs) => (broken.settle ?? working.settle)(settlements, nowMs),
-        prune: (nowMs) => (broken.prune ?? working.prune)(nowMs),
-        counts: () => (broken.counts ?? working.counts)(),
-      }
+export function brokenStore(broken: Broken): Store {
+  return storeAround(memoryStore(), {
+    run(commands, go) {
+      const [first] = commands
+      // Commands of one call have one name, so these are of the name that it replaces.
+      const replaced = first && (broken[first.do] as Around['run'])
+      return replaced === undefined ? go() : replaced(commands, go, undefined)
     },
-  }
+    due: (request, go) => (broken.due === undefined ? go() : broken.due(request, go)),
+    counts: (go) => (broken.counts === undefined ? go() : broken.counts(go)),
+  })
+}
+
+/**
+ * Refuses admissions that ask for a lease. The receiver tries again without, so that a claim leases the event. `brokenStore` takes
+ * it as `admit`.
+ */
+export function withoutLeases(
+  commands: CommandsOf<'admit'>,
+  go: () => Awaitable<AnswersOf<'admit'>>,
+): Awaitable<AnswersOf<'admit'>> {
+  if (commands.some(({ leaseForMs }) => leaseForMs !== undefined)) throw new Error('No lease with an admission.')
+  return go()
 }
 
 /** A slow store in memory, like one behind a socket. */
 export function slowStore(ms = 1): Store {
-  const { capabilities, open } = memoryStore()
-  const later = <T>(work: () => Awaitable<T>): Promise<T> =>
-    new Promise((resolve, reject) =>
-      setTimeout(() => {
-        try {
-          resolve(work())
-        } catch (error) {
-          reject(error instanceof Error ? error : new Error('not an error'))
-        }
-      }, ms),
-    )
-  return {
-    capabilities,
-    async open(host) {
-      const { admitAndClaim: _, ...memory } = await open(host)
-      return {
-        ...memory,
-        admit: (events, nowMs) => later(() => memory.admit(events, nowMs)),
-        claim: (request) => later(() => memory.claim(request)),
-        settle: (settlements, nowMs) => later(() => memory.settle(settlements, nowMs)),
-      }
-    },
+  const later = async <T>(go: () => Awaitable<T>): Promise<T> => {
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    return go()
   }
+  return storeAround(memoryStore(), { run: (_, go) => later(go), due: (_, go) => later(go) })
 }

@@ -4,7 +4,7 @@ import { findLogFile, type LogFile, type LogFileName, type LogKind } from '../..
 import { encodeRecord } from '../../disk-log/record.ts'
 import { countRecords, nextRecord, recordsIn, windowOver } from '../../disk-log/scan.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { NewEvent } from '../store.ts'
+import type { NewEvent } from '../../messages/event-record.ts'
 import type { EventRecord } from '../../messages/event-record.ts'
 import { NO_PLACE } from '../../messages/order.ts'
 
@@ -229,7 +229,7 @@ function forgottenEvent({ id, messageKey }: Pick<NewEvent, 'id' | 'messageKey'>)
     messageKey,
     ...NO_PLACE,
     awaits: NEVER,
-    gapUntilMs: Number.MAX_SAFE_INTEGER,
+    reorderWaitMs: 0,
     record: NO_RECORD,
     raw,
   }

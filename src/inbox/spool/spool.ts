@@ -13,7 +13,7 @@ import { adoptDead, makeProcessFolder, type ProcessFolder } from '../../disk-log
 import { encodeRecord } from '../../disk-log/record.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { inTurn } from '../../runtime/concurrency.ts'
-import type { NewEvent } from '../store.ts'
+import type { NewEvent } from '../../messages/event-record.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createReserve, shaveReserve, takeReserve } from './reserve.ts'
 import { emptySegment, EVENT_LOG, findSegment, forgetInSegment, type IsMeant, type Segment } from './segment.ts'

@@ -3,7 +3,9 @@ import type { z } from 'zod'
 import { readSentBody } from '../../verify/body.ts'
 import { checkOptions } from '../../runtime/check-options.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { isTarget, type NewEvent, type OpenStore, type ForgetTarget, type ForgottenCounts } from '../../inbox/store.ts'
+import type { MessageStore } from '../../inbox/store.ts'
+import type { NewEvent } from '../../messages/event-record.ts'
+import type { ErasedCounts } from '../../messages/commands.ts'
 import { isRecord } from '../../runtime/values.ts'
 import type { KeptRequest } from '../../quarantine/request.ts'
 import { checkSelector, forgetOptionsSchema, type ForgetOptions, type ForgetSelector, type Wanted } from './selector.ts'
@@ -34,7 +36,7 @@ interface Places {
   /** The key of a message. Throws if a project is required. */
   readonly keyOf: (messageId: string, project: string | undefined) => string
   readonly inbox: {
-    open(): Promise<OpenStore<object>>
+    open(): Promise<MessageStore<object>>
     forgetSpooled(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
   }
   readonly quarantine: { forget(isMeant: (request: KeptRequest) => boolean, dryRun: boolean): Promise<number> }
@@ -55,16 +57,21 @@ export function createForget({ clock, keyOf, inbox, quarantine, dispatcher }: Pl
     await opening.catch(() => {})
     const spooled = await inbox.forgetSpooled(isMeant, dryRun)
     const quarantined = await quarantine.forget((request) => isMeantRequest(request, wanted), dryRun)
-    const nowMs = (): number => clock.now()
-    const { states, ...counts } = await forgetInStore(await opening, inStore, options, nowMs, (targets) => {
+    const { states, ...counts } = await forgetInStore(await opening, inStore, options, (targets) => {
       const byKey = new Map(targets.map((target) => [target.messageKey, target]))
       dispatcher.forget(({ id, messageKey }) => {
         const target = byKey.get(messageKey)
-        return target !== undefined && isTarget(target, id)
+        return target !== undefined && (target.ids?.includes(id) ?? true)
       })
     })
     return { ...counts, messageStates: states, spooled, quarantined, tookMs: clock.now() - startedMs, dryRun }
   }
+}
+
+/** What to erase of one message: these events, or everything without `ids`. The key of the message selects its send. */
+interface ForgetTarget {
+  readonly messageKey: string
+  readonly ids?: readonly string[] | undefined
 }
 
 /** What to erase from a store, and whether it includes an event that is not in the store yet. */
@@ -96,23 +103,26 @@ const TARGETS_A_STEP = 200
  * key. `forgetting` is called before and after each step is erased.
  */
 export async function forgetInStore(
-  store: OpenStore<object>,
+  store: MessageStore<object>,
   wanted: ForgetTarget | Exclude<Wanted, { by: 'message' }>,
   { dryRun, compact }: z.output<typeof forgetOptionsSchema>,
-  nowMs: () => number,
   forgetting: (targets: readonly ForgetTarget[]) => void = () => {},
-): Promise<ForgottenCounts & { readonly examined: number }> {
+): Promise<ErasedCounts & { readonly examined: number }> {
   const sum = { events: 0, unsettled: 0, deadLetters: 0, states: 0, examined: 0 }
 
   async function forget(targets: readonly ForgetTarget[]): Promise<void> {
     for (let from = 0; from < targets.length; from += TARGETS_A_STEP) {
       const some = targets.slice(from, from + TARGETS_A_STEP)
       if (!dryRun) forgetting(some)
-      const counts = await store.forget({ targets: some, dryRun }, nowMs())
-      sum.events += counts.events
-      sum.unsettled += counts.unsettled
-      sum.deadLetters += counts.deadLetters
-      sum.states += counts.states
+      const erased = await store.run(
+        some.map(({ messageKey: key, ids }) => ({ do: 'erase' as const, key, ids, dryRun })),
+      )
+      for (const { events, unsettled, deadLetters, states } of erased) {
+        sum.events += events
+        sum.unsettled += unsettled
+        sum.deadLetters += deadLetters
+        sum.states += states
+      }
       if (!dryRun) forgetting(some)
     }
   }
@@ -122,7 +132,7 @@ export async function forgetInStore(
     /** Events found so far. The store may list one event twice: its bytes and its report. */
     const met = new Map<string, Set<string>>()
     const isOneByOne = wanted.by === 'time'
-    for await (const page of everyPage((after) => store.kept({ after, limit: READ_A_STEP }))) {
+    for await (const page of everyPage((after) => store.scan({ of: 'kept', after, limit: READ_A_STEP }))) {
       sum.examined += page.items.length
       const found = new Map<string, Set<string>>()
       for (const item of page.items) {
@@ -143,7 +153,7 @@ export async function forgetInStore(
       await forget([...met.keys()].map((messageKey) => ({ messageKey })))
     }
   }
-  if (compact && !dryRun) await store.eraseTraces?.()
+  if (compact && !dryRun) await store.compact?.()
   return sum
 }
 

@@ -5,7 +5,7 @@ import { isRecord, textOf as textOfBody } from '../../runtime/values.ts'
 import { checkOptions, describe, functionLike, textOf, type Given } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import { NAMELESS } from '../../messages/expected.ts'
-import type { KeptEvent } from '../../inbox/store.ts'
+import type { KeptEvent } from '../../messages/views.ts'
 import { comparable } from '../../runtime/recipient-forms.ts'
 
 /** The fields of one selector, without the fields of the others. */

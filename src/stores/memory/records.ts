@@ -5,10 +5,11 @@
 import { LRUCache } from 'lru-cache'
 import { churningMap, removeMember, type ChurningMap } from '../../runtime/values.ts'
 import { EXPECTED } from '../../messages/order.ts'
-import type { Change, DueRequest, LocalStore, Payload } from '../../inbox/record-store.ts'
-import { decodeRecord, encodeRecord, endedAtMsIn } from '../../inbox/runtime/codec.ts'
-import type { NewEvent } from '../../inbox/store.ts'
+import type { NewEvent } from '../../messages/event-record.ts'
 import { resolve } from '../../messages/replay.ts'
+import type { Payload } from '../../messages/views.ts'
+import { decodeRecord, encodeRecord } from '../codec.ts'
+import type { Change, DueLookup, LocalEngine } from '../engine.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { createSends } from './sends.ts'
@@ -30,11 +31,11 @@ interface DueEntry extends Due {
 
 export type MemoryTables = ReturnType<typeof createTables>
 
-/** `mostSettled`: maximum number of settled events. The record that settled first is evicted first. */
-export function createTables(mostSettled: number, onWork: () => void) {
+/** `maxSettled`: maximum number of settled events. The record that settled first is evicted first. */
+export function createTables(maxSettled: number, onWork: () => void) {
   /** Settled records as text, in the order in which they settled. The size of a record is its number of events. */
   const settled = new LRUCache<string, string>({
-    maxSize: Math.min(Math.ceil(mostSettled), Number.MAX_SAFE_INTEGER),
+    maxSize: Math.min(Math.ceil(maxSettled), Number.MAX_SAFE_INTEGER),
   })
   const due: DueEntry[] = []
   const active: ChurningMap<string, Active> = churningMap()
@@ -56,6 +57,7 @@ export function createTables(mostSettled: number, onWork: () => void) {
   }
 }
 
+/** `get` would count as a use, and postpone the eviction. */
 export function peekRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
   const active = tables.active.members.get(key)
   return active === undefined ? withSend(tables, key, tables.settled.peek(key)) : active.record
@@ -68,27 +70,18 @@ function withSend({ sends }: MemoryTables, key: string, encoded: string | undefi
   return { ...(record ?? EMPTY_RECORD), steps: (record?.steps ?? 0) | EXPECTED, send }
 }
 
-/** A settled record expires `dedupeMs` after its last event ended. */
 export function createRecords(
   tables: MemoryTables,
-  { maxEvents, maxBytes, maxDeadLetters }: Readonly<Record<'maxEvents' | 'maxBytes' | 'maxDeadLetters', number>>,
-  dedupeMs: number,
-): Pick<LocalStore, 'read' | 'hasCapacity' | 'write' | 'counts'> {
+  bounds: Readonly<Record<'maxEvents' | 'maxBytes' | 'maxDeadLetters' | 'maxExpected', number>>,
+): Pick<LocalEngine, 'read' | 'isFull' | 'write' | 'counts'> {
   const { sends, settled, dead } = tables
+  const { maxEvents, maxBytes, maxDeadLetters, maxExpected } = bounds
 
-  function read(key: string, nowMs = -Infinity): MessageRecord | undefined {
-    const active = tables.active.members.get(key)
-    if (active !== undefined) return active.record
-    // `get` would count as a use, and postpone the eviction.
-    const encoded = settled.peek(key)
-    if (encoded === undefined) return sends.byKey.size === 0 ? undefined : withSend(tables, key, undefined)
-    if (endedAtMsIn(encoded) + dedupeMs >= nowMs) return withSend(tables, key, encoded)
-    settled.delete(key)
-    return withSend(tables, key, undefined)
-  }
+  const read = (key: string): MessageRecord | undefined => peekRecord(tables, key)
 
   function write(change: Change): void {
-    const { key, before, after = EMPTY_RECORD } = change
+    const { key, before } = change
+    const after = change.after ?? EMPTY_RECORD
     if (before?.send !== after.send) sends.set(key, after.send)
     const active = tables.active.members.get(key)
     const payloads = payloadsAfter(tables, active?.payloads ?? NO_PAYLOADS, change)
@@ -121,13 +114,16 @@ export function createRecords(
     if (oldest === undefined) return
     const [id, { key }] = oldest
     const before = read(key)
-    const { record: after, payloads = [] } = resolve(before, id, 'discard', nowMs)
-    if (after !== undefined) write({ key, before, after, payloads, admitted: undefined })
+    const { record: after, payloads = [] } = resolve(before, { id, as: 'discard' }, nowMs)
+    if (after !== undefined) write({ key, before, after, payloads })
   }
 
   return {
     read,
-    hasCapacity: ({ raw }) => tables.unsettled < maxEvents && tables.unsettledBytes + raw.length <= maxBytes,
+    isFull(what) {
+      if (what === 'send') return sends.byKey.size >= maxExpected
+      return tables.unsettled >= maxEvents || tables.unsettledBytes + what.bytes > maxBytes
+    },
     write,
     counts: () => ({ unsettled: tables.unsettled, deadLetters: dead.size }),
   }
@@ -139,14 +135,15 @@ const NO_PAYLOADS: readonly StoredPayload[] = []
 function payloadsAfter(
   tables: MemoryTables,
   payloads: readonly StoredPayload[],
-  { key, admitted, payloads: changes, before }: Change,
+  { key, payloads: changes, before }: Change,
 ): readonly StoredPayload[] {
   let now = payloads
-  if (admitted !== undefined) {
-    tables.unsettledBytes += admitted.raw.length
-    now = now.length === 0 ? [admitted] : [...now, admitted]
-  }
   for (const change of changes) {
+    if (change.becomes === 'stored') {
+      tables.unsettledBytes += change.event.raw.length
+      now = now.length === 0 ? [change.event] : [...now, change.event]
+      continue
+    }
     const payload = now.find(({ id }) => id === change.id)
     if (payload === undefined) continue
     const bytes = payload.raw.length
@@ -192,23 +189,23 @@ export function payloadOf(tables: MemoryTables, key: string, id: string): Payloa
 /** Keys of due records, earliest first. They stay in the heap until they are written. */
 export function dueKeys(
   { due, active, leased }: MemoryTables,
-  { limit, nowMs, exclude }: DueRequest,
-): { readonly keys: readonly string[]; readonly nextDueMs: number | undefined } {
+  { limit, nowMs, exclude }: DueLookup,
+): { readonly keys: readonly string[]; readonly nextMs: number | undefined } {
   const keys: string[] = []
-  let nextDueMs: number | undefined
+  let nextMs: number | undefined
   for (const [key, { untilMs }] of leased.members) {
     if (exclude.has(key) || active.members.get(key)?.due !== undefined) continue
-    nextDueMs = untilMs
+    nextMs = untilMs
     if (untilMs > nowMs || keys.length >= limit) break
     keys.push(key)
-    nextDueMs = undefined
+    nextMs = undefined
   }
   const kept: DueEntry[] = []
   for (let next = due[0]; next !== undefined; next = due[0]) {
     const isValid = active.members.get(next.key)?.due === next
     if (isValid && !exclude.has(next.key)) {
       if (next.dueMs > nowMs || keys.length >= limit) {
-        nextDueMs = Math.min(nextDueMs ?? next.dueMs, next.dueMs)
+        nextMs = Math.min(nextMs ?? next.dueMs, next.dueMs)
         break
       }
       keys.push(next.key)
@@ -217,7 +214,7 @@ export function dueKeys(
     popDue(due)
   }
   for (const entry of kept) pushDue(due, entry)
-  return { keys, nextDueMs }
+  return { keys, nextMs }
 }
 
 const WIDE = /[^\0-\xff]/

@@ -1,17 +1,11 @@
 /** Scans of the memory store, for observers. */
 import { byNewest, isAfter, placeIn, scanned, writtenPlace } from '../pages.ts'
-import { MOST_LOOKED_AT } from '../../inbox/lists.ts'
-import type {
-  EventScan,
-  Indexes,
-  Payload,
-  Scanned,
-  ScannedEvent,
-  ScannedRecord,
-  ScanRequest,
-} from '../../inbox/record-store.ts'
-import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
+import { MAX_EXAMINED } from '../../inbox/lists.ts'
+import type { Page } from '../../inbox/store.ts'
 import type { MessageRecord } from '../../messages/record.ts'
+import type { Payload } from '../../messages/views.ts'
+import { endedAtMsIn } from '../codec.ts'
+import type { EventScan, ScannedEvent, ScannedRecord, ScanRequest, SendScan } from '../engine.ts'
 import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
 import { bySend } from './sends.ts'
 
@@ -22,7 +16,7 @@ interface Candidate {
 }
 
 /** Events, newest first: unsettled ones by arrival, settled ones by when the last event of their message ended. */
-export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Scanned<ScannedEvent> {
+export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Page<ScannedEvent> {
   const place = placeIn(after)
   const found: ScannedEvent[] = []
   let looked = 0
@@ -31,7 +25,7 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
     // The remaining candidates have no newer events.
     if (last !== undefined && candidate.atMs < last.atMs) break
     if (candidate.atMs > place.atMs && key === undefined && tables.settled.has(candidate.key)) continue
-    if (looked > MOST_LOOKED_AT) return lookedPage(found, limit, candidate.atMs)
+    if (looked > MAX_EXAMINED) return lookedPage(found, limit, candidate.atMs)
     const events = eventsOf(tables, candidate.key).filter((one) => isAfter(place, one))
     looked += events.length
     const meant = events.filter(isMeant)
@@ -43,7 +37,7 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
 }
 
 /** The page ends before events of this time. */
-function lookedPage(found: readonly ScannedEvent[], limit: number, atMs: number): Scanned<ScannedEvent> {
+function lookedPage(found: readonly ScannedEvent[], limit: number, atMs: number): Page<ScannedEvent> {
   const page = scanned(found, limit)
   return page.next === undefined ? { ...page, next: `${atMs}.~`, lookedBackToMs: atMs } : page
 }
@@ -90,10 +84,15 @@ function scannedEvent(
   return { key, id, atMs, place: writtenPlace({ atMs, id }), record, payload }
 }
 
-export function scanDeadLetters(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedEvent> {
+export function scanDeadLetters(
+  tables: MemoryTables,
+  { after, limit, id: only }: ScanRequest & { readonly id: string | undefined },
+): Page<ScannedEvent> {
   const from = after === undefined ? 0 : Number(after)
   const found: ScannedEvent[] = []
-  for (const [id, { key, number }] of tables.dead) {
+  const one = only === undefined ? undefined : tables.dead.get(only)
+  const letters = only === undefined ? tables.dead : one === undefined ? [] : [[only, one] as const]
+  for (const [id, { key, number }] of letters) {
     if (found.length > limit) break
     const record = number > from ? peekRecord(tables, key) : undefined
     if (record === undefined) continue
@@ -104,8 +103,8 @@ export function scanDeadLetters(tables: MemoryTables, { after, limit }: ScanRequ
 
 export function scanSends(
   tables: MemoryTables,
-  { after, limit, fromMs, toMs, newestFirst }: Parameters<Indexes['scanSends']>[0],
-): Scanned<ScannedRecord> {
+  { after, limit, fromMs, toMs, newestFirst }: SendScan,
+): Page<ScannedRecord> {
   const last = placeIn(after)
   const sign = newestFirst ? -1 : 1
   const following = tables.sends.between(fromMs, toMs).filter((one) => {
@@ -121,7 +120,7 @@ export function scanSends(
 }
 
 /** Each step visits all keys, so this is also the most visits that a record costs. */
-const MOST_STEPS = 50
+const MAX_STEPS = 50
 
 function* keysOf({ active, settled, sends }: MemoryTables): Generator<string> {
   yield* active.members.keys()
@@ -139,9 +138,9 @@ function boundOf(step: number, of: number): string {
 }
 
 /** Keys are digests, so each step takes a range of them. Insertions and removals do not shift the other ranges. */
-export function scanRecords(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedRecord> {
+export function scanRecords(tables: MemoryTables, { after, limit }: ScanRequest): Page<ScannedRecord> {
   const size = tables.active.members.size + tables.settled.size + tables.sends.byKey.size
-  const steps = Math.max(1, Math.min(MOST_STEPS, Math.ceil(size / limit)))
+  const steps = Math.max(1, Math.min(MAX_STEPS, Math.ceil(size / limit)))
   const [, step = 0, of = steps] = /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
   const [from, to] = [boundOf(step, of), boundOf(step + 1, of)]
   const items: ScannedRecord[] = []

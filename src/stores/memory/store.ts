@@ -4,13 +4,12 @@
  */
 import { z } from 'zod'
 import { checkOptions, daysAboveZero, numberAboveZero } from '../../runtime/check-options.ts'
-import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Indexes, LocalStore } from '../../inbox/record-store.ts'
-import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
-import { createOpenStore } from '../../inbox/runtime/open-store.ts'
-import { createLocalRunner } from '../../inbox/runtime/commands.ts'
-import type { OpenStore, Store } from '../../inbox/store.ts'
-import type { Retention } from '../../messages/retention.ts'
+import type { MessageStore, Store, StoreHost } from '../../inbox/store.ts'
+import type { LocalEngine } from '../engine.ts'
+import { createScan } from '../lists.ts'
+import { runLocally } from '../local.ts'
+import { createTrustedTime } from '../trusted-time.ts'
+import { endedAtMsIn } from '../codec.ts'
 import { createRecords, createTables, dueKeys, payloadOf, type MemoryTables } from './records.ts'
 import { scanDeadLetters, scanEvents, scanRecords, scanSends } from './scanning.ts'
 
@@ -47,48 +46,47 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const bounds = checkOptions(boundsSchema, options, 'memoryStore')
   return {
     capabilities: { name: 'memory', durable: false, shared: false },
-    open: ({ onWork }) => openMemoryStore(bounds, onWork),
+    open: (host) => openMemoryStore(bounds, host),
   }
 }
 
-function openMemoryStore(bounds: z.output<typeof boundsSchema>, onWork: () => void): OpenStore {
+function openMemoryStore(bounds: z.output<typeof boundsSchema>, host: StoreHost): MessageStore {
   const dedupeMs = bounds.dedupeDays * DAY_MS
-  const tables = createTables(bounds.maxEvents, onWork)
   const retention = { payloadMs: Infinity, deadLetterMs: Infinity, dedupeMs }
-  const store: LocalStore = { ...createRecords(tables, bounds, dedupeMs), ...indexesOf(tables, retention) }
-  const verbs = createOpenStore({
-    runner: createLocalRunner(store),
-    indexes: store,
-    retention,
-    report() {},
-  })
-  return {
-    ...verbs,
-    notifiesRemaining: true,
-    expect(messages, nowMs) {
-      const added = messages.filter(({ messageKey }) => !tables.sends.byKey.has(messageKey)).length
-      if (tables.sends.byKey.size + added > bounds.maxExpected)
-        throw new MessagingWebhooksError('store_full', 'It expects too many messages.')
-      return verbs.expect(messages, nowMs)
-    },
-  }
-}
-
-function indexesOf(tables: MemoryTables, { dedupeMs }: Retention): Omit<Indexes, 'counts'> {
-  return {
-    due: (request) => dueKeys(tables, request),
-    overdue: ({ nowMs, limit }) => tables.sends.overdue(nowMs, limit),
+  const trusted = createTrustedTime(undefined, host.elapsedMs)
+  const tables = createTables(bounds.maxEvents, host.onWork)
+  const engine: LocalEngine = {
+    ...createRecords(tables, bounds),
     payloads: (places) => places.map(({ key, id }) => payloadOf(tables, key, id)),
-    payloadsOf: (keys) => keys.map((key) => tables.active.members.get(key)?.payloads.map(({ id }) => id) ?? []),
-    keyOfDeadLetter: (id) => tables.dead.get(id)?.key,
+    // This process wrote all of it.
+    putOff() {},
+    unreadable: () => [],
+    payloadIds: (keys) => keys.map((key) => tables.active.members.get(key)?.payloads.map(({ id }) => id) ?? []),
     scanEvents: (request) => scanEvents(tables, request),
     scanDeadLetters: (request) => scanDeadLetters(tables, request),
     scanSends: (request) => scanSends(tables, request),
     scanRecords: (request) => scanRecords(tables, request),
-    aged: (nowMs, limit) => agedKeys(tables, nowMs - dedupeMs, limit),
+  }
+  return {
+    run(commands) {
+      const nowMs = host.nowMs()
+      return runLocally(engine, commands, { nowMs, trustedMs: trusted.ofNow(nowMs), worker: '', retention })
+    },
+    due({ of, limit, exclude = NO_KEYS }) {
+      const nowMs = host.nowMs()
+      if (of === 'retention')
+        return { keys: agedKeys(tables, trusted.ofNow(nowMs) - dedupeMs, limit), nextInMs: undefined }
+      const lookup = { of, limit, exclude, nowMs }
+      const { keys, nextMs } = of === 'events' ? dueKeys(tables, lookup) : tables.sends.overdue(nowMs, limit)
+      return { keys, nextInMs: nextMs && Math.max(0, nextMs - nowMs) }
+    },
+    scan: createScan(engine),
+    counts: engine.counts,
     close() {},
   }
 }
+
+const NO_KEYS: ReadonlySet<string> = new Set()
 
 /** Keys of old records, oldest first. */
 function agedKeys({ settled, sends }: MemoryTables, beforeMs: number, limit: number): readonly string[] {

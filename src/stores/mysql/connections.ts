@@ -1,7 +1,6 @@
 /** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type { Pool, PoolConnection } from 'mysql2/promise'
 import { isRecord } from '../../runtime/values.ts'
-import { ClockJump } from '../../inbox/record-store.ts'
 import type { Failures } from '../sql/failures.ts'
 import type { Row } from '../sql/values.ts'
 import { ATTEMPTS, createDeadlines } from '../sql/connecting.ts'
@@ -37,7 +36,7 @@ export class TooLong extends Error {}
 
 /** A reason of this package, not of the server, to undo a transaction. The connection is still usable. */
 function isOwn(reason: unknown): boolean {
-  return reason instanceof TooLong || reason instanceof ClockJump
+  return reason instanceof TooLong
 }
 
 export function createConnections(pool: Pool, settings: Settings, failures: Failures) {

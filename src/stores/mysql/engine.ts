@@ -1,4 +1,4 @@
-/** What all statements share: connections, the dialect, and the choice of clock. */
+/** What all statements share: connections, the dialect, and the server's clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { createDialect, createServerTime, type Dialect, type RowsOf, type SqlEngine } from '../sql/dialect.ts'
@@ -17,14 +17,14 @@ export interface Engine extends SqlEngine {
 }
 
 /** Reads the server's version, and its clock for the first time. */
-export async function createEngine(connections: Connections, { prefix, clock }: Settings): Promise<Engine> {
-  const times = createServerTime(clock, rowReader)
+export async function createEngine(connections: Connections, { prefix }: Settings): Promise<Engine> {
+  const times = createServerTime(rowReader)
   const sentMs = monotonicMs()
   const { rows } = await connections.run(`SELECT ${SERVER_NOW} AS now, VERSION() AS version`)
   const [row] = rows
   if (row === undefined) throw new Error('The database did not return its time.')
   refuseOld(rowReader.text(row, 'version'))
-  times.noteTime(row, undefined, sentMs)
+  times.noteTime(row, sentMs)
   const tables = tablesOf(prefix)
   return { ...times, connections, tables, dialect: dialectOf(tables, connections.run) }
 }

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS {records} (
   number BIGINT NOT NULL PRIMARY KEY,
   digest VARBINARY(64) NOT NULL,
   -- Changes with each write.
-  version BIGINT NOT NULL CHECK (version ${EXACT}),
+  version VARBINARY(16) NOT NULL,
   -- See codec.ts. The reports have a column of their own, because most writes do not change them.
   state LONGBLOB NOT NULL,
   reports LONGBLOB,

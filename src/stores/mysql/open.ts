@@ -1,6 +1,6 @@
 /** Opens the store: pool, tables and clock, and composes its parts. MySQL notifies no process, so the store is polled. */
 import type { Pool } from 'mysql2/promise'
-import type { OpenStore, StoreHost } from '../../inbox/store.ts'
+import type { MessageStore, StoreHost } from '../../inbox/store.ts'
 import { secretsIn } from '../sql/failures.ts'
 import { checkPrivileges, loadPeer, type Migrated } from '../sql/connecting.ts'
 import { createPolling, openSqlStore } from '../sql/open.ts'
@@ -13,26 +13,27 @@ import type { Settings } from './settings.ts'
 import { transactionEngine, type MysqlContext } from './transactions.ts'
 import type { WriteList } from '../sql/workers.ts'
 
-export async function openMysql(settings: Settings, host: StoreHost): Promise<OpenStore<MysqlContext>> {
+export async function openMysql(settings: Settings, host: StoreHost): Promise<MessageStore<MysqlContext>> {
   const { prefix } = settings
   const { connections, failures } = await reach(settings)
+  const { report } = host
   try {
     await migrate(connections, prefix)
     await checkPrivileges(rowsBy(connections.run), requiredColumns(prefix), host)
     const engine = await createEngine(connections, settings)
     const polling = createPolling(host.onWork, () => settings.pollIntervalMs)
-    if (host.claims !== false) polling.restart()
+    if (host.claims) polling.restart()
     return await openSqlStore({
       host,
       settings,
       engine,
-      records: createRecords(engine),
+      records: createRecords(engine, report),
       writeList: listWriter(engine),
       waking: { notify() {}, stop: polling.stop },
       transactions: {
         ...transactionEngine(connections, failures),
         maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
-        within: (session) => createRecords(engine, session.run, (work) => work(session)),
+        within: (session) => createRecords(engine, report, session.run, (work) => work(session)),
       },
       close: connections.close,
     })

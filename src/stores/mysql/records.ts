@@ -1,29 +1,31 @@
 /** Reads records from the tables, writes them if nothing has changed them, and finds them by their indexes. */
-import type { EventPlace, Payload, SharedStore } from '../../inbox/record-store.ts'
+import type { Payload } from '../../messages/views.ts'
+import type { MessagingWebhooksError } from '../../public/errors.ts'
+import { monotonicMs } from '../../runtime/clock.ts'
+import type { EventPlace, SharedEngine } from '../engine.ts'
+import { readDue } from '../sql/due.ts'
 import { createTableRecords } from '../sql/records.ts'
+import { isNull, type Row } from '../sql/values.ts'
+import { reportUnreadable, RESERVED_MS, UNREADABLE_DUE_MS } from '../stored.ts'
 import type { Connections, Run } from './connections.ts'
 import { digestValue, digits, integerOrNone, isOneOf, keyIn, rowReader } from './encoding.ts'
 import { rowsBy, SERVER_NOW, type Engine } from './engine.ts'
-import { createWriting } from './writing.ts'
-import { monotonicMs } from '../../runtime/clock.ts'
-import { readDue, repairingDue } from '../sql/due.ts'
-import { isNull, numberValue, type Row } from '../sql/values.ts'
-import { RESERVED_MS } from '../stored.ts'
 import { Conflict } from './failures.ts'
+import { createWriting } from './writing.ts'
 
 /** `run` and `together`: the connection to use. */
 export function createRecords(
   engine: Engine,
+  report: (error: MessagingWebhooksError) => void,
   run: Run = engine.connections.run,
   together: Connections['together'] = engine.connections.together,
 ) {
   const { dialect, tables } = engine
   const write = createWriting(engine, together)
-  const table = createTableRecords(dialect, rowsBy(run))
   return {
-    ...table,
+    ...createTableRecords(dialect, rowsBy(run)),
     write,
-    due: createDue(engine, write),
+    dueEvents: createDue(engine, write, report),
     async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const keys = places.map(({ key }) => key)
@@ -42,17 +44,21 @@ WHERE ${isOneOf('r.digest', keys)} AND (${wanted.join(' OR ')})`)
 
 /** Finds due records and reserves them for this process. */
 function createDue(
-  { connections, tables: { records }, dialect: { recordColumns }, noteTime }: Engine,
-  write: SharedStore['write'],
-): SharedStore['due'] {
+  { connections, clock, tables: { records }, dialect: { recordColumns }, noteTime }: Engine,
+  write: SharedEngine['write'],
+  report: (error: MessagingWebhooksError) => void,
+): SharedEngine['due'] {
+  const reported = reportUnreadable(report)
+
   /** Locks what is due, skips what other processes have locked, and reserves it. */
-  async function reserve(isDue: string, limit: number, reserved: string): Promise<readonly Row[]> {
+  async function reserve(isDue: string, limit: number): Promise<readonly Row[]> {
     try {
       return await connections.together(async ({ run }) => {
         const { rows } = await run(`
-SELECT ${recordColumns}, r.due_at FROM ${records} r FORCE INDEX (by_due) WHERE ${isDue}
+SELECT ${recordColumns}, r.due_at, r.number AS due_record FROM ${records} r FORCE INDEX (by_due) WHERE ${isDue}
 ORDER BY r.due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`)
-        if (rows.length > 0) await run(`UPDATE ${records} SET held_until = ${reserved} WHERE ${isAmong(rows)}`)
+        if (rows.length > 0)
+          await run(`UPDATE ${records} SET held_until = ${SERVER_NOW} + ${RESERVED_MS} WHERE ${isAmong(rows)}`)
         return rows
       })
     } catch (error) {
@@ -61,10 +67,16 @@ ORDER BY r.due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`)
     }
   }
 
+  /** Keeps these records from being due, until someone repairs or removes them. */
+  async function putOff(keys: readonly string[]): Promise<void> {
+    await connections.run(`UPDATE ${records} SET due_at = ${UNREADABLE_DUE_MS} WHERE ${isOneOf('digest', keys)}`)
+    for (const key of keys) reported(key)
+  }
+
   /** The next time at which something becomes due, or a reservation or lease ends. */
   async function nextDueMs(now: number, others: string): Promise<number | undefined> {
     const { rows } = await connections.run(`
-SELECT (SELECT MIN(r.due_at) FROM ${records} r WHERE r.due_at > ${now}${others}) AS next,
+SELECT (SELECT MIN(r.due_at) FROM ${records} r WHERE r.due_at > ${now} AND r.due_at < ${UNREADABLE_DUE_MS}${others}) AS next,
   (SELECT MIN(r.held_until) FROM ${records} r WHERE r.due_at <= ${now} AND r.held_until > ${now}${others}) AS held`)
     const [row] = rows
     if (row === undefined) return undefined
@@ -82,20 +94,18 @@ SELECT (SELECT MIN(r.due_at) FROM ${records} r WHERE r.due_at > ${now}${others})
 SELECT ${SERVER_NOW} AS now,
   (SELECT r.number FROM ${records} r FORCE INDEX (by_due) WHERE ${isDue} ORDER BY r.due_at LIMIT 1) AS first`)
     const [first] = peek.rows
-    noteTime(first, nowMs, sentMs)
-    const reserved = numberValue(now + RESERVED_MS)
-    const rows = first === undefined || isNull(first, 'first') ? [] : await reserve(isDue, limit, reserved)
-    const { found, astray, records: read } = readDue(rows, now, rowReader)
+    noteTime(first, sentMs)
+    const rows = first === undefined || isNull(first, 'first') ? [] : await reserve(isDue, limit)
+    const { found, unreadable, contradicted, ended } = readDue(rows, now, rowReader)
+    if (unreadable.length > 0) await putOff(unreadable)
     // The columns of a row contradict the record, which decides.
-    const contradicted = [...read].filter(([key]) => !found.has(key))
-    await write(
-      contradicted.map(([key, versioned]) => repairingDue(key, versioned)),
-      undefined,
-    )
-    // Look again for records that were locked or repaired meanwhile.
-    const isAgain = rows.length >= limit || astray.length > 0
+    if (contradicted.length > 0) await write(contradicted, clock.nowMs())
+    if (ended.length > 0)
+      await connections.run(`UPDATE ${records} SET due_at = NULL, waiting = 0 WHERE number IN (${ended.join(', ')})`)
+    // Look again for records that were locked or written meanwhile.
+    const isAgain = rows.length >= limit || contradicted.length + ended.length > 0
     const rest = rows.length === 0 ? others : `${others} AND NOT r.${isAmong(rows)}`
-    return { keys: [...found.keys()], nextDueMs: isAgain ? nowMs : await nextDueMs(now, rest), found }
+    return { keys: [...found.keys()], nextMs: isAgain ? nowMs : await nextDueMs(now, rest), found }
   }
 }
 

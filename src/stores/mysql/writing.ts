@@ -4,49 +4,51 @@
  * size.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { SharedStore, VersionedChange as Change } from '../../inbox/record-store.ts'
-import { admittedIn, changedIn, createColumns, firstVersion, isNew, isReplaced, type Written } from '../sql/changes.ts'
+import type { SharedEngine, VersionedChange as Change } from '../engine.ts'
+import { admittedIn, changedIn, createColumns, isNew, type Written } from '../sql/changes.ts'
+import { isApart } from '../server-time.ts'
 import { isNull, newNumber, numberValue } from '../sql/values.ts'
 import { TooLong, type Connections, type Transaction } from './connections.ts'
-import { bytesValue, digestValue, digits, integer, isOneOf, keyIn, textValue } from './encoding.ts'
+import { bytesValue, digestValue, digits, isOneOf, keyIn, rowReader, textValue } from './encoding.ts'
 import { SERVER_NOW, type Engine } from './engine.ts'
 import { Conflict } from './failures.ts'
 import { dueRowOf } from '../sql/due.ts'
 import type { Tables } from './migrations.ts'
 
 export function createWriting(engine: Engine, together: Connections['together']) {
-  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
+  return async (changes: readonly Change[], asOfMs: number): ReturnType<SharedEngine['write']> => {
     if (changes.length === 0) return []
     try {
       return await together((transaction) => writeWithin(engine, transaction, changes, asOfMs))
     } catch (error) {
       // The caller reads again and decides again.
-      if (error instanceof Conflict) return changes.map(() => undefined)
+      if (error instanceof Conflict) return changes.map(() => false)
       throw error
     }
   }
 }
 
 async function writeWithin(
-  { tables, noteTime }: Engine,
+  { tables, noteTime, clock }: Engine,
   { run, longest }: Transaction,
   changes: readonly Change[],
-  asOfMs: number | undefined,
-): Promise<readonly (number | undefined)[]> {
+  asOfMs: number,
+): Promise<readonly boolean[]> {
   const sentMs = monotonicMs()
   const { rows } = await run(lockedRows(changes, tables.records))
-  noteTime(rows[0], asOfMs, sentMs)
+  noteTime(rows[0], sentMs)
+  if (isApart(clock.nowMs(), asOfMs)) return changes.map(() => false)
   const stored = new Map(rows.filter((row) => !isNull(row, 'number')).map((row) => [keyIn(row), row]))
   const applied = changes.map((change): Applied | undefined => {
     const { key, expected, after } = change
     const row = stored.get(key)
-    if ((row && integer(row, 'version')) !== expected) return undefined
-    if (row !== undefined) return { change, number: digits(row, 'number'), version: integer(row, 'version') + 1 }
-    return after === undefined ? undefined : { change, number: newNumber(after), version: firstVersion() }
+    if ((row && rowReader.text(row, 'version')) !== expected) return undefined
+    if (row !== undefined) return { change, number: digits(row, 'number') }
+    return after === null ? undefined : { change, number: newNumber(after) }
   })
   const all = applied.filter((one) => one !== undefined)
   for (const step of stepsOf(all, tables)) for (const statement of statementsOf(step, longest)) await run(statement)
-  return applied.map((one) => one?.version)
+  return applied.map((one) => one !== undefined)
 }
 
 /**
@@ -66,7 +68,6 @@ const LONGEST_STATEMENT = 4 * 2 ** 20
 interface Applied {
   readonly change: Change
   readonly number: string
-  readonly version: number
 }
 
 /** A record to put. */
@@ -85,7 +86,7 @@ function stepsOf(applied: readonly Applied[], tables: Tables): readonly Step[] {
   const removed: string[] = []
   for (const one of applied) {
     const { after } = one.change
-    if (after === undefined) removed.push(one.number)
+    if (after === null) removed.push(one.number)
     else put.push({ ...one, record: after })
   }
   const known = put.filter((one) => !isNew(one))
@@ -123,7 +124,6 @@ const DUE = ['due_at', 'held_until', 'worker', 'waiting']
 const columnsOf = createColumns({
   text: textValue,
   number: numberValue,
-  digest: digestValue,
   none: 'NULL',
 })
 
@@ -133,11 +133,11 @@ const columnsOf = createColumns({
  */
 function recordStep(put: readonly Put[], table: string): Step {
   const columns = columnsOf(put)
-  const names = ['version', ...Object.keys(columns), ...DUE]
+  const names = [...Object.keys(columns), ...DUE]
   const rows = put.map((one) => {
-    const { number, change, version, record } = one
+    const { number, change, record } = one
     const values = Object.values(columns).map((valueOf) => valueOf(one))
-    return `(${[number, digestValue(change.key), String(version), ...values, ...dueValues(record)].join(', ')})`
+    return `(${[number, digestValue(change.key), ...values, ...dueValues(record)].join(', ')})`
   })
   return inserted(table, ['number', 'digest', ...names], rows, put.every(isNew) ? '' : replacing(names))
 }
@@ -150,16 +150,11 @@ function dueValues(record: Put['record']): readonly string[] {
   return [numberValue(at), numberValue(heldUntil), worker ?? 'NULL', String(waiting)]
 }
 
-/** A payload that was left by a record that could not be read is replaced. */
 function admittedStep(put: readonly Put[], table: string): Step {
   const content = ['admitted_at', 'event', 'raw', 'error']
   const rows = admittedIn(put).map(({ one, id, admittedAtMs, event, raw, error }) => {
-    const values = [
-      numberValue(admittedAtMs),
-      textValue(event),
-      bytesValue(raw),
-      error === undefined ? 'NULL' : textValue(error),
-    ]
+    const last = error === undefined ? 'NULL' : textValue(error)
+    const values = [numberValue(admittedAtMs), textValue(event), bytesValue(raw), last]
     return `(${[one.number, digestValue(id), ...values].join(', ')})`
   })
   return inserted(table, ['record', 'id', ...content], rows, replacing(content))
@@ -167,15 +162,13 @@ function admittedStep(put: readonly Put[], table: string): Step {
 
 /** Dead letters, and payloads that are removed. */
 function changedSteps(put: readonly Put[], tables: Tables): readonly Step[] {
-  const { dead, revived, removed } = changedIn(put)
-  const repaired = put.filter(isReplaced).map(({ number }) => number)
+  const { dead, failed, revived, removed } = changedIn(put)
   const revivedIds = revived.map(({ id }) => digestValue(id))
   const removedIds = removed.map(({ one, id }) => `(${one.number}, ${digestValue(id)})`)
-  const errors = dead.map(
+  const errors = failed.map(
     ({ one, id, error }) => `SELECT ${one.number} AS record, ${digestValue(id)} AS id, ${textValue(error)} AS error`,
   )
   return [
-    listed(`DELETE FROM ${tables.dead_letters} WHERE record IN (`, repaired),
     listed(`DELETE FROM ${tables.dead_letters} WHERE id IN (`, revivedIds),
     listed(`DELETE FROM ${tables.payloads} WHERE (record, id) IN (`, removedIds),
     {

@@ -1,6 +1,6 @@
-/** The common base of all statements: connections, schema, time limits, and the choice of clock. */
+/** The common base of all statements: connections, schema, time limits, and the server's clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import { MOST_APART_MS } from '../../inbox/runtime/store-time.ts'
+import { MAX_APART_MS } from '../server-time.ts'
 import { createDialect, createServerTime, type Dialect, type RowsOf } from '../sql/dialect.ts'
 import type { Batch, Connections } from './connections.ts'
 import { digestValue, isOneOf, quoteName, rowReader, SERVER_NOW, textValue, truth } from './encoding.ts'
@@ -19,7 +19,7 @@ const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
 export type Engine = Awaited<ReturnType<typeof createEngine>>
 
 /** Reads the role's settings, and the server's clock for the first time. */
-export async function createEngine(connections: Connections, settings: Pick<Settings, 'schema' | 'clock'>) {
+export async function createEngine(connections: Connections, settings: Pick<Settings, 'schema'>) {
   const { lockTimeoutMs, queryTimeoutMs } = connections.limits
   // They end with the transaction.
   const setLimits = [
@@ -29,10 +29,10 @@ export async function createEngine(connections: Connections, settings: Pick<Sett
   const always = [READ_COMMITTED, ...setLimits, ...((await commitsEarly(connections)) ? [ON_DISK] : [])]
   const schema = quoteName(settings.schema)
   const together: Batch = (statements, settings = []) => connections.batch(statements, [...always, ...settings])
-  const times = createServerTime(settings.clock, rowReader)
+  const times = createServerTime(rowReader)
   const sentMs = monotonicMs()
   const [[row] = []] = await together(`SELECT ${SERVER_NOW} AS now;`)
-  times.noteTime(row, undefined, sentMs)
+  times.noteTime(row, sentMs)
   return {
     ...times,
     /** The schema's name as it appears in statements. */
@@ -45,10 +45,8 @@ export async function createEngine(connections: Connections, settings: Pick<Sett
       (statements) =>
         batch(statements, setLimits),
     /** A condition that is false if the server's clock differs from the caller's estimate. */
-    isTime: (nowMs: number | undefined): string =>
-      times.storeClock === undefined || nowMs === undefined
-        ? 'true'
-        : `abs(${SERVER_NOW} - ${parameter(String(Math.round(nowMs)), 'bigint')}) <= ${MOST_APART_MS}`,
+    isTime: (nowMs: number): string =>
+      `abs(${SERVER_NOW} - ${parameter(String(Math.round(nowMs)), 'bigint')}) <= ${MAX_APART_MS}`,
     dialect: dialectOf(schema, together),
   }
 }

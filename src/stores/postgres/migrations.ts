@@ -23,8 +23,8 @@ CREATE TABLE {schema}.records (
   -- The time of the first event or send of the message in ms, and six more digits.
   number bigint PRIMARY KEY,
   key bytea NOT NULL,
-  -- Changes with each write.
-  version bigint NOT NULL CHECK (version ${EXACT}),
+  -- Random, and another one with each write.
+  version bytea NOT NULL,
   -- See codec.ts. The reports have a column of their own, because most writes do not change them.
   state bytea NOT NULL,
   reports bytea NOT NULL,

@@ -1,6 +1,6 @@
 /** Opens the store: pool, tables and listener, and composes its parts. */
 import type { Pool } from 'pg'
-import type { OpenStore, StoreHost } from '../../inbox/store.ts'
+import type { MessageStore, StoreHost } from '../../inbox/store.ts'
 import { openSqlStore } from '../sql/open.ts'
 import { checkPrivileges } from '../sql/connecting.ts'
 import { createHosts, loadPg, reach } from './connections.ts'
@@ -28,21 +28,21 @@ async function listenClient({ listenConnectionString }: Settings, pool: Pool): P
   }
 }
 
-export async function openPostgres(settings: Settings, host: StoreHost): Promise<OpenStore<PostgresContext>> {
+export async function openPostgres(settings: Settings, host: StoreHost): Promise<MessageStore<PostgresContext>> {
   const { schema } = settings
   const { connections, failures, pool } = await reach(settings)
-  const report = host.report ?? (() => {})
+  const { report } = host
   try {
     await migrate(connections, schema, failures)
     await checkPrivileges(rowsBy(connections.batch), requiredColumns(schema), host)
     if (settings.transactional) await checkTransactions(connections, failures)
     const engine = await createEngine(connections, settings)
-    const connect = host.claims === false ? undefined : await listenClient(settings, pool)
+    const connect = host.claims ? await listenClient(settings, pool) : undefined
     return await openSqlStore({
       host,
       settings,
       engine,
-      records: createRecords(engine),
+      records: createRecords(engine, report),
       writeList: listWriter(engine),
       waking: startListening({
         ...settings,
@@ -55,7 +55,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
       transactions: {
         ...transactionEngine(connections, failures),
         maxConnections: settings.pool?.options.max ?? settings.maxConnections,
-        within: ({ batch }) => createRecords(engine, engine.within(batch)),
+        within: ({ batch }) => createRecords(engine, report, engine.within(batch)),
       },
       close: connections.close,
     })

@@ -1,25 +1,30 @@
 /** Reads records from the tables, writes them if no one has changed them, and finds them by their indexes. */
-import type { EventPlace, Payload, SharedStore, VersionedChange } from '../../inbox/record-store.ts'
-import { createTableRecords, readRecords } from '../sql/records.ts'
-import type { Batch } from './connections.ts'
-import { integer, integerOrNone, isOneOf, keyIn, rowReader, rowsQuery, SERVER_NOW, text } from './encoding.ts'
-import { rowsBy, type Engine } from './engine.ts'
-import { createWriting } from './writing.ts'
+import type { Payload } from '../../messages/views.ts'
+import type { MessagingWebhooksError } from '../../public/errors.ts'
 import { monotonicMs } from '../../runtime/clock.ts'
-import { dueRowOf, readDue, repairingDue } from '../sql/due.ts'
-import { isNull, numberValue, type Row } from '../sql/values.ts'
-import { RESERVED_MS } from '../stored.ts'
+import type { EventPlace, SharedEngine } from '../engine.ts'
+import { readDue } from '../sql/due.ts'
+import { createTableRecords } from '../sql/records.ts'
+import { isNull, numberValue } from '../sql/values.ts'
+import { reportUnreadable, RESERVED_MS, UNREADABLE_DUE_MS } from '../stored.ts'
+import type { Batch } from './connections.ts'
+import { integer, integerOrNone, isOneOf, keyIn, rowReader, rowsQuery, SERVER_NOW } from './encoding.ts'
+import { rowsBy, type Engine } from './engine.ts'
 import { parameter } from './plans.ts'
+import { createWriting } from './writing.ts'
 
 /** `together`: the connection to use. */
-export function createRecords(engine: Engine, together: Batch = engine.together) {
+export function createRecords(
+  engine: Engine,
+  report: (error: MessagingWebhooksError) => void,
+  together: Batch = engine.together,
+) {
   const { schema, dialect } = engine
   const write = createWriting(engine, together)
-  const tables = createTableRecords(dialect, rowsBy(together))
   return {
-    ...tables,
+    ...createTableRecords(dialect, rowsBy(together)),
     write,
-    due: createDue(engine, write),
+    dueEvents: createDue(engine, write, report),
     async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const wanted = rowsQuery([
@@ -42,31 +47,17 @@ const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
 
 /** Finds due records, reserves them for this process, and reads them with the payload that will probably run. */
 function createDue(
-  { schema, together, isTime, noteTime, dialect: { recordColumns, payloadColumns } }: Engine,
-  write: SharedStore['write'],
-): SharedStore['due'] {
-  /**
-   * Repairs rows of `due` that contradict their record. The lock returns the current row, but the record is read as of the
-   * start of the statement, so another process may have written both in between. Read both again in one snapshot; the record
-   * decides.
-   */
-  async function putRight(rows: readonly Row[], reserved: string): Promise<void> {
-    const [again = []] = await together(`
-SELECT d.at AS due_at, d.record AS due_record, ${recordColumns}
-FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE ${isStill(rows, reserved)};`)
-    const known = again.filter((row) => !isNull(row, 'number'))
-    const found = readRecords(known.map(rowReader.recordIn))
-    const changes: VersionedChange[] = []
-    const gone: Row[] = []
-    for (const row of again) {
-      const key = isNull(row, 'number') ? undefined : keyIn(row)
-      const versioned = key === undefined ? undefined : found.get(key)
-      if (key !== undefined && versioned !== undefined && dueRowOf(versioned.record) !== undefined)
-        changes.push(repairingDue(key, versioned))
-      else gone.push(row)
-    }
-    await write(changes, undefined)
-    if (gone.length > 0) await together(`DELETE FROM ${schema}.due d WHERE ${isStill(gone, reserved)};`)
+  { schema, together, noteTime, clock, dialect: { recordColumns, payloadColumns } }: Engine,
+  write: SharedEngine['write'],
+  report: (error: MessagingWebhooksError) => void,
+): SharedEngine['due'] {
+  const reported = reportUnreadable(report)
+
+  /** Keeps these records from being due, until someone repairs or removes them. */
+  async function putOff(keys: readonly string[]): Promise<void> {
+    await together(`
+UPDATE ${schema}.due d SET at = ${UNREADABLE_DUE_MS} FROM ${schema}.records r WHERE r.number = d.record AND ${isOneOf('r.key', keys)};`)
+    for (const key of keys) reported(key)
   }
 
   return async ({ limit, nowMs, exclude }) => {
@@ -75,7 +66,6 @@ FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE 
       exclude.size === 0
         ? ''
         : `AND NOT EXISTS (SELECT FROM ${schema}.records x WHERE x.number = d.record AND ${isOneOf('x.key', [...exclude])})`
-    const reserved = numberValue(now + RESERVED_MS)
     const nowValue = parameter(numberValue(now), 'bigint')
     const most = parameter(String(limit), 'bigint')
     const sentMs = monotonicMs()
@@ -83,14 +73,14 @@ FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE 
       `
 WITH found AS MATERIALIZED (
   SELECT d.at, d.record, d.first FROM ${schema}.due d
-  WHERE d.at <= ${nowValue} AND d.held_until <= ${nowValue} AND ${isTime(nowMs)} ${others}
+  WHERE d.at <= ${nowValue} AND d.held_until <= ${nowValue} ${others}
   ORDER BY d.at LIMIT ${most} FOR UPDATE SKIP LOCKED
 ), reserved AS (
-  UPDATE ${schema}.due d SET held_until = ${parameter(reserved, 'bigint')} WHERE d.record = ANY (ARRAY(SELECT record FROM found))
+  UPDATE ${schema}.due d SET held_until = ${SERVER_NOW} + ${RESERVED_MS} WHERE d.record = ANY (ARRAY(SELECT record FROM found))
 )
 SELECT times.now, times.next, found.at AS due_at, found.record AS due_record, ${recordColumns}, ${payloadColumns}
 FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${most} THEN least(
-    (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${nowValue} ${others}),
+    (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${nowValue} AND d.at < ${UNREADABLE_DUE_MS} ${others}),
     (SELECT min(d.held_until) FROM ${schema}.due d WHERE d.at <= ${nowValue} AND d.held_until > ${nowValue} ${others})
   ) END AS next) AS times
   LEFT JOIN (
@@ -100,23 +90,22 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${mo
       [SOON_ON_DISK],
     )
     const [times] = all
-    noteTime(times, nowMs, sentMs)
+    noteTime(times, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all
-    const { found, astray } = readDue(rows, now, rowReader)
+    const { found, unreadable, contradicted, ended } = readDue(rows, now, rowReader)
     const payloads = new Map<string, Payload>()
     for (const row of rows) {
       const key = isNull(row, 'number') || isNull(row, 'id') ? undefined : keyIn(row)
       if (key !== undefined && found.has(key)) payloads.set(key, rowReader.payloadIn(row))
     }
-    if (astray.length > 0) await putRight(astray, reserved)
-    const next = times && integerOrNone(times, 'next')
-    // Look again for records that were locked or repaired meanwhile.
-    const nextDueMs = rows.length >= limit || astray.length > 0 ? nowMs : next
-    return { keys: [...found.keys()], nextDueMs, found, payloads }
+    if (unreadable.length > 0) await putOff(unreadable)
+    // The lock returns the current row, but the record is read as of the start of the statement, so another process may have
+    // written both in between. The record decides.
+    if (contradicted.length > 0) await write(contradicted, clock.nowMs())
+    if (ended.length > 0)
+      await together(`DELETE FROM ${schema}.due d WHERE d.record IN (${ended.join(', ')}) AND d.held_until > ${now};`)
+    // Look again for records that were locked or written meanwhile.
+    const isAgain = rows.length >= limit || contradicted.length + ended.length > 0
+    return { keys: [...found.keys()], nextMs: isAgain ? nowMs : times && integerOrNone(times, 'next'), found, payloads }
   }
-}
-
-/** The rows of `due` that still have this reservation. A process that has written the record since has changed it. */
-function isStill(rows: readonly Row[], reserved: string): string {
-  return `d.held_until = ${reserved} AND d.record IN (${rows.map((row) => text(row, 'due_record')).join(', ')})`
 }

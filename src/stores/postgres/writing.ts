@@ -3,15 +3,15 @@
  * parts that the batch needs. A single record is written without a value list, which halves its planning.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { SharedStore, VersionedChange as Change } from '../../inbox/record-store.ts'
+import type { SharedEngine, VersionedChange as Change } from '../engine.ts'
 import { dueMark } from '../../messages/record.ts'
-import { admittedIn, changedIn, createColumns, firstVersion, isNew, isReplaced, type Written } from '../sql/changes.ts'
+import { admittedIn, changedIn, createColumns, isNew, type Written } from '../sql/changes.ts'
 import { dueRowOf, type DueRow } from '../sql/due.ts'
 import { newNumber, numberValue } from '../sql/values.ts'
 import type { Batch } from './connections.ts'
 import { bytesOf, rowsOf, rowsQuery, SERVER_NOW, text, type Column } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { parameter, writtenOut } from './plans.ts'
+import { writtenOut } from './plans.ts'
 
 interface Placed extends Written {
   /** Identifies the change in the statement. */
@@ -20,40 +20,42 @@ interface Placed extends Written {
 }
 
 export function createWriting({ schema, isTime, noteTime }: Engine, together: Batch) {
-  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
-    if (changes.length === 0) return []
-    const first = firstVersion()
-    const written = changes.flatMap(writtenOf)
-    const steps = written.length === 0 ? removal(changes, schema) : writing(written, first, isTime(asOfMs), schema)
+  /** Runs these steps and returns the places of the changes that applied. */
+  async function apply(steps: readonly string[], isPlanned: boolean): Promise<readonly string[]> {
     const statement = `WITH ${steps.join(',\n')}
 SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now FROM applied;`
-    // Dead letters have no index by record.
-    const readsTable = written.length === 0 || written.some(isReplaced)
     const sentMs = monotonicMs()
-    const [[answer] = []] = await together(readsTable ? writtenOut(statement) : statement)
-    noteTime(answer, asOfMs, sentMs)
-    const applied = new Set(answer && text(answer, 'places').split(' '))
-    return changes.map(({ expected }, index) => {
-      if (!applied.has(String(index))) return undefined
-      return expected === undefined ? first : expected + 1
-    })
+    const [[answer] = []] = await together(isPlanned ? statement : writtenOut(statement))
+    noteTime(answer, sentMs)
+    return answer === undefined ? [] : text(answer, 'places').split(' ')
+  }
+
+  return async (changes: readonly Change[], asOfMs: number): ReturnType<SharedEngine['write']> => {
+    const written = changes.flatMap(writtenOf)
+    const removed = [...changes.entries()].filter(([, { after }]) => after === null)
+    const applied = new Set([
+      ...(written.length === 0 ? [] : await apply(writing(written, isTime(asOfMs), schema), true)),
+      // Dead letters have no index by record.
+      ...(removed.length === 0 ? [] : await apply(removal(removed, isTime(asOfMs), schema), false)),
+    ])
+    return changes.map((_, index) => applied.has(String(index)))
   }
 }
 
 function writtenOf(change: Change, index: number): readonly Placed[] {
   const { after } = change
-  return after === undefined ? [] : [{ change, record: after, place: String(index), due: dueRowOf(after) }]
+  return after === null ? [] : [{ change, record: after, place: String(index), due: dueRowOf(after) }]
 }
 
 /** Writes these records, with their payloads, dead letters and due rows. */
-function writing(written: readonly Placed[], first: number, isTime: string, schema: string): readonly string[] {
+function writing(written: readonly Placed[], isTime: string, schema: string): readonly string[] {
   const [hasNew, hasKnown] = [written.some(isNew), !written.every(isNew)]
   const columns = columnsOf(written, recordColumns(written))
   const due = columnsOf(written, { place: ({ place }) => place, ...(written.some(isQueued) && DUE) })
   const rows = rowsOf('u', [
     ...columnsOf(written, {
       key: ({ change }) => change.key,
-      ...(hasKnown && { expected: ({ change }) => change.expected }),
+      ...(hasKnown && { expected: ({ change }) => change.expected && bytesOf(change.expected) }),
       ...(hasNew && { number: (each) => (isNew(each) ? newNumber(each.record) : undefined) }),
     }),
     ...columns,
@@ -61,11 +63,11 @@ function writing(written: readonly Placed[], first: number, isTime: string, sche
   ])
   const values = ({ name }: Column): string => rows.value(name)
   const next = due.map((column) => `${values(column)} AS ${column.name}`).join(', ')
-  const made = `INSERT INTO ${schema}.records (number, key, version, ${columns.map(({ name }) => name).join(', ')})
-  SELECT ${rows.value('number')}, ${rows.value('key')}, ${parameter(String(first), 'bigint')}, ${columns.map(values).join(', ')}
+  const made = `INSERT INTO ${schema}.records (number, key, ${columns.map(({ name }) => name).join(', ')})
+  SELECT ${rows.value('number')}, ${rows.value('key')}, ${columns.map(values).join(', ')}
   ${rows.from} WHERE ${hasKnown ? `${rows.value('expected')} IS NULL AND ` : ''}${isTime} ON CONFLICT DO NOTHING`
   const changed = `UPDATE ${schema}.records r
-  SET version = r.version + 1, ${columns.map((column) => `${column.name} = ${values(column)}`).join(', ')}
+  SET ${columns.map((column) => `${column.name} = ${values(column)}`).join(', ')}
   ${rows.from} WHERE r.key = ${rows.value('key')} AND r.version = ${rows.value('expected')} AND ${isTime}
   RETURNING r.number, ${next}`
   const beside = [...stepsOfDue(written, schema), ...stepsBeside(written, schema)]
@@ -89,7 +91,7 @@ function writing(written: readonly Placed[], first: number, isTime: string, sche
 const TYPES: Readonly<Record<string, Column['type']>> = {
   place: 'integer',
   key: 'digest',
-  expected: 'bigint',
+  expected: 'bytes',
   number: 'bigint',
   sent_at: 'bigint',
   overdue_at: 'bigint',
@@ -118,7 +120,6 @@ function columnsOf<T>(all: readonly T[], columns: ColumnsOf<T>): readonly Column
 const recordColumns = createColumns<string | number | undefined>({
   text: bytesOf,
   number: (number) => number,
-  digest: (digest) => digest,
   none: undefined,
 })
 
@@ -139,7 +140,7 @@ function stepsOfDue(written: readonly Placed[], schema: string): readonly string
   const columns = Object.keys(DUE)
   const set = (from: string): string => columns.map((name) => `${name} = ${from}.${name}`).join(', ')
   const steps: string[] = []
-  if (queued.length > 0 && queued.every((one) => hadRow(one) && !isReplaced(one) && one.change.admitted.length === 0))
+  if (queued.length > 0 && queued.every((one) => hadRow(one) && admittedIn([one]).length === 0))
     steps.push(`moved AS (
   UPDATE ${schema}.due d SET ${set('a')} FROM applied a WHERE d.record = a.number AND a.at IS NOT NULL
 )`)
@@ -149,7 +150,7 @@ function stepsOfDue(written: readonly Placed[], schema: string): readonly string
   SELECT a.number, ${columns.map((name) => `a.${name}`).join(', ')} FROM applied a WHERE a.at IS NOT NULL
   ${queued.every(isNew) ? '' : `ON CONFLICT (record) DO UPDATE SET ${set('excluded')}`}
 )`)
-  if (written.some((one) => !isQueued(one) && (hadRow(one) || isReplaced(one))))
+  if (written.some((one) => !isQueued(one) && hadRow(one)))
     steps.push(`ended AS (
   DELETE FROM ${schema}.due d USING applied a WHERE d.record = a.number${queued.length === 0 ? '' : ' AND a.at IS NULL'}
 )`)
@@ -166,31 +167,31 @@ function stepsBeside(written: readonly Placed[], schema: string): readonly strin
       admitted_at: ({ admittedAtMs }) => admittedAtMs,
       event: ({ event }) => bytesOf(event),
       raw: ({ raw }) => raw.toString('latin1'),
-      error: ({ error }) => (error === undefined ? undefined : bytesOf(error)),
+      ...(admitted.some(({ error }) => error !== undefined) && { error: ({ error }) => error && bytesOf(error) }),
     })
+    const [, , ...content] = rows.map(({ name }) => name)
+    // An event may come again after its identity was forgotten, and before its payload is removed.
+    const set = content.map((name) => `${name} = excluded.${name}`).join(', ')
     steps.push(`stored AS (
-  INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw, error) SELECT a.number, p.id, p.admitted_at, p.event, p.raw, p.error
+  INSERT INTO ${schema}.payloads (record, id, ${content.join(', ')}) SELECT a.number, p.id, ${content.map((name) => `p.${name}`).join(', ')}
   FROM applied a JOIN (${rowsQuery(rows)}) AS p ON p.place = a.place
+  ${admitted.every(({ one }) => isNew(one)) ? '' : `ON CONFLICT (record, id) DO UPDATE SET ${set}`}
 )`)
   }
-  const { dead, revived, removed } = changedIn(written)
+  const { dead, failed, revived, removed } = changedIn(written)
   if (dead.length > 0) {
-    const rows = columnsOf(dead, {
-      ...BESIDE,
-      error: ({ error }) => bytesOf(error),
-      died_at: ({ diedAtMs }) => diedAtMs,
-    })
-    steps.push(
-      `died AS (${rowsQuery(rows)})`,
-      `failed AS (
-  UPDATE ${schema}.payloads p SET error = d.error FROM applied a JOIN died d ON d.place = a.place
-  WHERE p.record = a.number AND p.id = d.id
-)`,
-      `letters AS (
+    const rows = columnsOf(dead, { ...BESIDE, died_at: ({ diedAtMs }) => diedAtMs })
+    steps.push(`letters AS (
   INSERT INTO ${schema}.dead_letters (id, record, died_at)
-  SELECT d.id, a.number, d.died_at FROM applied a JOIN died d ON d.place = a.place ON CONFLICT DO NOTHING
-)`,
-    )
+  SELECT d.id, a.number, d.died_at FROM applied a JOIN (${rowsQuery(rows)}) AS d ON d.place = a.place ON CONFLICT DO NOTHING
+)`)
+  }
+  if (failed.length > 0) {
+    const rows = columnsOf(failed, { ...BESIDE, error: ({ error }) => bytesOf(error) })
+    steps.push(`failed AS (
+  UPDATE ${schema}.payloads p SET error = d.error FROM applied a JOIN (${rowsQuery(rows)}) AS d ON d.place = a.place
+  WHERE p.record = a.number AND p.id = d.id
+)`)
   }
   for (const [name, table, gone] of [
     ['revived', 'dead_letters', revived],
@@ -201,8 +202,6 @@ function stepsBeside(written: readonly Placed[], schema: string): readonly strin
   DELETE FROM ${schema}.${table} t USING applied a JOIN (${rowsQuery(columnsOf(gone, BESIDE))}) AS x ON x.place = a.place
   WHERE t.record = a.number AND t.id = x.id
 )`)
-  if (written.some(isReplaced))
-    steps.push(`dropped AS (DELETE FROM ${schema}.dead_letters d USING applied a WHERE d.record = a.number)`)
   return steps
 }
 
@@ -213,15 +212,16 @@ const BESIDE: ColumnsOf<{ readonly one: Placed; readonly id: string }> = {
 }
 
 /** Removes these records with their payloads and dead letters. A record with waiting events, and so with a due row, is kept. */
-function removal(changes: readonly Change[], schema: string): readonly string[] {
-  const columns = columnsOf([...changes.entries()], {
+function removal(changes: readonly (readonly [number, Change])[], isTime: string, schema: string): readonly string[] {
+  const columns = columnsOf(changes, {
     place: ([place]) => place,
     key: ([, { key }]) => key,
-    expected: ([, { expected }]) => expected,
+    expected: ([, { expected }]) => expected && bytesOf(expected),
   })
   return [
     `applied AS (
-  DELETE FROM ${schema}.records r USING (${rowsQuery(columns)}) AS u WHERE r.key = u.key AND r.version = u.expected
+  DELETE FROM ${schema}.records r USING (${rowsQuery(columns)}) AS u
+  WHERE r.key = u.key AND r.version = u.expected AND ${isTime}
   RETURNING r.number, u.place
 )`,
     ...['payloads', 'dead_letters'].map(

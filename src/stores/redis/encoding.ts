@@ -1,21 +1,14 @@
 /** Records, sends and payloads as Redis stores them. Scripts read only versions. */
 import { readRecord } from '../../messages/event-record.ts'
-import type { NewEvent } from '../../inbox/store.ts'
-import { encodeSend } from '../../inbox/runtime/codec.ts'
+import type { NewEvent } from '../../messages/event-record.ts'
+import { encodeSend } from '../codec.ts'
 import { overdueMark, type SendEntry } from '../../messages/record.ts'
 import { storedPayload, type StoredPayload } from '../stored.ts'
-import { HEAD_DIGITS, VERSION_DIGITS } from './scripts.ts'
+import { HEAD_DIGITS, VERSION_LENGTH } from './scripts.ts'
 
-export function versionText(version: number): string {
-  return version.toString(16).padStart(VERSION_DIGITS, '0')
-}
-
-/** Splits a stored record into its version and its text. The text is empty if there is no version. */
-export function splitVersion(stored: Buffer | undefined): { readonly version: number; readonly state: string } {
-  const text = stored?.toString('utf8') ?? ''
-  const digits = text.slice(0, VERSION_DIGITS)
-  if (!/^[0-9a-f]{12}$/.test(digits)) return { version: 0, state: '' }
-  return { version: Number.parseInt(digits, 16), state: text.slice(VERSION_DIGITS) }
+/** Splits a stored record into its version and its text. */
+export function splitVersion(stored: Buffer): { readonly version: string; readonly state: string } {
+  return { version: stored.toString('latin1', 0, VERSION_LENGTH), state: stored.toString('utf8', VERSION_LENGTH) }
 }
 
 const NEVER = '-'

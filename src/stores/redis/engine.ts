@@ -1,8 +1,8 @@
-/** The common base of the store: scripts, partitions, the choice of clock, and conditional writes. */
+/** The common base of the store: scripts, partitions, the clocks of the servers, and conditional writes. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { createStoreClock, refuseJump, type StoreClock } from '../../inbox/runtime/store-time.ts'
-import type { Retention } from '../../messages/retention.ts'
+import type { Retention } from '../../messages/commands.ts'
+import { createServerClock, isApart, type ServerClock } from '../server-time.ts'
 import type { Reply } from './clients/connection.ts'
 import type { Partition, Partitions } from './partitions.ts'
 import { bytes, bytesOrNone, integer, list } from './replies.ts'
@@ -14,8 +14,7 @@ export interface Engine {
   readonly redis: Scripted
   readonly partitions: Partitions
   readonly retention: Retention
-  /** Undefined if the clocks of the callers apply. */
-  readonly times: ReturnType<typeof createServerTimes> | undefined
+  readonly times: ReturnType<typeof createServerTimes>
   readonly report: (error: MessagingWebhooksError) => void
 }
 
@@ -34,7 +33,7 @@ const WAITED: Command = ['SET', 'waited', '', 'PX', '1000']
 
 /**
  * Runs the commands of each change with the expected version of its key, all of a change or none. Returns the server's time and
- * the versions found. Rejects with a `ClockJump` if the server's time is not `asOfMs`.
+ * the versions found: none, and nothing was run, if the server's time is not `asOfMs`.
  */
 export async function runIf(
   { redis, times }: Engine,
@@ -44,16 +43,14 @@ export async function runIf(
     readonly asOfMs?: number | undefined
     /** Allow the write although memory is full. */
     readonly fits: boolean
-    /** Commands to run before the changes, whatever their versions. */
-    readonly first?: readonly Command[]
   },
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
-  const { asOfMs, fits, first = [] } = options
-  const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(index, asOfMs)
+  const { asOfMs, fits } = options
+  const serverAsOfMs = asOfMs === undefined ? undefined : times.toServer(index, asOfMs)
   const isWrite = conditionals.some(({ commands }) => commands.length > 0)
   const replicas = isWrite ? redis.replicas : undefined
   const args: (string | Buffer | number)[] = [serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs)]
-  addCommands(args, [...(fits ? [FITS] : []), ...(replicas === undefined ? [] : [WAITED]), ...first])
+  addCommands(args, [...(fits ? [FITS] : []), ...(replicas === undefined ? [] : [WAITED])])
   for (const { expected, commands } of conditionals) {
     args.push(Buffer.from(expected, 'latin1'))
     addCommands(args, commands)
@@ -66,8 +63,8 @@ export async function runIf(
       : redis.runConfirmed(compareAndSet, [firstKey, ...otherKeys], args, replicas)),
   )
   const serverMs = integer(now)
-  times?.note(index, serverMs, sentMs)
-  refuseJump(serverMs, serverAsOfMs)
+  times.note(index, serverMs, sentMs)
+  if (serverAsOfMs !== undefined && isApart(serverMs, serverAsOfMs)) return { nowMs: serverMs, found: [] }
   return { nowMs: serverMs, found: found.map((version) => bytes(version).toString('latin1')) }
 }
 
@@ -108,16 +105,16 @@ export async function confirmedValuesAt(
 }
 
 /**
- * The store's time, if the clocks of the servers apply. Each server of a cluster has its own clock. Records use the time of the
+ * The store's time. Each server of a cluster has its own clock. Records use the time of the
  * first server; times that a script compares with its server's clock are translated. A process without an answer of the first
  * server uses another server until then, so its time later jumps by their difference, as the guide says. Records in the time of
  * their own server would require a translation of every time at each read and write.
  */
 export function createServerTimes() {
-  const clocks = new Map<number, StoreClock>()
+  const clocks = new Map<number, ServerClock>()
   /** The first partition that has answered. */
   let referenceIndex = Infinity
-  const reference = (): StoreClock | undefined => clocks.get(referenceIndex)
+  const reference = (): ServerClock | undefined => clocks.get(referenceIndex)
 
   return {
     nowMs: () => reference()?.nowMs() ?? Number.NEGATIVE_INFINITY,
@@ -128,7 +125,7 @@ export function createServerTimes() {
     },
     /** Records the time that a partition's server reported, in answer to a request sent at `sentMs` (by `monotonicMs`). */
     note(index: number, serverMs: number, sentMs: number): void {
-      const clock = clocks.get(index) ?? createStoreClock()
+      const clock = clocks.get(index) ?? createServerClock()
       clocks.set(index, clock)
       referenceIndex = Math.min(referenceIndex, index)
       clock.note(serverMs, sentMs)

@@ -1,70 +1,70 @@
-/** Finds records by their indexes: due, overdue, dead, of one message, or past retention. */
+/** Finds records by their indexes: due, overdue, or past retention. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { DueRequest, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { dueMark } from '../../messages/record.ts'
-import { RESERVED_MS } from '../stored.ts'
+import type { DueLookup, SharedEngine, Versioned } from '../engine.ts'
+import { reportUnreadable, RESERVED_MS, UNREADABLE_DUE_MS } from '../stored.ts'
 import { answered } from '../workers.ts'
-import { versionText } from './encoding.ts'
 import { ask, runIf, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
 import { deadLetter, payloadsAt } from './payloads.ts'
-import type { Records, Stored } from './records.ts'
+import { versionedIn, type Records, type Stored } from './records.ts'
 import { bytesOrNone, integer, list, text, type Scored } from './replies.ts'
-import { reserve } from './scripts.ts'
+import { FOREIGN, reserve } from './scripts.ts'
 import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
 import { idsIn, recordKey } from './writing.ts'
 
 /** Maximum per call: some milliseconds of the server's time, and as many arguments as a script can pass to a command. */
-const MOST_RESERVED = 500
-/** How often to look for expired leases. Polls of idle processes always look. */
-const LEASES_EVERY_MS = 500
+const MAX_RESERVED = 500
 /** Keys per step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 
 async function reserveIn(
   { redis, partitions, times }: Engine,
   partition: Partition,
-  { nowMs, limit, exclude }: DueRequest,
-  withLeases: boolean,
+  { nowMs, limit, exclude }: Pick<DueLookup, 'nowMs' | 'limit' | 'exclude'>,
 ) {
   const sentMs = monotonicMs()
   const own = [...exclude].filter((key) => partitions.of(key) === partition)
-  const most = Math.min(limit, MOST_RESERVED)
-  const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
+  const most = Math.min(limit, MAX_RESERVED)
+  const dueMs = times.toServer(partition.index, nowMs) ?? nowMs
+  const request = [Math.floor(dueMs), RESERVED_MS, most, ...own]
   const [now, next, ...found] = list(await redis.run(reserve, [`${partition.base}due`], request))
-  times?.note(partition.index, integer(now), sentMs)
+  times.note(partition.index, integer(now), sentMs)
   const stored = found.map((one): Stored => {
     const [key, record, send] = list(one)
     return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }
   })
-  return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
+  const nextMs = text(next) === '' ? undefined : integer(next)
+  return { stored, nextMs: nextMs === undefined || nextMs >= UNREADABLE_DUE_MS ? undefined : nextMs }
 }
 
 /** Whether any record is due. */
 export async function isAnyDue(engine: Engine, nowMs: number): Promise<boolean> {
-  const request = { nowMs, limit: 0, exclude: new Set<string>() }
-  const heads = await answered(engine.partitions.all.map((partition) => reserveIn(engine, partition, request, true)))
+  const request = { of: 'events' as const, nowMs, limit: 0, exclude: new Set<string>() }
+  const heads = await answered(engine.partitions.all.map((partition) => reserveIn(engine, partition, request)))
   return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
 }
 
+export type Finding = ReturnType<typeof createFinding>
+
 /** `mayLease`: whether this process can lease records of the partition with this index now. */
 export function createFinding(engine: Engine, records: Records, mayLease: (index: number) => boolean) {
-  const { partitions, retention, times } = engine
+  const { partitions, retention, report } = engine
+  const reported = reportUnreadable(report)
   const { all } = partitions
-  let leasesSeenMs = -Infinity
   /** Position of the walk through sends, by partition. */
   const sentAfter = new Map<Partition, number>()
 
   /** Partitions with due records share the limit equally. If the limit is too small for all, the longest waiting ones come first. */
-  async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
+  async function reserveAll(request: DueLookup): ReturnType<typeof reserveIn> {
     const usable = all.filter(({ index }) => mayLease(index))
     const [only] = usable
     if (only === undefined) return { stored: [], nextMs: undefined }
-    if (usable.length === 1) return reserveIn(engine, only, request, withLeases)
+    if (usable.length === 1) return reserveIn(engine, only, request)
     const heads = await answered(
       usable.map(async (partition) => ({
         partition,
-        ...(await reserveIn(engine, partition, { ...request, limit: 0 }, withLeases)),
+        ...(await reserveIn(engine, partition, { ...request, limit: 0 })),
       })),
     )
     const waiting = heads
@@ -72,18 +72,52 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
       .sort((a, b) => (a.nextMs ?? 0) - (b.nextMs ?? 0))
       .slice(0, request.limit)
     const limit = Math.floor(request.limit / waiting.length)
-    const found = await answered(
-      waiting.map(({ partition }) => reserveIn(engine, partition, { ...request, limit }, withLeases)),
-    )
+    const found = await answered(waiting.map(({ partition }) => reserveIn(engine, partition, { ...request, limit })))
     const next = [...heads.filter((head) => !waiting.includes(head)), ...found].flatMap(({ nextMs }) => nextMs ?? [])
     return { stored: found.flatMap(({ stored }) => stored), nextMs: next.length === 0 ? undefined : Math.min(...next) }
   }
 
   /** Removes a record without waiting events from the queues. Otherwise it would be found forever, and counted. */
-  async function removeAstray(key: string, { version }: Versioned): Promise<void> {
+  async function unqueue(key: string, expected: string): Promise<void> {
     const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
-    const expected = versionText(version)
-    await runIf(engine, partitions.of(key), [{ key: recordKey(key), expected, commands }], { fits: true })
+    const unqueued = { key: recordKey(key), expected, commands }
+    const { found } = await runIf(engine, partitions.of(key), [unqueued], { fits: true })
+    if (found[0] === FOREIGN) await putOff(key)
+  }
+
+  async function putOff(key: string): Promise<void> {
+    reported(key)
+    for (const set of ['due', 'leased'])
+      await ask(engine, partitions.of(key), ['ZADD', set, 'XX', String(UNREADABLE_DUE_MS), key])
+  }
+
+  /** Records and first payloads of the messages that are due. */
+  async function dueEvents(request: DueLookup) {
+    const { stored, nextMs } = await reserveAll(request)
+    const found = new Map<string, Versioned>()
+    for (const one of stored) {
+      const { key, record } = one
+      const versioned = versionedIn(one)
+      if (record === undefined) await unqueue(key, '')
+      else if (versioned === undefined) await putOff(key)
+      else if (dueMark(versioned.record) === undefined) await unqueue(key, versioned.version)
+      else found.set(key, versioned)
+    }
+    return { keys: [...found.keys()], nextMs, found }
+  }
+
+  async function overdueSends({ nowMs, limit }: DueLookup) {
+    const found = await pageOfSet(engine, 'overdue', { ...OLDEST_FIRST, limit })
+    const keys = found.filter(({ score }) => score <= nowMs).slice(0, limit)
+    return { keys: keys.map(({ member }) => member), nextMs: found[keys.length]?.score }
+  }
+
+  /** `nowMs`: the trusted time. */
+  async function aged({ nowMs, limit }: DueLookup) {
+    const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, toMs: nowMs - retention.deadLetterMs, limit })
+    const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
+    const keys = [...(await keysOfLetters(letters)), ...sent.flat()]
+    return { keys: [...new Set(keys)].slice(0, limit), nextMs: undefined }
   }
 
   async function keysOfLetters(letters: readonly (Pick<Scored, 'member'> & { readonly partition: Partition })[]) {
@@ -111,43 +145,34 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
   }
 
   return {
-    async due(request) {
-      const nowMs = monotonicMs()
-      const withLeases = times === undefined || nowMs - leasesSeenMs >= LEASES_EVERY_MS
-      if (withLeases) leasesSeenMs = nowMs
-      const { stored, nextMs } = await reserveAll(request, withLeases)
-      const found = new Map<string, Versioned>()
-      for (const [key, read] of await records.recordsIn(stored)) {
-        if (dueMark(read.record) === undefined) await removeAstray(key, read)
-        else found.set(key, read)
-      }
-      return { keys: [...found.keys()], nextDueMs: nextMs, found }
+    due(request: DueLookup): ReturnType<SharedEngine['due']> {
+      if (request.of === 'events') return dueEvents(request)
+      return request.of === 'sends' ? overdueSends(request) : aged(request)
     },
     payloads: (places) => payloadsAt(engine, places),
-    async overdue({ nowMs, limit }) {
-      const found = await pageOfSet(engine, 'overdue', { ...OLDEST_FIRST, limit })
-      const keys = found.filter(({ score }) => score <= nowMs).slice(0, limit)
-      return { keys: keys.map(({ member }) => member), nextMs: found[keys.length]?.score }
-    },
-    async payloadsOf(keys) {
-      const places = [...(await records.read(keys))].flatMap(([key, found]) =>
-        idsIn(found.record).map((id) => ({ key, id })),
+    async payloadIds(keys) {
+      const places = [...(await records.look(keys))].flatMap(([key, record]) =>
+        idsIn(record).map((id) => ({ key, id })),
       )
       const kept = await payloadsAt(engine, places)
       const ids = new Map<string, string[]>(keys.map((key) => [key, []]))
       for (const [at, { key, id }] of places.entries()) if (kept[at] !== undefined) ids.get(key)?.push(id)
       return keys.map((key) => ids.get(key) ?? [])
     },
-    async keyOfDeadLetter(id) {
-      // The id does not tell the partition, so ask all.
-      const [key] = await keysOfLetters(all.map((partition) => ({ partition, member: id })))
-      return key
+    async unreadable() {
+      const least = String(UNREADABLE_DUE_MS)
+      const found = await Promise.all(
+        all.map((partition) => membersOf(engine, partition, ['ZRANGEBYSCORE', 'due', least, '+inf'], MAX_UNREADABLE)),
+      )
+      return found.flat().map(({ member }) => member)
     },
-    async aged(nowMs, limit) {
-      const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, toMs: nowMs - retention.deadLetterMs, limit })
-      const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
-      const keys = [...(await keysOfLetters(letters)), ...sent.flat()]
-      return [...new Set(keys)].slice(0, limit)
+    /** The partition of a dead letter, which its id does not tell, and the key of its record. */
+    async findLetter(id: string) {
+      for (const partition of all) {
+        const letter = await deadLetter(engine, partition, id)
+        if (letter !== undefined) return letter.key
+      }
+      return undefined
     },
     async counts() {
       const [due, leased, more, deadLetters] = await Promise.all([
@@ -158,5 +183,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
       ])
       return { unsettled: due + leased + more, deadLetters }
     },
-  } satisfies Partial<SharedStore>
+  } satisfies Partial<SharedEngine> & { readonly findLetter: (id: string) => Promise<string | undefined> }
 }
+
+const MAX_UNREADABLE = 1_000

@@ -1,7 +1,6 @@
 /** Opens a Redis store: checks the layout of its keys and the memory policy, starts its wake-ups, and composes its parts. */
-import { systemClock } from '../../runtime/clock.ts'
-import type { OpenStore, StoreHost } from '../../inbox/store.ts'
-import type { Retention } from '../../messages/retention.ts'
+import type { MessageStore, StoreHost } from '../../inbox/store.ts'
+import type { Retention } from '../../messages/commands.ts'
 import { openServerStore } from '../server-store.ts'
 import { answered } from '../workers.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
@@ -18,12 +17,12 @@ import { leasingPart } from './workers.ts'
 
 /** Time limit for closing, because a server may be unavailable. */
 const LEAVE_MS = 1_500
-const MOST_WAIT_MS = 1_000
+const MAX_WAIT_MS = 1_000
 
 /** A client sends nothing else while it waits for replicas, so it waits for less time than its callers. */
 function replicasOf({ waitReplicas = 0, commandTimeoutMs }: RedisSettings): Replicas | undefined {
   if (waitReplicas === 0) return undefined
-  return { count: waitReplicas, withinMs: Math.max(1, Math.min(MOST_WAIT_MS, Math.floor(commandTimeoutMs / 2))) }
+  return { count: waitReplicas, withinMs: Math.max(1, Math.min(MAX_WAIT_MS, Math.floor(commandTimeoutMs / 2))) }
 }
 
 export interface RedisSettings {
@@ -37,13 +36,9 @@ export interface RedisSettings {
   readonly waitReplicas?: number
   readonly commandTimeoutMs: number
   readonly pollIntervalMs: number
-  /**
-   * The clock that decides what is due and when a lease ends. `caller` is for tests that advance a clock. Default: `server`.
-   */
-  readonly clock?: 'server' | 'caller'
 }
 
-export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
+export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<MessageStore> {
   const { client, subscriber, prefix, partitions: wanted, retention, commandTimeoutMs, pollIntervalMs } = settings
   const redis = createScripted(client, commandTimeoutMs, replicasOf(settings))
   const closers: (() => unknown)[] = [() => redis.end()]
@@ -52,36 +47,35 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     for (const close of closers.splice(0).reverse()) await close()
   }
 
-  async function open(): Promise<OpenStore> {
+  async function open(): Promise<MessageStore> {
     for (const adapter of [client, ...(subscriber === undefined ? [] : [subscriber])])
       closers.push(connectIdle(adapter))
     const count = await enterLayout(redis, prefix, wanted, client.isCluster)
     const layout = () => enterLayout(redis, prefix, count, client.isCluster)
-    const report = host.report ?? (() => {})
+    const { report } = host
     const problem = await evictionProblem(redis)
     if (problem !== undefined) report(problem)
 
     const partitions = createPartitions(prefix, count)
-    const times = settings.clock === 'caller' ? undefined : createServerTimes()
+    const times = createServerTimes()
     const engine: Engine = { redis, partitions, retention, times, report }
     const records = createRecords(engine)
     const channel = `${prefix}:work`
     // A process that claims nothing needs no notifications.
-    if (host.claims !== false) {
+    if (host.claims) {
       if (subscriber !== undefined)
         closers.push(await createScripted(subscriber, commandTimeoutMs).subscribe(channel, host.onWork))
-      const isDue = (): Promise<boolean> => isAnyDue(engine, times?.nowMs() ?? systemClock().now())
+      const isDue = (): Promise<boolean> => isAnyDue(engine, times.nowMs())
       closers.push(watch(pollIntervalMs, isDue, (found) => found && host.onWork()))
     }
     await answered(partitions.all.map((partition) => readTime(engine, partition)))
     closers.push(await watchEmptied(engine, layout))
-    const opened = await openServerStore({
-      createStore(mayLease) {
+    return openServerStore({
+      createEngine(mayLease) {
         const finding = createFinding(engine, records, mayLease)
-        return { ...finding, ...records, ...createScans(engine, records), async close() {} }
+        return { ...finding, ...records, ...createScans(engine, records, finding), nowMs: times.nowMs }
       },
       host,
-      storeClock: times,
       retention,
       queryTimeoutMs: commandTimeoutMs,
       parts: partitions.all.map((partition) => leasingPart(engine, records, partition)),
@@ -96,14 +90,6 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       },
       close: closeAll,
     })
-    return {
-      ...opened,
-      async admit(events, nowMs) {
-        // After an outage the inbox uses this to check whether the server is available.
-        if (events.length === 0) await redis.send(undefined, ['PING'])
-        return opened.admit(events, nowMs)
-      },
-    }
   }
 
   try {

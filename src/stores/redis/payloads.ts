@@ -2,7 +2,7 @@
  * Payloads, each under a key made of its record key and its id. Searches without an index walk through all keys of a kind in
  * short steps.
  */
-import type { EventPlace } from '../../inbox/record-store.ts'
+import type { EventPlace } from '../engine.ts'
 import type { StoredPayload } from '../stored.ts'
 import { admittedAtMsIn, decodeDead, decodePayload } from './encoding.ts'
 import { ask, valuesAt, type Engine } from './engine.ts'
@@ -20,14 +20,6 @@ export function payloadsAt(
     const values = await valuesAt(engine.redis, names)
     return values.map((value, at) => value && decodePayload(some[at]?.id ?? '', value))
   })
-}
-
-/** The ids of all payloads of a record. */
-export async function idsLeft(engine: Engine, key: string): Promise<readonly string[]> {
-  const ids = new Set<string>()
-  for await (const found of walk(engine, payloadKey(key, '*'), [engine.partitions.of(key)]))
-    for (const { id } of found) ids.add(id)
-  return [...ids]
 }
 
 /** The key and the error of a dead letter. */

@@ -2,11 +2,13 @@
  * Lists for observers. An index has the newest events of each partition; one of all events would hold millions. A scan of older
  * or filtered events walks through all payloads in short steps and keeps the newest.
  */
-import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/lists.ts'
-import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
+import { isFiltered, isInTime, MAX_EXAMINED } from '../../inbox/lists.ts'
+import type { EventPlace, EventScan, Indexes, ScannedEvent, ScannedRecord } from '../engine.ts'
+import type { Page } from '../../inbox/store.ts'
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
 import { storedPayload } from '../stored.ts'
 import { ask, type Engine } from './engine.ts'
+import type { Finding } from './finding.ts'
 import type { Records } from './records.ts'
 import { scored } from './replies.ts'
 import { OLDEST_FIRST, pageOfSet, placeOf } from './sets.ts'
@@ -18,7 +20,7 @@ type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'sca
 const READ_AT_ONCE = 200
 const LAST_RECENT = String(RECENT - 1)
 
-export function createScans(engine: Engine, { look }: Records): Scans {
+export function createScans(engine: Engine, { look }: Records, { findLetter }: Pick<Finding, 'findLetter'>): Scans {
   const { partitions } = engine
 
   /** Events with their payloads, if these are stored, and with the errors of dead letters. */
@@ -70,9 +72,9 @@ export function createScans(engine: Engine, { look }: Records): Scans {
     return found.length > limit ? scanned(found, limit) : undefined
   }
 
-  async function scanAll(scan: EventScan): Promise<Scanned<ScannedEvent>> {
+  async function scanAll(scan: EventScan): Promise<Page<ScannedEvent>> {
     const { limit, isMeant } = scan
-    const most = isFiltered(scan.filter) ? MOST_LOOKED_AT : limit
+    const most = isFiltered(scan.filter) ? MAX_EXAMINED : limit
     const all = await newestOfAll(scan, most)
     const places = all.slice(0, most)
     const found: ScannedEvent[] = []
@@ -87,7 +89,7 @@ export function createScans(engine: Engine, { look }: Records): Scans {
   }
 
   /** All events of a message, including settled ones without a payload. */
-  async function scanMessage(key: string, { after, limit, isMeant }: EventScan): Promise<Scanned<ScannedEvent>> {
+  async function scanMessage(key: string, { after, limit, isMeant }: EventScan): Promise<Page<ScannedEvent>> {
     const found = await look([key])
     const places = [...found].flatMap(([each, record]) => idsIn(record).map((id) => ({ key: each, id })))
     const events = newestOf(await eventsAt(places), after, places.length)
@@ -99,7 +101,11 @@ export function createScans(engine: Engine, { look }: Records): Scans {
       if (scan.key !== undefined) return scanMessage(scan.key, scan)
       return (await scanRecent(scan)) ?? scanAll(scan)
     },
-    async scanDeadLetters(page) {
+    async scanDeadLetters({ id: only, ...page }) {
+      if (only !== undefined) {
+        const key = await findLetter(only)
+        return { items: key === undefined ? [] : await eventsAt([{ key, id: only }]) }
+      }
       const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, ...page })
       const places = await Promise.all(
         letters.slice(0, page.limit).map(async ({ partition, member: id }) => {

@@ -4,8 +4,8 @@
  * Keys are derived from the prefixes of those in KEYS, so that a client's key prefix is kept. The keys of a partition, after
  * its prefix:
  *
- * - `r:<key>`: a record: 12 hexadecimal digits of its version, then its text. Expires if it has no waiting event, dead letter
- *   or send
+ * - `r:<key>`: a record: the 12 characters of its version, then its text. Expires if it has no waiting event, dead letter or
+ *   send
  * - `s:<key>`: its send: two times and its text
  * - `p:<key>:<id>`: the payload of an event: 15 digits of its admission time, its record as JSON, a line feed, its body
  * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by when they
@@ -17,7 +17,7 @@
  * - `waited`: written by each call that waits for replicas; expires at once
  * - `mark`, `workers`: see `watching.ts` and `workers.ts`
  */
-import { MOST_APART_MS } from '../../inbox/runtime/store-time.ts'
+import { MAX_APART_MS } from '../server-time.ts'
 import { script } from './scripted.ts'
 
 const BASE = /* lua */ `
@@ -29,7 +29,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
-export const VERSION_DIGITS = 12
+export const VERSION_LENGTH = 12
 /** The version of a key that does not hold text. */
 export const FOREIGN = 'foreign'
 
@@ -43,7 +43,7 @@ export const FOREIGN = 'foreign'
 export const compareAndSet = script(/* lua */ `
 ${SERVER_TIME}
 local answer = { string.format('%.0f', now) }
-if ARGV[1] ~= '' and math.abs(now - ARGV[1]) > ${MOST_APART_MS} then return answer end
+if ARGV[1] ~= '' and math.abs(now - ARGV[1]) > ${MAX_APART_MS} then return answer end
 local base = baseOf(KEYS[1])
 local pcall, type, unpack, tonumber, ARGV = redis.pcall, type, unpack, tonumber, ARGV
 -- Returns an error: raising it would wrap the server's message.
@@ -60,7 +60,7 @@ local failed = run(3, ends)
 for place = 1, #KEYS do
   if failed then return failed end
   -- Texts, because Redis would convert numbers.
-  local found = pcall('GETRANGE', KEYS[place], '0', '${VERSION_DIGITS - 1}')
+  local found = pcall('GETRANGE', KEYS[place], '0', '${VERSION_LENGTH - 1}')
   if type(found) == 'table' then found = '${FOREIGN}' end
   local starts = ends + 2
   ends = starts + tonumber(ARGV[starts - 1])
@@ -81,32 +81,36 @@ return redis.call('MGET', unpack(KEYS))
 `)
 
 /**
- * Finds due records, earliest first, and reserves them by moving their times. KEYS: the `due` set. ARGV: now; end of the
- * reservation; limit; 1 to look at expired leases too; then the keys of records to leave out. Returns the server's time; when
- * the next record is due, or empty; then for each found record its key, record and send, nil if missing.
+ * Finds due records, earliest first, and reserves them by moving their times. KEYS: the `due` set. ARGV: the time by which they
+ * are due; the length of the reservation, from now on; limit; then the keys of records to leave out. Returns the server's time;
+ * when the next record is due, or empty; then for each found record its key, record and send, nil if missing.
  */
 export const reserve = script(/* lua */ `
 ${SERVER_TIME}
 local base = baseOf(KEYS[1])
-local dueMs, untilMs, limit = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local dueMs, untilMs, limit = tonumber(ARGV[1]), string.format('%.0f', now + ARGV[2]), tonumber(ARGV[3])
 local excluded = {}
-for at = 5, #ARGV do excluded[ARGV[at]] = true end
+for at = 4, #ARGV do excluded[ARGV[at]] = true end
 local function advance(set)
   repeat
     set.at = set.at + 2
     if set.at > #set.members then
-      set.members = redis.call('ZRANGE', base .. set.name, set.read, set.read + limit, 'WITHSCORES')
-      set.read = set.read + limit + 1
+      -- Most calls need no more than the first.
+      local last = set.read == 0 and 0 or set.read + limit
+      set.members = redis.call('ZRANGE', base .. set.name, set.read, last, 'WITHSCORES')
+      set.read = last + 1
       set.at = 1
     end
     set.key = set.members[set.at]
-  until not excluded[set.key or '']
-  set.score = set.key and tonumber(set.members[set.at + 1]) or math.huge
+    set.score = set.key and tonumber(set.members[set.at + 1]) or math.huge
+  until set.score > dueMs or not excluded[set.key]
+end
+local function opened(name)
+  local set = { name = name, read = 0, at = 1, members = {}, moved = {} }
+  advance(set)
   return set
 end
-local function opened(name) return advance({ name = name, read = 0, at = 1, members = {}, moved = {} }) end
-local due = opened('due')
-local leased = ARGV[4] == '1' and opened('leased') or { score = math.huge, moved = {} }
+local due, leased = opened('due'), opened('leased')
 local function earliest() return leased.score < due.score and leased or due end
 local keys, texts = {}, {}
 local first = earliest()

@@ -1,5 +1,5 @@
 /** Reads sorted sets by score: of one partition, or a page over all. */
-import type { Indexes } from '../../inbox/record-store.ts'
+import type { SendScan } from '../engine.ts'
 import { answered } from '../workers.ts'
 import { ask, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
@@ -16,12 +16,10 @@ export async function membersOf(
   return scored(await ask(engine, partition, [...range, 'WITHSCORES', 'LIMIT', '0', String(limit)]))
 }
 
-type SetPage = Parameters<Indexes['scanSends']>[0]
-
 export const OLDEST_FIRST = { after: undefined, newestFirst: false, fromMs: -Infinity, toMs: Infinity }
 
 /** Members of a sorted set over all partitions, by score and member: those after `after`, one more than a page. */
-export async function pageOfSet(engine: Engine, set: string, { after, limit, newestFirst, fromMs, toMs }: SetPage) {
+export async function pageOfSet(engine: Engine, set: string, { after, limit, newestFirst, fromMs, toMs }: SendScan) {
   const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const least = newestFirst ? boundOf(fromMs) : (time ?? boundOf(fromMs))
   const most = newestFirst && time !== undefined ? time : `(${boundOf(toMs)}`

@@ -6,10 +6,10 @@ import { ask, readTime, runIf, valuesAt, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
 import type { Records } from './records.ts'
 import { list, text } from './replies.ts'
-import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
+import { FOREIGN, VERSION_LENGTH } from './scripts.ts'
 
 /** Maximum number of leases to examine. */
-const MOST_LEASES = 100_000
+const MAX_LEASES = 100_000
 const WORKERS = 'workers'
 
 export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, partition: Partition): LeasingPart {
@@ -21,11 +21,11 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, par
           valuesAt(engine.redis, [partition.base + WORKERS]),
         ])
         if (stored === undefined) return { liveness: undefined, version: undefined, nowMs }
-        const version = stored.toString('latin1', 0, VERSION_DIGITS)
-        return { liveness: readLiveness(stored.toString('utf8', VERSION_DIGITS)), version, nowMs }
+        const version = stored.toString('latin1', 0, VERSION_LENGTH)
+        return { liveness: readLiveness(stored.toString('utf8', VERSION_LENGTH)), version, nowMs }
       },
       async write(liveness, expected = '') {
-        const version = randomBytes(VERSION_DIGITS / 2).toString('hex')
+        const version = randomBytes((VERSION_LENGTH * 3) / 4).toString('base64url')
         const commands = [['SET', WORKERS, version + JSON.stringify(liveness)]] as const
         const { found } = await runIf(engine, partition, [{ key: WORKERS, expected, commands }], { fits: true })
         if (found[0] === FOREIGN) await ask(engine, partition, ['UNLINK', WORKERS])
@@ -33,7 +33,7 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, par
       },
     },
     async leases() {
-      const keys = list(await ask(engine, partition, ['ZRANGE', 'leased', '0', String(MOST_LEASES)]))
+      const keys = list(await ask(engine, partition, ['ZRANGE', 'leased', '0', String(MAX_LEASES)]))
       // Leave out unreadable records and records of a later version: they must not stop the heartbeat.
       const found = await look(keys.map(text))
       return [...found].flatMap(([key, { lease }]) =>

@@ -1,12 +1,13 @@
 /** The Redis commands for a change of a record. They run in order, if the record has the expected version. */
-import type { EventPlace, VersionedChange } from '../../inbox/record-store.ts'
-import { encodeRecord } from '../../inbox/runtime/codec.ts'
-import { isAtRest, type Retention } from '../../messages/retention.ts'
+import type { EventPlace, VersionedChange } from '../engine.ts'
+import { encodeRecord } from '../codec.ts'
+import type { Retention } from '../../messages/commands.ts'
+import { isAtRest } from '../../messages/retention.ts'
 import { dueMark, overdueMark } from '../../messages/record.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { admittedAtMs } from '../stored.ts'
+import { admittedIn } from '../stored.ts'
 import type { RedisArgument } from './clients/connection.ts'
-import { admissionMark, encodeDead, encodePayload, encodeStoredSend, versionText } from './encoding.ts'
+import { admissionMark, encodeDead, encodePayload, encodeStoredSend } from './encoding.ts'
 
 /** A command: its name, its key without the prefix of the partition, and its arguments. */
 export type Command = readonly [name: string, key: string, ...rest: RedisArgument[]]
@@ -22,8 +23,8 @@ const messageIn = (member: string): string => member.slice(0, member.indexOf(':'
 /** The event id in the name of an event. */
 const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
 
-export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
-  const { key, after } = change
+export function commandsOf(change: VersionedChange, retention: Retention): readonly Command[] {
+  const { key, version, after } = change
   const beside = [
     ...storedCommands(change),
     ...sendCommands(change),
@@ -31,12 +32,12 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
     ...behindCommands(change),
     ...payloadCommands(change, retention),
   ]
-  if (after === undefined) return [...beside, ['UNLINK', recordKey(key)]]
+  if (after === null) return [...beside, ['UNLINK', recordKey(key)]]
   // A refused command ends the script, so index entries are written before the record and removed after it.
   const isRemoval = ([name]: Command): boolean => REMOVALS.has(name)
   return [
     ...beside.filter((command) => !isRemoval(command)),
-    ['SET', recordKey(key), versionText(version) + encodeRecord(after), ...lifeOf(after, retention)],
+    ['SET', recordKey(key), version + encodeRecord(after), ...lifeOf(after, retention)],
     ...beside.filter(isRemoval),
   ]
 }
@@ -53,29 +54,16 @@ function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string
 export const RECENT = 2_000
 export const recentPlace = (member: string): EventPlace => ({ id: messageIn(member), key: eventIn(member) })
 
-/**
- * Adds the events of all these changes to the set of the newest. Events of a change that is not written then have an entry without
- * a payload, which readers skip.
- */
-export function recentCommands(changes: readonly VersionedChange[]): readonly Command[] {
-  const added: string[] = []
-  for (const change of changes)
-    for (const event of change.admitted) {
-      // Ordered like the events of a page: by time, then by id.
-      added.push(String(admissionMark(admittedAtMs(change.after, event))), `${event.id}:${change.key}`)
-    }
-  if (added.length === 0) return NONE
-  // Ids are digests: about one event in 256 shortens the set.
-  const isShortened = changes.some(({ admitted }) => admitted.some(({ id }) => id.endsWith('00')))
-  return [
-    ['ZADD', 'recent', ...added],
-    ...(isShortened ? ([['ZREMRANGEBYRANK', 'recent', '0', String(-RECENT - 1)]] as const) : NONE),
-  ]
-}
-
 function storedCommands(change: VersionedChange): readonly Command[] {
-  return change.admitted.map((event) => {
-    return ['SET', payloadKey(change.key, event.id), encodePayload(event, admittedAtMs(change.after, event))]
+  return admittedIn(change).flatMap(({ event, admittedAtMs }): readonly Command[] => {
+    const { id } = event
+    return [
+      ['SET', payloadKey(change.key, id), encodePayload(event, admittedAtMs)],
+      // Ordered like the events of a page: by time, then by id.
+      ['ZADD', 'recent', String(admissionMark(admittedAtMs)), `${id}:${change.key}`],
+      // Ids are digests: about one event in 256 shortens the set.
+      ...(id.endsWith('00') ? ([['ZREMRANGEBYRANK', 'recent', '0', String(-RECENT - 1)]] as const) : NONE),
+    ]
   })
 }
 
@@ -91,14 +79,10 @@ const INDEXES: readonly (readonly [set: string, placeOf: (record: MessageRecord)
 
 function indexCommands({ key, before, after }: VersionedChange): readonly Command[] {
   return INDEXES.flatMap(([set, placeOf]): readonly Command[] => {
-    const [was, is] = [before && placeOf(before), after && placeOf(after)]
+    const [was, is] = [before && placeOf(before), after === null ? undefined : placeOf(after)]
     if (is === was) return NONE
     return [is === undefined ? ['ZREM', set, key] : ['ZADD', set, String(is), key]]
   })
-}
-
-export function indexRemoval(key: string): readonly Command[] {
-  return INDEXES.map(([set]) => ['ZREM', set, key])
 }
 
 /** Commands for the set `more`: events that wait behind another one of their record. */
@@ -110,11 +94,11 @@ function behindCommands({ key, before, after }: VersionedChange): readonly Comma
   return [...changeMore('SADD', key, added), ...changeMore('SREM', key, removed)]
 }
 
-function behindFirst(record: MessageRecord | undefined): readonly string[] {
-  return record === undefined || record.waiting.length < 2 ? NONE : record.waiting.slice(1).map(({ id }) => id)
+function behindFirst(record: MessageRecord | null | undefined): readonly string[] {
+  return !record || record.waiting.length < 2 ? NONE : record.waiting.slice(1).map(({ id }) => id)
 }
 
-export function changeMore(command: 'SADD' | 'SREM', key: string, ids: readonly string[]): readonly Command[] {
+function changeMore(command: 'SADD' | 'SREM', key: string, ids: readonly string[]): readonly Command[] {
   return ids.length === 0 ? NONE : [[command, 'more', ...ids.map((id) => memberOf(key, id))]]
 }
 
@@ -131,7 +115,7 @@ function payloadCommands(
 ): readonly Command[] {
   const removal = (id: string): Command => ['UNLINK', payloadKey(key, id)]
   const revived = before?.dead.filter(({ id }) => after?.dead.some((entry) => entry.id === id) !== true) ?? NONE
-  const gone = before === undefined || after !== undefined ? NONE : idsIn(before)
+  const gone = before === undefined || after !== null ? NONE : idsIn(before)
   return [
     ...revived.flatMap(({ id }) => letterRemoval(id)),
     ...gone.map(removal),
@@ -150,6 +134,7 @@ function payloadCommands(
           return [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
         case 'removed':
           return [removal(id)]
+        case 'stored':
         case 'pending':
           return NONE
       }
@@ -157,7 +142,7 @@ function payloadCommands(
   ]
 }
 
-export function letterRemoval(id: string): readonly Command[] {
+function letterRemoval(id: string): readonly Command[] {
   return [
     ['ZREM', 'dead', id],
     ['HDEL', 'deadof', id],

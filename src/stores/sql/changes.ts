@@ -1,10 +1,9 @@
 /** What writes change in records, and beside them. */
-import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
+import { encodeReports, encodeSend, encodeState } from '../codec.ts'
 import { overdueMark } from '../../messages/record.ts'
-import type { MessageRecord, SendEntry } from '../../messages/record.ts'
-import { admittedAtMs } from '../stored.ts'
-import type { VersionedChange } from '../../inbox/record-store.ts'
-import { isUnreadable } from '../../messages/replay.ts'
+import type { MessageRecord, PayloadChange, SendEntry } from '../../messages/record.ts'
+import type { VersionedChange } from '../engine.ts'
+import { admittedIn as admittedBy } from '../stored.ts'
 
 /** A record to write. */
 export interface Written {
@@ -14,17 +13,11 @@ export interface Written {
 }
 
 export const isNew = ({ change }: Pick<Written, 'change'>): boolean => change.expected === undefined
-/** Whether nothing of the stored record could be read: the write replaces all of it, and what the indexes say of it. */
-export const isReplaced = ({ change }: Pick<Written, 'change'>): boolean => isUnreadable(change.before)
-
-/** The first version of a new record: random, so that it differs from versions of an erased record of the same key. */
-export const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
 
 /** How an engine writes values. */
 interface ValueWriter<Value> {
   readonly text: (text: string) => Value
   readonly number: (number: number) => Value
-  readonly digest: (digest: string) => Value
   /** The value of a column without one. */
   readonly none: Value
 }
@@ -38,7 +31,10 @@ export function createColumns<Value>({ text, number, none }: ValueWriter<Value>)
 
   const encoded = (send: SendEntry): Value => text(encodeSend(send))
   const sentAt = ({ sentAtMs }: SendEntry): Value => number(Math.floor(sentAtMs))
-  const state: Columns<Value> = { state: ({ record }) => text(encodeState(record)) }
+  const state: Columns<Value> = {
+    version: ({ change }) => text(change.version),
+    state: ({ record }) => text(encodeState(record)),
+  }
   const reports: Columns<Value> = { reports: ({ record }) => text(encodeReports(record)) }
   const send: Columns<Value> = {
     send: ({ record }) => orNone(record.send, encoded),
@@ -53,44 +49,56 @@ export function createColumns<Value>({ text, number, none }: ValueWriter<Value>)
   })
 }
 
-function changesReports({ change, record }: Written): boolean {
-  return change.before === undefined || change.before.latest !== record.latest || isReplaced({ change })
+function changesReports({ change: { before }, record }: Written): boolean {
+  return before === undefined || before.latest !== record.latest
 }
 
-function changesSend({ change, record }: Written): boolean {
-  return change.before?.send !== record.send || isReplaced({ change })
+function changesSend({ change: { before }, record }: Written): boolean {
+  return before?.send !== record.send
 }
 
-/** The payloads of events that these writes admit. `one` is the write. */
+/** Of several changes to one payload, the last one counts. */
+function lastOf({ payloads }: VersionedChange): ReadonlyMap<string, PayloadChange> {
+  return new Map(payloads.map((payload) => [payload.id, payload]))
+}
+
+/** The payloads of events that these writes admit. `one` is the write. An event may become a dead letter as it is admitted. */
 export function admittedIn<One extends Written>(written: readonly One[]) {
-  return written.flatMap((one) =>
-    one.change.admitted.map((event) => {
-      const { id, record, raw } = event
-      // An event that is a dead letter from the start has its error.
-      const dead = one.change.payloads.find((change) => change.id === id && change.becomes === 'dead')
-      const error = dead?.becomes === 'dead' ? dead.error : undefined
-      return { one, id, event: JSON.stringify(record), raw, error, admittedAtMs: admittedAtMs(one.record, event) }
-    }),
-  )
+  return written.flatMap((one) => {
+    const last = lastOf(one.change)
+    return admittedBy(one.change).flatMap(({ event: { id, record, raw }, admittedAtMs }) => {
+      const now = last.get(id)
+      if (now?.becomes === 'removed') return []
+      const error = now?.becomes === 'dead' ? now.error : undefined
+      return [{ one, id, event: JSON.stringify(record), raw, admittedAtMs, error }]
+    })
+  })
 }
 
-/** The payloads that these writes change: of events that become dead letters, of revived ones, and those that are removed. */
+/**
+ * The payloads that these writes change: of events that become dead letters (`failed`: those that were stored before), of
+ * revived ones, and those that are removed.
+ */
 export function changedIn<One extends Written>(written: readonly One[]) {
-  const changed = written.flatMap((one) =>
-    one.change.payloads.map((payload) => {
+  const changed = written.flatMap((one) => {
+    const { before, payloads } = one.change
+    return [...lastOf(one.change).values()].map((payload) => {
       const isIt = ({ id }: { readonly id: string }): boolean => id === payload.id
       return {
         one,
         id: payload.id,
         becomes: payload.becomes,
-        wasDead: one.change.before?.dead.some(isIt) === true,
+        isNew: payloads.some((each) => isIt(each) && each.becomes === 'stored'),
+        wasDead: before?.dead.some(isIt) === true,
         diedAtMs: Math.floor(one.record.dead.find(isIt)?.diedAtMs ?? 0),
         error: payload.becomes === 'dead' ? payload.error : '',
       }
-    }),
-  )
+    })
+  })
+  const dead = changed.filter(({ becomes }) => becomes === 'dead')
   return {
-    dead: changed.filter(({ becomes }) => becomes === 'dead'),
+    dead,
+    failed: dead.filter((each) => !each.isNew),
     revived: changed.filter(({ becomes, wasDead }) => becomes !== 'dead' && wasDead),
     removed: changed.filter(({ becomes }) => becomes === 'removed'),
   }

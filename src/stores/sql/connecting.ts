@@ -9,18 +9,17 @@ import { daysAboveZero, millisecondsAboveZero, wholeNumberFrom } from '../../run
 import type { StoreHost } from '../../inbox/store.ts'
 import type { RowsOf } from './dialect.ts'
 
-const MOST_CONNECTIONS = 10_000
+const MAX_CONNECTIONS = 10_000
 
 export const SQL_SETTINGS = {
   transactional: z.boolean().default(false),
-  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
+  maxConnections: wholeNumberFrom(1, MAX_CONNECTIONS).default(10),
   retentionDays: daysAboveZero.default(7),
   deadLetterDays: daysAboveZero.default(30),
   dedupeDays: daysAboveZero.default(30),
   connectTimeoutMs: millisecondsAboveZero.default(5_000),
   queryTimeoutMs: millisecondsAboveZero.default(10_000),
   lockTimeoutMs: millisecondsAboveZero.default(3_000),
-  clock: z.enum(['server', 'caller']).default('server'),
 }
 
 export type SqlSettings = z.output<z.ZodObject<typeof SQL_SETTINGS>>
@@ -97,7 +96,7 @@ export async function checkPrivileges(
   try {
     await rowsOf(...statements)
   } catch (error) {
-    if (claims !== false || !(error instanceof MessagingWebhooksError)) throw error
-    report?.(error)
+    if (claims || !(error instanceof MessagingWebhooksError)) throw error
+    report(error)
   }
 }

@@ -1,8 +1,5 @@
-/**
- * What differs between engines in the statements that they share, and the server's clock, which decides what is due unless the
- * clocks of the callers apply.
- */
-import { createStoreClock, refuseJump } from '../../inbox/runtime/store-time.ts'
+/** What differs between engines in the statements that they share, and the server's clock. */
+import { createServerClock, type ServerClock } from '../server-time.ts'
 import type { Row, RowReader } from './values.ts'
 
 /** Runs statements in order, in one round trip if the engine can, and returns the rows of each. */
@@ -11,7 +8,7 @@ export type RowsOf = (...statements: readonly string[]) => Promise<readonly (rea
 export interface Dialect {
   /** The tables as they appear in statements. */
   readonly tables: Readonly<Record<'records' | 'payloads' | 'dead_letters' | 'workers', string>>
-  /** The name of the column for the key of a record. */
+  /** The name of the column with the key of a record. */
   readonly keyColumn: string
   /** The table with the rows of `dueRowOf`, and its columns for the number of the record and for the time. The time may be null. */
   readonly due: { readonly table: string; readonly record: string; readonly at: string }
@@ -44,28 +41,26 @@ export function createDialect(differences: Omit<Dialect, 'recordColumns' | 'payl
     names.map((name) => `${bytesIn(`${table}.${name}`)} AS ${name}`).join(', ')
   return {
     ...differences,
-    recordColumns: `r.number, ${digestIn(`r.${keyColumn}`)} AS digest, r.version, r.sent_at, r.overdue_at,
-  ${bytes('r', ['state', 'reports', 'send'])}`,
+    recordColumns: `r.number, ${digestIn(`r.${keyColumn}`)} AS digest, r.sent_at, r.overdue_at,
+  ${bytes('r', ['version', 'state', 'reports', 'send'])}`,
     payloadColumns: `p.record, ${digestIn('p.id')} AS id, p.admitted_at, ${bytes('p', ['event', 'raw', 'error'])}`,
   }
 }
 
 /** What the statements of an engine share. */
-export interface SqlEngine extends ReturnType<typeof createServerTime> {
+export interface SqlEngine {
   readonly dialect: Dialect
+  readonly clock: ServerClock
+  /** Takes the server's time from a row with `now`. */
+  readonly noteTime: (row: Row | undefined, sentMs: number) => void
 }
 
-export function createServerTime(clock: 'server' | 'caller', { integer }: Pick<RowReader, 'integer'>) {
-  const storeClock = clock === 'server' ? createStoreClock() : undefined
+export function createServerTime({ integer }: Pick<RowReader, 'integer'>) {
+  const clock = createServerClock()
   return {
-    /** Undefined if the clocks of the callers apply. */
-    storeClock,
-    /** Takes the server's time from a row with `now`. Throws a `ClockJump` if it differs from the caller's estimate `nowMs`. */
-    noteTime(row: Row | undefined, nowMs: number | undefined, sentMs: number): void {
-      if (storeClock === undefined || row === undefined) return
-      const storeMs = integer(row, 'now')
-      storeClock.note(storeMs, sentMs)
-      refuseJump(storeMs, nowMs)
+    clock,
+    noteTime(row: Row | undefined, sentMs: number): void {
+      if (row !== undefined) clock.note(integer(row, 'now'), sentMs)
     },
   }
 }

@@ -1,7 +1,7 @@
 /** The columns of a record with waiting events, so that `due` need not decode all records, and the records found by them. */
-import type { Versioned, VersionedChange } from '../../inbox/record-store.ts'
+import type { Versioned, VersionedChange } from '../engine.ts'
 import { dueMark, type MessageRecord } from '../../messages/record.ts'
-import { readRecords } from './records.ts'
+import { versionedIn } from './records.ts'
 import { isNull, type Row, type RowReader } from './values.ts'
 
 export type DueRow = NonNullable<ReturnType<typeof dueRowOf>>
@@ -25,28 +25,32 @@ export function dueRowOf(record: MessageRecord) {
   }
 }
 
-export function readDue(due: readonly Row[], now: number, { integer, keyIn, recordIn }: RowReader) {
-  const records = readRecords(due.filter((row) => !isNull(row, 'number')).map(recordIn))
-  /** Records that are due, by key. */
+/** The records of rows that are due. Rows that contradict their record, have none, or have an unreadable one, are left out. */
+export function readDue(due: readonly Row[], nowMs: number, { integer, keyIn, recordIn, digits }: RowReader) {
   const found = new Map<string, Versioned>()
-  /** Rows that contradict their record, or have none. */
-  const astray: Row[] = []
+  /** Keys of unreadable records. */
+  const unreadable: string[] = []
+  /** Records with other columns than they should have. */
+  const contradicted: VersionedChange[] = []
+  /** Numbers of rows without a record that waits. */
+  const ended: string[] = []
   for (const row of due) {
-    const key = isNull(row, 'number') ? undefined : keyIn(row)
-    const versioned = key === undefined ? undefined : records.get(key)
+    if (isNull(row, 'number')) {
+      ended.push(digits(row, 'due_record'))
+      continue
+    }
+    const key = keyIn(row)
+    const versioned = versionedIn(recordIn(row))
     const expected = versioned && dueRowOf(versioned.record)
-    if (key !== undefined && versioned !== undefined && isDue(expected, integer(row, 'due_at'), now))
-      found.set(key, versioned)
-    else astray.push(row)
+    if (versioned === undefined) unreadable.push(key)
+    else if (expected === undefined) ended.push(digits(row, 'due_record'))
+    else if (expected.at === integer(row, 'due_at') && expected.heldUntil <= nowMs) found.set(key, versioned)
+    else contradicted.push(rewritingDue(key, versioned))
   }
-  return { found, astray, records }
-}
-
-function isDue(row: ReturnType<typeof dueRowOf>, at: number, now: number): boolean {
-  return row?.at === at && row.heldUntil <= now
+  return { found, unreadable, contradicted, ended }
 }
 
 /** A write that changes nothing but the columns of `dueRowOf`, which any write sets. */
-export function repairingDue(key: string, { record, version }: Versioned): VersionedChange {
-  return { key, expected: version, before: record, after: record, payloads: [], admitted: [] }
+function rewritingDue(key: string, { record, version }: Versioned): VersionedChange {
+  return { key, expected: version, version: `${version.slice(1)}d`, before: record, after: record, payloads: [] }
 }

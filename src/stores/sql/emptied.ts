@@ -1,6 +1,6 @@
 /** Detects that tables were emptied while the store was open: TRUNCATE, DELETE, or a database restored from a backup. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Retention } from '../../messages/retention.ts'
+import type { Retention } from '../../messages/commands.ts'
 import { isGone, readLiveness, type Liveness } from '../liveness.ts'
 import { watch } from '../watch.ts'
 import type { SqlEngine } from './dialect.ts'
@@ -24,12 +24,10 @@ interface Seen {
  * after the first look, to a function that ends the check.
  */
 export async function watchEmptied(
-  { dialect, storeClock }: SqlEngine,
+  { dialect }: SqlEngine,
   { dedupeMs }: Retention,
   report: (error: MessagingWebhooksError) => void,
 ): Promise<() => void> {
-  // With the clocks of the callers, the server cannot tell what may have been pruned.
-  if (storeClock === undefined) return () => {}
   const { tables, bigintValue, bytesIn, serverNow, rows, rowsOf } = dialect
   let seen: Seen | undefined
 

@@ -1,6 +1,6 @@
 /** Composes a store on a SQL server from the parts that both engines share and those of its engine. */
-import type { SharedStore } from '../../inbox/record-store.ts'
-import type { OpenStore } from '../../inbox/store.ts'
+import type { SharedEngine } from '../engine.ts'
+import type { MessageStore } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/retention.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { openServerStore, type ServerStoreOptions } from '../server-store.ts'
@@ -19,24 +19,28 @@ export async function openSqlStore<Session, Context extends object>(
   options: Pick<ServerStoreOptions<Session, Context>, 'host' | 'waking' | 'close'> & {
     readonly settings: SqlSettings
     readonly engine: SqlEngine
-    readonly records: TableRecords & Pick<SharedStore, 'write' | 'payloads' | 'due'>
+    readonly records: TableRecords &
+      Pick<SharedEngine, 'write' | 'payloads'> & { readonly dueEvents: SharedEngine['due'] }
     readonly writeList: WriteList
     /** Used if the settings ask for transactions. */
     readonly transactions: TransactionEngine<Session, Context>
   },
-): Promise<OpenStore<Context>> {
+): Promise<MessageStore<Context>> {
   const { settings, engine, records, writeList, transactions, waking, ...others } = options
   const retention = retentionOf(settings)
+  const aged = createAging(engine.dialect, retention)
   let stopWatching = (): void => {}
   const open = await openServerStore({
     ...others,
-    createStore: () => ({
+    createEngine: () => ({
       ...records,
-      ...createScans(engine.dialect),
-      aged: createAging(engine.dialect, retention),
-      async close() {},
+      ...createScans(engine.dialect, records.recordIn),
+      nowMs: () => engine.clock.nowMs(),
+      async due(lookup) {
+        if (lookup.of === 'events') return records.dueEvents(lookup)
+        return lookup.of === 'sends' ? records.overdue(lookup) : aged(lookup)
+      },
     }),
-    storeClock: engine.storeClock,
     retention,
     queryTimeoutMs: settings.queryTimeoutMs,
     parts: [createLeasing(engine, writeList)],
@@ -52,7 +56,7 @@ export async function openSqlStore<Session, Context extends object>(
     transactions: settings.transactional ? transactions : undefined,
   })
   // From here on this process is in the list of workers.
-  stopWatching = await watchEmptied(engine, retention, options.host.report ?? (() => {}))
+  stopWatching = await watchEmptied(engine, retention, options.host.report)
   return open
 }
 

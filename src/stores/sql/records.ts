@@ -1,30 +1,46 @@
 /** Reads records from the tables, which other processes write as well, and finds them by their indexes. */
-import type { SharedStore, Versioned } from '../../inbox/record-store.ts'
-import { storedRecord } from '../stored.ts'
+import type { Retention } from '../../messages/commands.ts'
+import type { MessageRecord } from '../../messages/record.ts'
+import type { DueLookup, Versioned } from '../engine.ts'
+import { storedRecord, UNREADABLE_DUE_MS, UnreadableRecord } from '../stored.ts'
 import type { Dialect, RowsOf } from './dialect.ts'
-import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow } from './values.ts'
-import type { Retention } from '../../messages/retention.ts'
+import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow, type Row } from './values.ts'
 
-export function readRecords(read: readonly RecordRow[]): ReadonlyMap<string, Versioned> {
-  return new Map(read.map((row) => [row.key, { version: row.version, record: storedRecord(row, row.key) }]))
+export type TableRecords = ReturnType<typeof createTableRecords>
+
+export interface Found {
+  readonly keys: readonly string[]
+  readonly nextMs: number | undefined
 }
 
-export type TableRecords = Pick<SharedStore, 'read' | 'overdue' | 'payloadsOf' | 'keyOfDeadLetter' | 'counts'>
+/** Undefined if it is unreadable. */
+export function versionedIn(row: RecordRow): Versioned | undefined {
+  const record = storedRecord(row)
+  return record && { version: row.version, record }
+}
 
 /** `rowsOf`: on the connection to use. */
-export function createTableRecords(dialect: Dialect, rowsOf: RowsOf): TableRecords {
-  const { digestIn, digestValue, isOneOf, recordColumns, due, rows } = dialect
+export function createTableRecords(dialect: Dialect, rowsOf: RowsOf) {
+  const { digestIn, isOneOf, recordColumns, due, rows } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
   const key = `r.${dialect.keyColumn}`
   const digest = `${digestIn(key)} AS digest`
 
   return {
-    async read(keys) {
+    async read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>> {
       if (keys.length === 0) return new Map()
       const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM ${records} r WHERE ${isOneOf(key, keys)}`)
-      return readRecords(found.map(rows.recordIn))
+      return new Map(
+        found.map((row) => {
+          const versioned = versionedIn(rows.recordIn(row))
+          if (versioned === undefined) throw new UnreadableRecord(rows.keyIn(row))
+          return [rows.keyIn(row), versioned] as const
+        }),
+      )
     },
-    async overdue({ nowMs, limit }) {
+    /** Reads a row for a list. Undefined if it is unreadable. */
+    recordIn: (row: Row): MessageRecord | undefined => storedRecord(rows.recordIn(row)),
+    async overdue({ nowMs, limit }: Pick<DueLookup, 'nowMs' | 'limit'>): Promise<Found> {
       const now = numberValue(Math.floor(nowMs))
       const [found = [], [times] = []] = await rowsOf(
         `
@@ -34,7 +50,7 @@ SELECT ${digest} FROM ${records} r WHERE r.overdue_at <= ${now} ORDER BY r.overd
       const keys = found.map(rows.keyIn)
       return { keys, nextMs: keys.length >= limit ? nowMs : times && rows.integerOrNone(times, 'next') }
     },
-    async payloadsOf(keys) {
+    async payloadIds(keys: readonly string[]) {
       if (keys.length === 0) return []
       const [found = []] = await rowsOf(`
 SELECT ${digest}, ${digestIn('p.id')} AS id FROM ${records} r JOIN ${payloads} p ON p.record = r.number
@@ -43,12 +59,11 @@ WHERE ${isOneOf(key, keys)}`)
       for (const row of found) ids.get(rows.keyIn(row))?.push(rows.digest(row, 'id'))
       return keys.map((each) => ids.get(each) ?? [])
     },
-    async keyOfDeadLetter(id) {
-      // The id may be typed by hand.
-      if (!/^([0-9a-f]{2})+$/.test(id)) return undefined
-      const [[row] = []] = await rowsOf(`
-SELECT ${digest} FROM ${deadLetters} d JOIN ${records} r ON r.number = d.record WHERE d.id = ${digestValue(id)}`)
-      return row && rows.keyIn(row)
+    async unreadable() {
+      const [found = []] = await rowsOf(`
+SELECT ${digest} FROM ${due.table} d JOIN ${records} r ON r.number = d.${due.record}
+WHERE d.${due.at} = ${UNREADABLE_DUE_MS} LIMIT 1000`)
+      return found.map(rows.keyIn)
     },
     async counts() {
       const [[row] = []] = await rowsOf(`
@@ -68,12 +83,12 @@ SELECT (SELECT coalesce(sum(d.waiting), 0) FROM ${due.table} d WHERE d.${due.at}
 export function createAging(
   { tables, keyColumn, digestIn, bigintValue, comparePair, rows, rowsOf }: Dialect,
   { payloadMs, deadLetterMs, dedupeMs }: Retention,
-): (nowMs: number, limit: number) => Promise<readonly string[]> {
+): (lookup: Pick<DueLookup, 'nowMs' | 'limit'>) => Promise<Found> {
   const key = `${digestIn(`r.${keyColumn}`)} AS digest`
   let afterRecord = LEAST
   let afterPayload: readonly [atMs: string, record: string] = [LEAST, LEAST]
 
-  return async (nowMs, limit) => {
+  return async ({ nowMs, limit }) => {
     const now = Math.floor(nowMs)
     const [records = [], letters = [], payloads = []] = await rowsOf(
       `
@@ -95,6 +110,7 @@ SELECT ${key}, p.admitted_at, p.record FROM (
     afterPayload = hasMorePayloads
       ? [rows.digits(payload, 'admitted_at'), rows.digits(payload, 'record')]
       : [LEAST, LEAST]
-    return [...new Set([...records, ...letters, ...payloads].map(rows.keyIn))]
+    const keys = [...new Set([...records, ...letters, ...payloads].map(rows.keyIn))]
+    return { keys, nextMs: undefined }
   }
 }

@@ -1,12 +1,14 @@
 /** Scans of tables for people: newest first, filtered by the server if possible, over a limited number of events. */
-import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/lists.ts'
-import type { EventScan, Scanned, ScannedEvent, ScannedRecord, SharedStore } from '../../inbox/record-store.ts'
+import { isFiltered, MAX_EXAMINED, needlesOf } from '../../inbox/lists.ts'
+import type { EventScan, ScannedEvent, ScannedRecord, SharedEngine } from '../engine.ts'
+import type { Page } from '../../inbox/store.ts'
 import { scanned, scannedRows } from '../pages.ts'
-import { eventsOf, storedRecord, type StoredPayload } from '../stored.ts'
+import { eventsOf, type StoredPayload } from '../stored.ts'
 import type { Dialect } from './dialect.ts'
+import type { TableRecords } from './records.ts'
 import { LARGEST, LEAST, timeValue, type Row } from './values.ts'
 
-type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
+type Scans = Pick<SharedEngine, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
 /** The position of an event in the list of all events: its time of admission, the number of its record, and its id. */
 type EventPoint = readonly [atMs: string, record: string, id: string]
@@ -14,21 +16,22 @@ type EventPoint = readonly [atMs: string, record: string, id: string]
 /** Rows of a filtered list per query. */
 const PIECE = 200
 
-export function createScans(dialect: Dialect): Scans {
+export function createScans(dialect: Dialect, recordIn: TableRecords['recordIn']): Scans {
   const { keyColumn, recordColumns, payloadColumns } = dialect
   const { digestIn, digestValue, bigintValue, comparePair, rows, rowsOf } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
 
-  function readRecord(row: Row, place: string): ScannedRecord {
-    const columns = rows.recordIn(row)
-    return { key: columns.key, place, record: storedRecord(columns, columns.key), payloads: [] }
+  function readRecord(row: Row, place: string): ScannedRecord | undefined {
+    const record = recordIn(row)
+    return record && { key: rows.keyIn(row), place, record, payloads: [] }
   }
 
-  /** Like `readRecord`, for rows with a payload. */
-  function readEvent(row: Row, place: string): ScannedEvent {
-    const { key, record } = readRecord(row, place)
+  /** Reads a row with a payload. */
+  function readEvent(row: Row, place: string): ScannedEvent | undefined {
+    const record = recordIn(row)
+    if (record === undefined) return undefined
     const payload = rows.payloadIn(row)
-    return { key, id: payload.id, atMs: payload.admittedAtMs, place, record, payload }
+    return { key: rows.keyIn(row), id: payload.id, atMs: payload.admittedAtMs, place, record, payload }
   }
 
   const numberOf = (row: Row): string => rows.digits(row, 'number')
@@ -63,7 +66,7 @@ SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${look
     return { found, last: end, isEnd: end === undefined || rows.integer(end, 'looked') < most }
   }
 
-  async function walk(scan: EventScan): Promise<Scanned<ScannedEvent>> {
+  async function walk(scan: EventScan): Promise<Page<ScannedEvent>> {
     const { after, limit, id, filter, isMeant } = scan
     const isBounded = id !== undefined || isFiltered(filter)
     const piece = isBounded ? PIECE : limit + 1
@@ -71,16 +74,16 @@ SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${look
     let point: EventPoint = pointIn(after) ?? [LARGEST, LARGEST, '']
     let looked = 0
     for (;;) {
-      const most = isBounded ? MOST_LOOKED_AT - looked : limit + 1
+      const most = isBounded ? MAX_EXAMINED - looked : limit + 1
       const { found, last, isEnd } = await nextPiece(scan, point, most, piece)
       for (const row of found) {
         const event = readEvent(row, placeOf(row))
-        if (isMeant(event)) meant.push(event)
+        if (event !== undefined && isMeant(event)) meant.push(event)
         if (meant.length > limit) return scanned(meant, limit)
       }
       if (last === undefined || isEnd) return scanned(meant, limit)
       looked += rows.integer(last, 'looked')
-      if (isBounded && looked >= MOST_LOOKED_AT)
+      if (isBounded && looked >= MAX_EXAMINED)
         return { items: meant, next: placeOf(last), lookedBackToMs: rows.integer(last, 'admitted_at') }
       point = pointIn(placeOf(last)) ?? point
     }
@@ -91,17 +94,23 @@ SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${look
       if (scan.key === undefined) return walk(scan)
       // Includes settled events of which only the identity is left.
       const key = digestValue(scan.key)
-      const which = `SELECT * FROM ${records} WHERE ${keyColumn} = ${key}`
-      return eventsOf((await recordsPage(which, Infinity)).items, scan)
+      const [found] = (await recordsPage(`SELECT * FROM ${records} WHERE ${keyColumn} = ${key}`, 1)).items
+      return found === undefined ? { items: [] } : eventsOf(found, scan)
     },
-    async scanDeadLetters({ after, limit }) {
+    async scanDeadLetters({ after, limit, id }) {
+      // The id may be typed by hand.
+      if (id !== undefined && !/^([0-9a-f]{2})+$/.test(id)) return { items: [] }
+      const isNext =
+        id === undefined
+          ? comparePair(['d.died_at', 'd.seq'], '>', pairIn(after) ?? [LEAST, '0'])
+          : `d.id = ${digestValue(id)}`
       // Include dead letters without a payload, so that they can be discarded.
       const [found = []] = await rowsOf(`
 SELECT ${recordColumns}, ${payloadColumns}, ${digestIn('d.id')} AS id, coalesce(p.admitted_at, d.died_at) AS admitted_at,
   d.died_at, d.seq
 FROM ${deadLetters} d JOIN ${records} r ON r.number = d.record
   LEFT JOIN ${payloads} p ON p.record = d.record AND p.id = d.id
-WHERE ${comparePair(['d.died_at', 'd.seq'], '>', pairIn(after) ?? [LEAST, '0'])}
+WHERE ${isNext}
 ORDER BY d.died_at, d.seq LIMIT ${limit + 1}`)
       const letterPlace = (row: Row): string => `${rows.digits(row, 'died_at')}.${rows.digits(row, 'seq')}`
       return scannedRows(found, limit, letterPlace, readEvent)

@@ -2,7 +2,7 @@
  * Values in the text of statements, which are ASCII whatever the encoding of the connection; the numbers of records; and the
  * values, records and payloads in the rows of answers.
  */
-import { joinRecord } from '../../inbox/runtime/codec.ts'
+import { joinRecord } from '../codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { storedPayload, unusable, type PayloadColumns, type RecordColumns, type StoredPayload } from '../stored.ts'
 
@@ -84,7 +84,7 @@ interface ColumnReader {
 export interface RecordRow extends RecordColumns {
   readonly number: string
   readonly key: string
-  readonly version: number
+  readonly version: string
 }
 
 export type RowReader = ReturnType<typeof createRowReader>
@@ -121,7 +121,7 @@ export function createRowReader(columns: ColumnReader) {
     recordIn: (row: Row): RecordRow => ({
       number: digits(row, 'number'),
       key: digest(row, 'digest'),
-      version: integer(row, 'version'),
+      version: text(row, 'version'),
       state: joinRecord(text(row, 'state'), isNull(row, 'reports') ? '' : text(row, 'reports')),
       send: isNull(row, 'send') ? undefined : text(row, 'send'),
       sentAtMs: integerOrNone(row, 'sent_at') ?? 0,

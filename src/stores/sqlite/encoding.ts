@@ -3,8 +3,9 @@
  * NUL, and a BLOB may contain any bytes.
  */
 import type { SQLOutputValue } from 'node:sqlite'
-import { isEventRecord, type EventRecord } from '../../messages/event-record.ts'
-import type { NewEvent } from '../../inbox/store.ts'
+import type { Command } from '../../messages/commands.ts'
+import { isEventRecord, type EventRecord, type NewEvent } from '../../messages/event-record.ts'
+import { isRecord } from '../../runtime/values.ts'
 import { unusable } from '../stored.ts'
 
 /** The 16 bytes of a digest of 32 hexadecimal digits. */
@@ -12,21 +13,53 @@ export function digestBytes(digest: string): Buffer {
   return Buffer.from(digest, 'hex')
 }
 
-export type PackedEvents = ReturnType<typeof packEvents>
+type PackedEvents = ReturnType<typeof packEvents>
+
+type WithEvent = Extract<Command, { readonly event: NewEvent }>
+type WithoutEvent = Exclude<Command, WithEvent>
+
+/** Commands whose events are packed together: an emptied command stands for the next one. */
+export interface PackedCommands {
+  readonly commands: readonly (WithoutEvent | Emptied<WithEvent>)[]
+  readonly events: PackedEvents
+}
+
+type Emptied<C> = C extends WithEvent ? Omit<C, 'event'> : never
+
+/** Commands for the other thread. */
+export function packCommands(commands: readonly Command[]): PackedCommands {
+  const events: NewEvent[] = []
+  const emptied = commands.map((command): WithoutEvent | Emptied<WithEvent> => {
+    if (command.do !== 'admit' && command.do !== 'overdue') return command
+    const { event, ...rest } = command
+    events.push(event)
+    return rest
+  })
+  return { commands: emptied, events: packEvents(events) }
+}
+
+export function unpackCommands({ commands, events }: PackedCommands): readonly Command[] {
+  const unpacked = unpackEvents(events).values()
+  const next = (): NewEvent => unpacked.next().value ?? unusable('event')
+  return commands.map((command): Command => {
+    if (command.do !== 'admit' && command.do !== 'overdue') return command
+    return { ...command, event: next() }
+  })
+}
 
 /**
  * A batch of events for the other thread: a list of plain values per event, and all bytes in one buffer. Objects would be
  * cloned key by key, and a small Buffer would clone its whole pool.
  */
-export function packEvents(events: readonly NewEvent[]) {
+function packEvents(events: readonly NewEvent[]) {
   const parts: Buffer[] = []
   let length = 0
   const lists = events.map((event) => {
-    const { id, messageKey, order, final, step, awaits, gapUntilMs, repeats, raw } = event
+    const { id, messageKey, order, final, step, awaits, reorderWaitMs, repeats, raw } = event
     const record = Buffer.from(JSON.stringify(event.record))
     parts.push(record, raw)
     length += record.length + raw.length
-    return [id, messageKey, order, final, step, awaits, gapUntilMs, repeats, record.length, raw.length] as const
+    return [id, messageKey, order, final, step, awaits, reorderWaitMs, repeats, record.length, raw.length] as const
   })
   const bytes = new Uint8Array(length)
   let end = 0
@@ -37,15 +70,15 @@ export function packEvents(events: readonly NewEvent[]) {
   return { lists, bytes }
 }
 
-export function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[] {
+function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[] {
   let end = 0
   const next = (length: number): Buffer => asBuffer(bytes.subarray(end, (end += length)))
-  return lists.map(([id, messageKey, order, final, step, awaits, gapUntilMs, repeats, recordLength, rawLength]) => {
+  return lists.map(([id, messageKey, order, final, step, awaits, reorderWaitMs, repeats, recordLength, rawLength]) => {
     const encoded = next(recordLength)
     const record: unknown = JSON.parse(encoded.toString('utf8'))
     if (!isEventRecord(record)) throw new TypeError('This is not the record of an event.')
     ENCODED.set(record, encoded)
-    return { id, messageKey, order, final, step, awaits, gapUntilMs, repeats, record, raw: next(rawLength) }
+    return { id, messageKey, order, final, step, awaits, reorderWaitMs, repeats, record, raw: next(rawLength) }
   })
 }
 
@@ -61,8 +94,11 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 }
 
 /** A Buffer arrives from another thread as a plain Uint8Array. */
-export function withBuffer<T extends { readonly raw: Buffer | undefined }>(one: T): T {
-  return one.raw === undefined ? one : { ...one, raw: asBuffer(one.raw) }
+export function withBuffers<T>(one: T): T {
+  if (!isRecord(one)) return one
+  const { raw, payload } = one
+  if (raw instanceof Uint8Array) return { ...one, raw: asBuffer(raw) }
+  return payload === undefined ? one : { ...one, payload: withBuffers(payload) }
 }
 
 /** A row. Parameters are bound by position: binding by name makes an insert three times slower. */

@@ -1,17 +1,21 @@
 /** The store contract on one SQLite connection, synchronously. worker.ts runs it in its thread. */
 import type { MessagingWebhooksError } from '../../public/errors.ts'
-import { createOpenStore, type Verbs } from '../../inbox/runtime/open-store.ts'
-import { createLocalRunner } from '../../inbox/runtime/commands.ts'
-import type { ClaimRequest, OpenStore } from '../../inbox/store.ts'
+import type { Due, DueRequest, Page, Query, ItemOf } from '../../inbox/store.ts'
+import type { AnswerOf, Circumstances, Command, Retention } from '../../messages/commands.ts'
 import { DAY_MS } from '../../messages/record.ts'
-import { retentionOf, type Retention } from '../../messages/retention.ts'
+import { retentionOf } from '../../messages/retention.ts'
+import { createScan } from '../lists.ts'
+import { runLocally } from '../local.ts'
 import { asOurs, type Database } from './database.ts'
+import { cut, integer, text } from './encoding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
 import { createWorkers } from './workers.ts'
-import { cut, integer, text } from './encoding.ts'
 
 export type Engine = ReturnType<typeof createEngine>
+
+/** The time of a call, by the clock of the receiver: see `Circumstances`. */
+export type Times = Pick<Circumstances, 'nowMs' | 'trustedMs'>
 
 export interface EngineOptions {
   readonly database: Database
@@ -20,58 +24,57 @@ export interface EngineOptions {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-/** The operations of the contract, each one transaction. */
+/** Each call is one transaction. */
 export function createEngine({ database, retention: days, report }: EngineOptions) {
   const { db, transaction } = database
   const retention = retentionOf(days)
-  const records = createRecords(database)
-  const store = {
-    ...records.operations,
-    ...createScans(database, records.recordIn),
-    aged: createAging(database, retention),
-    close() {},
-  }
-  const runner = createLocalRunner(store)
-  const workers = createWorkers(database, runner)
-  const verbs = createOpenStore({ runner, indexes: store, retention, worker: () => workers.own, report })
+  const { operations, recordIn, due, overdue } = createRecords(database, report)
+  const engine = { ...operations, ...createScans(database, recordIn) }
+  const aged = createAging(database, retention)
+  const workers = createWorkers(database, engine)
+  const scan = createScan(engine)
 
-  /** Checks without a write transaction first, because most claims find nothing. */
-  function nothingDue({ limit, nowMs, exclude }: ClaimRequest): ReturnType<OpenStore['claim']> | undefined {
-    const { keys, nextDueMs } = records.operations.due({ limit: Math.min(limit, 1), nowMs, exclude })
-    return keys.length > 0 ? undefined : { claims: [], nextDueMs }
-  }
-
-  const engine: Verbs = {
-    ...verbs,
-    admit: (events, nowMs) => transaction(true, nowMs, () => verbs.admit(events, nowMs)),
-    admitAndClaim: (events, request) => transaction(true, request.nowMs, () => verbs.admitAndClaim(events, request)),
-    claim: (request) => nothingDue(request) ?? transaction(false, request.nowMs, () => verbs.claim(request)),
-    settle: (settlements, nowMs) => transaction(false, nowMs, () => verbs.settle(settlements, nowMs)),
-    resolve: (id, resolution, nowMs) => transaction(true, nowMs, () => verbs.resolve(id, resolution, nowMs)),
-    expect: (messages, nowMs) => transaction(true, nowMs, () => verbs.expect(messages, nowMs)),
-    admitOverdue: (events, nowMs) => transaction(true, nowMs, () => verbs.admitOverdue(events, nowMs)),
-    awaitNoMore: (ended, nowMs) => transaction(true, nowMs, () => verbs.awaitNoMore(ended, nowMs)),
-    prune: (nowMs) => transaction(false, nowMs, () => verbs.prune(nowMs)),
-    forget: (request, nowMs) => transaction(true, nowMs, () => verbs.forget(request, nowMs)),
-    close() {
+  return {
+    run<C extends Command>(commands: readonly C[], times: Times): readonly AnswerOf<C>[] {
+      const about = { ...times, retention, worker: workers.own }
+      return transaction(commands.some(isDurable), times.nowMs, () => runLocally(engine, commands, about))
+    },
+    due({ of, limit, exclude = NO_KEYS }: DueRequest, { nowMs, trustedMs }: Times): Due {
+      if (of === 'retention') return { keys: aged(trustedMs, limit), nextInMs: undefined }
+      const { keys, nextMs } = (of === 'events' ? due : overdue)({ of, limit, exclude, nowMs })
+      return { keys, nextInMs: nextMs === undefined ? undefined : Math.max(0, nextMs - nowMs) }
+    },
+    scan<Q extends Query>(query: Q): Page<ItemOf<Q>> {
+      const page = scan(query)
+      if (page instanceof Promise) throw new TypeError('A local engine answers at once.')
+      return page
+    },
+    counts: engine.counts,
+    compact(): void {
+      // Even with `secure_delete`, older versions of a row remain in the free space of split pages.
+      try {
+        db.exec('VACUUM')
+        db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      } catch (error) {
+        throw asOurs(error)
+      }
+    },
+    close(): void {
       try {
         if (workers.ownName !== undefined) workers.release(workers.ownName)
       } finally {
         db.close()
       }
     },
+    workers,
   }
-  function eraseTraces(): void {
-    // Even with `secure_delete`, older versions of a row remain in the free space of split pages.
-    try {
-      db.exec('VACUUM')
-      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    } catch (error) {
-      throw asOurs(error)
-    }
-  }
+}
 
-  return { ...engine, eraseTraces, workers }
+const NO_KEYS: ReadonlySet<string> = new Set()
+
+/** A lost lease or settlement only repeats work. */
+export function isDurable({ do: name }: Pick<Command, 'do'>): boolean {
+  return name !== 'lease' && name !== 'settle' && name !== 'release' && name !== 'expire' && name !== 'read'
 }
 
 /** Finds records that may contain expired events, in bounded steps. `expire` decides what expires. */

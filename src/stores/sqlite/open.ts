@@ -7,34 +7,30 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { asOurs, MessagingWebhooksError } from '../../public/errors.ts'
-import type { Claim, OpenStore, StoreHost } from '../../inbox/store.ts'
-import { packEvents, withBuffer } from './encoding.ts'
+import type { ItemOf, MessageStore, Page, Query, StoreHost } from '../../inbox/store.ts'
+import type { AnswerOf, Command } from '../../messages/commands.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { catchUp } from '../catch-up.ts'
+import { MAX_APART_MS } from '../server-time.ts'
+import { createTrustedTime } from '../trusted-time.ts'
+import { packCommands, withBuffers } from './encoding.ts'
+import type { Times } from './engine.ts'
 import {
   OPENED,
   receiveError,
-  VERBS,
+  type CallName,
   type Calls,
   type Reply,
   type Request,
-  type Verb,
   type WorkerSettings,
 } from './protocol.ts'
 import { livingWorkers, registerWorker } from './workers.ts'
-import { systemClock } from '../../runtime/clock.ts'
 
-type Host = Required<Pick<StoreHost, 'onWork' | 'report' | 'claims'>>
-
-/** The calls of the other thread, each with a promise for its result. */
-type Remote = { readonly [V in Verb]: (...args: Parameters<Calls[V]>) => Promise<Awaited<ReturnType<Calls[V]>>> }
-
-function remoteOf(ask: (verb: Verb, args: readonly unknown[]) => Promise<unknown>): Remote {
-  const calls = VERBS.map((verb) => [verb, (...args: readonly unknown[]) => ask(verb, args)])
-  return Object.fromEntries(calls) as Remote
-}
-
-export async function openSqlite(settings: WorkerSettings, host: Host): Promise<OpenStore> {
+export async function openSqlite(settings: WorkerSettings, host: StoreHost): Promise<MessageStore> {
   let thread = startThread(settings, host)
   const opened = await thread.opened
+  const latestMs = typeof opened === 'number' ? opened : undefined
+  const trusted = createTrustedTime(latestMs, host.elapsedMs)
   // A process that never claims is not a worker.
   const life = host.claims ? await registerWorker(settings.workersFolder) : undefined
   let isClosed = false
@@ -45,60 +41,73 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
     return thread
   }
 
-  const { enter, listed, ...remote } = remoteOf((verb, args) =>
-    isClosed ? Promise.reject(new MessagingWebhooksError('receiver_closed')) : running().ask(verb, args),
-  )
+  /** A call of the other thread, which answers with the result of the call. */
+  async function call<Name extends CallName>(
+    name: Name,
+    args: Parameters<Calls[Name]>,
+    deferrable = false,
+  ): Promise<ReturnType<Calls[Name]>> {
+    if (isClosed) throw new MessagingWebhooksError('receiver_closed')
+    return (await running().ask(name, args, deferrable)) as ReturnType<Calls[Name]>
+  }
+
+  function catchUpTo(untilMs: number): Promise<void> {
+    return catchUp(
+      {
+        dueBy: async (nowMs, limit, exclude) =>
+          (
+            await call('due', [
+              { of: 'events', limit, exclude },
+              { ...times(), nowMs },
+            ])
+          ).keys,
+        run: (commands) => call('run', [packCommands(commands), times()]) as Promise<readonly boolean[]>,
+      },
+      untilMs,
+    )
+  }
+
+  function times(): Times {
+    const nowMs = host.nowMs()
+    return { nowMs, trustedMs: trusted.ofNow(nowMs) }
+  }
 
   try {
-    if (life !== undefined) await enter(life.worker)
+    if (life !== undefined) await call('enter', [life.worker])
+    if (latestMs !== undefined && latestMs > host.nowMs() + MAX_APART_MS) await catchUpTo(latestMs)
   } catch (error) {
     await thread.end()
     await life?.end()
     throw error
   }
   return {
-    ...remote,
-    latestNowMs: typeof opened === 'number' ? opened : undefined,
-    admit: (events, nowMs) => remote.admit(packEvents(events), nowMs),
-    admitOverdue: (events, nowMs) => remote.admitOverdue(packEvents(events), nowMs),
-    async admitAndClaim(events, request) {
-      const { admissions, leases } = await remote.admitAndClaim(packEvents(events), request)
-      const claims = leases.flatMap(([id, token, late, expected]): readonly Claim[] => {
-        const event = events.find((one) => one.id === id)
-        if (event === undefined) return []
-        const { messageKey, record, raw } = event
-        const claim = { id, messageKey, token, attempt: 1, late, replay: false, record, raw }
-        return [expected === undefined ? claim : { ...claim, expected }]
-      })
-      return { admissions, claims }
+    async run<C extends Command>(commands: readonly C[], deferrable?: boolean) {
+      // The other thread answers each command in order.
+      const answers = (await call('run', [packCommands(commands), times()], deferrable)) as readonly AnswerOf<C>[]
+      return commands.some(({ do: name }) => name === 'lease') ? answers.map(withBuffers) : answers
     },
-    async claim(request) {
-      const { claims, nextDueMs } = await remote.claim(request)
-      return { claims: claims.map(withBuffer), nextDueMs }
+    due: (request) => call('due', [request, times()]),
+    async scan<Q extends Query>(query: Q) {
+      // A page of the list that was asked for.
+      const page = (await call('scan', [query])) as Page<ItemOf<Q>>
+      return { ...page, items: page.items.map(withBuffers) }
     },
-    deadLetters: async (page) => withBuffers(await remote.deadLetters(page)),
-    events: async (page) => withBuffers(await remote.events(page)),
-    kept: async (page) => withBuffers(await remote.kept(page)),
-    workers: async () => livingWorkers(settings.workersFolder, await listed(), life?.worker.name),
+    counts: () => call('counts', []),
+    compact: () => call('compact', []),
+    workers: async () => livingWorkers(settings.workersFolder, await call('workers', []), life?.worker.name),
     async close() {
       if (isClosed) return
-      isClosed = true
       try {
         // Leases of a thread that has ended are released too.
-        if (thread.isAlive || life !== undefined) await running().ask('close', [])
+        if (thread.isAlive || life !== undefined) await call('close', [])
       } finally {
+        isClosed = true
         await thread.end()
       }
       // If closing failed, other processes still see this worker, and release its leases when the process ends.
       await life?.end()
     },
   }
-}
-
-function withBuffers<T extends { readonly raw: Buffer | undefined }, P extends { readonly items: readonly T[] }>(
-  page: P,
-) {
-  return { ...page, items: page.items.map(withBuffer) }
 }
 
 /** How long a deferred call waits for another one to share its message. */
@@ -117,7 +126,7 @@ function workerFile(): URL {
 }
 
 /** Each call resolves to its answer, or rejects with the error that ended the thread. */
-function startThread(settings: WorkerSettings, { onWork, report }: Host) {
+function startThread(settings: WorkerSettings, { onWork, report }: Pick<StoreHost, 'onWork' | 'report'>) {
   const worker = new Worker(workerFile(), {
     workerData: settings,
     name: 'messaging-webhooks sqlite',
@@ -169,16 +178,16 @@ function startThread(settings: WorkerSettings, { onWork, report }: Host) {
     isAlive: true,
     /** Resolves when the file is open. If it cannot be opened, this and all calls made before reject. */
     opened,
-    ask(verb: Verb, args: readonly unknown[]): Promise<unknown> {
+    ask(call: CallName, args: readonly unknown[], deferrable: boolean): Promise<unknown> {
       if (!thread.isAlive) return Promise.reject(ended())
       return new Promise((resolve, reject) => {
         const number = (lastNumber += 1)
         // Keeps the process alive only while calls are pending.
         if (waiting.size === 0) worker.ref()
         waiting.set(number, { resolve, reject })
-        toSend.push({ number, verb, args })
+        toSend.push({ number, call, args })
         // A deferred settlement goes with the next call: a message and a transaction cost more than most calls.
-        if (verb === 'settle' && args[2] === true) cancelSending ??= clock.setTimer(send, DEFER_MS, true)
+        if (deferrable) cancelSending ??= clock.setTimer(send, DEFER_MS, true)
         else send()
       })
     },

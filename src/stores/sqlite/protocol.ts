@@ -1,10 +1,9 @@
-/** The messages between the main thread and the thread of the store. */
+/** The messages between the main thread and the thread of the store: the operations of the contract, with packed commands. */
 import type { ErrorCode } from '../../public/error-table.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { ClaimRequest } from '../../inbox/store.ts'
 import type { DatabaseOptions } from './database.ts'
-import { unpackEvents, type PackedEvents } from './encoding.ts'
-import type { Engine, EngineOptions } from './engine.ts'
+import { unpackCommands, type PackedCommands } from './encoding.ts'
+import { isDurable as isDurableCommand, type Engine, type EngineOptions, type Times } from './engine.ts'
 import type { Worker } from './workers.ts'
 
 export interface WorkerSettings extends Pick<EngineOptions, 'retention'> {
@@ -17,47 +16,43 @@ export interface WorkerSettings extends Pick<EngineOptions, 'retention'> {
 
 export type Calls = ReturnType<typeof createCalls>
 
-/** The calls of the main thread: the operations of the contract, with packed events. */
-export function createCalls(engine: Engine) {
-  const { workers, ...verbs } = engine
+/** The calls of the main thread. */
+export function createCalls({ workers, ...engine }: Engine) {
   return {
-    ...verbs,
+    run: (packed: PackedCommands, times: Times) => engine.run(unpackCommands(packed), times),
+    due: engine.due,
+    scan: engine.scan,
+    counts: engine.counts,
+    compact: engine.compact,
+    workers: workers.listed,
     enter: workers.enter,
-    listed: workers.listed,
-    admit: (packed: PackedEvents, nowMs: number) => engine.admit(unpackEvents(packed), nowMs),
-    admitOverdue: (packed: PackedEvents, nowMs: number) => engine.admitOverdue(unpackEvents(packed), nowMs),
-    admitAndClaim(packed: PackedEvents, request: ClaimRequest) {
-      const answered = engine.admitAndClaim(unpackEvents(packed), request)
-      if (answered instanceof Promise) throw new TypeError('A local store answers at once.')
-      const { admissions, claims } = answered
-      // Leave out the events, which the caller has.
-      return { admissions, leases: claims.map(({ id, token, late, expected }) => [id, token, late, expected] as const) }
-    },
+    close: engine.close,
   }
 }
 
-/** Calls that share a transaction with others of their kind. */
-const TOGETHER = ['admit', 'admitAndClaim', 'claim', 'settle'] as const
-/** Calls for people may take some milliseconds, so they run when nothing else waits. Closing waits for all calls. */
-const LAST = ['deadLetters', 'events', 'expectations', 'sentTo', 'kept', 'close'] as const
-/** Each of these calls, and of `OF_SENDS`, has its own transaction or needs none. */
-const ALONE = ['latest', 'resolve', 'prune', 'forget', 'eraseTraces', 'counts', 'enter', 'listed'] as const
-const OF_SENDS = ['expect', 'overdue', 'admitOverdue', 'awaitNoMore'] as const
-
-export const VERBS = [...TOGETHER, ...LAST, ...ALONE, ...OF_SENDS] as const
-export type Verb = (typeof VERBS)[number]
-
-const isOneOf = (verbs: readonly Verb[]) => {
-  const set = new Set(verbs)
-  return ({ verb }: Request): boolean => set.has(verb)
-}
-export const isTogether = isOneOf(TOGETHER)
-export const isLast = isOneOf(LAST)
+export type CallName = keyof Calls
 
 export interface Request {
   readonly number: number
-  readonly verb: Verb
+  readonly call: CallName
   readonly args: readonly unknown[]
+}
+
+/** Calls that share a transaction with others of their kind. */
+export function isTogether({ call }: Request): boolean {
+  return call === 'run'
+}
+
+/** Whether its effect must survive a power failure once it is answered. */
+export function isDurable({ call, args }: Request): boolean {
+  // `args` are those of the call.
+  const [packed] = args as Parameters<Calls['run']>
+  return call === 'run' && packed.commands.some(isDurableCommand)
+}
+
+/** Calls for people may take some milliseconds, so they run when nothing else waits. Closing waits for all calls. */
+export function isLast({ call }: Request): boolean {
+  return call === 'scan' || call === 'close'
 }
 
 /** The number of the first answer, which says whether the file is open. */

@@ -1,10 +1,17 @@
 /** Reads, writes and finds records in the file. Every call is part of the transaction of its caller. */
-import type { Change, LocalStore } from '../../inbox/record-store.ts'
-import { encodeRecord, encodeSend } from '../../inbox/runtime/codec.ts'
-import { dueMark, lastDay, overdueMark } from '../../messages/record.ts'
-import type { MessageRecord, SendEntry } from '../../messages/record.ts'
-import { isUnreadable } from '../../messages/replay.ts'
-import { admittedAtMs, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
+import { encodeRecord, encodeSend } from '../codec.ts'
+import type { Change, DueLookup, LocalEngine } from '../engine.ts'
+import { dueMark, lastDay, overdueMark, type MessageRecord, type SendEntry } from '../../messages/record.ts'
+import type { MessagingWebhooksError } from '../../public/errors.ts'
+import {
+  admittedIn,
+  reportUnreadable,
+  storedPayload,
+  storedRecord,
+  UNREADABLE_DUE_MS,
+  UnreadableRecord,
+  type StoredPayload,
+} from '../stored.ts'
 import type { Database } from './database.ts'
 import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Row } from './encoding.ts'
 
@@ -29,8 +36,7 @@ SELECT ${PAYLOAD_COLUMNS} FROM records JOIN payloads ON message = number WHERE k
  * 1.0).
  */
 export const FIND_DUE = /* sql */ `
-SELECT number, lower(hex(key)) AS key, due FROM records
-WHERE due IS NOT NULL ORDER BY records.due LIMIT ? + 1
+SELECT lower(hex(key)) AS key, due FROM records WHERE due IS NOT NULL ORDER BY records.due LIMIT ? + 1
 `
 
 export const FIND_OVERDUE = /* sql */ `
@@ -38,11 +44,8 @@ SELECT lower(hex(key)) AS key, overdue_at FROM records
 WHERE overdue_at IS NOT NULL ORDER BY overdue_at, number LIMIT ? + 1
 `
 
-export const KEY_OF_DEAD = /* sql */ `
-SELECT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE dead_letters.id = ?
-`
-
-export function createRecords({ db }: Database) {
+/** `report` receives unreadable records, each once. */
+export function createRecords({ db }: Database, report: (error: MessagingWebhooksError) => void) {
   const prepare = (sql: string) => db.prepare(sql)
   const find = prepare(FIND)
   const insert = prepare(/* sql */ `
@@ -50,6 +53,7 @@ INSERT INTO records (key, state, waiting, due, worker, forget_day, send, sent_at
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const update = prepare(UPDATE)
   const updateSend = prepare('UPDATE records SET send = ?, sent_at = ?, overdue_at = ? WHERE number = ?')
+  const putOff = prepare('UPDATE records SET due = ? WHERE key = ?')
   const deleteRecord = prepare('DELETE FROM records WHERE number = ?')
   const insertPayload = prepare('INSERT INTO payloads (message, id, admitted_at, record, raw) VALUES (?, ?, ?, ?, ?)')
   const setError = prepare('UPDATE payloads SET error = ? WHERE message = ? AND id = ?')
@@ -62,30 +66,34 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const payloadIds = prepare('SELECT lower(hex(id)) AS id FROM records JOIN payloads ON message = number WHERE key = ?')
   const findDue = prepare(FIND_DUE)
   const findOverdue = prepare(FIND_OVERDUE)
-  const keyOfDead = prepare(KEY_OF_DEAD)
+  const findUnreadable = prepare('SELECT lower(hex(key)) AS key FROM records WHERE due = ? LIMIT 1000')
   const count = prepare(/* sql */ `
 SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHERE due IS NOT NULL) AS unsettled,
   (SELECT count(*) FROM dead_letters) AS dead_letters`)
+  const reported = reportUnreadable(report)
   /** The record that the same transaction read last, so that a write need not look up its number. */
   let lastRead: { readonly record: MessageRecord; readonly number: number } | undefined
 
-  function recordIn(row: Row): MessageRecord {
+  /** Undefined if it is unreadable. */
+  function recordIn(row: Row): MessageRecord | undefined {
     const overdueAtMs = row['overdue_at'] === null ? undefined : integer(row, 'overdue_at')
     const send = textOrNone(row, 'send')
     const sentAtMs = send === undefined ? 0 : integer(row, 'sent_at')
-    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs }, text(row, 'key'))
+    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs })
   }
 
-  function writePayloads(number: number, { payloads, admitted, before, after }: Change): void {
-    if (admitted !== undefined) {
-      const { id, record, raw } = admitted
-      insertPayload.run(number, digestBytes(id), admittedAtMs(after, admitted), recordBytes(record), raw)
+  function writePayloads(number: number, change: Change): void {
+    const { payloads, before, after } = change
+    for (const { event, admittedAtMs } of admittedIn(change)) {
+      // An event may come again after its identity was forgotten, and before its payload is removed.
+      if (before !== undefined && before.settled.length > 0) deletePayload.run(number, digestBytes(event.id))
+      insertPayload.run(number, digestBytes(event.id), admittedAtMs, recordBytes(event.record), event.raw)
     }
-    for (const change of payloads) {
-      const { id } = change
-      if (change.becomes === 'removed') deletePayload.run(number, digestBytes(id))
-      if (change.becomes === 'dead') {
-        setError.run(change.error, number, digestBytes(id))
+    for (const one of payloads) {
+      const { id } = one
+      if (one.becomes === 'removed') deletePayload.run(number, digestBytes(id))
+      if (one.becomes === 'dead') {
+        setError.run(one.error, number, digestBytes(id))
         insertDead.run(digestBytes(id), number, after?.dead.find((entry) => entry.id === id)?.diedAtMs ?? 0)
       } else if (before?.dead.some((entry) => entry.id === id) === true) deleteDead.run(digestBytes(id))
     }
@@ -96,17 +104,23 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
       const row = find.get(digestBytes(key))
       if (row === undefined) return undefined
       const record = recordIn(row)
+      if (record === undefined) throw new UnreadableRecord(key)
       lastRead = { record, number: integer(row, 'number') }
       return record
     },
-    hasCapacity: () => true,
+    putOff(key) {
+      putOff.run(UNREADABLE_DUE_MS, digestBytes(key))
+      reported(key)
+    },
+    isFull: () => false,
     write(change) {
       const { key, after, before } = change
       let number = lastRead?.record === before ? lastRead?.number : undefined
-      if (after === undefined) {
+      if (after === null) {
         if (number === undefined) return
         deleteRecord.run(number)
         deletePayloads.run(number)
+        deleteDeadOf.run(number)
         return
       }
       const columns = columnsOf(after)
@@ -115,46 +129,47 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
         number = Number(inserted.lastInsertRowid)
       } else {
         update.run(...columns, number)
-        const isReplaced = isUnreadable(before)
-        if (isReplaced) deleteDeadOf.run(number)
-        if (isReplaced || after.send !== before?.send) updateSend.run(...sendColumns(after.send), number)
+        if (after.send !== before?.send) updateSend.run(...sendColumns(after.send), number)
       }
       writePayloads(number, change)
-    },
-    due({ limit, nowMs, exclude }) {
-      const keys: string[] = []
-      for (const row of findDue.all(limit + exclude.size)) {
-        const [key, due] = [text(row, 'key'), integer(row, 'due')]
-        if (exclude.has(key)) continue
-        if (due > nowMs || keys.length >= limit) return { keys, nextDueMs: due }
-        keys.push(key)
-      }
-      return { keys, nextDueMs: undefined }
-    },
-    overdue({ nowMs, limit }) {
-      const rows = findOverdue.all(limit)
-      const keys = rows.filter((row) => integer(row, 'overdue_at') <= nowMs).map((row) => text(row, 'key'))
-      if (keys.length >= limit) return { keys: keys.slice(0, limit), nextMs: nowMs }
-      const next = rows.at(keys.length)
-      return { keys, nextMs: next && integer(next, 'overdue_at') }
+      // The next command of the same message reads it again.
+      lastRead = undefined
     },
     payloads: (places) =>
       places.map(({ key, id }) => {
         const row = findPayload.get(digestBytes(key), digestBytes(id))
         return row && payloadIn(row)
       }),
-    payloadsOf: (keys) => keys.map((key) => payloadIds.all(digestBytes(key)).map((row) => text(row, 'id'))),
-    keyOfDeadLetter(id) {
-      const row = keyOfDead.get(digestBytes(id))
-      return row && text(row, 'key')
-    },
+    payloadIds: (keys) => keys.map((key) => payloadIds.all(digestBytes(key)).map((row) => text(row, 'id'))),
+    unreadable: () => findUnreadable.all(UNREADABLE_DUE_MS).map((row) => text(row, 'key')),
     counts() {
       const row = count.get() ?? {}
       return { unsettled: integer(row, 'unsettled'), deadLetters: integer(row, 'dead_letters') }
     },
-  } satisfies Partial<LocalStore>
+  } satisfies Partial<LocalEngine>
 
-  return { operations, recordIn }
+  return {
+    operations,
+    recordIn,
+    due({ limit, nowMs, exclude }: DueLookup) {
+      const keys: string[] = []
+      for (const row of findDue.all(limit + exclude.size)) {
+        const [key, due] = [text(row, 'key'), integer(row, 'due')]
+        if (exclude.has(key)) continue
+        if (due === UNREADABLE_DUE_MS) break
+        if (due > nowMs || keys.length >= limit) return { keys, nextMs: due }
+        keys.push(key)
+      }
+      return { keys, nextMs: undefined }
+    },
+    overdue({ nowMs, limit }: DueLookup) {
+      const rows = findOverdue.all(limit)
+      const keys = rows.filter((row) => integer(row, 'overdue_at') <= nowMs).map((row) => text(row, 'key'))
+      if (keys.length >= limit) return { keys: keys.slice(0, limit), nextMs: nowMs }
+      const next = rows.at(keys.length)
+      return { keys, nextMs: next && integer(next, 'overdue_at') }
+    },
+  }
 }
 
 /** The values of UPDATE, in its order. */

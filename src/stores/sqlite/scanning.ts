@@ -1,13 +1,14 @@
 /** Scans for people: in short pieces and for a limited time, because the same thread admits callbacks. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/lists.ts'
-import type { EventScan, LocalStore, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
+import { isFiltered, MAX_EXAMINED, needlesOf } from '../../inbox/lists.ts'
+import type { Page } from '../../inbox/store.ts'
 import type { MessageRecord } from '../../messages/record.ts'
+import type { EventScan, Indexes, ScannedEvent, ScannedRecord } from '../engine.ts'
 import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf } from '../stored.ts'
 import type { Database } from './database.ts'
 import { cut, digestBytes, integer, text, type Row } from './encoding.ts'
-import { PAYLOAD_COLUMNS, payloadIn, PAYLOADS_OF, RECORD_COLUMNS } from './records.ts'
+import { FIND, PAYLOAD_COLUMNS, payloadIn, PAYLOADS_OF, RECORD_COLUMNS } from './records.ts'
 
 /** Rows of a filtered list per piece. */
 const PIECE = 200
@@ -19,11 +20,11 @@ const AFTER_ALL = Number.MAX_SAFE_INTEGER
 
 const ADMITTED_AT = `${cut('admitted_at')} AS admitted_at`
 
-type Scans = Pick<LocalStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
+type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
-export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord): Scans {
+export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord | undefined): Scans {
   const prepare = (sql: string) => db.prepare(sql)
-  const recordsOf = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`)
+  const find = prepare(FIND)
   const payloadsOf = prepare(PAYLOADS_OF)
   /**
    * The oldest of the next payloads before a position, and their number. SQLite takes the other columns from the row with the
@@ -40,6 +41,12 @@ SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex
 FROM dead_letters JOIN records ON number = dead_letters.message
   LEFT JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
 WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LIMIT ? + 1`)
+  const deadLetter = prepare(/* sql */ `
+SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
+  ${cut('coalesce(admitted_at, died_at)')} AS admitted_at, record, raw, error
+FROM dead_letters JOIN records ON number = dead_letters.message
+  LEFT JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
+WHERE dead_letters.id = ?`)
   const sends = prepare(sendsWhere('>', 'ASC'))
   const newestSends = prepare(sendsWhere('<', 'DESC'))
   const records = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ? + 1`)
@@ -56,7 +63,7 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
     return low
   }
 
-  function walk({ after, limit, id, filter, isMeant }: EventScan): Scanned<ScannedEvent> {
+  function walk({ after, limit, id, filter, isMeant }: EventScan): Page<ScannedEvent> {
     const { fromMs = -Infinity, toMs } = filter
     const needles = needlesOf(filter)
     const events = prepare(eventsWhere(needles, id !== undefined))
@@ -74,39 +81,46 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
       const [floor, atMs] = [integer(end, 'seq'), integer(end, 'admitted_at')]
       for (const row of events.all(floor, before, ...values)) {
         const event = readEvent(row)
-        if (isMeant(event)) found.push(event)
+        if (event !== undefined && isMeant(event)) found.push(event)
         if (found.length > limit) return scanned(found, limit)
       }
       before = floor
       if (integer(end, 'count') < piece || atMs < fromMs - SKEW_MS) return scanned(found, limit)
-      if ((isBounded && looked >= MOST_LOOKED_AT) || monotonicMs() > untilMs)
+      if ((isBounded && looked >= MAX_EXAMINED) || monotonicMs() > untilMs)
         return { items: found, next: String(before), lookedBackToMs: atMs }
     }
   }
 
-  function readEvent(row: Row, place = text(row, 'place')): ScannedEvent {
+  function readEvent(row: Row, place = text(row, 'place')): ScannedEvent | undefined {
     const record = recordIn(row)
+    if (record === undefined) return undefined
     const { admittedAtMs, ...payload } = payloadIn(row)
     return { key: text(row, 'key'), id: payload.id, atMs: admittedAtMs, place, record, payload }
   }
 
-  function readRecord(row: Row, place: string): ScannedRecord {
+  function readRecord(row: Row, place: string): ScannedRecord | undefined {
     const record = recordIn(row)
-    return { key: text(row, 'key'), place, record, payloads: [] }
+    return record && { key: text(row, 'key'), place, record, payloads: [] }
   }
 
   function readWithPayloads(row: Row) {
     const record = recordIn(row)
     const place = String(integer(row, 'number'))
-    return { key: text(row, 'key'), place, record, payloads: payloadsOf.all(Number(place)).map(payloadIn) }
+    return record && { key: text(row, 'key'), place, record, payloads: payloadsOf.all(Number(place)).map(payloadIn) }
   }
 
   return {
     scanEvents(scan) {
       if (scan.key === undefined) return walk(scan)
-      return eventsOf(recordsOf.all(digestBytes(scan.key)).map(readWithPayloads), scan)
+      const row = find.get(digestBytes(scan.key))
+      const found = row && readWithPayloads(row)
+      return found === undefined ? { items: [] } : eventsOf(found, scan)
     },
-    scanDeadLetters({ after, limit }) {
+    scanDeadLetters({ after, limit, id }) {
+      if (id !== undefined) {
+        const row = deadLetter.get(digestBytes(id))
+        return { items: row === undefined ? [] : [readEvent(row) ?? []].flat() }
+      }
       const [diedAt, seq] = placeIn(after) ?? [BEFORE_ALL, 0]
       return scannedRows(deadLetters.all(diedAt, seq, limit), limit, (row) => text(row, 'place'), readEvent)
     },

@@ -52,14 +52,14 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
   const shared = canShare(process.versions['sqlite'] ?? '0')
   return {
     capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${path}-spool` },
-    open: ({ onWork, report = () => {}, claims = true }) =>
+    open: (host) =>
       openSqlite(
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
           workersFolder: `${path}-workers`,
         },
-        { onWork, report, claims },
+        host,
       ),
   }
 }

@@ -7,6 +7,7 @@ import {
   createCalls,
   OPENED,
   sendError,
+  isDurable,
   isLast,
   isTogether,
   type Calls,
@@ -80,6 +81,8 @@ function serve(from: MessagePort, database: Database, engine: Engine): Promise<v
         send(...replies)
       }
     }
+    if (from.listenerCount('message') === 0) from.on('message', receive)
+    answerAll()
     const onWork = (): void => send('work')
     void watchOthers({
       database,
@@ -88,8 +91,6 @@ function serve(from: MessagePort, database: Database, engine: Engine): Promise<v
       onWork,
       onReplaced: leave,
     })
-    if (from.listenerCount('message') === 0) from.on('message', receive)
-    answerAll()
   })
 }
 
@@ -102,9 +103,10 @@ function waitingIn(from: MessagePort): Request[] {
 }
 
 function createAnswering({ transaction }: Database, calls: Calls) {
-  function perform({ number, verb, args }: Request): Reply {
-    const call = calls[verb] as (...args: readonly unknown[]) => unknown
-    return { number, value: call(...args) }
+  function perform({ number, call, args }: Request): Reply {
+    // The other thread builds each request from the parameters of the call.
+    const made = calls[call] as (...args: readonly unknown[]) => unknown
+    return { number, value: made(...args) }
   }
 
   function answer(request: Request): Reply {
@@ -118,7 +120,7 @@ function createAnswering({ transaction }: Database, calls: Calls) {
   /** Commits all requests at once, durably if one of them must be. */
   function answerTogether(requests: readonly Request[]): readonly Reply[] {
     if (requests.length < 2) return requests.map(answer)
-    const durable = requests.some(({ verb }) => verb === 'admit' || verb === 'admitAndClaim')
+    const durable = requests.some(isDurable)
     try {
       return transaction(durable, UNTIMED, () => requests.map(perform))
     } catch (error) {

@@ -5,7 +5,9 @@
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { releaseCommand, type Runner } from '../../inbox/runtime/commands.ts'
+import { release } from '../../messages/events.ts'
+import type { LocalEngine } from '../engine.ts'
+import { readOrPutOff } from '../local.ts'
 import { UNTIMED, type Database } from './database.ts'
 import { cut, integer, text } from './encoding.ts'
 import { systemClock } from '../../runtime/clock.ts'
@@ -26,7 +28,7 @@ export interface Worker {
 
 type Workers = ReturnType<typeof createWorkers>
 
-export function createWorkers({ db, transaction }: Database, runner: Runner) {
+export function createWorkers({ db, transaction }: Database, engine: LocalEngine) {
   const prepare = (sql: string) => db.prepare(sql)
   const insert = prepare('INSERT INTO workers (name, process, since) VALUES (?, ?, ?)')
   const remove = prepare('DELETE FROM workers WHERE name = ?')
@@ -50,7 +52,12 @@ GROUP BY name ORDER BY min(since), min(worker)`)
 
   function releaseNow(name: string): number {
     const held = heldBy.all(name)
-    void runner.run(held.map((row) => releaseCommand(text(row, 'key'), text(row, 'worker'))))
+    for (const row of held) {
+      const key = text(row, 'key')
+      const before = readOrPutOff(engine, key)
+      const { record } = release(before, { worker: text(row, 'worker') })
+      if (record) engine.write({ key, before, after: record, payloads: [] })
+    }
     remove.run(name)
     return held.length
   }

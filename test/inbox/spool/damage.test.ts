@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
 import { encodeRecord } from '../../../src/disk-log/record.ts'
-import type { NewEvent } from '../../../src/inbox/store.ts'
+import type { NewEvent } from '../../../src/messages/event-record.ts'
 import { crashed, emptiedNames, event, events, largeEvent, nameOf, segmentFiles, spooling } from './spooling.ts'
 import { faultyFs, systemError } from '../../support/faulty-fs.ts'
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { NewEvent } from '../../../src/inbox/store.ts'
+import type { NewEvent } from '../../../src/messages/event-record.ts'
 import { isForgotten } from '../../../src/inbox/spool/segment.ts'
 import { crashed, emptyAll, event, events, nameOf, spooling } from './spooling.ts'
 import { gate } from '../../support/gate.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import type { NewEvent } from '../../../src/inbox/store.ts'
+import type { NewEvent } from '../../../src/messages/event-record.ts'
 import { emptyAll, emptiedNames, event, events, filesIn, largeEvent, segmentFiles, spooling } from './spooling.ts'
 
 const KIB = 1024

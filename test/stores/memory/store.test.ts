@@ -1,11 +1,15 @@
 import { memoryStore, type MemoryStoreOptions } from 'messaging-webhooks'
 import { describe, expect, test } from 'vitest'
-import { admit, claim, DAY_MS, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
-import { deadLettersOf, die, settleAll } from '../../../src/store-conformance/suite.ts'
+import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
+import { admit, claim, sample, settleAll } from '../../../src/store-conformance/samples.ts'
+import { die, itemsOf, PAGE } from '../../../src/store-conformance/suite.ts'
+import { hostOf } from '../../support/stores.ts'
 import { checkDeepListing } from '../deep-listing.ts'
 
-async function openStore(options: MemoryStoreOptions) {
-  return memoryStore(options).open({ onWork() {} })
+const DAY_MS = 86_400_000
+
+async function openStore(options: MemoryStoreOptions, nowMs = Date.now) {
+  return memoryStore(options).open(hostOf({ nowMs, elapsedMs: nowMs }))
 }
 
 const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map((message) => sample({ message, raw: Buffer.alloc(10) }))
@@ -36,24 +40,31 @@ describe('bounds', () => {
     expect(await store.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
   })
 
-  test('a settled event is known for dedupeDays and then erased; prune counts it', async () => {
-    const store = await openStore({ dedupeDays: 2 })
-    const waiting = sample({ message: 'waiting', awaits: 1, gapUntilMs: START_MS + 10 * DAY_MS })
+  test('a settled event is known for dedupeDays and then erased', async () => {
+    let nowMs = 0
+    const store = await openStore({ dedupeDays: 2 }, () => nowMs)
+    const expired = async (): Promise<number> => {
+      const { keys } = await store.due({ of: 'retention', limit: 10 })
+      const answers = await store.run(keys.map((key) => ({ do: 'expire', key }) as const))
+      return answers.filter((answer) => answer !== 'kept').length
+    }
+    const waiting = sample({ message: 'waiting', awaits: 1, reorderWaitMs: 10 * DAY_MS })
     await admit(store, [a, waiting])
     await dispatchAll(store)
-    const endMs = START_MS + 2 * DAY_MS
-    expect(await admit(store, [a], endMs)).toEqual(['duplicate'])
-    expect(await store.prune(endMs)).toBe(0)
-    expect(await store.prune(endMs + 1)).toBe(1)
-    expect(await store.prune(endMs + 1)).toBe(0)
-    expect(await admit(store, [a, waiting], endMs + 1)).toEqual(['new', 'duplicate'])
+    nowMs = 2 * DAY_MS
+    expect(await admit(store, [a])).toEqual(['duplicate'])
+    expect(await expired()).toBe(0)
+    nowMs += 2
+    expect(await expired()).toBe(1)
+    expect(await expired()).toBe(0)
+    expect(await admit(store, [a, waiting])).toEqual(['new', 'duplicate'])
   })
 
   test('dead letters are bounded, and the oldest goes first', async () => {
     const store = await openStore({ maxDeadLetters: 3 })
     for (const event of [a, b, c, d, e]) await die(store, [event])
     expect(await store.counts()).toEqual({ unsettled: 0, deadLetters: 3 })
-    expect((await deadLettersOf(store, 2)).map(({ id }) => id)).toEqual([c.id, d.id, e.id])
+    expect((await itemsOf(store, { of: 'deadLetters', ...PAGE })).map(({ id }) => id)).toEqual([c.id, d.id, e.id])
   })
 })
 

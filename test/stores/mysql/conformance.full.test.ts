@@ -1,14 +1,14 @@
-/** The whole conformance suite, on the tests' own clock. */
+/** The whole conformance suite. */
 import { mysqlStore } from 'messaging-webhooks/mysql'
 import { conformance } from '../conformance.ts'
 import { describeMysql, dropTables, MYSQL_URL, newPrefix } from './database.ts'
 
 describeMysql('conformance', () => {
   conformance({
-    makeStore() {
+    makeStore(retention) {
       const prefix = newPrefix()
       return {
-        store: mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller', maxConnections: 3 }),
+        store: mysqlStore({ uri: MYSQL_URL, prefix, ...retention, maxConnections: 3 }),
         dispose: () => dropTables(prefix),
       }
     },

@@ -2,12 +2,11 @@
 import { mysqlStore } from 'messaging-webhooks/mysql'
 import { createConnection, createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, eventOf, namesOf } from '../postgres/events.ts'
+import { admit, claim, eventOf, hostOf, namesOf, observer } from '../postgres/events.ts'
 import { checkRefusedEvent, REFUSED } from '../refused-event.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
 const TIMEOUT = { timeout: 60_000 }
-const HOST = { onWork() {}, claims: false }
 const SETTINGS = [
   'tx_isolation',
   'sql_mode',
@@ -35,8 +34,8 @@ describeMysql('connection', () => {
     // A mode in which values would be cut to fit.
     await pool.query("SET SESSION sql_mode = 'ANSI', autocommit = 0")
     const limits = { lockTimeoutMs: 2_000, queryTimeoutMs: 7_500 }
-    const open = await mysqlStore({ pool, prefix: freshPrefix(), transactional, ...limits }).open({ onWork() {} })
-    expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+    const open = await mysqlStore({ pool, prefix: freshPrefix(), transactional, ...limits }).open(hostOf())
+    expect(await admit(open, [eventOf('m')])).toEqual(['new'])
     await open.close()
     const [[row]] = await pool.query<RowDataPacket[]>(`SELECT ${SETTINGS.map((name) => `@@${name}`).join(', ')}`)
     expect(row).toEqual({
@@ -57,19 +56,18 @@ describeMysql('connection', () => {
     const prefix = freshPrefix()
     // A statement may take far longer than it may wait for a lock.
     const limits = { lockTimeoutMs: 1_000, queryTimeoutMs: 60_000 }
-    const open = await mysqlStore({ uri: MYSQL_URL, prefix, ...limits }).open(HOST)
-    onTestFinished(() => open.close())
-    await open.admit([eventOf('m', 1)], Date.now())
+    const open = await observer(mysqlStore({ uri: MYSQL_URL, prefix, ...limits }))
+    await admit(open, [eventOf('m', 1)])
     const other = await createConnection({ uri: MYSQL_URL })
     for (const statement of lock(`\`${prefix}_records\``)) await other.query(statement)
     const startedMs = performance.now()
-    await expect(Promise.resolve(open.admit([eventOf('m', 2)], Date.now()))).rejects.toMatchObject({
+    await expect(admit(open, [eventOf('m', 2)])).rejects.toMatchObject({
       code: 'store_failed',
       cause: { message: expect.stringContaining('Lock wait timeout exceeded') as string },
     })
     expect(performance.now() - startedMs).toBeLessThan(20_000)
     await other.end()
-    expect(await open.admit([eventOf('m', 2)], Date.now())).toEqual(['new'])
+    expect(await admit(open, [eventOf('m', 2)])).toEqual(['new'])
   })
 
   test.each([
@@ -77,9 +75,8 @@ describeMysql('connection', () => {
     ['back', -60, []],
   ])('a claim after the server’s clock was set %s goes by the new time', async (_, seconds, due) => {
     const pool = ownPool()
-    const open = await mysqlStore({ pool, prefix: freshPrefix() }).open(HOST)
-    onTestFinished(() => open.close())
-    expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+    const open = await observer(mysqlStore({ pool, prefix: freshPrefix() }))
+    expect(await admit(open, [eventOf('m')])).toEqual(['new'])
     await pool.query(`SET SESSION timestamp = UNIX_TIMESTAMP() + ${seconds}`)
     expect(namesOf(await claim(open))).toEqual(due)
   })
@@ -87,7 +84,7 @@ describeMysql('connection', () => {
   test('an event that the database refuses for its data does not affect its neighbours', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const store = mysqlStore({ uri: MYSQL_URL, prefix })
-    await (await store.open(HOST)).close()
+    await (await store.open(hostOf({ claims: false }))).close()
     await rowsOf(`ALTER TABLE \`${prefix}_payloads\` ADD CHECK (LOCATE('${REFUSED}', event) = 0)`)
     await checkRefusedEvent(store)
   })

@@ -1,18 +1,26 @@
 /** A connection is cut after a statement and before its answer: nothing is lost, and nothing happens twice. */
 import { createReceiver } from 'messaging-webhooks'
 import { mysqlStore } from 'messaging-webhooks/mysql'
-import type { Claim } from 'messaging-webhooks/store'
-import { test, type TestContext } from 'vitest'
+import { onTestFinished, test, type TestContext } from 'vitest'
+import type { Claim } from '../../../src/dispatch/claim.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { claim, done, eventOf } from '../postgres/events.ts'
+import { testLostLeases } from '../lost-leases.ts'
+import { admit, admitting, claim, eventOf, opened, settleAll } from '../postgres/events.ts'
 import { describeMysql, dropTables, MYSQL_URL, newPrefix, rowsOf } from './database.ts'
 
 const POLL = { timeout: 30_000 }
 const TIMEOUT = { timeout: 60_000 }
 const LOST = { code: 'store_failed' }
 
-/** A store behind a proxy that can cut its connections, and one that reaches the server directly. */
+/** A store behind a proxy that can cut its connections. */
 async function cuttable(onTestFinished: TestContext['onTestFinished']) {
+  const { proxy, uri, prefix } = await proxied(onTestFinished)
+  const open = await opened(mysqlStore({ uri, prefix }), {}, onTestFinished)
+  const rows = (table: string) => rowsOf(`SELECT * FROM \`${prefix}_${table}\``)
+  return { proxy, uri, prefix, open, rows }
+}
+
+async function proxied(onTestFinished: TestContext['onTestFinished']) {
   const address = new URL(MYSQL_URL)
   const proxy = await startTcpProxy(Number(address.port || 3306))
   onTestFinished(() => proxy.close())
@@ -20,11 +28,7 @@ async function cuttable(onTestFinished: TestContext['onTestFinished']) {
   address.port = String(proxy.port)
   const prefix = newPrefix()
   onTestFinished(() => dropTables(prefix))
-  let woken = 0
-  const open = await mysqlStore({ uri: address.href, prefix }).open({ onWork: () => void (woken += 1) })
-  onTestFinished(() => open.close())
-  const rows = (table: string) => rowsOf(`SELECT * FROM \`${prefix}_${table}\``)
-  return { proxy, uri: address.href, prefix, open, rows, woken: () => woken }
+  return { proxy, uri: address.href, prefix }
 }
 
 /** The statement, not the isolation level of a new connection. */
@@ -37,23 +41,25 @@ const CUTS = [
 ] as const
 
 describeMysql('lost answers', () => {
-  test.concurrent.for(CUTS)(
-    'admit and claim together, cut $when',
-    TIMEOUT,
-    async ({ bytes, isWritten }, { expect, onTestFinished }) => {
-      const { proxy, open, woken } = await cuttable(onTestFinished)
-      const nowMs = Date.now()
-      const request = { limit: 10, nowMs, leaseUntilMs: nowMs + 3_600_000, exclude: new Set<string>() }
-      const before = woken()
-      const cut = proxy.cutAfterSending(bytes)
-      await expect(Promise.resolve(open.admitAndClaim?.([eventOf('m')], request))).rejects.toMatchObject(LOST)
-      await cut
-      await expect.poll(woken, POLL).toBeGreaterThan(before)
-      expect(await open.admit([eventOf('m')], nowMs)).toEqual([isWritten ? 'duplicate' : 'new'])
-      // No handler has run the event, so the lost attempt does not count.
-      expect((await claim(open)).map(({ attempt }) => attempt)).toEqual([1])
-    },
-  )
+  testLostLeases(async () => {
+    const { proxy, uri, prefix } = await proxied(onTestFinished)
+    return {
+      store: mysqlStore({ uri, prefix, pollIntervalMs: 200 }),
+      direct: mysqlStore({ uri: MYSQL_URL, prefix }),
+      cutAdmission: () => proxy.cutAfterSending(COMMIT),
+      // The first commit is that of the reservation.
+      cutLease: () => proxy.cutAfterSending(COMMIT, 2),
+    }
+  })
+
+  test.concurrent.for(CUTS)('admit, cut $when', TIMEOUT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
+    const { proxy, open } = await cuttable(onTestFinished)
+    const cut = proxy.cutAfterSending(bytes)
+    await expect(Promise.resolve(open.run([admitting(eventOf('m'), 3_600_000)]))).rejects.toMatchObject(LOST)
+    await cut
+    expect(await admit(open, [eventOf('m')])).toEqual([isWritten ? 'duplicate' : 'new'])
+    await expect.poll(async () => (await claim(open)).length, POLL).toBe(1)
+  })
 
   test.concurrent.for([
     { when: 'before its reservation', bytes: 'SET held_until', times: 1, isLeased: false },
@@ -62,7 +68,7 @@ describeMysql('lost answers', () => {
     { when: 'at the commit of its lease', bytes: COMMIT, times: 2, isLeased: true },
   ])('claim, cut $when', TIMEOUT, async ({ bytes, times, isLeased }, { expect, onTestFinished }) => {
     const { proxy, open, rows } = await cuttable(onTestFinished)
-    await open.admit([eventOf('m')], Date.now())
+    await admit(open, [eventOf('m')])
     const cut = proxy.cutAfterSending(bytes, times)
     await expect(claim(open)).rejects.toMatchObject(LOST)
     await cut
@@ -70,21 +76,20 @@ describeMysql('lost answers', () => {
     const claims: Claim[] = []
     // A reservation lasts for some seconds.
     await expect.poll(async () => claims.push(...(await claim(open))), POLL).toBe(1)
-    expect(claims.map(({ attempt }) => attempt)).toEqual([1])
     expect(await claim(open)).toEqual([])
-    expect(await open.settle(claims.map(done), Date.now())).toEqual([true])
+    expect(await settleAll(open, claims)).toEqual([true])
   })
 
   test.concurrent.for(CUTS)('settle, cut $when', TIMEOUT, async ({ bytes, isWritten }, { expect, onTestFinished }) => {
     const { proxy, open } = await cuttable(onTestFinished)
-    await open.admit([eventOf('first'), eventOf('second')], Date.now())
-    const settlements = (await claim(open)).map(done)
+    await admit(open, [eventOf('first'), eventOf('second')])
+    const claims = await claim(open)
     const cut = proxy.cutAfterSending(bytes)
-    await expect(Promise.resolve(open.settle(settlements, Date.now()))).rejects.toMatchObject(LOST)
+    await expect(settleAll(open, claims)).rejects.toMatchObject(LOST)
     await cut
     expect(await open.counts()).toEqual({ unsettled: isWritten ? 0 : 2, deadLetters: 0 })
     // An event that is settled has no lease.
-    expect(await open.settle(settlements, Date.now())).toEqual([!isWritten, !isWritten])
+    expect(await settleAll(open, claims)).toEqual([!isWritten, !isWritten])
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
     expect(await claim(open)).toEqual([])
   })
@@ -109,7 +114,7 @@ describeMysql('lost answers', () => {
         if (attempt === 1) void proxy.cutAfterSending(bytes)
       })
       await receiver.start()
-      await open.admit([eventOf('m')], Date.now())
+      await admit(open, [eventOf('m')])
       await expect.poll(() => open.counts(), POLL).toEqual({ unsettled: 0, deadLetters: 0 })
       expect((await rows('written')).map(({ what }) => what)).toEqual(written)
     },

@@ -1,11 +1,11 @@
 /** Migrations create the tables once, whichever process is first, and leave foreign tables untouched. */
 import { migrateMysql, mysqlMigrations, mysqlStore, pendingMysqlMigrations } from 'messaging-webhooks/mysql'
 import { expect, test } from 'vitest'
-import { eventOf } from '../postgres/events.ts'
+import { admit, eventOf, hostOf } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
 const TIMEOUT = { timeout: 60_000 }
-const HOST = { onWork() {}, claims: false }
+const HOST = hostOf({ claims: false })
 
 async function columnsOf(prefix: string): Promise<readonly string[]> {
   const rows =
@@ -25,7 +25,7 @@ describeMysql('migrations', () => {
     const store = mysqlStore({ uri: MYSQL_URL, prefix, maxConnections: 2 })
     const stores = await Promise.all(Array.from({ length: 10 }, async () => store.open(HOST)))
     expect(await rowsOf(`SELECT version FROM \`${prefix}_migrations\``)).toEqual([{ version: '1' }])
-    const admissions = await Promise.all(stores.map(async (open) => open.admit([eventOf('m')], Date.now())))
+    const admissions = await Promise.all(stores.map(async (open) => admit(open, [eventOf('m')])))
     expect(admissions.flat().toSorted()).toEqual([...Array.from({ length: 9 }, () => 'duplicate'), 'new'])
     await Promise.all(stores.map(async (open) => open.close()))
   })

@@ -4,7 +4,7 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { ownFolder } from '../../support/own-folder.ts'
 import { post, receiving } from '../../support/receiving.ts'
-import { claim, done, eventOf } from '../postgres/events.ts'
+import { admit, claim, eventOf, observer, settleAll } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf } from './database.ts'
 
 const POLL = { timeout: 30_000 }
@@ -22,11 +22,7 @@ function packetsOf(bytes: number): Promise<void> {
   return limitPackets(bytes)
 }
 
-async function opened(prefix = freshPrefix()) {
-  const open = await mysqlStore({ uri: MYSQL_URL, prefix, maxConnections: 2 }).open({ onWork() {}, claims: false })
-  onTestFinished(() => open.close())
-  return open
-}
+const opened = () => observer(mysqlStore({ uri: MYSQL_URL, prefix: freshPrefix(), maxConnections: 2 }))
 
 /** Ends the connections of the store. */
 async function cutConnections(): Promise<void> {
@@ -52,25 +48,25 @@ describeMysql('max_allowed_packet', () => {
     const open = await opened()
     const raw = Buffer.alloc(20_000, 0xff)
     const events = Array.from({ length: 10 }, (_, index) => eventOf(`m${index}`, 1, raw))
-    expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['new']))
+    expect(new Set(await admit(open, events))).toEqual(new Set(['new']))
     const claims = await claim(open)
     expect(claims.filter((each) => raw.equals(each.raw))).toHaveLength(events.length)
-    expect(new Set(await open.settle(claims.map(done), Date.now()))).toEqual(new Set([true]))
+    expect(new Set(await settleAll(open, claims))).toEqual(new Set([true]))
   })
 
   test('follows the limit of the server that each new connection reaches', TIMEOUT, async () => {
     const open = await opened()
     const sized = (message: string, bytes: number) => eventOf(message, 1, Buffer.alloc(bytes, 0xff))
-    expect(await open.admit([sized('large', 100_000)], Date.now())).toEqual(['new'])
+    expect(await admit(open, [sized('large', 100_000)])).toEqual(['new'])
     await packetsOf(SMALL)
     await cutConnections()
     // The pool may hand out a cut connection before it notices the cut.
     const others = [sized('first', 20_000), sized('second', 20_000)]
-    await expect.poll(() => open.admit(others, Date.now()), POLL).toEqual(['new', 'new'])
+    await expect.poll(() => admit(open, others), POLL).toEqual(['new', 'new'])
     // What is stored is larger than the new limit.
     const claims = await claim(open)
     expect(claims.map(({ raw }) => raw.length)).toEqual([100_000, 20_000, 20_000])
-    expect(await open.settle(claims.map(done), Date.now())).toEqual([true, true, true])
+    expect(await settleAll(open, claims)).toEqual([true, true, true])
   })
 
   const SIZES = [10, 20_000, 20_000, 200_000, 20_000, 20_000, 10]

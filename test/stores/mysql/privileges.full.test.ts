@@ -2,7 +2,7 @@
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { migrateMysql, mysqlStore } from 'messaging-webhooks/mysql'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, done, eventOf } from '../postgres/events.ts'
+import { admit, claim, eventOf, hostOf, opened, settleAll } from '../postgres/events.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, newPrefix, rowsOf } from './database.ts'
 
 const TIMEOUT = { timeout: 60_000 }
@@ -38,11 +38,11 @@ describeMysql('privileges', () => {
   test('SELECT, INSERT, UPDATE and DELETE on the tables are enough', TIMEOUT, async () => {
     const prefix = await migrated()
     const uri = await accountWith(...grantsOn(prefix, 'SELECT, INSERT, UPDATE, DELETE'))
-    const open = await mysqlStore({ uri, prefix }).open({ onWork() {} })
-    onTestFinished(() => open.close())
-    await open.admit([eventOf('m')], Date.now())
-    expect(await open.settle((await claim(open)).map(done), Date.now())).toEqual([true])
-    await open.prune(Date.now())
+    const open = await opened(mysqlStore({ uri, prefix }))
+    await admit(open, [eventOf('m')])
+    expect(await settleAll(open, await claim(open))).toEqual([true])
+    await open.due({ of: 'retention', limit: 10 })
+    expect(await open.run([{ do: 'expire', key: eventOf('m').messageKey }])).toEqual(['kept'])
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
   })
 
@@ -69,9 +69,9 @@ describeMysql('privileges', () => {
       cause: { message: expect.stringMatching(new RegExp(`${privilege}\\b.* denied .*${prefix}_${table}`)) as string },
     }
     const store = mysqlStore({ uri, prefix, maxConnections: 2 })
-    await expect(Promise.resolve(store.open({ onWork() {} }))).rejects.toMatchObject(lacking)
+    await expect(Promise.resolve(store.open(hostOf()))).rejects.toMatchObject(lacking)
     const reports: MessagingWebhooksError[] = []
-    const open = await store.open({ onWork() {}, claims: false, report: (error) => void reports.push(error) })
+    const open = await store.open(hostOf({ claims: false, report: (error) => void reports.push(error) }))
     await open.close()
     expect(reports).toMatchObject([lacking])
   })
@@ -79,7 +79,7 @@ describeMysql('privileges', () => {
   test('without CREATE and without tables', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const uri = await accountWith(`SELECT, INSERT, UPDATE, DELETE ON ${DATABASE}.*`)
-    await expect(Promise.resolve(mysqlStore({ uri, prefix }).open({ onWork() {} }))).rejects.toMatchObject({
+    await expect(Promise.resolve(mysqlStore({ uri, prefix }).open(hostOf()))).rejects.toMatchObject({
       code: 'store_unmigrated',
       cause: { message: expect.stringMatching(/CREATE .*denied/) as string },
     })

@@ -1,14 +1,14 @@
-/** The whole conformance suite, on the tests' own clock. */
+/** The whole conformance suite. */
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { conformance } from '../conformance.ts'
 import { describePostgres, dropSchema, newSchema, POSTGRES_URL } from './schema.ts'
 
 describePostgres('conformance', () => {
   conformance({
-    makeStore() {
+    makeStore(retention) {
       const schema = newSchema()
       return {
-        store: postgresStore({ connectionString: POSTGRES_URL, schema, clock: 'caller', maxConnections: 3 }),
+        store: postgresStore({ connectionString: POSTGRES_URL, schema, ...retention, maxConnections: 3 }),
         dispose: () => dropSchema(schema),
       }
     },

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
-import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
+import { migratePostgres, postgresStore } from 'messaging-webhooks/postgres'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeCertificate } from '../../support/certificate.ts'
@@ -10,7 +10,8 @@ import { ownFolder } from '../../support/own-folder.ts'
 import { startPostgres } from '../../support/servers/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { runProgram } from '../../support/program.ts'
-import { done, eventOf, namesOf } from './events.ts'
+import { testLostLeases } from '../lost-leases.ts'
+import { admit, eventOf, hostOf, observer, opened } from './events.ts'
 import { checkRefusedEvent, REFUSED } from '../refused-event.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
@@ -26,70 +27,32 @@ async function throughProxy(): Promise<{ readonly proxy: TcpProxy; readonly url:
   return { proxy, url: address.href }
 }
 
-async function opened(
-  options: Partial<PostgresStoreOptions> & { readonly connectionString: string },
-  onWork = () => {},
-) {
-  const schema = options.schema ?? freshSchema()
-  const errors: MessagingWebhooksError[] = []
-  const open = await postgresStore({ schema, ...options }).open({ onWork, report: (error) => void errors.push(error) })
-  onTestFinished(() => open.close())
-  return { open, schema, errors }
-}
-
 describePostgres('connection', () => {
-  test(
-    'releases what a claim or an admission leased when its answer was lost, and keeps what is in flight',
-    TIMEOUT,
-    async () => {
-      const { proxy, url } = await throughProxy()
-      let woken = 0
-      const { open, schema } = await opened({ connectionString: url }, () => (woken += 1))
-      const [inFlight, first, second] = ['in flight', 'first', 'second'].map((message) => eventOf(message))
-      if (inFlight === undefined || first === undefined || second === undefined) return expect.unreachable()
-      const nowMs = Date.now()
-      const ask = { limit: 10, nowMs, leaseUntilMs: nowMs + 3_600_000, exclude: new Set<string>() }
-      const { claims: held } = (await open.admitAndClaim?.([inFlight], ask)) ?? { claims: [] }
-      expect(namesOf(held)).toEqual(['in flight'])
-
-      const admitting = proxy.cutAfterSending('.records (number')
-      await expect(async () => open.admitAndClaim?.([first], ask)).rejects.toMatchObject({ code: 'store_failed' })
-      await admitting
-      await expect.poll(() => woken, POLL).toBeGreaterThan(0)
-      const exclude = new Set([inFlight.messageKey])
-      await open.admit([second], nowMs)
-      // The write of two leases; a write of one takes back what was lost before.
-      const claiming = proxy.cutAfterSending("'{0,1}'::integer[]")
-      await expect(async () => open.claim({ ...ask, exclude })).rejects.toMatchObject({ code: 'store_failed' })
-      await claiming
-      expect(await rowsOf(`SELECT count(*)::int AS held FROM ${schema}.due WHERE worker IS NOT NULL`)).toEqual([
-        { held: 3 },
-      ])
-
-      const { claims } = await open.claim({ ...ask, exclude })
-      expect(namesOf(claims)).toEqual(['first', 'second'])
-      // No handler has run what no process received, so it does not count.
-      const attempts = new Map(claims.map(({ record, attempt }) => [record.report?.messageId, attempt]))
-      expect(attempts).toEqual(new Map(Object.entries({ first: 1, second: 1 })))
-      // Each answer that arrived since is known to be in flight.
-      expect((await open.claim({ ...ask, exclude })).claims).toEqual([])
-      expect(await open.settle([...held, ...claims].map(done), nowMs)).toEqual([true, true, true])
-    },
-  )
+  testLostLeases(async () => {
+    const { proxy, url } = await throughProxy()
+    const schema = freshSchema()
+    return {
+      store: postgresStore({ connectionString: url, schema }),
+      direct: postgresStore({ connectionString: POSTGRES_URL, schema }),
+      cutAdmission: () => proxy.cutAfterSending(`INSERT INTO "${schema}".records`),
+      cutLease: () => proxy.cutAfterSending(`UPDATE "${schema}".records`),
+    }
+  })
 
   test('detects a silent listening connection, reports it once, and replaces it', TIMEOUT, async () => {
     const { proxy, url } = await throughProxy()
     let woken = 0
-    const { open, schema, errors } = await opened(
-      {
-        connectionString: POSTGRES_URL,
-        listenConnectionString: url,
-        probeIntervalMs: 500,
-        connectTimeoutMs: 2_000,
-        pollIntervalMs: 3_600_000,
-      },
-      () => void (woken += 1),
-    )
+    const schema = freshSchema()
+    const errors: MessagingWebhooksError[] = []
+    const store = postgresStore({
+      connectionString: POSTGRES_URL,
+      schema,
+      listenConnectionString: url,
+      probeIntervalMs: 500,
+      connectTimeoutMs: 2_000,
+      pollIntervalMs: 3_600_000,
+    })
+    const open = await opened(store, { onWork: () => void (woken += 1), report: (error) => void errors.push(error) })
     await expect.poll(() => woken, POLL).toBe(1)
     proxy.mode = 'stalls'
     // The store receives no notification, so it polls, and reports that.
@@ -99,7 +62,7 @@ describePostgres('connection', () => {
     expect(errors.length).toBe(1)
     proxy.cut()
     proxy.mode = 'passes'
-    const other = await opened({ connectionString: POSTGRES_URL, schema })
+    const other = await observer(postgresStore({ connectionString: POSTGRES_URL, schema }))
     // Once the connection receives again, the store stops polling and another store's admission wakes it.
     let quiet = woken
     await expect
@@ -112,7 +75,7 @@ describePostgres('connection', () => {
         { ...POLL, interval: 2_500 },
       )
       .toBe(true)
-    await other.open.admit([eventOf('m')], Date.now())
+    await admit(other, [eventOf('m')])
     await expect.poll(() => woken, POLL).toBeGreaterThan(quiet)
     expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
   })
@@ -121,7 +84,7 @@ describePostgres('connection', () => {
     const schema = freshSchema()
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1, options: '-c synchronous_commit=off' })
     onTestFinished(() => pool.end())
-    const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
+    const open = await observer(postgresStore({ pool, schema }))
     // A trigger that runs at the commit reads the setting it is committed with.
     await rowsOf(`
       CREATE TABLE "${schema}".seen (level text);
@@ -129,28 +92,28 @@ describePostgres('connection', () => {
         $$ BEGIN INSERT INTO "${schema}".seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
       CREATE CONSTRAINT TRIGGER see AFTER INSERT ON "${schema}".payloads DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION "${schema}".see()`)
-    await open.admit([eventOf('m')], Date.now())
+    await admit(open, [eventOf('m')])
     await open.close()
     expect(await rowsOf(`SELECT * FROM "${schema}".seen`)).toEqual([{ level: 'on' }])
     expect((await pool.query('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'off' }])
   })
 
   test('waits for a locked table no longer than lockTimeoutMs, and blames no event', TIMEOUT, async () => {
-    const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
+    const schema = freshSchema()
+    const open = await observer(postgresStore({ connectionString: POSTGRES_URL, schema, lockTimeoutMs: 200 }))
     await onServer(async (client) => {
       await client.query(`BEGIN; LOCK TABLE "${schema}".records IN ACCESS EXCLUSIVE MODE`)
-      await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject({
+      await expect(admit(open, [eventOf('m')])).rejects.toMatchObject({
         code: 'store_failed',
         cause: { message: expect.stringContaining('55P03') as string },
       })
     })
-    expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+    expect(await admit(open, [eventOf('m')])).toEqual(['new'])
   })
 
   test('an event that the database refuses for its data does not affect its neighbours', TIMEOUT, async () => {
     const schema = freshSchema()
-    const { open: checking } = await opened({ connectionString: POSTGRES_URL, schema })
-    expect(await checking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+    await migratePostgres({ connectionString: POSTGRES_URL, schema })
     await rowsOf(
       `ALTER TABLE "${schema}".payloads ADD CHECK (position('${REFUSED}' IN convert_from(event, 'UTF8')) = 0)`,
     )
@@ -170,7 +133,7 @@ describePostgres('encryption', () => {
       const server = await startPostgres({ tls: { key: made.key, certificate: made.cert } })
       onTestFinished(() => server.remove())
       const encrypted = async (query: string): Promise<unknown> => {
-        const open = await postgresStore({ connectionString: server.url({ query }) }).open({ onWork() {} })
+        const open = await postgresStore({ connectionString: server.url({ query }) }).open(hostOf())
         try {
           return await onServer(
             async (client) =>

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { addressesIn, createHosts } from '../../../src/stores/postgres/connections.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { claim, done, eventOf, namesOf } from './events.ts'
+import { admit, claim, eventOf, namesOf, opened, settleAll } from './events.ts'
 import { describePostgres, freshRole, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
 test('splits an address into one for each host', () => {
@@ -35,9 +35,8 @@ describePostgres('hosts', () => {
     const refusing = `127.0.0.1:${await freePort()}`
     for (const hosts of [`${refusing},${host}`, `${host},${refusing}`]) {
       const connectionString = POSTGRES_URL.replace(`@${host}`, `@${hosts}`)
-      const open = await postgresStore({ connectionString, schema: freshSchema() }).open({ onWork() {} })
-      onTestFinished(async () => open.close())
-      expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+      const open = await opened(postgresStore({ connectionString, schema: freshSchema() }))
+      expect(await admit(open, [eventOf('m')])).toEqual(['new'])
     }
   })
 
@@ -48,14 +47,13 @@ describePostgres('hosts', () => {
     const proxy = await startTcpProxy(Number(address.port || '5432'))
     onTestFinished(() => proxy.close())
     address.host = `127.0.0.1:${proxy.port}`
-    const open = await postgresStore({ connectionString: address.href, schema }).open({ onWork() {} })
-    onTestFinished(async () => open.close())
-    await open.admit([eventOf('before')], Date.now())
+    const open = await opened(postgresStore({ connectionString: address.href, schema }))
+    await admit(open, [eventOf('before')])
 
     const role = `${schema}_role`
     await rowsOf(`ALTER ROLE "${role}" SET default_transaction_read_only = on`)
     proxy.cut()
-    const admitting = async () => open.admit([eventOf('meanwhile')], Date.now())
+    const admitting = () => admit(open, [eventOf('meanwhile')])
     // The first caller may get the connection that was cut.
     await admitting().catch(() => {})
     await expect(admitting()).rejects.toThrow(MessagingWebhooksError)
@@ -66,6 +64,6 @@ describePostgres('hosts', () => {
     await expect.poll(admitting, { timeout: 30_000 }).toEqual(['new'])
     const claims = await claim(open, { limit: 10 })
     expect(namesOf(claims)).toEqual(['before', 'meanwhile'])
-    expect(await open.settle(claims.map(done), Date.now())).toEqual([true, true])
+    expect(await settleAll(open, claims)).toEqual([true, true])
   })
 })

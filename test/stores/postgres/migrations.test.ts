@@ -1,11 +1,11 @@
 /** Migrations create the tables once, whichever process is first, and leave foreign tables untouched. */
 import { migratePostgres, postgresMigrations, postgresStore } from 'messaging-webhooks/postgres'
 import { expect, test } from 'vitest'
-import { eventOf } from './events.ts'
+import { admit, eventOf, hostOf } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const TIMEOUT = { timeout: 60_000 }
-const HOST = { onWork() {}, claims: false }
+const HOST = hostOf({ claims: false })
 
 async function tablesOf(schema: string): Promise<readonly unknown[]> {
   return rowsOf(`
@@ -23,7 +23,7 @@ describePostgres('migrations', () => {
       ),
     )
     expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([{ version: 1 }])
-    const admissions = await Promise.all(stores.map(async (open) => open.admit([eventOf('m')], Date.now())))
+    const admissions = await Promise.all(stores.map(async (open) => admit(open, [eventOf('m')])))
     expect(admissions.flat().toSorted()).toEqual([...Array.from({ length: 9 }, () => 'duplicate'), 'new'])
     await Promise.all(stores.map(async (open) => open.close()))
   })

@@ -1,10 +1,11 @@
 /** The store through PgBouncer, which may use another connection for each transaction or each statement. */
 import { postgresStore } from 'messaging-webhooks/postgres'
+import type { MessageStore } from 'messaging-webhooks/store'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { pgbouncerProgram, POOL_MODES, startPgBouncer } from '../../support/servers/pgbouncer.ts'
 import { titleWith } from '../../support/skipping.ts'
 import { conformance } from '../conformance.ts'
-import { claim, done, eventOf } from './events.ts'
+import { admit, claim, eventOf, hostOf, opened, settleAll } from './events.ts'
 import { describePostgres, dropSchema, freshSchema, newSchema, POSTGRES_URL } from './schema.ts'
 
 const missing = pgbouncerProgram() === undefined ? 'no pgbouncer' : undefined
@@ -28,7 +29,6 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
             connectionString: pooler.url,
             listenConnectionString: POSTGRES_URL,
             schema,
-            clock: 'caller',
             maxConnections: 3,
           })
           return { store, dispose: () => dropSchema(schema) }
@@ -39,34 +39,33 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
 
       test('many stores open more connections than PgBouncer has, and lose nothing', { timeout: 60_000 }, async () => {
         const schema = freshSchema()
-        const opened = await Promise.all(
-          Array.from({ length: 8 }, async () =>
-            postgresStore({ connectionString: pooler.url, listenConnectionString: POSTGRES_URL, schema }).open({
-              onWork() {},
-            }),
+        const store = postgresStore({ connectionString: pooler.url, listenConnectionString: POSTGRES_URL, schema })
+        const stores = await Promise.all(Array.from({ length: 8 }, () => opened(store)))
+        const names = Array.from({ length: 80 }, (_, index) => `m${index}`)
+        await Promise.all(
+          stores.map((open, at) =>
+            admit(
+              open,
+              names.filter((_, index) => index % 8 === at).map((name) => eventOf(name)),
+            ),
           ),
         )
-        onTestFinished(async () => {
-          await Promise.all(opened.map(async (open) => open.close()))
-        })
-        const names = Array.from({ length: 80 }, (_, index) => `m${index}`)
-        await Promise.all(names.map(async (name, at) => opened[at % opened.length]?.admit([eventOf(name)], Date.now())))
         const seen: (string | undefined)[] = []
-        async function handle(open: (typeof opened)[number]): Promise<void> {
+        async function handle(open: MessageStore): Promise<void> {
           while ((await open.counts()).unsettled > 0) {
             const claims = await claim(open, { limit: 5 })
             seen.push(...claims.map(({ record }) => record.report?.messageId))
-            await open.settle(claims.map(done), Date.now())
+            await settleAll(open, claims)
           }
         }
-        await Promise.all(opened.map(handle))
+        await Promise.all(stores.map(handle))
         expect(seen.toSorted()).toEqual(names.toSorted())
       })
 
       test('handlers get a transaction in transaction mode, and a clear error in statement mode', async () => {
         const options = { connectionString: pooler.url, listenConnectionString: POSTGRES_URL, transactional: true }
         const store = postgresStore({ ...options, schema: freshSchema() })
-        const opening = Promise.resolve(store.open({ onWork() {} }))
+        const opening = Promise.resolve(store.open(hostOf()))
         if (mode === 'statement')
           return expect(opening).rejects.toMatchObject({
             code: 'options_invalid',
@@ -74,7 +73,7 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
           })
         const open = await opening
         onTestFinished(async () => open.close())
-        await open.admit([eventOf('m')], Date.now())
+        await admit(open, [eventOf('m')])
         const [claimed] = await claim(open, { limit: 1 })
         expect(claimed).toBeDefined()
       })

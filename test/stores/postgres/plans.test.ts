@@ -2,7 +2,7 @@
 import { postgresStore } from 'messaging-webhooks/postgres'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, digestOf, done, eventOf } from './events.ts'
+import { admit, claim, digestOf, eventOf, observer, settleAll } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL } from './schema.ts'
 
 const TIMEOUT = { timeout: 120_000 }
@@ -24,8 +24,7 @@ describePostgres('plans', () => {
       const pool = given ?? new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
       onTestFinished(() => pool.end())
       const place = given === undefined ? { connectionString: POSTGRES_URL, maxConnections: 1 } : { pool }
-      const open = await postgresStore({ ...place, schema }).open({ onWork() {}, claims: false })
-      onTestFinished(() => open.close())
+      const open = await observer(postgresStore({ ...place, schema }))
       // Without it, the planner has no table sizes and no cause to plan again.
       for (const table of ['records', 'payloads', 'due', 'dead_letters'])
         await pool.query(`ALTER TABLE "${schema}".${table} SET (autovacuum_enabled = off)`)
@@ -33,7 +32,7 @@ describePostgres('plans', () => {
       /** The rows and index entries read so far. A connection reports its reads with its first statement after a second. */
       async function reads(): Promise<number> {
         if (given === undefined) await pause(REPORTED_MS)
-        await open.latest(digestOf('unknown'))
+        await open.run([{ do: 'read', key: digestOf('unknown') }])
         await pool.query('SELECT pg_stat_force_next_flush()')
         const { rows } = await pool.query<{ reads: string }>(`
         SELECT (SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE schemaname = '${schema}')
@@ -47,12 +46,12 @@ describePostgres('plans', () => {
         round += 1
         const events = Array.from({ length: BATCH }, (_, index) => eventOf(`r${round} ${index}`, 1))
         const later = Array.from({ length: BATCH }, (_, index) => eventOf(`r${round} ${index}`, 2))
-        expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['new']))
-        expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['duplicate']))
-        expect(new Set(await open.admit(later, Date.now()))).toEqual(new Set(['new']))
+        expect(new Set(await admit(open, events))).toEqual(new Set(['new']))
+        expect(new Set(await admit(open, events))).toEqual(new Set(['duplicate']))
+        expect(new Set(await admit(open, later))).toEqual(new Set(['new']))
         const claims = await claim(open, { limit: BATCH, exclude: new Set([digestOf('no worker')]) })
         expect(claims.length).toBe(BATCH)
-        expect(new Set(await open.settle(claims.map(done), Date.now()))).toEqual(new Set([true]))
+        expect(new Set(await settleAll(open, claims))).toEqual(new Set([true]))
       }
 
       async function readsOfOneRound(): Promise<number> {
@@ -66,7 +65,7 @@ describePostgres('plans', () => {
       const whenEmpty = await readsOfOneRound()
       for (let admitted = 0; admitted < BACKLOG; admitted += 500) {
         const events = Array.from({ length: 500 }, (_, index) => eventOf(`backlog ${admitted + index}`))
-        await open.admit(events, Date.now())
+        await admit(open, events)
       }
       expect(await readsOfOneRound()).toBeLessThan(2 * whenEmpty + 10 * BATCH)
     },
@@ -76,11 +75,10 @@ describePostgres('plans', () => {
     const schema = freshSchema()
     const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
     onTestFinished(() => pool.end())
-    const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
-    onTestFinished(() => open.close())
+    const open = await observer(postgresStore({ pool, schema }))
     for (let admitted = 0; admitted < BACKLOG; admitted += 500) {
       const events = Array.from({ length: 500 }, (_, index) => eventOf(`backlog ${admitted + index}`))
-      await open.admit(events, Date.now())
+      await admit(open, events)
     }
     await pool.query(`VACUUM ANALYZE "${schema}".payloads, "${schema}".due, "${schema}".records`)
 
@@ -95,7 +93,7 @@ describePostgres('plans', () => {
     let after: string | undefined
     for (let page = 0; page < 3; page += 1) {
       const before = await reads()
-      const found = await open.events({ after, limit: 20 })
+      const found = await open.scan({ of: 'events', after, limit: 20 })
       expect(found.items).toHaveLength(20)
       after = found.next
       expect((await reads()) - before).toBeLessThan(BACKLOG / 4)

@@ -3,7 +3,7 @@ import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { migratePostgres, postgresStore } from 'messaging-webhooks/postgres'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { claim, done, eventOf } from './events.ts'
+import { admit, claim, eventOf, hostOf, opened, settleAll } from './events.ts'
 import { describePostgres, freshRole, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const TIMEOUT = { timeout: 60_000 }
@@ -29,11 +29,11 @@ describePostgres('privileges', () => {
   test('those of the guide are enough', TIMEOUT, async () => {
     const schema = await migrated()
     const connectionString = await roleOfTheGuide(schema)
-    const open = await postgresStore({ connectionString, schema, maxConnections: 2 }).open({ onWork() {} })
-    await open.admit([eventOf('m')], Date.now())
-    expect(await open.settle((await claim(open)).map(done), Date.now())).toEqual([true])
-    await open.prune(Date.now())
-    await open.close()
+    const open = await opened(postgresStore({ connectionString, schema, maxConnections: 2 }))
+    await admit(open, [eventOf('m')])
+    expect(await settleAll(open, await claim(open))).toEqual([true])
+    await open.due({ of: 'retention', limit: 10 })
+    expect(await open.run([{ do: 'expire', key: eventOf('m').messageKey }])).toEqual(['kept'])
   })
 
   test.each(['SELECT', 'INSERT', 'UPDATE', 'DELETE'])('without %s on a table', TIMEOUT, async (privilege) => {
@@ -45,9 +45,9 @@ describePostgres('privileges', () => {
       cause: { message: expect.stringContaining('permission denied for table payloads') as string },
     }
     const store = postgresStore({ connectionString, schema, maxConnections: 2 })
-    await expect(Promise.resolve(store.open({ onWork() {} }))).rejects.toMatchObject(lacking)
+    await expect(Promise.resolve(store.open(hostOf()))).rejects.toMatchObject(lacking)
     const reports: MessagingWebhooksError[] = []
-    const open = await store.open({ onWork() {}, claims: false, report: (error) => void reports.push(error) })
+    const open = await store.open(hostOf({ claims: false, report: (error) => void reports.push(error) }))
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
     await open.close()
     expect(reports).toMatchObject([lacking])
@@ -57,7 +57,7 @@ describePostgres('privileges', () => {
     const schema = freshSchema()
     await rowsOf(`CREATE SCHEMA "${schema}"`)
     const connectionString = await freshRole(schema)
-    const opening = async () => postgresStore({ connectionString, schema }).open({ onWork() {} })
+    const opening = async () => postgresStore({ connectionString, schema }).open(hostOf())
     const cause = { message: expect.stringContaining('permission denied for schema') as string }
     await expect(opening()).rejects.toMatchObject({ code: 'store_unmigrated', cause })
     await migratePostgres({ connectionString: POSTGRES_URL, schema })

@@ -3,7 +3,7 @@ import { createReceiver } from 'messaging-webhooks'
 import { postgresStore, type PostgresContext } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { POLL, testTransactions, TIMEOUT, writing, type TransactionalDatabase } from '../transactional.ts'
-import { eventOf } from './events.ts'
+import { admit, eventOf, observer } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
 async function fresh(): Promise<TransactionalDatabase<PostgresContext>> {
@@ -74,11 +74,10 @@ describePostgres('transactional', () => {
       running -= 1
     })
     await receiver.start()
-    const open = await postgresStore({ connectionString: POSTGRES_URL, schema }).open({ onWork() {}, claims: false })
-    onTestFinished(() => open.close())
-    await open.admit(
+    const open = await observer(postgresStore({ connectionString: POSTGRES_URL, schema }))
+    await admit(
+      open,
       Array.from({ length: 40 }, (_, index) => eventOf(`m${index}`)),
-      Date.now(),
     )
     await expect.poll(() => open.counts(), POLL).toEqual({ unsettled: 0, deadLetters: 0 })
     expect(most).toBe(2)

@@ -19,8 +19,6 @@ interface Transactional {
   readonly transaction: { query(statement: string, values: string[]): Promise<unknown> }
 }
 
-/** Shorter than the receiver's default, so that a killed worker's events return while the test watches. */
-const LEASE_MS = 2_000
 const LONGEST_PAUSE_MS = 20
 
 const app = JSON.parse(process.argv[2] ?? '') as TransactionalApp
@@ -33,17 +31,9 @@ function storeOfApp({ engine, url, name }: TransactionalApp): Store<Transactiona
     : mysqlStore({ uri: url, prefix: name, pollIntervalMs: 200, ...settings })
 }
 
-const inner = storeOfApp(app)
-const store: Store<Transactional> = {
-  capabilities: inner.capabilities,
-  async open(host) {
-    const open = await inner.open(host)
-    return { ...open, claim: (request) => open.claim({ ...request, leaseUntilMs: request.nowMs + LEASE_MS }) }
-  },
-}
 const receiver = createReceiver({
   credentials: { authKey: 'unused', signingSecret: 'unused' },
-  store,
+  store: storeOfApp(app),
   retry: { attempts: 1_000, initialDelayMs: 10, maxDelayMs: 50 },
   logger: false,
 })

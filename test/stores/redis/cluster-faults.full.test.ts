@@ -2,10 +2,13 @@
 import { Redis } from 'ioredis'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { redisStore } from 'messaging-webhooks/redis'
-import type { Claim, NewEvent, OpenStore } from 'messaging-webhooks/store'
+import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, onTestFinished, test } from 'vitest'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
-import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import type { Claim } from '../../../src/dispatch/claim.ts'
+import type { MessageStore } from '../../../src/inbox/store.ts'
+import { admit, claim, samplesOf, settleAll } from '../../../src/store-conformance/samples.ts'
+import { hostOf } from '../../support/stores.ts'
 import type { RedisServer } from '../../support/servers/redis.ts'
 import { useCluster } from './own-cluster.ts'
 import { CLIENTS, clusterClientFor, describeRedis, freshPrefix, opened, type ClientName } from './own-redis.ts'
@@ -53,7 +56,7 @@ describeRedis('faults of a cluster', () => {
 
   async function openLive(name: ClientName, prefix: string) {
     const { client, end } = clusterClientFor(name, nodes())
-    const store = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open({ onWork() {} })
+    const store = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open(hostOf())
     onTestFinished(async () => {
       await store.close()
       await end()
@@ -61,9 +64,8 @@ describeRedis('faults of a cluster', () => {
     return { store, end }
   }
 
-  function claimNow(store: OpenStore) {
-    const nowMs = Date.now()
-    return claim(store, { nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS, limit: 2 * MANY })
+  function claimNow(store: MessageStore) {
+    return claim(store, { leaseForMs: LONG_LEASE_MS })
   }
 
   test.each(CLIENTS)(
@@ -76,10 +78,8 @@ describeRedis('faults of a cluster', () => {
         await openLive(name, prefix),
         await openLive(name, prefix),
       ]
-      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
-      await expect
-        .poll(async () => new Set(await other.store.admit(events, Date.now())), POLL)
-        .toEqual(new Set(['duplicate']))
+      const events = samplesOf(MANY)
+      await expect.poll(async () => new Set(await admit(other.store, events)), POLL).toEqual(new Set(['duplicate']))
       expect((await claimNow(dying.store)).claims).toHaveLength(MANY)
       expect((await claimNow(other.store)).claims).toEqual([])
       const all = await other.store.workers?.()
@@ -97,17 +97,14 @@ describeRedis('faults of a cluster', () => {
       const third = (await claimNow(other.store)).claims
       expect(third).toHaveLength(MANY)
       expect(await other.store.workers?.()).toMatchObject([{ isSelf: true, held: MANY }])
-      const lost = await other.store.settle(
-        again.map((each) => settlementOf(each, { outcome: 'done' })),
-        Date.now(),
-      )
+      const lost = await settleAll(other.store, again)
       expect(lost).not.toContain(true)
     },
   )
 
   test.each(CLIENTS)('reports an emptied server with the number of partitions it had (%s)', TIMEOUT, async (name) => {
     const errors: MessagingWebhooksError[] = []
-    const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
+    const host = { report: (error: MessagingWebhooksError) => void errors.push(error) }
     const prefix = freshPrefix()
     await opened(clusterClientFor(name, nodes()), { partitions: 24, prefix }, host)
     const [first] = nodes()
@@ -136,11 +133,11 @@ describeRedis('faults of a cluster', () => {
         prefix,
         partitions: PARTITIONS,
       })
-      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
-      await expect.poll(async () => new Set(await open.admit(events, START_MS)), POLL).toEqual(new Set(['duplicate']))
+      const events = samplesOf(MANY)
+      await expect.poll(async () => new Set(await admit(open, events)), POLL).toEqual(new Set(['duplicate']))
       const claimed = new Set<string>()
       const claimMore = async (): Promise<number> => {
-        const { claims } = await claim(open, { limit: MANY })
+        const { claims } = await claim(open)
         for (const { id } of claims) claimed.add(id)
         return claimed.size
       }
@@ -165,7 +162,7 @@ describeRedis('faults of a cluster', () => {
     await connecting
     await direct.call('CLUSTER', 'ADDSLOTSRANGE', ...slots)
     const open = await opened(client)
-    const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
-    expect(new Set(await open.admit(events, START_MS))).toEqual(new Set(['new']))
+    const events = samplesOf(MANY)
+    expect(new Set(await admit(open, events))).toEqual(new Set(['new']))
   })
 })

@@ -6,7 +6,7 @@ import {
   clusterClientFor,
   describeRedis,
   REDIS_CAPABILITIES,
-  toldStore,
+  testStore,
   WHERE_CLIENTS_DIFFER,
 } from './own-redis.ts'
 import { conformance } from '../conformance.ts'
@@ -17,9 +17,9 @@ describeRedis('on a cluster', () => {
   describe.each(CLIENTS)('with the client %s', (name) => {
     conformance({
       capabilities: REDIS_CAPABILITIES,
-      makeStore() {
+      makeStore(retention) {
         const { client, end } = clusterClientFor(name, nodes())
-        return { store: toldStore(client), dispose: end }
+        return { store: testStore(client, retention), dispose: end }
       },
       interleavings: 5,
       // On a single server these are the other way round.

@@ -1,10 +1,9 @@
 /** The contract, on a real server, with either client. */
 import {
   clientFor,
-  freshPrefix,
   describeClients,
   REDIS_CAPABILITIES,
-  toldStore,
+  testStore,
   useRedis,
   WHERE_CLIENTS_DIFFER,
 } from './own-redis.ts'
@@ -14,9 +13,9 @@ describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
   conformance({
     capabilities: REDIS_CAPABILITIES,
-    makeStore() {
+    makeStore(retention) {
       const client = clientFor(name, server().url())
-      return { store: toldStore(client.client, { prefix: freshPrefix() }), dispose: () => client.end() }
+      return { store: testStore(client.client, retention), dispose: () => client.end() }
     },
     interleavings: 30,
     // On a cluster it is the other way round.

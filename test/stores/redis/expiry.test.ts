@@ -2,12 +2,14 @@
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
+import { admit, sample } from '../../../src/store-conformance/samples.ts'
+import { hostOf } from '../../support/stores.ts'
 import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
 
 const DAY_MS = 86_400_000
 const TIMEOUT = { timeout: 120_000 }
-const RETENTION = { payloadMs: DAY_MS, deadLetterMs: 10 * DAY_MS, dedupeMs: 30 * DAY_MS }
+const RETENTION = { retentionDays: 1, deadLetterDays: 10, dedupeDays: 30 }
 
 describeRedis('what is kept, and for how long', () => {
   const server = useRedis({ appendfsync: 'no' })
@@ -35,8 +37,8 @@ describeRedis('what is kept, and for how long', () => {
   test('everything left of settled events expires by itself', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
-    const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
-    await open.admit([sample({ at: 1 }), sample({ at: 2, final: true }), sample({ message: 'other' })], START_MS)
+    const open = await opened(clientFor('redis', server().url()), { prefix, ...RETENTION })
+    await admit(open, [sample({ at: 1 }), sample({ at: 2, final: true }), sample({ message: 'other' })])
     const before = await lives(redis, prefix)
     expect([...before.values()].filter((ms) => ms !== -1)).toEqual([])
     await dispatchAll(open)
@@ -54,9 +56,9 @@ describeRedis('what is kept, and for how long', () => {
     const prefix = freshPrefix()
     const redis = direct()
     const store = redisStore({ client: direct(), prefix, retentionDays: 60, dedupeDays: 30 })
-    const open = await store.open({ onWork() {}, report: () => expect.unreachable() })
+    const open = await store.open(hostOf({ report: () => expect.unreachable() }))
     onTestFinished(() => open.close())
-    await open.admit([sample()], START_MS)
+    await admit(open, [sample()])
     await dispatchAll(open)
     const left = [...(await lives(redis, prefix))].filter(([key]) => ['p', 'r'].includes(kindOf(key)))
     expect(left).toHaveLength(2)
@@ -66,10 +68,10 @@ describeRedis('what is kept, and for how long', () => {
   test('a message with new activity does not expire, and its expiry starts again afterwards', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
-    const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
-    await open.admit([sample({ at: 1 })], START_MS)
+    const open = await opened(clientFor('redis', server().url()), { prefix, ...RETENTION })
+    await admit(open, [sample({ at: 1 })])
     await dispatchAll(open)
-    await open.admit([sample({ at: 2 })], START_MS)
+    await admit(open, [sample({ at: 2 })])
     const ofMessages = async (): Promise<number[]> =>
       [...(await lives(redis, prefix))].filter(([key]) => kindOf(key) === 'r').map(([, ms]) => ms)
     expect(await ofMessages()).toEqual([-1])
@@ -80,12 +82,9 @@ describeRedis('what is kept, and for how long', () => {
   test('without retention, only the idempotency key outlives the settlement', TIMEOUT, async () => {
     const prefix = freshPrefix()
     const redis = direct()
-    const open = await opened(clientFor('redis', server().url()), {
-      prefix,
-      retention: { ...RETENTION, payloadMs: 0 },
-    })
+    const open = await opened(clientFor('redis', server().url()), { prefix, ...RETENTION, retentionDays: 0 })
     const marker = 'b'.repeat(5_000)
-    await open.admit([sample({ raw: Buffer.from(marker) })], START_MS)
+    await admit(open, [sample({ raw: Buffer.from(marker) })])
     await dispatchAll(open)
     const left = await lives(redis, prefix)
     expect([...left.keys()].map(kindOf).toSorted()).toEqual([prefix, 'mark', 'r', 'recent', 'workers'].toSorted())

@@ -1,13 +1,19 @@
 /** Servers that lose scripts, fall silent and cut connections: leases whose answer was lost are released before they expire. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
+import { admit, admitting, claim, LONG_MS, sample, samplesOf } from '../../../src/store-conformance/samples.ts'
+import { receiving } from '../../support/receiving.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { clientFor, freshPrefix, opened, describeClients, useRedis } from './own-redis.ts'
+import { clientFor, freshPrefix, opened, describeClients, testStore, useRedis } from './own-redis.ts'
 
 const TIMEOUT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
 const MANY = 2_000
+/** Leases last longer than a minute, and heartbeats are sent every two seconds. */
+const SOON_MS = 15_000
+/** A value of each command that writes a lease. */
+const LEASING = '$6\r\nleased\r\n'
 
 describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
@@ -26,7 +32,7 @@ describeClients((name) => {
       const batch = Array.from({ length: 200 }, (_, index) =>
         sample({ message: `m${(from + index) % 500}`, at: from + index }),
       )
-      expect(new Set(await open.admit(batch, START_MS))).toEqual(new Set(['new']))
+      expect(new Set(await admit(open, batch))).toEqual(new Set(['new']))
       seen.push(...(await dispatchAll(open)))
     }
     flushing.goesOn = false
@@ -39,37 +45,41 @@ describeClients((name) => {
   test('sends an admission again after a lost answer, and gets the same leases', TIMEOUT, async () => {
     const proxy = await startTcpProxy(server().port)
     onTestFinished(() => proxy.close())
-    const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 20_000 })
-    const events = Array.from({ length: 70 }, (_, index) => sample({ message: `m${index}` }))
-    const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
-    const request = { limit: 70, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
-    const { admissions, claims = [] } = (await open.admitAndClaim?.(events, request)) ?? {}
+    const open = await opened(clientFor(name, server().url({ port: proxy.port })))
+    const events = samplesOf(70)
+    const lost = proxy.cutAfterSending(LEASING)
+    const answers = await open.run(events.map((event) => admitting(event, LONG_MS)))
     await lost
-    expect(new Set(admissions)).toEqual(new Set(['new']))
-    expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual(events.map(({ id }) => ({ id, attempt: 1 })))
+    expect(answers.map(({ admission, granted }) => [admission, granted?.id, granted?.attempt])).toEqual(
+      events.map(({ id }) => ['new', id, 1]),
+    )
     expect((await claim(open)).claims).toEqual([])
   })
 
-  test('releases a lease whose answer was lost and that other writes followed before the retry', TIMEOUT, async () => {
+  test.each([
+    ['that other writes followed before the client was connected again', 20_000],
+    ['and that was not sent again in time', 1_000],
+  ])('a lease whose answer was lost %s is given back with the next heartbeat', TIMEOUT, async (_, commandTimeoutMs) => {
     const proxy = await startTcpProxy(server().port)
     onTestFinished(() => proxy.close())
     const prefix = freshPrefix()
-    let woken = 0
-    const host = { onWork: () => (woken += 1) }
-    const settings = { prefix, commandTimeoutMs: 20_000 }
-    const open = await opened(clientFor(name, server().url({ port: proxy.port })), settings, host)
-    const other = await opened(clientFor(name, server().url()), settings)
-    const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
-    const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
+    const other = await opened(clientFor('redis', server().url()), { prefix }, { claims: false })
+    const { client, end } = clientFor(name, server().url({ port: proxy.port }))
+    onTestFinished(end)
+    const store = testStore(client, { prefix, commandTimeoutMs, pollIntervalMs: 50 })
+    const { receiver, errors } = await receiving({ store, storeTimeoutMs: 30_000, spool: false })
+    const runs: string[] = []
+    receiver.on('message.*', ({ status }, { attempt }) => void runs.push(`${status} ${attempt}`))
+    await receiver.start()
+    const lost = proxy.cutAfterSending(LEASING)
+    // The open connection stays.
     proxy.mode = 'refuses'
-    const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
-    const answer = open.admitAndClaim?.([event], request)
+    await admit(other, [sample({ at: 1 })])
     await lost
-    expect(await other.admit([later], START_MS)).toEqual(['new'])
+    expect(await admit(other, [sample({ at: 2 })])).toEqual(['new'])
+    if (commandTimeoutMs < 20_000) await expect.poll(() => errors.length, POLL).toBeGreaterThan(0)
     proxy.mode = 'passes'
-    await answer
-    await expect.poll(() => woken, POLL).toBeGreaterThan(0)
-    const { claims } = await claim(open)
-    expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual([{ id: event.id, attempt: 1 }])
+    await expect.poll(() => runs, { timeout: SOON_MS }).toEqual(['m-1 2', 'm-2 1'])
+    expect(errors.map(({ code }) => code)).not.toContain('lease_lost')
   })
 })

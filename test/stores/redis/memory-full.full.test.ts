@@ -3,7 +3,9 @@ import { Redis } from 'ioredis'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { redisStore } from 'messaging-webhooks/redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
+import { admit, claim, sample } from '../../../src/store-conformance/samples.ts'
+import { hostOf } from '../../support/stores.ts'
 import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
 import { clientFor, CLIENTS, opened, describeRedis, type ClientName } from './own-redis.ts'
 
@@ -19,8 +21,9 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<R
 async function reportedBy(name: ClientName, url: string): Promise<readonly MessagingWebhooksError[]> {
   const errors: MessagingWebhooksError[] = []
   const { client, end } = clientFor(name, url)
-  const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
-  const open = await redisStore({ client, commandTimeoutMs: 20_000 }).open(host)
+  const open = await redisStore({ client, commandTimeoutMs: 20_000 }).open(
+    hostOf({ report: (error) => void errors.push(error) }),
+  )
   await open.close()
   await end()
   return errors
@@ -49,21 +52,21 @@ describeRedis('a server whose memory ends', () => {
     const open = await opened(clientFor('redis', server.url()))
     const batch = (from: number) =>
       Array.from({ length: 20 }, (_, index) => sample({ message: `m${from + index}`, raw: Buffer.alloc(2_000, 1) }))
-    await open.admit(batch(0), START_MS)
+    await admit(open, batch(0))
     const admin = new Redis(server.url())
     onTestFinished(() => admin.disconnect())
     const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.config('SET', 'maxmemory', String(used - 1_000))
 
-    const refused = async (): Promise<unknown> => open.admit(batch(20), START_MS)
+    const refused = (): Promise<unknown> => admit(open, batch(20))
     await expect(refused).rejects.toMatchObject({ code: 'store_failed' })
     await expect(refused).rejects.toThrow('Redis is full')
     expect(await open.counts()).toEqual({ unsettled: 20, deadLetters: 0 })
-    expect(new Set(await open.admit(batch(0), START_MS))).toEqual(new Set(['duplicate']))
+    expect(new Set(await admit(open, batch(0)))).toEqual(new Set(['duplicate']))
     expect((await claim(open, { limit: 5 })).claims).toHaveLength(5)
-    expect(await dispatchAll(open, START_MS)).toHaveLength(15)
+    expect(await dispatchAll(open)).toHaveLength(15)
 
     await admin.config('SET', 'maxmemory', '0')
-    expect(new Set(await open.admit(batch(20), START_MS))).toEqual(new Set(['new']))
+    expect(new Set(await admit(open, batch(20)))).toEqual(new Set(['new']))
   })
 })

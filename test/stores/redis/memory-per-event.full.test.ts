@@ -2,8 +2,8 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { callback } from 'messaging-webhooks/testing'
-import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
-import type { NewEvent } from '../../../src/inbox/store.ts'
+import { admit, claim, sample, settleAll } from '../../../src/store-conformance/samples.ts'
+import type { NewEvent } from '../../../src/messages/event-record.ts'
 import { clientFor, opened, describeRedis, useRedis } from './own-redis.ts'
 
 /** Set EVENTS=… for more; the figures hardly change. */
@@ -36,22 +36,16 @@ describeRedis('memory per event', () => {
     onTestFinished(() => admin.disconnect())
     const used = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.flushall('SYNC')
-    const DAY_MS = 86_400_000
-    const retention = { payloadMs: retentionDays * DAY_MS, deadLetterMs: 30 * DAY_MS, dedupeMs: 30 * DAY_MS }
-    const open = await opened(clientFor('redis', server().url()), { retention })
+    const open = await opened(clientFor('redis', server().url()), { retentionDays })
     const events = Array.from({ length: MESSAGES }, (_, message) => eventsOf(message)).flat()
     const bodies = events.reduce((total, { raw }) => total + raw.length, 0)
     const before = await used()
-    for (let from = 0; from < events.length; from += A_BATCH)
-      await open.admit(events.slice(from, from + A_BATCH), START_MS)
+    for (let from = 0; from < events.length; from += A_BATCH) await admit(open, events.slice(from, from + A_BATCH))
     const waiting = (await used()) - before
     for (;;) {
       const { claims } = await claim(open, { limit: A_BATCH })
       if (claims.length === 0) break
-      await open.settle(
-        claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
-        START_MS,
-      )
+      await settleAll(open, claims)
     }
     const settled = (await used()) - before
     const each = (bytes: number): number => Math.round(bytes / events.length)

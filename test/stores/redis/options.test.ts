@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { OptionsError } from 'messaging-webhooks'
 import { redisStore, type RedisClient } from 'messaging-webhooks/redis'
 import { createClient, createClientPool, createSentinel } from 'redis'
+import { hostOf } from '../../support/stores.ts'
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 
@@ -33,7 +34,7 @@ test('closing a store does not wait for an unavailable server', { timeout: 120_0
   const unavailable = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
   const store = redisStore({ client: unavailable, commandTimeoutMs: 200 })
   const opening = async (): Promise<string> =>
-    Promise.resolve(store.open({ onWork() {} })).then(
+    Promise.resolve(store.open(hostOf())).then(
       () => 'opened',
       (error: unknown) => inspect(error),
     )

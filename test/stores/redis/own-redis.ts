@@ -1,14 +1,14 @@
-/** A Redis server for one test file, clients for it, and stores whose time the test sets. */
+/** A Redis server for one test file, clients for it, and stores. */
 import { randomBytes } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
-import type { OpenStore, Store, StoreCapabilities, StoreHost } from '../../../src/inbox/store.ts'
-import { adapterOf, type RedisClient } from '../../../src/stores/redis/server.ts'
-import { openRedis, type RedisSettings } from '../../../src/stores/redis/open.ts'
-import { redisStore } from '../../../src/stores/redis/store.ts'
+import type { MessageStore, Store, StoreCapabilities, StoreHost } from '../../../src/inbox/store.ts'
+import type { RedisClient } from '../../../src/stores/redis/server.ts'
+import { redisStore, type RedisStoreOptions } from '../../../src/stores/redis/store.ts'
 import { hasRedis, startRedis, type RedisServer } from '../../support/servers/redis.ts'
 import { titleWith } from '../../support/skipping.ts'
+import { hostOf } from '../../support/stores.ts'
 
 const missing = hasRedis() ? undefined : 'no redis-server'
 if (missing !== undefined && process.env['CI'] === 'true')
@@ -78,24 +78,17 @@ export function freshPrefix(): string {
   return `test-${randomBytes(6).toString('hex')}`
 }
 
-type TestSettings = Partial<RedisSettings>
+type TestOptions = Partial<RedisStoreOptions>
 
-const DAY_MS = 86_400_000
-
-/** Like `redisStore`, but the store uses each `nowMs` as the server's time. */
-export function toldStore(client: RedisClient, settings: TestSettings = {}): Store {
-  const all: RedisSettings = {
-    client: adapterOf(client, 'client'),
-    subscriber: undefined,
+/** A store with a fresh prefix, long time limits for a busy machine, and hardly any polling. */
+export function testStore(client: RedisClient, options: TestOptions = {}): Store {
+  return redisStore({
+    client,
     prefix: freshPrefix(),
-    partitions: 1,
-    retention: { payloadMs: DAY_MS, deadLetterMs: 30 * DAY_MS, dedupeMs: 30 * DAY_MS },
     commandTimeoutMs: 20_000,
     pollIntervalMs: 60_000,
-    clock: 'caller',
-    ...settings,
-  }
-  return { capabilities: redisStore({ client }).capabilities, open: (host) => openRedis(all, host) }
+    ...options,
+  })
 }
 
 /** The description of a Redis store, written by hand. */
@@ -111,11 +104,11 @@ export const WHERE_CLIENTS_DIFFER = /^(admission|bytes|delivery|workers|interlea
 /** Opened for this test alone, and closed after it. */
 export async function opened(
   client: TestClient,
-  settings: TestSettings = {},
-  host: StoreHost = { onWork() {} },
-): Promise<OpenStore> {
+  options: TestOptions = {},
+  host: Partial<StoreHost> = {},
+): Promise<MessageStore> {
   onTestFinished(() => client.end())
-  const open = await toldStore(client.client, settings).open(host)
+  const open = await testStore(client.client, options).open(hostOf(host))
   onTestFinished(async () => {
     await open.close()
   })

@@ -1,7 +1,8 @@
 /** Every stored event is in an index, and no index keeps an entry without an event. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, dispatchAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
+import { admit, claim, sample } from '../../../src/store-conformance/samples.ts'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 import { checkDeepListing } from '../deep-listing.ts'
 import { clientFor, describeRedis, freshPrefix, opened, useRedis } from './own-redis.ts'
@@ -18,13 +19,13 @@ describeRedis('the queues and the records', () => {
     onTestFinished(() => admin.disconnect())
     const [first, event] = [sample({ at: 1 }), sample({ at: 2 })]
     const before = name === 'more' ? [first] : []
-    await open.admit(before, START_MS)
+    await admit(open, before)
     const key = `${createPartitions(prefix, PARTITIONS).of(event.messageKey).base}${name}`
     // A foreign value stands where the set should be.
     await admin.set(key, 'another value')
-    await expect(async () => open.admit([event], START_MS)).rejects.toThrow('WRONGTYPE')
+    await expect(() => admit(open, [event])).rejects.toThrow('WRONGTYPE')
     await admin.del(key)
-    expect(await open.admit([event], START_MS)).toEqual(['new'])
+    expect(await admit(open, [event])).toEqual(['new'])
     expect(await dispatchAll(open)).toHaveLength(before.length + 1)
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
   })
@@ -35,13 +36,13 @@ describeRedis('the queues and the records', () => {
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
     const event = sample()
-    await open.admit([event], START_MS)
+    await admit(open, [event])
     await dispatchAll(open)
     const { base } = createPartitions(prefix, PARTITIONS).of(event.messageKey)
     for (const queue of ['due', 'leased']) await admin.zadd(`${base}${queue}`, 0, event.messageKey)
     expect((await claim(open)).claims).toEqual([])
     expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-    expect(await open.admit([sample({ at: 2 })], START_MS)).toEqual(['new'])
+    expect(await admit(open, [sample({ at: 2 })])).toEqual(['new'])
     expect(await dispatchAll(open)).toHaveLength(1)
   })
 

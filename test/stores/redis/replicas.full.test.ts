@@ -1,9 +1,10 @@
 /** `waitReplicas`: nothing counts until a replica has it, whichever client asks and whichever process wrote it. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
-import type { OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore } from 'messaging-webhooks/store'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { sample } from '../../../src/store-conformance/samples.ts'
+import { admit, sample } from '../../../src/store-conformance/samples.ts'
+import { hostOf } from '../../support/stores.ts'
 import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
 import { REPLICABLE, startReplica } from '../../support/servers/redis-replica.ts'
 import { clientFor, describeClients, freshPrefix } from './own-redis.ts'
@@ -34,9 +35,9 @@ describeClients((name) => {
   const recordsOn = (server: RedisServer, prefix: string) =>
     on(server, async (client) => (await client.keys(`${prefix}:*:r:*`)).length)
 
-  async function opened(prefix: string, waitReplicas = 1): Promise<OpenStore> {
+  async function opened(prefix: string, waitReplicas = 1): Promise<MessageStore> {
     const { client, end } = clientFor(name, primary.url())
-    const open = await redisStore({ client, prefix, waitReplicas, commandTimeoutMs: 20_000 }).open({ onWork() {} })
+    const open = await redisStore({ client, prefix, waitReplicas, commandTimeoutMs: 20_000 }).open(hostOf())
     onTestFinished(async () => {
       await open.close()
       await end()
@@ -50,16 +51,15 @@ describeClients((name) => {
     const event = sample({ message: 'm' })
     const refusal = { code: 'store_failed', message: expect.stringContaining('0 of 1 replicas') as string }
     await replica.stop()
-    await expect(async () => open.admit([event], Date.now())).rejects.toMatchObject(refusal)
+    await expect(async () => admit(open, [event])).rejects.toMatchObject(refusal)
     // The primary has it. A process that did not write it must not treat it as confirmed either.
     expect(await recordsOn(primary, prefix)).toBe(1)
-    for (const one of [open, other])
-      await expect(async () => one.admit([event], Date.now())).rejects.toMatchObject(refusal)
+    for (const one of [open, other]) await expect(async () => admit(one, [event])).rejects.toMatchObject(refusal)
     // Without the option, the primary decides.
-    expect(await (await opened(prefix, 0)).admit([event], Date.now())).toEqual(['duplicate'])
+    expect(await admit(await opened(prefix, 0), [event])).toEqual(['duplicate'])
 
     await replica.start()
-    await expect.poll(async () => open.admit([event], Date.now()), POLL).toEqual(['duplicate'])
+    await expect.poll(async () => admit(open, [event]), POLL).toEqual(['duplicate'])
     expect(await recordsOn(replica, prefix)).toBe(1)
   })
 })

@@ -3,8 +3,11 @@ import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { sample, settlementOf } from '../../../src/store-conformance/samples.ts'
-import type { ClaimResult, OpenStore, StoreHost } from '../../../src/inbox/store.ts'
+import { admit, claim, DEAD, sample, settleAll } from '../../../src/store-conformance/samples.ts'
+import type { Claimed } from '../../../src/dispatch/claim.ts'
+import { itemsOf, PAGE } from '../../../src/store-conformance/suite.ts'
+import type { MessageStore, StoreHost } from '../../../src/inbox/store.ts'
+import { hostOf } from '../../support/stores.ts'
 import { CLIENTS, clientFor, freshPrefix, describeRedis, useRedis, type ClientName } from './own-redis.ts'
 
 const TIMEOUT = { timeout: 120_000 }
@@ -17,9 +20,9 @@ describeRedis('several stores on one server', () => {
   /** By the server's clock, as users open it. */
   async function open(
     prefix: string,
-    options: { readonly name?: ClientName; readonly listens?: boolean; readonly host?: StoreHost } = {},
-  ): Promise<OpenStore> {
-    const { name = 'redis', listens = false, host = { onWork() {} } } = options
+    options: { readonly name?: ClientName; readonly listens?: boolean; readonly host?: Partial<StoreHost> } = {},
+  ): Promise<MessageStore> {
+    const { name = 'redis', listens = false, host = {} } = options
     const clients = [clientFor(name, server().url()), clientFor(name, server().url())] as const
     const store = redisStore({
       client: clients[0].client,
@@ -29,7 +32,7 @@ describeRedis('several stores on one server', () => {
       // Only the channel can notify in time.
       ...(listens ? { pollIntervalMs: AN_HOUR_MS } : {}),
     })
-    const opened = await store.open(host)
+    const opened = await store.open(hostOf(host))
     onTestFinished(async () => {
       await opened.close()
       for (const client of clients) await client.end()
@@ -37,34 +40,26 @@ describeRedis('several stores on one server', () => {
     return opened
   }
 
-  const request = (nowMs: number, leaseMs = AN_HOUR_MS, limit = 100) => ({
-    limit,
-    nowMs,
-    leaseUntilMs: nowMs + leaseMs,
-    exclude: new Set<string>(),
-  })
-
   /** Each process estimates the server's time, so an event may be due a moment after its admission. */
-  async function claimSome(store: OpenStore, ask: () => ReturnType<typeof request>): Promise<ClaimResult> {
-    let found: ClaimResult = { claims: [], nextDueMs: undefined }
-    await expect.poll(async () => (found = await store.claim(ask())).claims.length, POLL).toBeGreaterThan(0)
+  async function claimSome(store: MessageStore): Promise<Claimed> {
+    let found: Claimed = { claims: [], nextInMs: undefined }
+    const leaseForMs = AN_HOUR_MS
+    await expect.poll(async () => (found = await claim(store, { leaseForMs })).claims.length, POLL).toBeGreaterThan(0)
     return found
   }
 
   test('process clocks that are hours apart decide nothing', TIMEOUT, async () => {
     const prefix = freshPrefix()
-    const [slow, fast] = await Promise.all([open(prefix), open(prefix)])
-    const slowMs = Date.now() - 5 * AN_HOUR_MS
-    const fastMs = Date.now() + 5 * AN_HOUR_MS
-    await fast.admit([sample()], fastMs)
-    // Due at once, though this clock says it was claimed ten hours from now; and held, though by the other the lease has expired.
-    const { claims, nextDueMs } = await claimSome(slow, () => request(slowMs))
-    expect(claims).toHaveLength(1)
-    expect(nextDueMs).toBeLessThan(slowMs + 2 * AN_HOUR_MS)
-    const none = await fast.claim(request(fastMs))
-    expect(none.claims).toEqual([])
-    expect(none.nextDueMs).toBeGreaterThan(fastMs)
-    expect(none.nextDueMs).toBeLessThan(fastMs + 2 * AN_HOUR_MS)
+    const byClock = (aheadMs: number) => open(prefix, { host: { nowMs: () => Date.now() + aheadMs } })
+    const [slow, fast] = await Promise.all([byClock(-5 * AN_HOUR_MS), byClock(5 * AN_HOUR_MS)])
+    await admit(fast, [sample()])
+    expect((await claimSome(slow)).claims).toHaveLength(1)
+    for (const each of [slow, fast]) {
+      const { claims, nextInMs } = await claim(each)
+      expect(claims).toEqual([])
+      expect(nextInMs).toBeGreaterThan(0)
+      expect(nextInMs).toBeLessThanOrEqual(AN_HOUR_MS)
+    }
   })
 
   test.each(CLIENTS)('notifies a listening client of %s of work at once', TIMEOUT, async (name) => {
@@ -72,7 +67,7 @@ describeRedis('several stores on one server', () => {
     let received = 0
     await open(prefix, { name, listens: true, host: { onWork: () => (received += 1) } })
     const other = await open(prefix)
-    await other.admit([sample()], Date.now())
+    await admit(other, [sample()])
     await expect.poll(() => received, POLL).toBeGreaterThan(0)
   })
 
@@ -85,7 +80,7 @@ describeRedis('several stores on one server', () => {
       let foundByTaker = 0
       await open(prefix, { host: { onWork: () => (found += 1) } })
       const taker = await open(prefix, { host: { onWork: () => (foundByTaker += 1), claims: false } })
-      await taker.admit([sample()], Date.now())
+      await admit(taker, [sample()])
       await expect.poll(() => found, POLL).toBeGreaterThan(1)
       expect(foundByTaker).toBe(0)
     },
@@ -103,7 +98,7 @@ describeRedis('several stores on one server', () => {
     const client = clientFor('redis', server().url())
     onTestFinished(() => client.end())
     const other = redisStore({ client: client.client, prefix, partitions: 4, commandTimeoutMs: 20_000 })
-    await expect(async () => other.open({ onWork() {} })).rejects.toMatchObject({ code: 'options_invalid' })
+    await expect(async () => other.open(hostOf())).rejects.toMatchObject({ code: 'options_invalid' })
   })
 
   test('RESP3 and a key prefix of the client change nothing', TIMEOUT, async () => {
@@ -114,17 +109,17 @@ describeRedis('several stores on one server', () => {
     for (const client of [modern, prefixing]) {
       const reports: unknown[] = []
       const store = redisStore({ client, prefix, commandTimeoutMs: 20_000 })
-      const opened = await store.open({ onWork() {}, report: (error) => void reports.push(error) })
+      const opened = await store.open(hostOf({ report: (error) => void reports.push(error) }))
       onTestFinished(async () => opened.close())
       expect(reports).toEqual([])
-      expect(await opened.admit([sample({ at: 1 }), sample({ at: 2 })], Date.now())).toEqual(['new', 'new'])
-      const [claim, ...others] = (await claimSome(opened, () => request(Date.now()))).claims
+      expect(await admit(opened, [sample({ at: 1 }), sample({ at: 2 })])).toEqual(['new', 'new'])
+      const [claimed, ...others] = (await claimSome(opened)).claims
       expect(others).toEqual([])
-      if (claim === undefined) throw new Error('Nothing was claimed.')
-      expect(claim.raw).toEqual(sample({ at: 1 }).raw)
-      expect(await opened.settle([settlementOf(claim, { outcome: 'dead', error: 'no' })], Date.now())).toEqual([true])
+      if (claimed === undefined) throw new Error('Nothing was claimed.')
+      expect(claimed.raw).toEqual(sample({ at: 1 }).raw)
+      expect(await settleAll(opened, [claimed], DEAD)).toEqual([true])
       expect(await opened.counts()).toEqual({ unsettled: 1, deadLetters: 1 })
-      expect((await opened.deadLetters({ after: undefined, limit: 5 })).items.map(({ id }) => id)).toEqual([claim.id])
+      expect((await itemsOf(opened, { of: 'deadLetters', ...PAGE })).map(({ id }) => id)).toEqual([claimed.id])
     }
   })
 

@@ -1,8 +1,10 @@
 /** The contract, with a client that sends every command twice and returns the second answer, as after a cut connection. */
+import { retentionOf } from '../../../src/messages/retention.ts'
 import type { Adapter } from '../../../src/stores/redis/clients/connection.ts'
+import { openRedis } from '../../../src/stores/redis/open.ts'
 import { adapterOf } from '../../../src/stores/redis/server.ts'
 import { reserve } from '../../../src/stores/redis/scripts.ts'
-import { clientFor, describeRedis, REDIS_CAPABILITIES, toldStore, useRedis } from './own-redis.ts'
+import { clientFor, describeRedis, freshPrefix, REDIS_CAPABILITIES, useRedis } from './own-redis.ts'
 import { conformance } from '../conformance.ts'
 
 function sendingTwice(adapter: Adapter): Adapter {
@@ -21,9 +23,17 @@ describeRedis('every script may run twice', () => {
   const server = useRedis({ appendfsync: 'no' })
   conformance({
     capabilities: REDIS_CAPABILITIES,
-    makeStore() {
+    makeStore({ retentionDays = 1, deadLetterDays = 30, dedupeDays = 30 }) {
       const { client, end } = clientFor('ioredis', server().url())
-      return { store: toldStore(client, { client: sendingTwice(adapterOf(client, 'client')) }), dispose: end }
+      const settings = {
+        client: sendingTwice(adapterOf(client, 'client')),
+        subscriber: undefined,
+        prefix: freshPrefix(),
+        retention: retentionOf({ retentionDays, deadLetterDays, dedupeDays }),
+        commandTimeoutMs: 20_000,
+        pollIntervalMs: 60_000,
+      }
+      return { store: { capabilities: REDIS_CAPABILITIES, open: (host) => openRedis(settings, host) }, dispose: end }
     },
     interleavings: 10,
   })

@@ -1,11 +1,14 @@
 /** Other workers get the leases of a dead or silent process within seconds, and never those of a living one. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
-import type { Claim, OpenStore, StoreHost } from 'messaging-webhooks/store'
+import type { StoreHost } from 'messaging-webhooks/store'
 import { test, type TestContext } from 'vitest'
-import { claim, sample, settlementOf } from '../../../src/store-conformance/samples.ts'
+import type { Claim } from '../../../src/dispatch/claim.ts'
+import type { MessageStore } from '../../../src/inbox/store.ts'
+import { admit, claim, sample, settleAll } from '../../../src/store-conformance/samples.ts'
 import { WORKER_NAME } from '../../../src/stores/holding.ts'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
+import { hostOf } from '../../support/stores.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { clientFor, describeRedis, freshPrefix, useRedis } from './own-redis.ts'
 
@@ -15,7 +18,6 @@ const POLL = { timeout: 60_000, interval: 100 }
 const LONG_LEASE_MS = 600_000
 /** The silence after which a process counts as dead, and some time for others to notice. */
 const DEATH_MS = 12_000
-const MANY = 1_000
 
 /** The tests mostly wait, so they run concurrently, each with its own cleanup. */
 type AtEnd = TestContext['onTestFinished']
@@ -28,9 +30,9 @@ async function open(
   url: string,
   prefix: string,
   host: Partial<StoreHost> = {},
-): Promise<OpenStore & { readonly die: () => Promise<void> }> {
+): Promise<MessageStore & { readonly die: () => Promise<void> }> {
   const { client, end } = clientFor('redis', url)
-  const opened = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open({ onWork() {}, ...host })
+  const opened = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open(hostOf(host))
   onTestFinished(async () => {
     await opened.close()
     await end()
@@ -38,16 +40,14 @@ async function open(
   return { ...opened, die: end }
 }
 
-function claimNow(store: OpenStore) {
-  const nowMs = Date.now()
-  return claim(store, { nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS, limit: 2 * MANY })
+function claimNow(store: MessageStore) {
+  return claim(store, { leaseForMs: LONG_LEASE_MS })
 }
 
-const done = (claims: readonly Claim[]) => claims.map((each) => settlementOf(each, { outcome: 'done' }))
 const briefly = (claims: readonly Claim[]) => claims.map(({ id, token, attempt }) => ({ id, token, attempt }))
 
 /** Claims until there is something. */
-async function claimSome(expect: TestContext['expect'], store: OpenStore): Promise<readonly Claim[]> {
+async function claimSome(expect: TestContext['expect'], store: MessageStore): Promise<readonly Claim[]> {
   let claims: readonly Claim[] = []
   await expect.poll(async () => (claims = (await claimNow(store)).claims).length, POLL).toBeGreaterThan(0)
   return claims
@@ -90,10 +90,10 @@ describeRedis('workers on Redis', () => {
         open(onTestFinished, server().url(), prefix),
         open(onTestFinished, server().url(), prefix, { onWork: () => (woken += 1) }),
       ])
-      await living.admit([sample({ message: 'kept' })], Date.now())
+      await admit(living, [sample({ message: 'kept' })])
       const kept = await claimSome(expect, living)
       expect(kept).toHaveLength(1)
-      await silent.admit([event], Date.now())
+      await admit(silent, [event])
       const [first] = await claimSome(expect, silent)
       if (first === undefined) throw new Error('Nothing was claimed.')
       expect(silent.isHeld?.(event.messageKey)).toBe(true)
@@ -104,8 +104,7 @@ describeRedis('workers on Redis', () => {
       woken = 0
       proxy.mode = 'stalls'
       // Its pending request arrives when it is already dead.
-      const late = silent.claim({ limit: 9, nowMs: Date.now(), leaseUntilMs: Date.now() + 9e6, exclude: new Set() })
-      const refused = expect(late).rejects.toMatchObject({ code: 'store_slow' })
+      const refused = expect(claimNow(silent)).rejects.toMatchObject({ code: 'store_slow' })
       // An idle worker polls by itself.
       await expect.poll(() => woken, POLL).toBeGreaterThan(0)
       const [again, ...rest] = await claimSome(expect, other)
@@ -115,18 +114,15 @@ describeRedis('workers on Redis', () => {
       expect(silent.isHeld?.(event.messageKey)).toBe(false)
       await refused
 
-      await other.settle(
-        [{ ...settlementOf(again ?? first, { outcome: 'retry', dueMs: Date.now(), error: '' }) }],
-        Date.now(),
-      )
+      await settleAll(other, [again ?? first], { outcome: 'retry', inMs: 0 })
       proxy.mode = 'passes'
-      expect(await silent.settle(done([first]), Date.now())).toEqual([false])
+      expect(await settleAll(silent, [first])).toEqual([false])
       await expect.poll(() => losses, POLL).toBeGreaterThan(0)
       expect(isLost).not.toContain(false)
       const third = await claimSome(expect, silent)
       expect(third).toMatchObject([{ id: first.id, attempt: 3 }])
-      expect(await silent.settle(done(third), Date.now())).toEqual([true])
-      expect(await living.settle(done(kept), Date.now())).toEqual([true])
+      expect(await settleAll(silent, third)).toEqual([true])
+      expect(await settleAll(living, kept)).toEqual([true])
     },
   )
 
@@ -147,11 +143,11 @@ describeRedis('workers on Redis', () => {
       ])
       const redis = admin(onTestFinished)
       const workers = await ownKey(expect, redis, prefix, 'workers')
-      await first.admit([sample({ message: 'a' })], Date.now())
+      await admit(first, [sample({ message: 'a' })])
       const claims = await claimSome(expect, first)
       expect(claims).toHaveLength(1)
       await redis.call(command, workers, ...args)
-      await first.admit([sample({ message: 'b' })], Date.now())
+      await admit(first, [sample({ message: 'b' })])
       const more = await claimSome(expect, first)
       expect(more).toHaveLength(1)
       await sleep(DEATH_MS)
@@ -161,7 +157,7 @@ describeRedis('workers on Redis', () => {
         [WORKER_NAME, 0],
         [WORKER_NAME, 2],
       ])
-      expect(await first.settle(done([...claims, ...more]), Date.now())).toEqual([true, true])
+      expect(await settleAll(first, [...claims, ...more])).toEqual([true, true])
       expect(reports).toEqual([])
     },
   )
@@ -173,7 +169,7 @@ describeRedis('workers on Redis', () => {
       const prefix = freshPrefix()
       const dying = await open(onTestFinished, server().url(), prefix)
       const other = await open(onTestFinished, server().url(), prefix)
-      await other.admit([sample()], Date.now())
+      await admit(other, [sample()])
       const [first] = await claimSome(expect, dying)
       await dying.die()
       const redis = admin(onTestFinished)
@@ -188,7 +184,7 @@ describeRedis('workers on Redis', () => {
   )
 
   test.concurrent(
-    'a leased record of a later version does not stop heartbeats',
+    'a leased record that cannot be read does not stop heartbeats',
     TIMEOUT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
@@ -198,13 +194,13 @@ describeRedis('workers on Redis', () => {
         open(onTestFinished, server().url(), prefix),
       ])
       const event = sample()
-      await living.admit([event], Date.now())
+      await admit(living, [event])
       expect(await claimSome(expect, living)).toHaveLength(1)
       const redis = admin(onTestFinished)
-      const newer = sample({ message: 'newer' }).messageKey
-      const { base } = createPartitions(prefix, 1).of(newer)
-      await redis.set(`${base}r:${newer}`, '000000000001[2,0]')
-      await redis.zadd(`${base}leased`, Date.now() + LONG_LEASE_MS, newer)
+      const unreadable = sample({ message: 'unreadable' }).messageKey
+      const { base } = createPartitions(prefix, 1).of(unreadable)
+      await redis.set(`${base}r:${unreadable}`, '000000000001[no')
+      await redis.zadd(`${base}leased`, Date.now() + LONG_LEASE_MS, unreadable)
       // From now on each heartbeat searches for its leases.
       await leaving.close()
       await sleep(DEATH_MS)

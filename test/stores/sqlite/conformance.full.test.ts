@@ -5,9 +5,12 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { conformance } from '../conformance.ts'
 
 conformance({
-  makeStore() {
+  makeStore(retention) {
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-store-'))
-    return { store: sqliteStore(join(folder, 'inbox.db')), dispose: () => rmSync(folder, { recursive: true }) }
+    return {
+      store: sqliteStore({ path: join(folder, 'inbox.db'), ...retention }),
+      dispose: () => rmSync(folder, { recursive: true }),
+    }
   },
   // Each test opens its own file and thread.
   interleavings: 30,

@@ -11,8 +11,9 @@ import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { beforeAll, expect, test } from 'vitest'
-import { sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { admit, sample } from '../../../src/store-conformance/samples.ts'
 import { post, receiving } from '../../support/receiving.ts'
+import { hostOf } from '../../support/stores.ts'
 
 const WHOLE = process.env['EVERY_BYTE'] !== undefined
 const TIMEOUT = { timeout: WHOLE ? 1_800_000 : 120_000 }
@@ -40,15 +41,15 @@ beforeAll(async () => {
   const folder = emptyFolder()
   const live = join(folder, 'live.db')
   model = join(folder, 'model.db')
-  const store = await sqliteStore(live).open({ onWork: () => {} })
+  const store = await sqliteStore(live).open(hostOf())
   const events = Array.from({ length: 40 }, (_, at) =>
     sample({ message: `old-${at}`, raw: Buffer.alloc(1 + (at % 5) * 2_500, MARKER) }),
   )
-  await store.admit(events.slice(0, 30), START_MS)
+  await admit(store, events.slice(0, 30))
   const other = new DatabaseSync(live)
   other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   other.close()
-  await store.admit(events.slice(30), START_MS)
+  await admit(store, events.slice(30))
   copyParts(live, model)
   await store.close()
   return () => rmSync(folder, { recursive: true, force: true })

@@ -5,27 +5,27 @@ import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync }
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Claim, OpenStore } from 'messaging-webhooks/store'
+import type { Claim } from '../../../src/dispatch/claim.ts'
+import type { MessageStore } from '../../../src/inbox/store.ts'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { admit, claim, LONG_MS, namesOf, sample, settleAll } from '../../../src/store-conformance/samples.ts'
 import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
+import { hostOf } from '../../support/stores.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 const POLL = { timeout: 30_000 }
-/** Much longer than any test runs: an event that returns earlier did not return because its lease expired. */
-const LONG_LEASE_MS = 600_000
 
-async function open(path: string, onWork = () => {}): Promise<OpenStore> {
-  const opened = await sqliteStore({ path, busyTimeoutMs: 20_000 }).open({ onWork })
+async function open(path: string, nowMs = Date.now): Promise<MessageStore> {
+  const opened = await sqliteStore({ path, busyTimeoutMs: 20_000 }).open(hostOf({ nowMs }))
   onTestFinished(async () => {
     await opened.close()
   })
   return opened
 }
 
-/** A process that claims everything due for as long as `LONG_LEASE_MS`. */
+/** A process that claims everything due for as long as `LONG_MS`. */
 async function worker(path: string) {
   const child = fork(new URL('./programs/holding.ts', import.meta.url), [path])
   const exited = once(child, 'exit')
@@ -47,12 +47,6 @@ function workerNames(path: string): readonly string[] {
   return rows.map(({ name }) => String(name))
 }
 
-/** Claims for longer than any test runs. */
-function claimNow(store: OpenStore) {
-  const nowMs = Date.now()
-  return claim(store, { nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS })
-}
-
 /** Kills a process and waits until an open store has noticed; by then the store has also checked all earlier workers. */
 async function killAnotherWorker(path: string): Promise<void> {
   const before = workerNames(path).length
@@ -67,7 +61,7 @@ async function killAnotherWorker(path: string): Promise<void> {
 async function freshFile(): Promise<string> {
   const path = ownFile()
   const store = await open(path)
-  await store.admit([sample({ at: 1 })], START_MS)
+  await admit(store, [sample({ at: 1 })])
   await store.close()
   return path
 }
@@ -77,13 +71,13 @@ test('a living process keeps what it holds, against another process and this one
   const other = await worker(path)
   expect(other.claims).toHaveLength(1)
   const [first, second] = [await open(path), await open(path)]
-  await first.admit([sample({ message: 'here' })], START_MS)
-  const [mine] = (await claimNow(first)).claims
+  await admit(first, [sample({ message: 'here' })])
+  const [mine] = (await claim(first)).claims
   if (mine === undefined) throw new Error('There was nothing to claim.')
   expect(namesOf([mine])).toEqual(['here-1'])
   await killAnotherWorker(path)
-  expect((await claimNow(second)).claims).toEqual([])
-  expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
+  expect((await claim(second)).claims).toEqual([])
+  expect(await settleAll(first, [mine])).toEqual([true])
 })
 
 test('does not list a killed worker that has not been detected yet', TIMEOUT, async () => {
@@ -108,12 +102,13 @@ test.each(['living', 'killed'] as const)(
     expect(first.claims).toHaveLength(1)
     if (state === 'killed') await first.kill()
     rmSync(`${path}-workers`, { recursive: true })
-    const second = await open(path)
+    let aheadMs = 0
+    const second = await open(path, () => Date.now() + aheadMs)
     expect(await second.workers?.()).toMatchObject([{ isSelf: true }])
     await killAnotherWorker(path)
-    expect((await claimNow(second)).claims).toEqual([])
-    const laterMs = Date.now() + LONG_LEASE_MS
-    expect((await claim(second, { nowMs: laterMs })).claims).toMatchObject([{ attempt: 2 }])
+    expect((await claim(second)).claims).toEqual([])
+    aheadMs = LONG_MS
+    expect((await claim(second)).claims).toMatchObject([{ attempt: 2 }])
   },
 )
 
@@ -155,5 +150,5 @@ test('where heartbeats are impossible, others wait for the lease', TIMEOUT, asyn
   rmSync(`${path}-workers`)
   const second = await open(path)
   await killAnotherWorker(path)
-  expect((await claimNow(second)).claims).toEqual([])
+  expect((await claim(second)).claims).toEqual([])
 })

@@ -6,9 +6,12 @@ import { conformance } from '../conformance.ts'
 import { engineStore } from './engine-store.ts'
 
 conformance({
-  makeStore() {
+  makeStore(retention) {
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-engine-'))
-    return { store: engineStore(join(folder, 'inbox.db')), dispose: () => rmSync(folder, { recursive: true }) }
+    return {
+      store: engineStore(join(folder, 'inbox.db'), retention),
+      dispose: () => rmSync(folder, { recursive: true }),
+    }
   },
   capabilities: engineStore('unused.db').capabilities,
   interleavings: 50,

@@ -3,16 +3,17 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore } from 'messaging-webhooks/store'
 import { sqliteStore, type SqliteStoreOptions } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { admit, sample } from '../../../src/store-conformance/samples.ts'
 import { canShare } from '../../../src/stores/sqlite/database.ts'
+import { hostOf } from '../../support/stores.ts'
 import { unprivileged } from '../../support/unprivileged.ts'
 import { ownFile } from '../../support/own-folder.ts'
 
-async function open(path: string, options: Partial<SqliteStoreOptions> = {}, onWork = () => {}): Promise<OpenStore> {
-  const opened = await sqliteStore({ path, ...options }).open({ onWork })
+async function open(path: string, options: Partial<SqliteStoreOptions> = {}): Promise<MessageStore> {
+  const opened = await sqliteStore({ path, ...options }).open(hostOf())
   onTestFinished(async () => {
     await opened.close()
   })
@@ -74,7 +75,7 @@ test('an admission waits while another connection writes, and the event loop doe
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
   let turns = 0
-  const admitted = Promise.resolve(store.admit([sample()], START_MS)).then((admissions) => ({ admissions, turns }))
+  const admitted = admit(store, [sample()]).then((admissions) => ({ admissions, turns }))
   while (turns < 1_000) {
     await new Promise((resolve) => setImmediate(resolve))
     turns += 1

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import workerThreads from 'node:worker_threads'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { admit, claim, LEASE_MS, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { admit, claim, LONG_MS, sample } from '../../../src/store-conformance/samples.ts'
+import { hostOf } from '../../support/stores.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const { Worker } = workerThreads
@@ -34,28 +35,31 @@ function loseAnswers(): () => void {
 
 test('an event whose lease was lost with the answer is due again when the lease expires', async () => {
   const toggle = loseAnswers()
-  const open = await sqliteStore(join(ownFolder(), 'inbox.db')).open({ onWork: () => {} })
+  let nowMs = Date.now()
+  const store = sqliteStore(join(ownFolder(), 'inbox.db'))
+  const open = await store.open(hostOf({ nowMs: () => nowMs }))
   onTestFinished(() => open.close())
   await admit(open, [sample()])
   toggle()
   await expect(claim(open)).rejects.toMatchObject({ code: 'store_failed' })
   toggle()
   expect((await claim(open)).claims).toEqual([])
-  expect((await claim(open, { nowMs: START_MS + LEASE_MS })).claims).toMatchObject([{ attempt: 2 }])
+  nowMs += LONG_MS
+  expect((await claim(open)).claims).toMatchObject([{ attempt: 2 }])
 })
 
 test('closing the store releases what an ended thread had leased', async () => {
   const toggle = loseAnswers()
   const folder = ownFolder()
   const store = sqliteStore(join(folder, 'inbox.db'))
-  const open = await store.open({ onWork: () => {} })
+  const open = await store.open(hostOf())
   await admit(open, [sample()])
   expect((await claim(open)).claims).toHaveLength(1)
   toggle()
   await expect(open.counts()).rejects.toMatchObject({ code: 'store_failed' })
   toggle()
   await open.close()
-  const again = await store.open({ onWork: () => {} })
+  const again = await store.open(hostOf())
   onTestFinished(() => again.close())
   expect((await claim(again)).claims).toMatchObject([{ attempt: 2 }])
   expect(await again.workers?.()).toMatchObject([{ isSelf: true, held: 1 }])

@@ -7,6 +7,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
+import { hostOf } from '../../support/stores.ts'
 import { mayBeWritten, unprivileged } from '../../support/unprivileged.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
@@ -150,7 +151,7 @@ test('only the owner can access the file and its companions, whatever the umask'
 test('a read-only file costs nothing while there is a spool, and is used once it is writable', TIMEOUT, async () => {
   const folder = ownFolder()
   const path = join(folder, 'inbox.db')
-  const store = await sqliteStore(path).open({ onWork() {} })
+  const store = await sqliteStore(path).open(hostOf())
   await store.close()
   chmodSync(path, 0o444)
   // Others may read it, and create files beside it.

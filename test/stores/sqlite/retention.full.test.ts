@@ -1,20 +1,24 @@
-/** Retention erases a bounded number of events in one step, so that no other work waits long. */
+/** Retention removes a bounded number of events in one step, so that no other work waits long. */
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { DAY_MS, dispatchAll, samplesOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { pruneStep } from '../../../src/inbox/pruning.ts'
+import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
+import { admit, samplesOf } from '../../../src/store-conformance/samples.ts'
 import { ownFile } from '../../support/own-folder.ts'
+import { hostOf } from '../../support/stores.ts'
 
-test('one step erases a bounded number', async () => {
+test('one step removes a bounded number', async () => {
   const path = ownFile()
-  const store = await sqliteStore(path).open({ onWork() {} })
+  // They are old after a millisecond.
+  const store = await sqliteStore({ path, retentionDays: 1 / 86_400_000 }).open(hostOf())
   onTestFinished(() => store.close())
-  await store.admit(samplesOf(2_200), START_MS)
+  await admit(store, samplesOf(2_200))
   await dispatchAll(store)
+  const db = new DatabaseSync(path, { readOnly: true })
+  onTestFinished(() => db.close())
   for (const left of [1_200, 200, 0]) {
-    await store.prune(START_MS + 8 * DAY_MS)
-    const db = new DatabaseSync(path, { readOnly: true })
+    await pruneStep(store)
     expect(db.prepare('SELECT count(*) AS count FROM payloads').get()).toEqual({ count: left })
-    db.close()
   }
 })

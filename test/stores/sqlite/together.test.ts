@@ -1,16 +1,17 @@
 /** The thread writes queued requests in one transaction, and each request gets its own answer. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore, NewEvent } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { admit, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { admit, claim, LONG_MS, sample, settling } from '../../../src/store-conformance/samples.ts'
+import { hostOf } from '../../support/stores.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
-async function opened(): Promise<{ readonly path: string; readonly open: OpenStore }> {
+async function opened(): Promise<{ readonly path: string; readonly open: MessageStore }> {
   const folder = ownFolder()
   const path = join(folder, 'inbox.db')
-  const open = await sqliteStore({ path }).open({ onWork: () => {} })
+  const open = await sqliteStore({ path }).open(hostOf())
   onTestFinished(() => open.close())
   return { path, open }
 }
@@ -25,7 +26,7 @@ function commitsIn(path: string): number {
 }
 
 /** The database refuses this time. */
-const refused = (name: string): NewEvent => sample({ name, message: name, awaits: 1, gapUntilMs: Number.NaN })
+const refused = (name: string): NewEvent => sample({ name, message: name, awaits: 1, reorderWaitMs: Number.NaN })
 
 test('an event that the database refuses affects no other', async () => {
   const { open } = await opened()
@@ -46,28 +47,39 @@ test('an event that the database refuses affects no other', async () => {
 test('answers arrive in request order, each to its own request', async () => {
   const { open } = await opened()
   const first = sample({ message: 'a' })
+  async function lease(): Promise<string | undefined> {
+    const [granted] = await open.run([{ do: 'lease', key: first.messageKey, forMs: LONG_MS }])
+    return granted?.id
+  }
   const answers = await Promise.all([
     admit(open, [first]),
     admit(open, [first]),
-    claim(open).then(({ claims }) => claims.length),
-    claim(open).then(({ claims }) => claims.length),
+    lease(),
+    lease(),
     admit(open, [sample({ message: 'b' }), first]),
     open.counts(),
   ])
-  expect(answers).toEqual([['new'], ['duplicate'], 1, 0, ['new', 'duplicate'], { unsettled: 2, deadLetters: 0 }])
+  expect(answers).toEqual([
+    ['new'],
+    ['duplicate'],
+    first.id,
+    undefined,
+    ['new', 'duplicate'],
+    { unsettled: 2, deadLetters: 0 },
+  ])
 })
 
 test('a deferrable settlement shares the next request, and goes alone without one', async () => {
   const { path, open } = await opened()
   await admit(open, [sample({ message: 'a' }), sample({ message: 'b' })])
-  const [a, b] = (await claim(open)).claims.map((claimed) => settlementOf(claimed, { outcome: 'done' }))
+  const [a, b] = (await claim(open)).claims.map((claimed) => settling(claimed))
   if (a === undefined || b === undefined) throw new Error('Expected two claims.')
   const before = commitsIn(path)
-  const settled = open.settle([a], START_MS, true)
+  const settled = open.run([a], true)
   expect(await admit(open, [sample({ message: 'c' })])).toEqual(['new'])
-  expect(await settled).toEqual([true])
+  expect(await settled).toMatchObject([{ held: true }])
   expect(commitsIn(path)).toBe(before + 1)
-  expect(await open.settle([b], START_MS, true)).toEqual([true])
+  expect(await open.run([b], true)).toMatchObject([{ held: true }])
   expect(commitsIn(path)).toBe(before + 2)
   expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
 })
@@ -77,10 +89,10 @@ test('closing the store writes deferred settlements first', async () => {
   await admit(open, [sample({ message: 'a' })])
   const [claimed] = (await claim(open)).claims
   if (claimed === undefined) throw new Error('Expected one claim.')
-  const settled = open.settle([settlementOf(claimed, { outcome: 'done' })], START_MS, true)
+  const settled = open.run([settling(claimed)], true)
   await open.close()
-  expect(await settled).toEqual([true])
-  const again = await sqliteStore({ path }).open({ onWork: () => {} })
+  expect(await settled).toMatchObject([{ held: true }])
+  const again = await sqliteStore({ path }).open(hostOf())
   onTestFinished(() => again.close())
   expect(await again.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
 })

@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
-import type { NewEvent } from '../../../../src/inbox/store.ts'
+import type { NewEvent } from '../../../../src/messages/event-record.ts'
 import { openSpool, type Spool } from '../../../../src/inbox/spool/spool.ts'
 import { sample } from '../../../../src/store-conformance/samples.ts'
 

@@ -10,7 +10,15 @@ registerHooks({
   },
 })
 try {
-  await postgresStore({ connectionString: 'postgres://127.0.0.1/none' }).open({ onWork() {} })
+  await postgresStore({ connectionString: 'postgres://127.0.0.1/none' }).open({
+    nowMs: Date.now,
+    elapsedMs: () => performance.now(),
+    onWork() {},
+    report() {},
+    onLost() {},
+    inFlight: () => undefined,
+    claims: true,
+  })
 } catch (error) {
   console.log(error instanceof MessagingWebhooksError ? `${error.code}: ${error.message}` : 'something else')
 }

@@ -1,11 +1,11 @@
 /**
- * The stored form of a record: JSON lists without field names, to keep the many settled messages small. The end of the last event
- * comes first, and can be read without the rest. A change of this form is a migration of the tables or keys, after which a running
- * process of an earlier version must not find them: it would take the records for corrupt.
+ * The stored form of a record: JSON lists without field names, to keep the many settled messages small. The format number comes
+ * first, then the end of the last event; both can be read without the rest.
  */
-import { encodeExpectation, readExpectation } from '../../messages/expected.ts'
-import { isEventRecord, type Report } from '../../messages/event-record.ts'
-import { identityIn, type FinalReport, type MessageLatest } from '../../messages/order.ts'
+import { encodeExpectation, readExpectation } from '../messages/expected.ts'
+import { EVENT_FIELDS, isEventRecord, RARE_FIELDS, REPORT_FIELDS } from '../messages/event-record.ts'
+import { namesOf } from '../messages/fields.ts'
+import { identityIn, type FinalReport, type MessageLatest } from '../messages/order.ts'
 import {
   EMPTY_RECORD,
   type DeadEntry,
@@ -14,8 +14,9 @@ import {
   type MessageRecord,
   type SendEntry,
   type SettledEntry,
-} from '../../messages/record.ts'
+} from '../messages/record.ts'
 
+const FORMAT = 1
 type Values = readonly unknown[]
 
 /** Encodes everything but `send`, which is stored separately. */
@@ -45,20 +46,19 @@ export function encodeState(record: MessageRecord): string {
 function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
   const finals = latest?.finals.length ?? 0
   const lists = reports.map(({ order, record }, place) => {
-    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, anomalies, problem } = record
-    const { type, shape, messageId, channel, network, carrier, recipient, status } = record.report ?? NO_REPORT
-    const { statusCode, scheduled, failure } = record.report ?? NO_REPORT
-    const isFinal = place < finals ? 1 : 0
-    const values: unknown[] = [order, isFinal, project, kind, timestamp, timestampSource, receivedAtMs, proof]
-    values.push(type, shape, messageId, channel, network, carrier, status)
-    values.push(recipient, statusCode, failure, scheduled, anomalies, problem, record.traceparent, record.tracestate)
+    const values: unknown[] = [order, place < finals ? 1 : 0]
+    for (const name of EVENT_NAMES) values.push(record[name])
+    for (const name of REPORT_NAMES) values.push(record.report?.[name])
+    for (const name of RARE_NAMES) values.push(record[name])
     while (values.at(-1) === undefined) values.pop()
     return values
   })
   return lists.reverse()
 }
 
-const NO_REPORT: Partial<Report> = {}
+const EVENT_NAMES = namesOf(EVENT_FIELDS)
+const REPORT_NAMES = namesOf(REPORT_FIELDS)
+const RARE_NAMES = namesOf(RARE_FIELDS)
 
 /** Refers to reports by index, oldest first. */
 function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Values {
@@ -71,6 +71,7 @@ function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Va
     ended.push(placeOr(id, ids), lastEndedAtMs - endedAtMs, 2 * attempts + (late ? 1 : 0))
   const hasMore = waiting.length + dead.length > 0 || lease !== undefined
   return [
+    FORMAT,
     lastEndedAtMs,
     tokens,
     // The newest report is usually the last one dispatched.
@@ -89,13 +90,14 @@ function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Va
 
 /** When the last event of the record ended. */
 export function endedAtMsIn(text: string): number {
-  return Number.parseInt(text.slice(1), 10)
+  return Number.parseInt(text.slice(3), 10)
 }
 
 /** Undefined if the text is corrupt. */
 export function decodeRecord(encoded: string): MessageRecord | undefined {
   try {
-    const [ended, tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
+    const [format, ended, tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
+    if (format !== FORMAT) return undefined
     const latest = decodeLatest(list(reports))
     const orders = distinctReports(latest).map(({ order }) => order)
     const settledRecord = {
@@ -182,21 +184,16 @@ function encodeDead(entry: DeadEntry, orders: readonly string[]): Values {
   return [...encodeEntry(entry, orders), entry.diedAtMs]
 }
 
-function encodeLease({ token, untilMs, worker, dispatchedBefore }: Lease): Values {
-  return [token, untilMs, worker, dispatchedBefore]
+function encodeLease({ token, untilMs, worker }: Lease): Values {
+  return [token, untilMs, worker]
 }
 
 function decodeDead(values: Values, orders: readonly string[]): DeadEntry {
   return { ...decodeEntry(values, orders), diedAtMs: number(values.at(-1)) }
 }
 
-function decodeLease([token, untilMs, worker, dispatchedBefore]: Values): Lease {
-  return {
-    token: number(token),
-    untilMs: number(untilMs),
-    worker: text(worker),
-    dispatchedBefore: text(dispatchedBefore),
-  }
+function decodeLease([token, untilMs, worker]: Values): Lease {
+  return { token: number(token), untilMs: number(untilMs), worker: text(worker) }
 }
 
 /** Three values per event. */
@@ -225,22 +222,6 @@ function decodeLatest(reports: Values): MessageLatest | undefined {
   return newest && { ...newest, finals }
 }
 
-const RECORD_FIELDS = ['project', 'kind', 'timestamp', 'timestampSource', 'receivedAtMs', 'proof']
-const REPORT_FIELDS = [
-  'type',
-  'shape',
-  'messageId',
-  'channel',
-  'network',
-  'carrier',
-  'status',
-  'recipient',
-  'statusCode',
-  'failure',
-  'scheduled',
-]
-const RARE_FIELDS = ['anomalies', 'problem', 'traceparent', 'tracestate']
-
 function decodeReport(values: Values): FinalReport {
   const record: Record<string, unknown> = {}
   const report: Record<string, unknown> = {}
@@ -251,10 +232,10 @@ function decodeReport(values: Values): FinalReport {
       if (value !== undefined) into[field] = value
     }
   }
-  read(RECORD_FIELDS, record)
-  read(REPORT_FIELDS, report)
+  read(EVENT_NAMES, record)
+  read(REPORT_NAMES, report)
   if (report['type'] !== undefined) record['report'] = report
-  read(RARE_FIELDS, record)
+  read(RARE_NAMES, record)
   if (!isEventRecord(record)) throw new TypeError('Not an event record.')
   return { order: text(values[0]), record }
 }

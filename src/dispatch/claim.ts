@@ -1,0 +1,120 @@
+/** Claims events: finds messages that are due, leases their first events, and reads these. */
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { Granted, Settle } from '../messages/commands.ts'
+import type { EventRecord } from '../messages/event-record.ts'
+import type { KnownExpectation } from '../messages/expected.ts'
+import type { Awaitable, MessageStore } from '../inbox/store.ts'
+
+/** An event to dispatch, under a lease. */
+export interface Claim {
+  readonly id: string
+  readonly messageKey: string
+  /** Fencing token of the lease. */
+  readonly token: number
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  readonly late: boolean
+  readonly replay: boolean
+  readonly record: EventRecord
+  readonly raw: Buffer
+  /** The send of its message, if the app recorded one. */
+  readonly expected: KnownExpectation | undefined
+}
+
+export interface ClaimRequest {
+  /** Maximum number of events, each of a different message. */
+  readonly limit: number
+  readonly leaseForMs: number
+  /** Messages with handlers that run or hang in this process. */
+  readonly exclude: ReadonlySet<string>
+}
+
+/** The events that were leased. */
+export interface Claimed {
+  /** Messages that have been due longest come first. */
+  readonly claims: readonly Claim[]
+  /** How long until the next event is due. Undefined without one. */
+  readonly nextInMs: number | undefined
+}
+
+/** Retry delay for a due message that could not be leased. */
+const AGAIN_MS = 1_000
+
+const NO_KEYS: ReadonlySet<string> = new Set()
+
+export function claimOf(
+  messageKey: string,
+  { id, token, attempt, late, replay, expected }: Granted,
+  { record, raw }: Pick<Claim, 'record' | 'raw'>,
+): Claim {
+  return { id, messageKey, token, attempt, late, replay, record, raw, expected }
+}
+
+/** Synchronous if the store is. */
+export function claimDue(
+  store: MessageStore<object>,
+  request: ClaimRequest,
+  report: (error: MessagingWebhooksError) => void,
+): Awaitable<Claimed> {
+  const { limit, leaseForMs, exclude } = request
+  const claims: Claim[] = []
+
+  function claimMore(tried: ReadonlySet<string>): Awaitable<Claimed> {
+    const most = limit - claims.length
+    return andThen(store.due({ of: 'events', limit: most, exclude }), ({ keys, nextInMs }) => {
+      // Try each key once, so that a message that cannot be leased does not cause a loop.
+      const left = keys.filter((key) => !tried.has(key))
+      if (left.length === 0) {
+        const triedMs = keys.length > 0 ? AGAIN_MS : undefined
+        return { claims, nextInMs: earlier(earlier(nextInMs, triedMs), claims.length > 0 ? leaseForMs : undefined) }
+      }
+      return andThen(leaseAll(left), (leased) => {
+        claims.push(...leased)
+        // If every due event was leased, no other is due. Otherwise a lease may have freed the next one.
+        const isAll = keys.length < most && leased.length === keys.length && nextInMs !== 0
+        if (claims.length === limit || isAll) return { claims, nextInMs: earlier(nextInMs, leaseForMs) }
+        const more = claimMore(new Set([...tried, ...left]))
+        // Return the events leased so far. The next claim meets the failure again.
+        return claims.length > 0 && more instanceof Promise ? more.catch(() => ({ claims, nextInMs: 0 })) : more
+      })
+    })
+  }
+
+  function leaseAll(keys: readonly string[]): Awaitable<readonly Claim[]> {
+    const commands = keys.map((key) => ({ do: 'lease' as const, key, forMs: leaseForMs }))
+    return andThen(store.run(commands), (answers) => {
+      const leased: Claim[] = []
+      const unreadable: Settle[] = []
+      for (const [index, granted] of answers.entries()) {
+        const key = keys[index]
+        if (granted === undefined || key === undefined) continue
+        const { payload } = granted
+        if (payload === undefined || payload.isUnreadable === true) unreadable.push(withoutPayload(key, granted))
+        else leased.push(claimOf(key, granted, payload))
+      }
+      return unreadable.length === 0 ? leased : andThen(store.run(unreadable), () => leased)
+    })
+  }
+
+  /** An event with an unreadable payload becomes a dead letter. Without one, nothing is left to run or to keep. */
+  function withoutPayload(key: string, { id, token, payload }: Granted): Settle {
+    const error = new MessagingWebhooksError('event_damaged', `Event ${id}.`)
+    report(error)
+    const settling = { do: 'settle', key, id, token } as const
+    return payload === undefined
+      ? { ...settling, outcome: 'done' }
+      : { ...settling, outcome: 'dead', error: error.message }
+  }
+
+  return claimMore(NO_KEYS)
+}
+
+function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return Math.min(one, other)
+}
+
+/** Continues with a value, immediately or later. A store in memory answers immediately, which keeps promises off its path. */
+export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}

@@ -1,0 +1,26 @@
+/** A clock that was set back must not leave events waiting until it has caught up with the time of their admission. */
+import type { Awaitable } from '../inbox/store.ts'
+
+const MAX_STEP = 500
+
+/**
+ * Goes through the messages that will be due by `untilMs`, the latest time known before the clock was set back, and makes those
+ * due now whose events were admitted later than it is now.
+ */
+export async function catchUp(
+  store: {
+    readonly dueBy: (ms: number, limit: number, exclude: ReadonlySet<string>) => Awaitable<readonly string[]>
+    readonly run: (
+      commands: readonly { readonly do: 'catchUp'; readonly key: string }[],
+    ) => Awaitable<readonly boolean[]>
+  },
+  untilMs: number,
+): Promise<void> {
+  const seen = new Set<string>()
+  for (;;) {
+    const keys = await store.dueBy(untilMs, MAX_STEP, seen)
+    if (keys.length === 0) return
+    for (const key of keys) seen.add(key)
+    await store.run(keys.map((key) => ({ do: 'catchUp' as const, key })))
+  }
+}

@@ -1,0 +1,57 @@
+/** Applies commands to an engine that no other process changes meanwhile. */
+import type { AnswerOf, Circumstances, Command } from '../messages/commands.ts'
+import { decide } from '../messages/decide.ts'
+import type { MessageRecord } from '../messages/record.ts'
+import type { Payload } from '../messages/views.ts'
+import type { LocalEngine } from './engine.ts'
+import { passesUnreadable, UnreadableRecord } from './stored.ts'
+
+const NONE: readonly never[] = []
+
+/** Answers synchronously. The caller provides the transaction. */
+export function runLocally<C extends Command>(
+  engine: LocalEngine,
+  commands: readonly C[],
+  about: Pick<Circumstances, 'nowMs' | 'trustedMs' | 'worker' | 'retention'>,
+): readonly AnswerOf<C>[] {
+  return commands.map((command) => {
+    const { key } = command
+    const before = passesUnreadable(command) ? readOrPutOff(engine, key) : engine.read(key)
+    const decided = decide(before, command, {
+      ...about,
+      isFull: isFull(engine, before, command),
+      kept: readsPayloads(command) ? (engine.payloadIds([key])[0] ?? NONE) : NONE,
+      payload: command.do === 'lease' ? firstPayload(engine, key, before) : undefined,
+    })
+    const { answer, record: after, payloads = NONE } = decided
+    if (after !== undefined) engine.write({ key, before, after, payloads })
+    return answer
+  })
+}
+
+/** Undefined also if the record cannot be read. */
+export function readOrPutOff(engine: Pick<LocalEngine, 'read' | 'putOff'>, key: string): MessageRecord | undefined {
+  try {
+    return engine.read(key)
+  } catch (error) {
+    if (!(error instanceof UnreadableRecord)) throw error
+    engine.putOff(key)
+    return undefined
+  }
+}
+
+function isFull(engine: LocalEngine, record: MessageRecord | undefined, command: Command): boolean {
+  const { key } = command
+  if (command.do === 'admit' || command.do === 'overdue') return engine.isFull({ bytes: command.event.raw.length }, key)
+  return command.do === 'expect' && record?.send === undefined && engine.isFull('send', key)
+}
+
+function firstPayload(engine: LocalEngine, key: string, record: MessageRecord | undefined): Payload | undefined {
+  const id = record?.waiting[0]?.id
+  return id === undefined ? undefined : engine.payloads([{ key, id }])[0]
+}
+
+/** Whether the decision needs to know which payloads are stored. */
+export function readsPayloads(command: Command): boolean {
+  return command.do === 'erase' || command.do === 'expire'
+}
