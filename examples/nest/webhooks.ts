@@ -1,5 +1,5 @@
 import { Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
-import { createReceiver, type DeliveredEvent, type FailedEvent } from 'messaging-webhooks'
+import { createReceiver, type EventMap } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 
 const { AUTH_KEY, SIGNING_SECRET, STORE = 'inbox.db' } = process.env
@@ -23,11 +23,11 @@ export class Webhooks implements OnApplicationBootstrap, OnApplicationShutdown {
     this.receiver.on('message.failed', (event) => this.failed(event))
   }
 
-  delivered({ messageId }: DeliveredEvent): void {
+  delivered({ messageId }: EventMap['message.delivered']): void {
     this.notices.show(`${messageId} was delivered`)
   }
 
-  failed({ messageId, failure }: FailedEvent): void {
+  failed({ messageId, failure }: EventMap['message.failed']): void {
     this.notices.show(`${messageId} failed: ${failure.resend ? 'send it again' : 'do not send it again'}`)
   }
 

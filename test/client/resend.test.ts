@@ -1,5 +1,6 @@
 /** Re-sending after temporary failures, as the service recommends: once for each failure, and never after a permanent one. */
-import { RetryLater, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
+import { RetryLater, type WebhookEvent } from 'messaging-webhooks'
+import type { FailedEvent } from '../../src/public/events.ts'
 import type { ResendHandler, ResendOptions } from 'messaging-webhooks/client'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import type { EmulatorOptions } from 'messaging-webhooks/emulator'

@@ -1,6 +1,8 @@
 /** The fields of an event: its shape, its time and its payload, also where the callback is empty or the stored event is damaged. */
 import { createHash } from 'node:crypto'
-import { type LateEvent, type ReportEvent, type ReportShape, type Store, type WebhookEvent } from 'messaging-webhooks'
+import { type ReportEvent, type Store, type WebhookEvent } from 'messaging-webhooks'
+import type { LateEvent } from '../../src/public/events.ts'
+import type { ReportShape } from '../../src/public/report-payloads.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { post, receiving, type SomeOptions, AUTH_KEY } from '../support/receiving.ts'

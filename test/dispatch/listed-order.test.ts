@@ -1,5 +1,6 @@
 /** The order in which a message's reports are listed when the store keeps no order of settled ones. */
-import type { ReportShape, ReportType } from 'messaging-webhooks'
+import type { ReportShape } from '../../src/public/report-payloads.ts'
+import type { ReportType } from '../../src/public/events.ts'
 import { expect, test } from 'vitest'
 import { inOrder } from '../../src/dispatch/listed-events.ts'
 import type { StoredEvent } from '../../src/messages/views.ts'

@@ -166,9 +166,9 @@ test('runs each complete block that needs no server', { timeout: 240_000 }, asyn
 /** The types on the pages, as statements that the compiler checks. */
 function typesOfTables(): string {
   const lines = [
-    `import type { CallbackAnomaly, CommonFields, EventMap, EventProof, EventType, Receiver, TimestampSource } from 'messaging-webhooks'`,
-    `import type { Carrier, ChatAppReportPayload, ReportFields, ReportShape } from 'messaging-webhooks'`,
-    `import type { ReportType, SentDetails, SmsReportPayload, StatusCode } from 'messaging-webhooks'`,
+    `import type { CallbackAnomaly, Carrier, EventMap, EventType, Receiver, SentDetails, StatusCode } from 'messaging-webhooks'`,
+    `import type { CommonFields, EventProof, ReportFields, ReportType, TimestampSource } from '../../src/public/events.ts'`,
+    `import type { ChatAppReportPayload, ReportShape, SmsReportPayload } from '../../src/public/report-payloads.ts'`,
     `import type { Emulator, EmulatorOptions, NetworkProfile, ProjectOptions } from 'messaging-webhooks/emulator'`,
     EQUAL,
   ]

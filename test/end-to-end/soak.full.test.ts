@@ -8,10 +8,10 @@ import {
   createReceiver,
   RefusedError,
   type SendAccount,
-  type AccountPeriod,
   type OutstandingMessage,
   type Receiver,
 } from 'messaging-webhooks'
+import type { AccountPeriod } from '../../src/sends/account.ts'
 import { createClient } from 'messaging-webhooks/client'
 import { createEmulator, FAULT_NAMES, FAULTS, SEND_FAULT_NAMES, TRIGGER_NAMES } from 'messaging-webhooks/emulator'
 import { describe, test } from 'vitest'

@@ -1,11 +1,7 @@
 /** `receiver.receive`: the same receiver for a framework of any kind. Its answers are those of the middleware. */
 import { Readable } from 'node:stream'
-import {
-  createReceiver,
-  type CallbackRequest,
-  type MessagingWebhooksError,
-  type RequestHeaders,
-} from 'messaging-webhooks'
+import { createReceiver, type CallbackRequest, type MessagingWebhooksError } from 'messaging-webhooks'
+import type { RequestHeaders } from '../../src/http/request.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY, SIGNING_SECRET, withCredentials, type SomeOptions } from '../support/receiving.ts'

@@ -1,6 +1,6 @@
 /** How requests share the budget: a flood, a few senders, or one kind of sender gets a bounded part of it. */
 import fc from 'fast-check'
-import type { QuarantineClass } from 'messaging-webhooks'
+import type { QuarantineClass } from '../../src/quarantine/request.ts'
 import {
   QUARANTINE_CLASSES,
   bytesOf,

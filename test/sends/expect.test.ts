@@ -1,13 +1,7 @@
 /** `receiver.expect`: its data comes with the reports, and messages without a report become overdue. */
 import { inspect } from 'node:util'
-import {
-  memoryStore,
-  OptionsError,
-  RetryLater,
-  type OverdueEvent,
-  type ReportEvent,
-  type WebhookEvent,
-} from 'messaging-webhooks'
+import { memoryStore, OptionsError, RetryLater, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
+import type { OverdueEvent } from '../../src/public/events.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

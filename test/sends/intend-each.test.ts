@@ -1,5 +1,6 @@
 /** The sends of a list: one for each number, so that no number is sent to twice under one reference. */
-import type { UnknownSendEvent, WebhookEvent } from 'messaging-webhooks'
+import type { WebhookEvent } from 'messaging-webhooks'
+import type { UnknownSendEvent } from '../../src/public/events.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'

@@ -1,5 +1,6 @@
 /** A send is recorded before it is made: its outcome is known, or reported as unknown. */
-import type { Store, UnknownSendEvent, WebhookEvent } from 'messaging-webhooks'
+import type { Store, WebhookEvent } from 'messaging-webhooks'
+import type { UnknownSendEvent } from '../../src/public/events.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'

@@ -1,5 +1,5 @@
 /** Requests as the quarantine keeps them. */
-import type { QuarantineClass } from 'messaging-webhooks'
+import type { QuarantineClass } from '../../src/quarantine/request.ts'
 import type { ExactCallback, Standing } from '../../src/quarantine/request.ts'
 
 /** A refused callback with this body. */

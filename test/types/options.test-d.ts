@@ -5,16 +5,15 @@ import {
   memoryStore,
   type AttemptMessage,
   type HandlerContext,
-  type DeliveryFailure,
   type MessageState,
   type ReceiverOptions,
   type Receiver,
-  type ReportType,
   type CallbackSchemas,
   type Store,
   type WebhookEvent,
   type ErasureCounts,
 } from 'messaging-webhooks'
+import type { DeliveryFailure, ReportType } from '../../src/public/events.ts'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'

@@ -1,5 +1,6 @@
 /** Dispatch times and final states: plays every sequence against a receiver whose clock stands still. */
-import type { ReportEvent, ReportState, WebhookEvent } from 'messaging-webhooks'
+import type { ReportEvent, WebhookEvent } from 'messaging-webhooks'
+import type { ReportState } from '../../src/inbox/latest.ts'
 import { fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { maskedBody, permutations, taking, vectors, type SequencesVector } from '../support/vectors.ts'

@@ -1,10 +1,6 @@
 /** Credentials as pairs, as projects and as a function: which are live, and to which project a callback belongs. */
-import {
-  createReceiver,
-  type CredentialPair,
-  type CredentialsFunction,
-  type CredentialsOption,
-} from 'messaging-webhooks'
+import { createReceiver, type CredentialPair, type CredentialsFunction } from 'messaging-webhooks'
+import type { CredentialsOption } from '../../src/verify/credentials.ts'
 import { callback, deliver, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'

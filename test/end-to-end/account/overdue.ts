@@ -1,5 +1,6 @@
 /** Each message becomes overdue once and for a reason, and its later reports say so. */
-import type { OverdueEvent, Receiver, ReportEvent, UnknownSendEvent } from 'messaging-webhooks'
+import type { Receiver, ReportEvent } from 'messaging-webhooks'
+import type { OverdueEvent, UnknownSendEvent } from '../../../src/public/events.ts'
 import type { Balanced } from './balance.ts'
 import { TIMEOUT, WITHIN_MS } from './sending.ts'
 

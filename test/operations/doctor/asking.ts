@@ -1,6 +1,7 @@
 /** An app with a receiver, optionally behind a proxy or middleware, and a doctor that probes from outside. */
 import http from 'node:http'
-import type { CredentialPair, DoctorReport, DoctorOptions, DoctorFindingCode } from 'messaging-webhooks'
+import type { CredentialPair, DoctorReport, DoctorFindingCode } from 'messaging-webhooks'
+import type { DoctorOptions } from '../../../src/operations/doctor/own-receiver.ts'
 import { examine } from '../../../src/operations/doctor/doctor.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { preparePair } from '../../../src/verify/credentials.ts'

@@ -1,7 +1,7 @@
 // An ESM project in TypeScript: everything that a user types, and one callback from end to end.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createReceiver, MessagingWebhooksError, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
+import { createReceiver, MessagingWebhooksError, type EventMap, type WebhookEvent } from 'messaging-webhooks'
 import { lambdaHandler, type LambdaHandler } from 'messaging-webhooks/lambda'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { z } from 'zod'
@@ -19,7 +19,7 @@ receiver.on('message.delivered', ({ messageId, occurredAt, receivedAt }) => {
   const year: number = (occurredAt ?? receivedAt).getUTCFullYear()
   handled.push(`message.delivered ${messageId} ${year > 2000}`)
 })
-receiver.on('message.failed', (event: FailedEvent) => void (event.failure.resend satisfies boolean))
+receiver.on('message.failed', (event: EventMap['message.failed']) => void (event.failure.resend satisfies boolean))
 receiver.on('payment', ({ data }) => void (data.amount satisfies number))
 receiver.on('message.*', async (event, { signal }) => {
   if (event.type === 'message.queued' && !signal.aborted) await Promise.resolve(event.scheduled)

@@ -1,4 +1,5 @@
-import { memoryStore, type MemoryStoreOptions } from 'messaging-webhooks'
+import { memoryStore } from 'messaging-webhooks'
+import type { MemoryStoreOptions } from '../../../src/stores/memory/store.ts'
 import { describe, expect, test } from 'vitest'
 import { dispatchAll } from '../../../src/store-conformance/delivery.ts'
 import { admit, claim, sample, settleAll } from '../../../src/store-conformance/samples.ts'
