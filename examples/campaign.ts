@@ -66,7 +66,7 @@ await emulator.idle({ deadlineMs: 60_000 })
 await setTimeout(withinMs)
 await receiver.drain({ deadlineMs: 60_000 })
 
-console.log('What became of them:', await receiver.account({ from, to: new Date() }))
+console.log('What became of them:', await receiver.sends.account({ from, to: new Date() }))
 console.log(`The first that are overdue: ${overdue.slice(0, 5).join(', ')}`)
 
 await emulator.close()

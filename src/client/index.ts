@@ -68,7 +68,7 @@ export type {
 /**
  * Sends messages. Each call except `sendAll` rejects with a `SendError` if no recipient was accepted, or with an `OptionsError`
  * for an invalid message. With the option `receiver`, the client records each send before its request. A call then also rejects
- * like `receiver.intend` if nothing was sent, or with a `SendError` (`unrecorded`) if the answer could not be recorded.
+ * like `receiver.sends.intend` if nothing was sent, or with a `SendError` (`unrecorded`) if the answer could not be recorded.
  */
 export interface Client<M = unknown> {
   /** Sends a text to one or more numbers in one request. Contract, service.md#send-a-message. */

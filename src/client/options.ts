@@ -14,6 +14,7 @@ import {
 } from '../runtime/check-options.ts'
 import { clockOf, LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { loggerOf, type Logger } from '../runtime/logger.ts'
+import { isRecord } from '../runtime/values.ts'
 import type { SendRecorder } from '../public/intention.ts'
 
 /** The part of `fetch` that the client uses. */
@@ -63,8 +64,10 @@ const clientOptions = {
    * The receiver of the reports. Each send is recorded before its request, so that its messages are expected. If the result of
    * a send stays unknown, even because the process ended, the receiver dispatches `send.unknown`. Default: none.
    */
-  receiver: expected<SendRecorder>('a receiver from createReceiver()', (value) =>
-    hasMethods(value, ['intend', 'intendEach', 'messageState']),
+  receiver: expected<SendRecorder>(
+    'a receiver from createReceiver()',
+    (value) =>
+      isRecord(value) && hasMethods(value, ['messageState']) && hasMethods(value['sends'], ['intend', 'intendEach']),
   ).optional(),
   /** How long to retry recording an answer while the receiver's store is unavailable, in milliseconds. Default: 30,000. */
   recordWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(30_000),

@@ -92,7 +92,7 @@ export function createRecording(
      * with `unrecorded`.
      */
     async one(outgoing: Outgoing, make: () => Promise<Sent>, resending?: Resending): Promise<Sent> {
-      return witnessed(await receiver.intend({ ...about(outgoing), to: outgoing.to, ...resending }), make)
+      return witnessed(await receiver.sends.intend({ ...about(outgoing), to: outgoing.to, ...resending }), make)
     },
     /** Like `one`, for the numbers that were not sent to before. Rejects only like `intendEach`. */
     async each(
@@ -100,7 +100,7 @@ export function createRecording(
       outgoing: Outgoing,
       make: (to: readonly string[]) => Promise<Sent>,
     ): Promise<BatchEnd> {
-      const intention = await receiver.intendEach(to, about(outgoing))
+      const intention = await receiver.sends.intendEach(to, about(outgoing))
       const left = intention.to
       if (left.length === 0) return { to: left }
       try {

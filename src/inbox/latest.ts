@@ -41,7 +41,7 @@ export type MessageState<M = unknown> = ReportState & {
   readonly project: string | undefined
   /** Every final report, in order. The parts of a long SMS share one id, and a success must not hide a failure. */
   readonly reports: readonly ReportState[]
-  /** What `receiver.expect` recorded. Absent without it. */
+  /** What `receiver.sends.expect` recorded. Absent without it. */
   readonly sent?: SentDetails<M>
   /** Present if the receiver has reported the message as overdue, with a `send.overdue` event. */
   readonly wasOverdue?: true

@@ -28,7 +28,7 @@ export const THROWN = {
   ],
   send_repeated: [
     'A send with this `reference` exists already. Nothing was sent now.',
-    'Look up its outcome with `receiver.account` or `send.unknown`. Use a new reference for another send.',
+    'Look up its outcome with `receiver.sends.account` or `send.unknown`. Use a new reference for another send.',
   ],
   wait_timed_out: [
     '`waitFor` timed out before the event arrived.',
@@ -333,7 +333,7 @@ export const OF_SENDING = {
   aborted: ['The send was aborted by its signal.', '`mayBeSent` says whether the message may have been sent.'],
   unrecorded: [
     'The message was sent, but the receiver’s store could not record it.',
-    'Do not send it again. Call `receiver.expect(error.answer)` when the store is back.',
+    'Do not send it again. Call `receiver.sends.expect(error.answer)` when the store is back.',
   ],
 } as const satisfies Texts
 

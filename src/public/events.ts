@@ -244,7 +244,7 @@ interface FieldsOfBothShapes<M> extends CommonFields {
   /** The sender's own word. Absent if the callback has only a code. */
   readonly status?: string
   readonly statusCode?: StatusCode
-  /** The record of the message, from `receiver.expect` or `receiver.intend`. Absent if there is none. */
+  /** The record of the message, from `receiver.sends.expect` or `receiver.sends.intend`. Absent if there is none. */
   readonly sent?: SentDetails<M>
   /** A `send.overdue` event was created for this message before this report. */
   readonly wasOverdue?: true
@@ -271,10 +271,10 @@ interface SendFields<M> {
   readonly attempt?: number
 }
 
-/** A sent message, as recorded with `receiver.expect` or `receiver.intend`. Contract, service.md#send-request-fields. */
+/** A sent message, as recorded with `receiver.sends.expect` or `receiver.sends.intend`. Contract, service.md#send-request-fields. */
 export interface SentDetails<M = unknown> extends SendFields<M> {
   readonly messageId: string
-  /** The reference of the send, if it was recorded with `receiver.intend`. */
+  /** The reference of the send, if it was recorded with `receiver.sends.intend`. */
   readonly reference?: string
   /** Number of parts, if the response to the send listed several. Reports do not say which part they are about. */
   readonly parts?: number
@@ -282,7 +282,7 @@ export interface SentDetails<M = unknown> extends SendFields<M> {
   readonly overdueAt: Date
 }
 
-/** A send without an outcome, as recorded with `receiver.intend`. Contract, service.md#send-request-fields. */
+/** A send without an outcome, as recorded with `receiver.sends.intend`. Contract, service.md#send-request-fields. */
 export interface PendingSend<M = unknown> extends SendFields<M> {
   /** Your `reference`, or a generated one. */
   readonly reference: string
@@ -328,7 +328,7 @@ export type FailedEvent<M = unknown> = ReportFields<M> & {
 export type ReportEvent<M = unknown> = QueuedEvent<M> | SentEvent<M> | DeliveredEvent<M> | ReadEvent<M> | FailedEvent<M>
 
 /**
- * A message did not reach an end (delivered, read or finally failed) within the time given to `receiver.expect`. The receiver
+ * A message did not reach an end (delivered, read or finally failed) within the time given to `receiver.sends.expect`. The receiver
  * creates this event, once per message; it is not a callback.
  */
 export interface OverdueEvent<M = unknown> extends CommonFields {

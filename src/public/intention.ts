@@ -4,7 +4,7 @@ import type { DeliveryFailure, ReportType } from './events.ts'
 /** A send that was made: the result of a client, or written by hand. Contract, service.md#send-a-message. */
 export interface SentMessages {
   /**
-   * The reference of a send recorded with `receiver.intend`: its messages are recorded as part of that send, and keep its `meta`.
+   * The reference of a send recorded with `receiver.sends.intend`: its messages are recorded as part of that send, and keep its `meta`.
    */
   readonly reference?: string | undefined
   /** Default: now. */
@@ -118,10 +118,12 @@ export interface EachIntention extends Intention {
 
 /** The part of a receiver that a client uses. */
 export interface SendRecorder<M = unknown> {
-  /** `receiver.intend`. */
-  intend(send?: IntendOptions<M>): Promise<Intention>
-  /** `receiver.intendEach`. */
-  intendEach(to: readonly string[], send?: IntendEachOptions<M>): Promise<EachIntention>
+  readonly sends: {
+    /** `receiver.sends.intend`. */
+    intend(send?: IntendOptions<M>): Promise<Intention>
+    /** `receiver.sends.intendEach`. */
+    intendEach(to: readonly string[], send?: IntendEachOptions<M>): Promise<EachIntention>
+  }
   /** `receiver.messageState`. */
   messageState(
     messageId: string,

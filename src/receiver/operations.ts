@@ -35,7 +35,7 @@ interface OperationsOptions {
 }
 
 type Looking = 'events' | 'deadLetters' | 'messageState' | 'stats' | 'health' | 'healthMiddleware' | 'metrics'
-type Sending = 'expect' | 'intend' | 'intendEach' | 'outstanding' | 'account' | 'forget'
+type Acting = 'sends' | 'forget'
 
 export function createOperations(options: OperationsOptions) {
   const { resolved, clock, credentials, availability, delivery, intake, lifecycle } = options
@@ -74,7 +74,7 @@ export function createOperations(options: OperationsOptions) {
   })
   const isClosed = (): boolean => lifecycle.state === 'closed'
 
-  const calls: Pick<Receiver, Looking | Sending> = {
+  const calls: Pick<Receiver, Looking | Acting> = {
     async messageState(messageId, options) {
       const { project } = checkOptions(messageOptions, options, 'messageState')
       const key = keyOf(messageId, project)
@@ -85,9 +85,11 @@ export function createOperations(options: OperationsOptions) {
     },
     events: createEvents({ ...reading, reviving, keyOf }),
     deadLetters: createDeadLetters({ ...reading, wake: () => dispatcher.wakeAfterReplay() }),
-    expect: createExpect(sending),
-    ...createIntend({ ...sending, readsReports: resolved.readReport !== undefined }),
-    ...createAccounts(inbox.open),
+    sends: {
+      expect: createExpect(sending),
+      ...createIntend({ ...sending, readsReports: resolved.readReport !== undefined }),
+      ...createAccounts(inbox.open),
+    },
     forget: createForget({ clock, keyOf, inbox, quarantine, dispatcher }),
     async stats() {
       const stored = isClosed() ? undefined : await inbox.known()

@@ -20,18 +20,8 @@ import type {
 import type { Middleware } from '../http/node.ts'
 import type { CallbackAnswer } from '../http/replies.ts'
 import type { CallbackRequest } from '../http/request.ts'
-import type { AccountPeriod, Outstanding, OutstandingPage } from '../sends/account.ts'
-import type { SendAccount } from '../sends/balance.ts'
-import type { ExpectOptions } from '../sends/expectations.ts'
+import type { Sends } from '../sends/surface.ts'
 import type { StoreWorker } from '../inbox/availability.ts'
-import type {
-  EachIntention,
-  ExpectCounts,
-  IntendEachOptions,
-  IntendOptions,
-  Intention,
-  SentMessages,
-} from '../public/intention.ts'
 import type { ForgetOptions, ForgetSelector } from '../operations/erasure/selector.ts'
 import type { ErasureCounts } from '../operations/erasure/forget.ts'
 import type { MessageState } from '../inbox/latest.ts'
@@ -126,36 +116,8 @@ export interface Receiver<S extends CallbackSchemas = {}, X extends object = {}>
   readonly deadLetters: DeadLetters<S>
   /** Requests refused for lack of a valid proof, kept to be verified again with the right key. */
   readonly quarantine: Quarantine
-  /**
-   * Records what was sent: reports of these messages get `event.sent`, and a message without an end within `withinMs` causes
-   * `send.overdue`. Durable if the store is. Can be repeated: known messages stay unchanged. Rejects with an `OptionsError` for
-   * invalid arguments, including a `meta` above 4,096 bytes or refused by `schemas.meta`. Rejects with a
-   * `MessagingWebhooksError`: `project_required` if there are several projects, `expect_unsupported` if your own store lacks
-   * the operations, or the error of the store; then call it again. Contract, service.md#delivery-rules: no callback is sent
-   * again.
-   */
-  expect(sent: SentMessages, options?: ExpectOptions<MetaOf<S>>): Promise<ExpectCounts>
-  /**
-   * Records that a send is about to be made, so that its messages are known afterwards. If its outcome stays unknown, the
-   * receiver creates `send.unknown` once, after `answerWithinMs` or at the next start. Call it before the request of your own
-   * client; the client of `messaging-webhooks/client` calls it if its option `receiver` is set. Do not send if it rejects: with
-   * `send_repeated` for a known reference, until the store prunes it (`dedupeDays`), or like `expect`. Contract,
-   * service.md#send-a-message: requests have no idempotency key.
-   */
-  intend(send?: IntendOptions<MetaOf<S>>): Promise<Intention>
-  /**
-   * Records a send for each number of a list, under (project, `reference`, number), in one round trip to the store. The
-   * result's `to` leaves out numbers already sent to under this reference, in whatever list or batch. Rejects like `intend`, but never
-   * with `send_repeated`.
-   */
-  intendEach(to: readonly string[], send?: IntendEachOptions<MetaOf<S>>): Promise<EachIntention>
-  /**
-   * The expected messages without an end (delivered, read or failed), in the order of their sends: one page if awaited, all if
-   * iterated. Reads every send recorded before. Rejects like `expect`.
-   */
-  outstanding(page?: OutstandingPage): Outstanding<MetaOf<S>>
-  /** Counts the outcomes of all sends recorded in a period. Reads every one of them. Rejects like `expect`. */
-  account(period: AccountPeriod): Promise<SendAccount>
+  /** What the app sends: records it, so that reports carry their send and missing reports are noticed, and accounts for it. */
+  readonly sends: Sends<MetaOf<S>>
   /**
    * Erases what may identify a person, selected by message, recipient, time or your own criteria, from everything that this
    * receiver writes: payloads, bytes, errors, latest states and dead letters in the store, the spool and the quarantine of this

@@ -46,7 +46,7 @@ export type Outstanding<M = unknown> = Promise<Page<OutstandingMessage<M>>> & As
 
 export function createAccounts(open: () => Promise<MessageStore<object>>) {
   async function pageOf(asked: OutstandingPage): Promise<Page<OutstandingMessage>> {
-    const { before, after, limit = A_PAGE } = checkOptions(outstandingSchema, asked, 'outstanding')
+    const { before, after, limit = A_PAGE } = checkOptions(outstandingSchema, asked, 'sends.outstanding')
     const period = { fromMs: 0, toMs: before?.getTime() ?? LATEST_MS }
     for (let place = after; ;) {
       const { items: found, next } = await (await open()).scan({ of: 'sends', after: place, limit, ...period })
@@ -67,7 +67,7 @@ export function createAccounts(open: () => Promise<MessageStore<object>>) {
       return Object.assign(first, { [Symbol.asyncIterator]: all })
     },
     async account(asked: AccountPeriod): Promise<SendAccount> {
-      const { from, to } = checkOptions(accountSchema, asked, 'account')
+      const { from, to } = checkOptions(accountSchema, asked, 'sends.account')
       const balance = createBalance()
       const period = { fromMs: from.getTime(), toMs: to.getTime() }
       const pages = everyPage(async (after) => (await open()).scan({ of: 'sends', after, limit: A_STEP, ...period }))

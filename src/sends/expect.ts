@@ -1,4 +1,4 @@
-/** `receiver.expect`: records sent messages, so that reports carry their send, and missing reports are noticed. */
+/** `receiver.sends.expect`: records sent messages, so that reports carry their send, and missing reports are noticed. */
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -28,10 +28,10 @@ export interface ExpectPlaces {
 
 export function createExpect(places: ExpectPlaces) {
   return async (sent: SentMessages, options?: ExpectOptions): Promise<ExpectCounts> => {
-    const { meta, withinMs, notAfter, project: given } = checkOptions(optionsSchema, options, 'expect')
+    const { meta, withinMs, notAfter, project: given } = checkOptions(optionsSchema, options, 'sends.expect')
     const project = places.named(given)
-    const checked = checkSent(sent, 'expect')
-    const kept = await checkMeta(meta, { call: 'expect', applyTo: places.metaSchema })
+    const checked = checkSent(sent, 'sends.expect')
+    const kept = await checkMeta(meta, { call: 'sends.expect', applyTo: places.metaSchema })
     const how = { meta: kept, withinMs, notAfterMs: notAfter?.getTime(), project }
     const alone = expectationsOf(checked, how, places)
     const { reference } = checked

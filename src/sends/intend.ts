@@ -1,4 +1,4 @@
-/** `receiver.intend`: records a send before its request, so that an unknown outcome is noticed. */
+/** `receiver.sends.intend`: records a send before its request, so that an unknown outcome is noticed. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf, wholeNumberFrom } from '../runtime/check-options.ts'
@@ -162,7 +162,7 @@ export function createIntend(places: IntendPlaces): {
 
   return {
     async intend(given) {
-      const options = await checked(given, 'intend')
+      const options = await checked(given, 'sends.intend')
       const { resendOf, project } = options
       const { reference = resendOf === undefined ? randomUUID() : `resend of ${resendOf}` } = options
       const { messageKey, digest, withoutRefused } = references(reference, project)
@@ -183,7 +183,7 @@ export function createIntend(places: IntendPlaces): {
       return { reference, ...callsFor({ ...options, sends: [send], partsOf }) }
     },
     async intendEach(to, given) {
-      const options = await checked({ ...checkOptions(eachSchema, given, 'intendEach'), to }, 'intendEach')
+      const options = await checked({ ...checkOptions(eachSchema, given, 'sends.intendEach'), to }, 'sends.intendEach')
       const { reference = randomUUID(), project } = options
       const { keyOf, claimForLists } = references(reference, project)
       const store = await open()
@@ -276,7 +276,7 @@ async function repetitionOf(
   const previous = (await findSend(store, previousKey))?.expectation
   if (previous === undefined)
     throw new OptionsError(
-      'intend: no send is recorded for the message that resendOf names. Pass the id of a message recorded with expect.',
+      'sends.intend: no send is recorded for the message that resendOf names. Pass the id of a message recorded with sends.expect.',
     )
   const { project, attempt = 1 } = previous
   const { project: _, ...others } = pending

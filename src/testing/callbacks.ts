@@ -255,5 +255,5 @@ export function callbackFor<const T extends CallbackEvent>(type: T, fields?: Cal
 const HINTS: ReadonlyMap<string, string> = new Map([
   ['late', 'No single callback produces `late`. Deliver a later report, then an earlier one.'],
   ['send.overdue', 'No callback produces `send.overdue`. Expect a message, and let its time pass.'],
-  ['send.unknown', 'No callback produces `send.unknown`. Call `receiver.intend`, then `unknown` on the result.'],
+  ['send.unknown', 'No callback produces `send.unknown`. Call `receiver.sends.intend`, then `unknown` on the result.'],
 ])

@@ -127,10 +127,10 @@ test('does not show a number given instead of a string', async () => {
     client.otp(code),
     client.send({ to: number, message: TEXT }),
     client.send({ to: [number], message: TEXT }),
-    receiver.intend({ to: number }),
-    receiver.intend({ to: [NUMBER, number] }),
-    receiver.expect({ messages: [{ messageId: 'm', to: number }] }),
-    receiver.expect({ messages: [], recipients: [{ to: number }] }),
+    receiver.sends.intend({ to: number }),
+    receiver.sends.intend({ to: [NUMBER, number] }),
+    receiver.sends.expect({ messages: [{ messageId: 'm', to: number }] }),
+    receiver.sends.expect({ messages: [], recipients: [{ to: number }] }),
     receiver.forget({ recipient: number }),
   ]
   for (const call of calls) {

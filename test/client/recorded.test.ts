@@ -51,15 +51,15 @@ test('records each call, and its reports name the send', async () => {
   expect(reported.find((sent) => sent.reference === 'otp')?.type).toBe('transactional')
   expect(reported.map((sent) => sent.from).filter(Boolean)).toEqual(['SHOP'])
   const account = { sent: 5, delivered: 3, unreported: 2, waiting: 0, unknown: 0 }
-  expect(await receiver.account(everything)).toMatchObject(account)
-  expect((await receiver.outstanding()).items).toEqual([])
+  expect(await receiver.sends.account(everything)).toMatchObject(account)
+  expect((await receiver.sends.outstanding()).items).toEqual([])
 })
 
 test('expects the reports of a premium send when the receiver reads them', async () => {
   const { receiver } = await receiving({ readReport: () => undefined })
   const { url } = await answering(() => ({ body: ACCEPTED }))
   await clientOf(url, { receiver }).premium(HELLO)
-  expect(await receiver.account(everything)).toMatchObject({ sent: 1, waiting: 1, unreported: 0 })
+  expect(await receiver.sends.account(everything)).toMatchObject({ sent: 1, waiting: 1, unreported: 0 })
 })
 
 test('one object for many sends: each goes out as it was given, and to no one twice', async () => {
@@ -84,7 +84,7 @@ test('a `fetch` that throws at once leaves no send open', async () => {
   }
   const error = await failing(clientOf('http://service.invalid/', { receiver, fetch }).send({ ...HELLO, reference }))
   expect(error).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
-  expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 1, waiting: 0 })
+  expect(await receiver.sends.account(everything)).toMatchObject({ sent: 1, unknown: 1, waiting: 0 })
 })
 
 test('sends a reference once, however often it is requested', async () => {
@@ -119,11 +119,11 @@ test('an accepted recipient without an id is not unknown: no report of it can co
   expect((await sendAll({ to: [alone, ...others], message: 'Hello' })).totals).toMatchObject({ accepted: 3 })
   const account = { sent: 7, waiting: 1, unreported: 5, unknown: 0 }
   // Two sends have the message `m`, which is one message.
-  expect(await receiver.account(everything)).toMatchObject({ ...account, sent: 6 })
+  expect(await receiver.sends.account(everything)).toMatchObject({ ...account, sent: 6 })
   await post(status, callback.smsDelivery({ messageId: 'm' }))
   await expect.poll(() => events.length, POLL).toBe(1)
   expect(events.map(({ type }) => type)).toEqual(['message.delivered'])
-  expect((await receiver.outstanding()).items).toEqual([])
+  expect((await receiver.sends.outstanding()).items).toEqual([])
 })
 
 describe('the deadline of a message', () => {
@@ -138,8 +138,8 @@ describe('the deadline of a message', () => {
     const channels = { premium: 'vas', premiumSubscription: 'club', airtime: 'top-up' }
     const made = await make(clientOf(url, { receiver, channels, recordWithinMs: 1 })).catch((error: unknown) => error)
     store.fault = 'none'
-    if (made instanceof SendError && made.answer !== undefined) await receiver.expect(made.answer)
-    const { items } = await receiver.outstanding()
+    if (made instanceof SendError && made.answer !== undefined) await receiver.sends.expect(made.answer)
+    const { items } = await receiver.sends.outstanding()
     return items.map(({ sentAt, overdueAt }) => (overdueAt.getTime() - sentAt.getTime()) / DAYS)
   }
 
@@ -197,7 +197,7 @@ describe('a send that fails', () => {
     expect(await failing(stranger.send({ ...HELLO, reference }))).toMatchObject({ code: 'unknown_project' })
     const stopped = clientOf(endpoint, { receiver }).send({ ...HELLO, reference }, { signal: AbortSignal.abort() })
     expect(await failing(stopped)).toMatchObject({ code: 'aborted', mayBeSent: false })
-    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 0 })
     await clientOf(endpoint, { receiver }).send({ ...HELLO, reference })
     // The journal has refusals, too.
     expect(emulator.sends().filter(({ recipients }) => recipients.length > 0)).toHaveLength(1)
@@ -215,7 +215,7 @@ describe('a send that fails', () => {
     })
     await expect(send({ ...HELLO, reference })).rejects.toMatchObject({ code: 'send_repeated' })
     expect(emulator.sends()).toHaveLength(1)
-    expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 1 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 1, unknown: 1 })
   })
 
   test('for an invalid message leaves no record', async () => {
@@ -225,7 +225,7 @@ describe('a send that fails', () => {
     const misspelt = { ...HELLO, reference, witinMs: 1 }
     await expect(send(misspelt)).rejects.toThrow(/Did you mean withinMs/)
     await expect(send({ ...HELLO, reference, extra: { list: 1n } })).rejects.toThrow(/cannot be written as JSON/)
-    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 0 })
     await send({ ...HELLO, reference })
   })
 })
@@ -263,7 +263,7 @@ describe('when the store is unavailable', () => {
     const { messages } = await send({ ...HELLO, reference })
     expect(messages).toHaveLength(1)
     expect(emulator.sends()).toHaveLength(1)
-    expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 0 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 1, unknown: 0 })
   })
 
   test('after the answer for too long, the answer is not lost', async () => {
@@ -278,10 +278,10 @@ describe('when the store is unavailable', () => {
     expect(JSON.stringify(error)).not.toContain(DELIVERED)
     store.fault = 'none'
     if (answer === undefined) throw new Error('The answer is there.')
-    expect(await receiver.expect(answer)).toEqual({ expected: 1, known: 0 })
+    expect(await receiver.sends.expect(answer)).toEqual({ expected: 1, known: 0 })
     await idle()
     await expect.poll(() => events.filter(({ type }) => type === 'message.delivered'), POLL).toHaveLength(1)
-    expect(await receiver.account(everything)).toMatchObject({ sent: 1, delivered: 1, unknown: 0, waiting: 0 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 1, delivered: 1, unknown: 0, waiting: 0 })
     expect(events.find(({ type }) => type === 'message.delivered')).toMatchObject({ sent: { meta: 'mine', reference } })
     expect(emulator.sends()).toHaveLength(1)
   })
@@ -309,7 +309,7 @@ describe('a list', () => {
         .toSorted(),
     ).toEqual(all.outcomes.filter(({ outcome }) => outcome === 'unknown').map((each) => each.to))
     expect(unknown()[0]).toMatchObject({ reference: 'a', sent: { recipients: 1, meta: 'spring' } })
-    expect(await receiver.account(everything)).toMatchObject({ sent: 100, unknown: all.totals.unknown })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 100, unknown: all.totals.unknown })
     const made = emulator.sends().flatMap(({ recipients }) => recipients.map((each) => each.to))
     expect(new Set(made).size).toBe(made.length)
   })

@@ -46,6 +46,6 @@ for (const { name, missing, open } of SOAKED_STORES) {
     for (const { to, outcome } of again.outcomes) expect(outcome, to).toBe(isKnown(to) ? 'repeated' : 'accepted')
     const made = sentTo().map((number) => number.replace('+', ''))
     expect(made.toSorted()).toEqual([...numbers, '254722000000'])
-    expect(await receiver.account(everything)).toMatchObject({ sent: 1_001, waiting: 1_001, unknown: 0 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 1_001, waiting: 1_001, unknown: 0 })
   })
 }

@@ -107,7 +107,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     })
     const left = (second?.sent?.overdueAt.getTime() ?? 0) - (second?.sent?.sentAt.getTime() ?? 0)
     expect(left).toBe(HOUR_MS)
-    const account = await receiver.account(everything)
+    const account = await receiver.sends.account(everything)
     expect(account).toMatchObject({
       sent: 2,
       resent: 1,
@@ -117,7 +117,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       unknown: 0,
     })
     // No further report of the first one is expected.
-    expect((await receiver.outstanding()).items).toEqual([])
+    expect((await receiver.sends.outstanding()).items).toEqual([])
     expect(events.filter(({ type }) => type === 'send.unknown')).toEqual([])
   })
 
@@ -135,14 +135,14 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(emulator.sends()).toHaveLength(8)
     const counted = { sent: 8, resent: 4, delivered: 3, overdue: 0, waiting: 0 }
     const failed = { network_failure: 4 }
-    expect(await receiver.account(everything)).toMatchObject({
+    expect(await receiver.sends.account(everything)).toMatchObject({
       ...counted,
       failed: { ...failed, delivery_impossible: 1 },
     })
     const messageId = failures().find(({ status }) => status === 'delivery_impossible')?.messageId
     await report({ messageId, status: 'success', timestamp: Math.floor(Date.now() / 1_000) + 5 })
     await rest()
-    expect(await receiver.account(everything)).toMatchObject({ ...counted, contradictory: 1, failed })
+    expect(await receiver.sends.account(everything)).toMatchObject({ ...counted, contradictory: 1, failed })
   })
 })
 
@@ -156,7 +156,7 @@ describe('does not re-send', () => {
     ['who has opted out', { status: 'stopped_by_user', statusCode: '18' }],
   ])('%s', async (_, fields) => {
     const { receiver, rest, report, emulator } = await resending()
-    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     await report({ messageId: 'm', ...fields })
     await rest()
     expect(emulator.sends()).toEqual([])
@@ -171,9 +171,9 @@ describe('does not re-send', () => {
       },
     })
     const of = (messageId: string) => ({ messages: [{ messageId, to: DELIVERED }] })
-    await receiver.expect({ ...of('code'), type: 'transactional' })
-    await receiver.expect(of('late'), { notAfter: new Date(Date.now() - 1) })
-    await receiver.expect(of('vetoed'))
+    await receiver.sends.expect({ ...of('code'), type: 'transactional' })
+    await receiver.sends.expect(of('late'), { notAfter: new Date(Date.now() - 1) })
+    await receiver.sends.expect(of('vetoed'))
     for (const messageId of ['code', 'late', 'vetoed', 'stranger']) await report({ ...failedOnce, messageId })
     await rest()
     expect(emulator.sends()).toEqual([])
@@ -186,13 +186,13 @@ describe('does not re-send', () => {
         messageId === 'whole' ? { message: 'Once more', extra: { amount: 10 } } : 'Once more',
     })
     for (const messageId of ['bare', 'whole']) {
-      await receiver.expect({ channel: 'airtime', messages: [{ messageId, to: DELIVERED }] })
+      await receiver.sends.expect({ channel: 'airtime', messages: [{ messageId, to: DELIVERED }] })
       await report({ ...failedOnce, messageId })
     }
     await rest()
     expect(emulator.sends()).toHaveLength(1)
     expect(emulator.sends()).toMatchObject([{ channel: 'airtime' }])
-    expect(await receiver.account(everything)).toMatchObject({ sent: 3, resent: 1 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 3, resent: 1 })
   })
 
   test('airtime under another name of the service', async () => {
@@ -213,7 +213,7 @@ describe('does not re-send', () => {
 
 test('re-sends once, even if the event runs again, and whatever is reported later', async () => {
   const { receiver, rest, report, emulator, handler, failures } = await resending()
-  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+  await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
   const timestamp = Math.floor(Date.now() / 1_000)
   await report({ messageId: 'm', status: 'network_failure', timestamp })
   await expect.poll(failures, POLL).toHaveLength(1)
@@ -225,7 +225,7 @@ test('re-sends once, even if the event runs again, and whatever is reported late
     await report({ messageId: 'm', status: 'expired', statusCode: '17', timestamp: timestamp + 1 })
   await rest()
   expect(emulator.sends()).toHaveLength(1)
-  expect(await receiver.account(everything)).toMatchObject({ sent: 2, resent: 1, delivered: 1 })
+  expect(await receiver.sends.account(everything)).toMatchObject({ sent: 2, resent: 1, delivered: 1 })
 })
 
 test('retries the event when surely nothing was sent', async () => {
@@ -238,7 +238,7 @@ test('retries the event when surely nothing was sent', async () => {
       })
     },
   })
-  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+  await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
   await report({ messageId: 'm', status: 'network_failure' })
   await rest()
   expect(emulator.sends()).toHaveLength(1)
@@ -249,7 +249,7 @@ test('does not re-send a message that may have been sent, and reports it as unkn
   const { receiver, rest, report, emulator, errors, events } = await resending({
     emulating: { sendFaults: { noAnswer: 1 } },
   })
-  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] }, { meta: 'mine' })
+  await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] }, { meta: 'mine' })
   await report({ messageId: 'm', status: 'network_failure' })
   await rest()
   expect(emulator.sends()).toHaveLength(1)
@@ -258,7 +258,7 @@ test('does not re-send a message that may have been sent, and reports it as unkn
   ])
   expect(errors).toEqual([])
   const failed = { network_failure: 1 }
-  expect(await receiver.account(everything)).toMatchObject({ sent: 2, resent: 1, failed, unknown: 1 })
+  expect(await receiver.sends.account(everything)).toMatchObject({ sent: 2, resent: 1, failed, unknown: 1 })
 })
 
 describe('with a delay', () => {
@@ -267,7 +267,7 @@ describe('with a delay', () => {
       delayMs: 800,
       receiving: { concurrency: 1 },
     })
-    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     await report({ messageId: 'm', status: 'network_failure' })
     await expect.poll(async () => (await receiver.stats()).unsettled, POLL).toBe(1)
     expect(await receiver.stats()).toMatchObject({ running: 0 })
@@ -279,9 +279,9 @@ describe('with a delay', () => {
 
   test('does not send if the message was delivered meanwhile, or the send would be too late', async () => {
     const { receiver, rest, report, emulator, events } = await resending({ delayMs: 800 })
-    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     const notAfter = new Date(Date.now() + 400)
-    await receiver.expect({ messages: [{ messageId: 'late', to: DELIVERED }] }, { notAfter })
+    await receiver.sends.expect({ messages: [{ messageId: 'late', to: DELIVERED }] }, { notAfter })
     const timestamp = Math.floor(Date.now() / 1_000)
     await report({ messageId: 'm', status: 'network_failure', timestamp })
     await report({ messageId: 'late', status: 'network_failure', timestamp })
@@ -293,7 +293,7 @@ describe('with a delay', () => {
 
   test('defaults to a minute and doubles with each attempt', async () => {
     const { receiver, report, failures, send, rest, resend } = await resending({ delayMs: 0, attempts: 2 })
-    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
     await send({ to: NETWORK_FAILURE, message: 'Hello' })
     await rest()
     await report({ messageId: 'm', status: 'network_failure' })
@@ -320,11 +320,11 @@ describe('with a delay', () => {
 test('keeps messages of projects apart', async () => {
   const projects = { [SHOP]: CREDENTIALS, Other: { authKey: 'b', signingSecret: 't' } }
   const { receiver, rest, report, emulator } = await resending({ receiving: { projects } })
-  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] }, { project: SHOP })
+  await receiver.sends.expect({ messages: [{ messageId: 'm', to: DELIVERED }] }, { project: SHOP })
   await report({ messageId: 'm', status: 'network_failure' })
   await rest()
   expect(emulator.sends()).toHaveLength(1)
-  expect(await receiver.account(everything)).toMatchObject({ sent: 2, resent: 1, delivered: 1 })
+  expect(await receiver.sends.account(everything)).toMatchObject({ sent: 2, resent: 1, delivered: 1 })
 })
 
 test('refuses invalid options', async () => {
@@ -336,5 +336,5 @@ test('refuses invalid options', async () => {
   const misspelt = { compose, atempts: 2 }
   expect(() => resend(misspelt)).toThrow(/Did you mean attempts/)
   expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/requires the option receiver/)
-  await expect(receiver.intend({ resendOf: 'unknown-message' })).rejects.toThrow(/no send is recorded/)
+  await expect(receiver.sends.intend({ resendOf: 'unknown-message' })).rejects.toThrow(/no send is recorded/)
 })

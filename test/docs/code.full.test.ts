@@ -174,10 +174,14 @@ function typesOfTables(): string {
   ]
   const events = readPage('docs/reference/events.md')
   const emulatorPage = readPage('docs/reference/emulator.md')
-  const methods = tableOf(readPage('docs/reference/receiver.md'), 'the-receiver', ['Method', 'What it does']).map(
-    ([name = '']) => bare(name),
-  )
-  lines.push(`same<Equal<keyof Receiver, ${union(methods)}>>()`)
+  const receiverPage = readPage('docs/reference/receiver.md')
+  for (const [type, under] of [
+    ['Receiver', 'the-receiver'],
+    [`Receiver['sends']`, 'sends'],
+  ] as const) {
+    const methods = tableOf(receiverPage, under, ['Method', 'What it does']).map(([name = '']) => bare(name))
+    lines.push(`same<Equal<keyof ${type}, ${union(methods)}>>()`)
+  }
 
   const emulator = tableOf(emulatorPage, 'members', ['Member', 'What it does']).map(([name = '']) => bare(name))
   lines.push(`same<Equal<keyof Emulator, ${union(emulator)}>>()`)

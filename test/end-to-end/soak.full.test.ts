@@ -41,7 +41,7 @@ const DEADLINE_MS = 120_000
 async function allOutstanding(receiver: Receiver): Promise<readonly OutstandingMessage[]> {
   const all: OutstandingMessage[] = []
   for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
-    const page = await receiver.outstanding({ after, limit: 200 })
+    const page = await receiver.sends.outstanding({ after, limit: 200 })
     all.push(...page.items)
     after = page.next
   }
@@ -175,7 +175,9 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
         async function agree(): Promise<void> {
           expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
           const expected = balance()
-          expect(await receiver.account(period)).toEqual(accountOf(expected, { ...unknownIn(period), repetitions }))
+          expect(await receiver.sends.account(period)).toEqual(
+            accountOf(expected, { ...unknownIn(period), repetitions }),
+          )
           const open = (await allOutstanding(receiver)).map(
             ({ messageId, lastReport = 'none', wasOverdue }) =>
               [messageId, `${lastReport}, ${wasOverdue ? 'overdue' : 'waiting'}`] as const,
@@ -218,11 +220,11 @@ describe('with every fault on', { concurrent: MESSAGES === undefined }, () => {
           const some = sends.filter(({ atMs }) => atMs >= since.getTime() && atMs < to.getTime())
           const part = { from: since, to }
           const expected = accountOf(balanceOf(some, emulator.deliveries()), { ...unknownIn(part), repetitions })
-          expect(await receiver.account(part)).toEqual(expected)
+          expect(await receiver.sends.account(part)).toEqual(expected)
         }
 
         const { sends: counts, callbacks, faults } = emulator.report()
-        const account = await receiver.account(period)
+        const account = await receiver.sends.account(period)
         console.log(
           [
             `${name}, ${((performance.now() - startedMs) / 1_000).toFixed(0)} s: ${line(account)}`,

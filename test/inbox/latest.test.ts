@@ -70,7 +70,7 @@ test('lists every final report: a later success hides no expired part, and read 
   }
   await failThenDeliver('parts')
   expect(await wordsOf('parts')).toEqual([17, 'success'])
-  await receiver.expect({ type: 'transactional', messages: [{ messageId: 'otp' }] })
+  await receiver.sends.expect({ type: 'transactional', messages: [{ messageId: 'otp' }] })
   await failThenDeliver('otp')
   expect(await wordsOf('otp')).toEqual(['success'])
   for (const status of ['sent', 'delivered', 'read'])

@@ -37,7 +37,7 @@ async function withDeadLetters() {
 
 test('a dead letter names the recipient of its recorded send, masked without the right to reveal', async () => {
   const { receiver, status, get } = await inspecting({ retry: { attempts: 1 } })
-  await receiver.expect({ messages: [{ messageId: 'm-1', to: '254711000007' }] })
+  await receiver.sends.expect({ messages: [{ messageId: 'm-1', to: '254711000007' }] })
   receiver.on('message.*', () => Promise.reject(new Error('broken')))
   await post(status, { messageId: 'm-1', status: 'success', channel: 'sms', project: 'Shop' })
   await expect.poll(async () => (await receiver.stats()).deadLetters).toBe(1)

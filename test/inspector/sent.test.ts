@@ -32,7 +32,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
   test('a message without reports has a page, and is found by its id', async () => {
     const { receiver, message, list, get } = await inspectingSends({ store: make() })
     const scheduledFor = new Date(Date.now() + 3_600_000)
-    await receiver.expect({ ...SEND, scheduledFor, messages: [{ messageId: 'm-1', to: PHONE }] }, { meta: META })
+    await receiver.sends.expect({ ...SEND, scheduledFor, messages: [{ messageId: 'm-1', to: PHONE }] }, { meta: META })
     expect(await list('q=m-1')).toMatchObject({ items: [], message: { messageId: 'm-1' } })
     expect(await list('q=m-2')).not.toHaveProperty('message')
     expect((await get('api/messages/m-2')).status).toBe(404)
@@ -62,7 +62,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
     receiver.onAny(({ type }) => void dispatched.push(type))
     await receiver.start()
     await post(status, smsReport('m-1', 'network_failure'))
-    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1', to: PHONE }] }, { withinMs: 1_000 })
+    await receiver.sends.expect({ ...SEND, messages: [{ messageId: 'm-1', to: PHONE }] }, { withinMs: 1_000 })
     await expect.poll(() => dispatched.at(-1)).toBe('send.overdue')
     expect(await message('m-1')).toMatchObject({
       sent: { state: 'overdue', wasOverdue: true },
@@ -84,7 +84,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
     // Every store has the whole event while it waits for a retry.
     receiver.on('send.overdue', () => Promise.reject(new Error('not today')))
     await receiver.start()
-    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { withinMs: 1_000 })
+    await receiver.sends.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { withinMs: 1_000 })
     const found = async (query: string) => (await list(query)).items.map(({ type, messageId }) => [type, messageId])
     await expect.poll(() => found('outcome=retrying')).toEqual([['send.overdue', 'm-1']])
     expect(await found('type=send.overdue')).toEqual([['send.overdue', 'm-1']])
@@ -97,7 +97,7 @@ describe.each(onEachStore)('on %s', (_, make) => {
   test('an immediate refusal has its reason', async () => {
     const { receiver, message } = await inspectingSends({ store: make() })
     const recipients = [{ code: 12, to: PHONE, messageId: 'm-1' }]
-    await receiver.expect({ ...SEND, messages: [], recipients })
+    await receiver.sends.expect({ ...SEND, messages: [], recipients })
     const { sent } = await message('m-1')
     expect(sent).toMatchObject({ state: 'refused', refused: 'unsupported_number' })
     expect(sent).not.toHaveProperty('overdueAt')
@@ -111,12 +111,12 @@ describe.each(onEachStore)('a customer reports that nothing arrived, on %s', (_,
     receiver.onAny(({ type }) => void dispatched.push(type))
     await receiver.start()
     const at = (seconds: number) => ({ ...SEND, sentAt: new Date(SENT_AT.getTime() + seconds * 1_000) })
-    await receiver.expect({ ...at(1), messages: [{ messageId: 'm-1', to: `+${PHONE}` }] })
-    await receiver.expect({ ...at(2), messages: [{ messageId: 'm-2', to: PHONE }] })
-    await receiver.expect({ ...at(3), messages: [{ messageId: 'other', to: '254711000043' }] })
+    await receiver.sends.expect({ ...at(1), messages: [{ messageId: 'm-1', to: `+${PHONE}` }] })
+    await receiver.sends.expect({ ...at(2), messages: [{ messageId: 'm-2', to: PHONE }] })
+    await receiver.sends.expect({ ...at(3), messages: [{ messageId: 'other', to: '254711000043' }] })
     const refused = [{ code: 12, to: PHONE, messageId: 'm-4' }]
-    await receiver.expect({ ...at(4), messages: [], recipients: refused })
-    const intention = await receiver.intend({ to: PHONE, channel: 'sms', reference: 'order 5' })
+    await receiver.sends.expect({ ...at(4), messages: [], recipients: refused })
+    const intention = await receiver.sends.intend({ to: PHONE, channel: 'sms', reference: 'order 5' })
     await intention.unknown()
     await post(status, smsReport('m-1', 'success'))
     await expect.poll(() => dispatched.toSorted()).toEqual(['message.delivered', 'send.unknown'])
@@ -147,7 +147,7 @@ test('shows the newest of many sends to one number, and the time to continue fro
   const { receiver, list } = await inspectingSends({ store: sqliteStore(ownFile()) })
   const messages = Array.from({ length: 45 }, (_, at) => ({ messageId: `m-${at}`, to: PHONE }))
   for (const [at, message] of messages.entries())
-    await receiver.expect({ ...SEND, sentAt: new Date(SENT_AT.getTime() + at), messages: [message] })
+    await receiver.sends.expect({ ...SEND, sentAt: new Date(SENT_AT.getTime() + at), messages: [message] })
   const seen = new Set<string | undefined>()
   let to: string | undefined
   for (let pages = 0; pages < 5; pages += 1) {
@@ -170,7 +170,7 @@ test('a re-sent message and its repetition refer to each other', async () => {
   const { resend } = createClient({ ...options, receiver })
   receiver.on('message.failed', resend({ compose: () => 'Once more', delayMs: 0 }))
   const notAfter = new Date(Date.now() + 3_600_000)
-  await receiver.expect({ channel: 'sms', messages: [{ messageId: 'm-1', to: PHONE }] }, { notAfter })
+  await receiver.sends.expect({ channel: 'sms', messages: [{ messageId: 'm-1', to: PHONE }] }, { notAfter })
   await post(status, smsReport('m-1', 'network_failure'))
   await expect.poll(async () => (await message('m-1')).sent?.state).toBe('repeated')
   expect((await message('m-2')).sent).toMatchObject({
@@ -186,7 +186,7 @@ test('a send with an unknown outcome names its recipient, and without `reveal` n
     throw new Error(`no one to call for ${JSON.stringify(sent.meta)}`)
   })
   await receiver.start()
-  const { unknown } = await receiver.intend({ reference: 'parcel 12', to: PHONE, channel: 'sms', meta: META })
+  const { unknown } = await receiver.sends.intend({ reference: 'parcel 12', to: PHONE, channel: 'sms', meta: META })
   await unknown()
   const found = async (query: string, headers = {}) => (await list(query, headers)).items
   await expect.poll(async () => (await found('outcome=dead')).length).toBe(1)
@@ -205,7 +205,7 @@ test('without `reveal`, shows neither the recipient nor what the app wrote', asy
   })
   await receiver.start()
   const messages = [{ messageId: 'm-1', to: PHONE }]
-  await receiver.expect(
+  await receiver.sends.expect(
     { ...SEND, campaign: `for ${PHONE}`, messages },
     { withinMs: 1, meta: { ...META, [PHONE]: PHONE } },
   )

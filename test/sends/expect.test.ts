@@ -1,4 +1,4 @@
-/** `receiver.expect`: its data comes with the reports, and messages without a report become overdue. */
+/** `receiver.sends.expect`: its data comes with the reports, and messages without a report become overdue. */
 import { inspect } from 'node:util'
 import { memoryStore, OptionsError, RetryLater, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
 import type { OverdueEvent } from '../../src/public/events.ts'
@@ -29,8 +29,8 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       campaign: 'spring',
       messages: [{ messageId: 'm', to: '+254711' }],
     }
-    expect(await receiver.expect(sent, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
-    expect(await receiver.expect(sent, { meta: { order: 8 } })).toEqual({ expected: 0, known: 1 })
+    expect(await receiver.sends.expect(sent, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
+    expect(await receiver.sends.expect(sent, { meta: { order: 8 } })).toEqual({ expected: 0, known: 1 })
     const timestamp = Math.floor(clock.now() / 1_000)
     await post(url, callback.smsDelivery({ messageId: 'm', status: 'success', timestamp }))
     await post(url, callback.smsDelivery({ messageId: 'stranger', status: 'success', timestamp }))
@@ -74,7 +74,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const reports: string[] = []
     receiver.on('message.*', ({ type }) => void reports.push(type))
     const messages = ['silent', 'sent', 'delivered', 'later'].map((messageId) => ({ messageId, to: '254711' }))
-    await receiver.expect({ sentAt: at(clock), channel: 'sms', messages }, { withinMs: HOUR_MS, meta: 'mine' })
+    await receiver.sends.expect({ sentAt: at(clock), channel: 'sms', messages }, { withinMs: HOUR_MS, meta: 'mine' })
     await post(url, callback.smsDelivery({ messageId: 'sent', status: 'queued', statusCode: '13' }))
     await post(url, callback.smsDelivery({ messageId: 'delivered', status: 'success' }))
     await pass(HOUR_MS - 10)
@@ -112,7 +112,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       attempts.push(attempt)
       if (isBroken) throw new Error('no')
     })
-    await receiver.expect({ sentAt: at(clock), messages: [{ messageId: 'm' }] }, { withinMs: 1_000 })
+    await receiver.sends.expect({ sentAt: at(clock), messages: [{ messageId: 'm' }] }, { withinMs: 1_000 })
     await pass(1_000, () => attempts.length === 2)
     await expect.poll(async () => (await receiver.deadLetters.list()).items.length).toBe(1)
     const [letter] = (await receiver.deadLetters.list()).items
@@ -137,10 +137,13 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       { code: 12, to: '2' },
       { code: 22, to: '3', messageId: 'refused' },
     ]
-    await receiver.expect({ sentAt, messages, recipients }, { withinMs: HOUR_MS })
-    await receiver.expect({ sentAt: at(clock, 60_000), messages: [{ messageId: 'next' }] })
+    await receiver.sends.expect({ sentAt, messages, recipients }, { withinMs: HOUR_MS })
+    await receiver.sends.expect({ sentAt: at(clock, 60_000), messages: [{ messageId: 'next' }] })
     // A temporary failure is not an end for a message that the service itself retries.
-    await receiver.expect({ sentAt, type: 'transactional', messages: [{ messageId: 'g' }] }, { withinMs: HOUR_MS })
+    await receiver.sends.expect(
+      { sentAt, type: 'transactional', messages: [{ messageId: 'g' }] },
+      { withinMs: HOUR_MS },
+    )
     await post(url, callback.smsDelivery({ messageId: 'g', status: 'network_failure' }))
     await post(url, callback.smsDelivery({ messageId: 'h', status: 'success' }))
     await post(url, callback.smsDelivery({ messageId: 'h', status: 'delivery_impossible' }))
@@ -156,7 +159,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const failed = { delivery_impossible: 1, network_failure: 1 }
     const ended = { sent: 12, resent: 0, delivered: 1, read: 1, contradictory: 2, failed }
     const refused = { unsupported_number: 2, insufficient_balance: 1 }
-    expect(await receiver.account(period)).toEqual({
+    expect(await receiver.sends.account(period)).toEqual({
       ...ended,
       refused,
       overdue: 0,
@@ -165,7 +168,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       unknown: 0,
     })
     await pass(HOUR_MS, () => overdueIn(events).length === 3)
-    expect(await receiver.account(period)).toEqual({
+    expect(await receiver.sends.account(period)).toEqual({
       ...ended,
       refused,
       overdue: 3,
@@ -175,7 +178,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     })
     const open: string[] = []
     for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
-      const page = await receiver.outstanding({ limit: 2, after, before: period.to })
+      const page = await receiver.sends.outstanding({ limit: 2, after, before: period.to })
       open.push(
         ...page.items.map(
           ({ messageId, lastReport = 'none', wasOverdue }) => `${messageId} ${lastReport} ${wasOverdue}`,
@@ -184,10 +187,11 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       after = page.next
     }
     const iterated: string[] = []
-    for await (const { messageId } of receiver.outstanding({ limit: 2, before: period.to })) iterated.push(messageId)
+    for await (const { messageId } of receiver.sends.outstanding({ limit: 2, before: period.to }))
+      iterated.push(messageId)
     expect(iterated.toSorted()).toEqual(['e', 'f', 'g'])
     expect(open.toSorted()).toEqual(['e none true', 'f none true', 'g message.failed true'])
-    expect((await receiver.outstanding()).items.map(({ messageId }) => messageId)).toContain('next')
+    expect((await receiver.sends.outstanding()).items.map(({ messageId }) => messageId)).toContain('next')
   })
 
   test('a handler that needs the send of a report waits for its record', async () => {
@@ -200,7 +204,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await post(url, callback.smsDelivery({ messageId: 'm', status: 'success' }))
     await pass(0, () => events.length === 1)
     expect(events[0]).not.toHaveProperty('sent')
-    await receiver.expect({ sentAt: at(clock), messages: [{ messageId: 'm' }] }, { meta: 'mine' })
+    await receiver.sends.expect({ sentAt: at(clock), messages: [{ messageId: 'm' }] }, { meta: 'mine' })
     await pass(1_000, () => found.length === 1)
     expect(found).toEqual(['mine'])
   })
@@ -211,22 +215,22 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
       { messageId: 'a', to: '+254 711 000 001' },
       { messageId: 'b', to: '+254 711 000 002' },
     ]
-    await receiver.expect({ sentAt: at(clock), messages }, { withinMs: HOUR_MS })
+    await receiver.sends.expect({ sentAt: at(clock), messages }, { withinMs: HOUR_MS })
     expect(await receiver.forget({ recipient: '254711000001' })).toMatchObject({ messageStates: 1 })
     await pass(HOUR_MS, () => overdueIn(events).length === 1)
     await pass(HOUR_MS)
     expect(overdueIn(events).map(({ messageId }) => messageId)).toEqual(['b'])
     // Its synthetic event is erased with the message.
     expect(await receiver.forget({ recipient: '254711000002' })).toMatchObject({ messageStates: 1 })
-    expect((await receiver.outstanding()).items).toEqual([])
+    expect((await receiver.sends.outstanding()).items).toEqual([])
   })
 })
 
 test('expects a scheduled send from its time on, and gives a chat-app more time', async () => {
   const { receiver, clock, events, pass } = await expecting()
   const scheduledFor = at(clock, 100 * HOUR_MS)
-  await receiver.expect({ sentAt: at(clock), scheduledFor, messages: [{ messageId: 'planned' }] })
-  await receiver.expect({ channel: 'chatty', messages: [{ messageId: 'chat' }] })
+  await receiver.sends.expect({ sentAt: at(clock), scheduledFor, messages: [{ messageId: 'planned' }] })
+  await receiver.sends.expect({ channel: 'chatty', messages: [{ messageId: 'chat' }] })
   await pass(71 * HOUR_MS)
   expect(overdueIn(events)).toEqual([])
   await pass(2 * HOUR_MS, () => overdueIn(events).length === 1)
@@ -240,26 +244,26 @@ test('expects a scheduled send from its time on, and gives a chat-app more time'
 test('refuses invalid values', async () => {
   const { receiver } = await expecting()
   const messages = [{ messageId: 'm' }]
-  await expect(receiver.expect({ messages }, { meta: 'x'.repeat(4_095) })).rejects.toThrow(/4097 bytes/)
-  await expect(receiver.expect({ messages }, { meta: 1n })).rejects.toThrow(/cannot be written as JSON/)
-  await expect(receiver.expect({ messages }, { withinMs: 0 })).rejects.toThrow(/withinMs is 0/)
-  await expect(receiver.expect({ messages: [{ messageId: '' }] })).rejects.toThrow(/messageId/)
+  await expect(receiver.sends.expect({ messages }, { meta: 'x'.repeat(4_095) })).rejects.toThrow(/4097 bytes/)
+  await expect(receiver.sends.expect({ messages }, { meta: 1n })).rejects.toThrow(/cannot be written as JSON/)
+  await expect(receiver.sends.expect({ messages }, { withinMs: 0 })).rejects.toThrow(/withinMs is 0/)
+  await expect(receiver.sends.expect({ messages: [{ messageId: '' }] })).rejects.toThrow(/messageId/)
   const scheduledFor = new Date(Date.now() * 1_000)
-  await expect(receiver.expect({ messages, scheduledFor })).rejects.toThrow(/more than a year/)
-  await expect(receiver.account({ from: new Date(NaN), to: new Date() })).rejects.toThrow(/from is/)
-  await expect(receiver.outstanding({ limit: 0 })).rejects.toThrow(/limit is 0/)
+  await expect(receiver.sends.expect({ messages, scheduledFor })).rejects.toThrow(/more than a year/)
+  await expect(receiver.sends.account({ from: new Date(NaN), to: new Date() })).rejects.toThrow(/from is/)
+  await expect(receiver.sends.outstanding({ limit: 0 })).rejects.toThrow(/limit is 0/)
 })
 
 test('an overdue event names the only named project, as reports do', async () => {
   const { receiver, events, pass } = await expecting({ projects: { One: { authKey: 'a', signingSecret: 's' } } })
-  await receiver.expect({ messages: [{ messageId: 'm' }] }, { withinMs: 1_000 })
-  await receiver.intend({ answerWithinMs: 1_000 })
+  await receiver.sends.expect({ messages: [{ messageId: 'm' }] }, { withinMs: 1_000 })
+  await receiver.sends.intend({ answerWithinMs: 1_000 })
   await pass(1_000, () => events.length === 2)
   expect(events.map(({ type, project }) => `${type} of ${project}`).toSorted()).toEqual([
     'send.overdue of One',
     'send.unknown of One',
   ])
-  expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
+  expect((await receiver.sends.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
 })
 
 test('reports a message that became overdue while the memory store was full, once there is capacity', async () => {
@@ -268,7 +272,7 @@ test('reports a message that became overdue while the memory store was full, onc
   const held = new Promise<void>((resolve) => (release = resolve))
   receiver.on('message.queued', () => held)
   const messages = ['a', 'b', 'c', 'd'].map((messageId) => ({ messageId }))
-  await receiver.expect({ messages }, { withinMs: 1_000 })
+  await receiver.sends.expect({ messages }, { withinMs: 1_000 })
   for (const messageId of ['held', 'too'])
     await post(url, callback.smsDelivery({ messageId, status: 'queued', statusCode: '13' }))
   await pass(10_000)
@@ -286,9 +290,9 @@ test('keeps sends of projects apart', async () => {
   const pair = { authKey: 'a', signingSecret: 's' }
   const several = await expecting({ projects: { One: pair, Two: { authKey: 'b', signingSecret: 't' } } })
   const sent = { messages: [{ messageId: 'm' }] }
-  await expect(several.receiver.expect(sent)).rejects.toMatchObject({ code: 'project_required' })
-  expect(await several.receiver.expect(sent, { project: 'One' })).toEqual({ expected: 1, known: 0 })
-  expect(await several.receiver.expect(sent, { project: 'Two' })).toEqual({ expected: 1, known: 0 })
+  await expect(several.receiver.sends.expect(sent)).rejects.toMatchObject({ code: 'project_required' })
+  expect(await several.receiver.sends.expect(sent, { project: 'One' })).toEqual({ expected: 1, known: 0 })
+  expect(await several.receiver.sends.expect(sent, { project: 'Two' })).toEqual({ expected: 1, known: 0 })
 })
 
 test('does not record what `schemas.meta` refuses, and the error does not quote it', async () => {
@@ -296,17 +300,17 @@ test('does not record what `schemas.meta` refuses, and the error does not quote 
   const messages = [{ messageId: 'm' }]
   const refused = { order: 254711000001 }
   for (const attempt of [
-    receiver.expect({ messages }, { meta: refused }),
-    receiver.intend({ meta: refused }),
-    receiver.intendEach(['254711000001'], { meta: refused }),
+    receiver.sends.expect({ messages }, { meta: refused }),
+    receiver.sends.intend({ meta: refused }),
+    receiver.sends.intendEach(['254711000001'], { meta: refused }),
   ]) {
     const error: unknown = await attempt.catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(OptionsError)
     expect(inspect(error)).toMatch(/`schemas.meta` refused meta/)
     expect(inspect(error)).not.toMatch(/254711000001/)
   }
-  expect((await receiver.outstanding()).items).toEqual([])
-  expect(await receiver.expect({ messages }, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
+  expect((await receiver.sends.outstanding()).items).toEqual([])
+  expect(await receiver.sends.expect({ messages }, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
 })
 
 test('a meta schema that throws refuses the send, and its error is not passed on', async () => {
@@ -314,7 +318,7 @@ test('a meta schema that throws refuses the send, and its error is not passed on
     throw new Error(`no page for ${JSON.stringify(value)}`)
   })
   const { receiver } = await expecting({ schemas: { meta } })
-  const error: unknown = await receiver.intend({ meta: '254711000001' }).catch((thrown: unknown) => thrown)
+  const error: unknown = await receiver.sends.intend({ meta: '254711000001' }).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(OptionsError)
   expect(inspect(error)).toMatch(/`schemas.meta` threw or timed out/)
   expect(inspect(error)).not.toMatch(/254711000001/)

@@ -19,27 +19,27 @@ function unknownIn(events: readonly WebhookEvent[]): readonly UnknownSendEvent[]
 describe.each(onEachStore)('%s', (_, makeStore) => {
   test('sends to a number once under a reference, in any notation and any list', async () => {
     const { receiver } = await expecting({ store: makeStore() })
-    const first = await receiver.intendEach([A, B], { reference: 'spring' })
+    const first = await receiver.sends.intendEach([A, B], { reference: 'spring' })
     expect(first).toMatchObject({ reference: 'spring', to: [A, B] })
-    const second = await receiver.intendEach([C, `+${B}`, A, C], { reference: 'spring' })
+    const second = await receiver.sends.intendEach([C, `+${B}`, A, C], { reference: 'spring' })
     expect(second.to).toEqual([C])
-    expect((await receiver.intendEach([A], { reference: 'summer' })).to).toEqual([A])
-    expect((await receiver.intendEach([A])).to).toEqual([A])
-    expect(await receiver.account(everything)).toMatchObject({ sent: 5, waiting: 5 })
+    expect((await receiver.sends.intendEach([A], { reference: 'summer' })).to).toEqual([A])
+    expect((await receiver.sends.intendEach([A])).to).toEqual([A])
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 5, waiting: 5 })
   })
 
   test('concurrent calls start each number once', async () => {
     const { receiver } = await expecting({ store: makeStore() })
     const numbers = Array.from({ length: 700 }, (__, nth) => String(254_711_000_000 + nth))
     const lists = Array.from({ length: 4 }, (__, nth) => numbers.slice(nth * 50))
-    const begun = await Promise.all(lists.map(async (to) => receiver.intendEach(to, { reference: 'spring' })))
+    const begun = await Promise.all(lists.map(async (to) => receiver.sends.intendEach(to, { reference: 'spring' })))
     expect(begun.flatMap(({ to }) => to).toSorted()).toEqual(numbers)
   })
 
   test('reads an answer number by number: accepted, refused, and not named', async () => {
     const { receiver, url, events, pass } = await expecting({ store: makeStore() })
     const how = { reference: 'spring', meta: { list: 7 }, channel: 'sms', withinMs: 3_600_000 }
-    const { sent } = await receiver.intendEach([A, B, C], how)
+    const { sent } = await receiver.sends.intendEach([A, B, C], how)
     const answer = {
       messages: [{ messageId: 'a', to: `+${A}` }],
       recipients: [
@@ -57,57 +57,57 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await pass(0, () => events.length === 2)
     expect(events.at(-1)).toMatchObject({ messageId: 'a', sent: { reference: 'spring', meta: { list: 7 }, parts: 2 } })
     const account = { sent: 3, delivered: 1, unknown: 1, waiting: 0, refused: { insufficient_balance: 1 } }
-    expect(await receiver.account(everything)).toMatchObject(account)
+    expect(await receiver.sends.account(everything)).toMatchObject(account)
     // What was refused was not sent.
-    expect((await receiver.intendEach([A, B, C], how)).to).toEqual([B])
+    expect((await receiver.sends.intendEach([A, B, C], how)).to).toEqual([B])
   })
 
   test('allows a send that surely was not made, and names each number that may have been sent to', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
-    const first = await receiver.intendEach([A, B], { reference: 'spring' })
+    const first = await receiver.sends.intendEach([A, B], { reference: 'spring' })
     await first.notSent()
-    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
-    const second = await receiver.intendEach([A, B], { reference: 'spring' })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 0 })
+    const second = await receiver.sends.intendEach([A, B], { reference: 'spring' })
     expect(second.to).toEqual([A, B])
     await second.unknown()
     await second.unknown()
     await pass(0, () => events.length === 2)
     expect(unknownIn(events).map(({ sent }) => sent.to)).toEqual([A, B])
-    expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([])
+    expect((await receiver.sends.intendEach([A, B], { reference: 'spring' })).to).toEqual([])
   })
 
   test('treats an answer without recipients as an unsent request', async () => {
     const { receiver } = await expecting({ store: makeStore() })
-    const { sent } = await receiver.intendEach([A, B], { reference: 'spring' })
+    const { sent } = await receiver.sends.intendEach([A, B], { reference: 'spring' })
     await sent({ messages: [], recipients: [] })
-    expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([A, B])
+    expect((await receiver.sends.intendEach([A, B], { reference: 'spring' })).to).toEqual([A, B])
   })
 
   test('without an answer each number becomes unknown when the answer is overdue', async () => {
     const { receiver, events, pass } = await expecting({ store: makeStore() })
-    await receiver.intendEach([A, B], { reference: 'spring', answerWithinMs: 1_000 })
+    await receiver.sends.intendEach([A, B], { reference: 'spring', answerWithinMs: 1_000 })
     await pass(1_000, () => events.length === 2)
     expect(
       unknownIn(events)
         .map(({ sent }) => sent.to)
         .toSorted(),
     ).toEqual([A, B])
-    expect(await receiver.account(everything)).toMatchObject({ sent: 2, unknown: 2 })
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 2, unknown: 2 })
   })
 })
 
 test('the record of an ended send names no recipient', async () => {
   const { receiver, events } = await expecting()
-  const { sent } = await receiver.intendEach([A], { reference: 'spring', meta: { name: 'Ann' } })
+  const { sent } = await receiver.sends.intendEach([A], { reference: 'spring', meta: { name: 'Ann' } })
   await sent({ messages: [{ messageId: 'a' }], recipients: [{ code: 11, messageId: 'a' }] })
   expect(await receiver.forget({ recipient: A })).toMatchObject({ messageStates: 1 })
-  expect((await receiver.intendEach([A], { reference: 'spring' })).to).toEqual([])
+  expect((await receiver.sends.intendEach([A], { reference: 'spring' })).to).toEqual([])
   expect(events).toEqual([])
 })
 
 test('refuses invalid calls', async () => {
   const { receiver } = await expecting()
-  await expect(receiver.intendEach([])).rejects.toThrow(/intendEach: to is .*; expected/)
+  await expect(receiver.sends.intendEach([])).rejects.toThrow(/sends.intendEach: to is .*; expected/)
   const alone = { to: A } as never
-  await expect(receiver.intendEach([A], alone)).rejects.toThrow(/Invalid option for intendEach: to/)
+  await expect(receiver.sends.intendEach([A], alone)).rejects.toThrow(/Invalid option for sends.intendEach: to/)
 })

@@ -18,8 +18,8 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   ])('erasing a send by %s keeps its reference', async (__, selectorAt) => {
     const { receiver, events, clock, pass } = await expecting({ store: makeStore() })
     const how = { reference: 'order 7', meta: 'Ann' }
-    await receiver.intend({ ...how, to: A })
-    const lost = await receiver.intendEach([A], { ...how, reference: 'spring' })
+    await receiver.sends.intend({ ...how, to: A })
+    const lost = await receiver.sends.intendEach([A], { ...how, reference: 'spring' })
     await lost.unknown()
     await pass(0, () => events.length === 1)
     const selector = selectorAt(clock.now())
@@ -28,57 +28,57 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(await receiver.forget(selector)).toMatchObject(counts)
     // Nothing is left to erase.
     expect(await receiver.forget(selector)).toMatchObject({ messageStates: 0, events: 0 })
-    await expect(receiver.intend({ ...how, to: A })).rejects.toMatchObject(SENT_AGAIN)
-    expect((await receiver.intendEach([A, B], { ...how, reference: 'spring' })).to).toEqual([B])
-    expect((await receiver.intendEach([A, C], how)).to).toEqual([C])
-    expect(await receiver.account(everything)).toMatchObject({ sent: 2, waiting: 2, unknown: 0 })
+    await expect(receiver.sends.intend({ ...how, to: A })).rejects.toMatchObject(SENT_AGAIN)
+    expect((await receiver.sends.intendEach([A, B], { ...how, reference: 'spring' })).to).toEqual([B])
+    expect((await receiver.sends.intendEach([A, C], how)).to).toEqual([C])
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 2, waiting: 2, unknown: 0 })
     await pass(200_000)
     expect(events.flatMap((event) => (event.type === 'send.unknown' ? [event.sent.to] : []))).not.toContain(undefined)
   })
 
   test('an erased send with an answer keeps its reference as well, and nothing else', async () => {
     const { receiver, clock } = await expecting({ store: makeStore() })
-    const { sent } = await receiver.intend({ to: A, reference: `for ${A}`, meta: 'Ann' })
-    const each = await receiver.intendEach([A], { reference: A })
+    const { sent } = await receiver.sends.intend({ to: A, reference: `for ${A}`, meta: 'Ann' })
+    const each = await receiver.sends.intendEach([A], { reference: A })
     await sent({ messages: [{ messageId: 'm' }] })
     await each.sent({ messages: [{ messageId: 'n' }] })
     await receiver.forget({ before: clock.now() + 1 })
-    await expect(receiver.intend({ to: A, reference: `for ${A}` })).rejects.toMatchObject(SENT_AGAIN)
-    expect((await receiver.intendEach([A], { reference: A })).to).toEqual([])
-    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+    await expect(receiver.sends.intend({ to: A, reference: `for ${A}` })).rejects.toMatchObject(SENT_AGAIN)
+    expect((await receiver.sends.intendEach([A], { reference: A })).to).toEqual([])
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 0 })
     // The reference itself may name the person.
     expect(await receiver.forget({ where: () => true })).toMatchObject({ messageStates: 0, events: 0 })
   })
 
   test('the outcome of a send that was erased meanwhile neither restores it nor frees its reference wrongly', async () => {
     const { receiver, pass, events } = await expecting({ store: makeStore() })
-    const answered = await receiver.intend({ to: A, reference: 'answered' })
-    const unknown = await receiver.intend({ to: A, reference: 'unknown' })
-    const unsent = await receiver.intend({ to: A, reference: 'unsent' })
+    const answered = await receiver.sends.intend({ to: A, reference: 'answered' })
+    const unknown = await receiver.sends.intend({ to: A, reference: 'unknown' })
+    const unsent = await receiver.sends.intend({ to: A, reference: 'unsent' })
     expect(await receiver.forget({ recipient: A })).toMatchObject({ messageStates: 3 })
     await answered.sent({ messages: [{ messageId: 'm' }] })
     await unknown.unknown()
     await unsent.notSent()
     for (const reference of ['answered', 'unknown'])
-      await expect(receiver.intend({ to: A, reference })).rejects.toMatchObject(SENT_AGAIN)
-    await receiver.intend({ to: A, reference: 'unsent' })
+      await expect(receiver.sends.intend({ to: A, reference })).rejects.toMatchObject(SENT_AGAIN)
+    await receiver.sends.intend({ to: A, reference: 'unsent' })
     await pass(10)
     expect(events).toEqual([])
   })
 
   test('a list does not send to the numbers of a single send, and a send does not use the reference of a list', async () => {
     const { receiver } = await expecting({ store: makeStore() })
-    await receiver.intend({ to: [A, `+${A}`, B], reference: 'spring' })
-    expect((await receiver.intendEach([`+${A}`, C, B], { reference: 'spring' })).to).toEqual([C])
-    expect(await receiver.account(everything)).toMatchObject({ sent: 3, waiting: 3 })
-    await receiver.intendEach([A], { reference: 'summer' })
+    await receiver.sends.intend({ to: [A, `+${A}`, B], reference: 'spring' })
+    expect((await receiver.sends.intendEach([`+${A}`, C, B], { reference: 'spring' })).to).toEqual([C])
+    expect(await receiver.sends.account(everything)).toMatchObject({ sent: 3, waiting: 3 })
+    await receiver.sends.intendEach([A], { reference: 'summer' })
     for (const to of [A, B])
-      await expect(receiver.intend({ to, reference: 'summer' })).rejects.toMatchObject(SENT_AGAIN)
+      await expect(receiver.sends.intend({ to, reference: 'summer' })).rejects.toMatchObject(SENT_AGAIN)
     // The list itself goes on.
-    expect((await receiver.intendEach([A, B], { reference: 'summer' })).to).toEqual([B])
+    expect((await receiver.sends.intendEach([A, B], { reference: 'summer' })).to).toEqual([B])
     // To which numbers it went is unknown.
-    await receiver.intend({ recipients: 2, reference: 'autumn' })
-    await expect(receiver.intendEach([C], { reference: 'autumn' })).rejects.toMatchObject(SENT_AGAIN)
+    await receiver.sends.intend({ recipients: 2, reference: 'autumn' })
+    await expect(receiver.sends.intendEach([C], { reference: 'autumn' })).rejects.toMatchObject(SENT_AGAIN)
   })
 
   test('of concurrent calls with one reference, one sends to a number', async () => {
@@ -86,10 +86,10 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     for (let round = 0; round < 10; round += 1) {
       const reference = `round ${round}`
       const calls = await Promise.allSettled([
-        receiver.intendEach([A], { reference }).then(({ to }) => to.length),
-        receiver.intend({ to: A, reference }).then(() => 1),
-        receiver.intendEach([`+${A}`], { reference }).then(({ to }) => to.length),
-        receiver.intend({ to: `+${A}`, reference }).then(() => 1),
+        receiver.sends.intendEach([A], { reference }).then(({ to }) => to.length),
+        receiver.sends.intend({ to: A, reference }).then(() => 1),
+        receiver.sends.intendEach([`+${A}`], { reference }).then(({ to }) => to.length),
+        receiver.sends.intend({ to: `+${A}`, reference }).then(() => 1),
       ])
       const made = calls.map((call) => (call.status === 'fulfilled' ? call.value : 0))
       expect(made.reduce((sum, one) => sum + one)).toBe(1)
@@ -98,15 +98,15 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
 
   test('a single send that was not made, or refused, leaves its numbers to a list', async () => {
     const { receiver } = await expecting({ store: makeStore() })
-    const unsent = await receiver.intend({ to: [A, B], reference: 'spring' })
+    const unsent = await receiver.sends.intend({ to: [A, B], reference: 'spring' })
     await unsent.notSent()
-    const { sent } = await receiver.intend({ to: [A, B, C], reference: 'spring' })
+    const { sent } = await receiver.sends.intend({ to: [A, B, C], reference: 'spring' })
     const recipients = [
       { code: 11, messageId: 'a', to: `+${A}` },
       { code: 22, to: B },
     ]
     await sent({ messages: [{ messageId: 'a', to: `+${A}` }], recipients })
     // No one knows what happened to the number that the answer does not name.
-    expect((await receiver.intendEach([A, B, C], { reference: 'spring' })).to).toEqual([B])
+    expect((await receiver.sends.intendEach([A, B, C], { reference: 'spring' })).to).toEqual([B])
   })
 })

@@ -23,7 +23,7 @@ export interface MemoryStoreOptions {
   readonly maxDeadLetters?: number | undefined
   /** How long a settled event is remembered as seen. Default 30 days. */
   readonly dedupeDays?: number | undefined
-  /** Maximum number of messages recorded by `receiver.expect`. Default 1,000,000. */
+  /** Maximum number of messages recorded by `receiver.sends.expect`. Default 1,000,000. */
   readonly maxExpected?: number | undefined
 }
 

@@ -113,7 +113,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, handled on
     const app = await inspectedApp({ store: sqliteStore(ownFile()) })
     await app.reportSms('sms-before', 'success')
     const messages = Array.from({ length: 12 }, (_, at) => ({ messageId: `sms-${at}`, to: '254711000042' }))
-    await app.receiver.expect({ channel: 'sms', messages }, { withinMs: 1, project: 'My Shop' })
+    await app.receiver.sends.expect({ channel: 'sms', messages }, { withinMs: 1, project: 'My Shop' })
     const { page, complaints } = await openPage(browser, app.origin)
     const { clicks, click, link } = clicking(page)
     await page.goto(app.url)

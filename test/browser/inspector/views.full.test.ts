@@ -43,7 +43,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await app.reportSms('sms-2', 'success')
     app.usePair({})
     await app.receiver.drain()
-    await app.receiver.expect(
+    await app.receiver.sends.expect(
       { channel: 'sms', messages: ['sms-1', 'sms-3'].map((messageId) => ({ messageId, to: CUSTOMER })) },
       { project: 'My Shop' },
     )
@@ -168,7 +168,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     const { page, complaints } = await openPage(browser, app.origin, { reducedMotion: 'reduce' })
     const send = { type: 'transactional', channel: 'sms', campaign: HOSTILE }
     const meta = { order: 4711, note: HOSTILE }
-    await app.receiver.expect(
+    await app.receiver.sends.expect(
       { ...send, messages: [{ messageId: 'sms-1', to: RECIPIENT }] },
       { meta, withinMs: 4_000, project: 'My Shop' },
     )

@@ -158,7 +158,7 @@ async function allKept(): Promise<readonly StoredExpectation[]> {
 
 /** Whether no more answers and reports are awaited: each message has a final report or is overdue. */
 async function isDecided(): Promise<boolean> {
-  const { waiting: awaited } = await receiver.account({ from: new Date(0), to: new Date(8e15) })
+  const { waiting: awaited } = await receiver.sends.account({ from: new Date(0), to: new Date(8e15) })
   return (
     awaited === 0 &&
     (await allKept()).every(({ expectation, wasOverdue }) => (expectation.recipients ?? 0) === 0 || wasOverdue)
@@ -174,7 +174,7 @@ async function isOver(): Promise<boolean> {
 while (!(await isOver())) await new Promise((soon) => setTimeout(soon, 100))
 for (const { expectation, wasOverdue } of await allKept())
   writeSync(log, `kept ${JSON.stringify({ ...expectation, wasOverdue })}\n`)
-const account = await receiver.account({ from: new Date(0), to: new Date(8e15) })
+const account = await receiver.sends.account({ from: new Date(0), to: new Date(8e15) })
 writeSync(log, `account ${JSON.stringify(account)}\n`)
 writeSync(log, 'over\n')
 server.close()
