@@ -17,17 +17,12 @@ const MAY_IMPORT = {
   // Beside the stages: whoever wires them hands over what was refused, and what is due.
   'quarantine/': ['verify/', 'disk-log/'],
   'sends/': ['messages/', 'inbox/(store|latest|lists)'],
-  'stores/': [
-    'messages/',
-    'disk-log/',
-    'inbox/(store|record-store|latest|lists)',
-    'inbox/runtime/(codec|commands|open-store|shared-runner|store-time)',
-  ],
+  'stores/': ['messages/', 'disk-log/', 'inbox/(store|latest|lists)'],
   // They look on, or go through all that is kept; no stage knows of them.
   'operations/': [
     'verify/',
     'quarantine/(request|surface)',
-    'messages/(event-record|expected|order)',
+    'messages/',
     'inbox/(store|lists|availability)',
     'dispatch/(claim-loop|revive|work)',
     'http/node',
@@ -51,7 +46,7 @@ const MAY_IMPORT = {
   // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface by one file.
   'inspector/': [
     'receiver/(surface|inside)',
-    'messages/(event-record|expected|order)',
+    'messages/',
     'inbox/(store|latest|lists)',
     'dispatch/(work|dead-letters|listed-events)',
     'quarantine/(request|surface)',
@@ -63,7 +58,7 @@ const MAY_IMPORT = {
   'testing/': [],
   // It shares the contract's tables with the receiver, and signs with the testing kit.
   'emulator/': ['carriers/', 'testing/sign'],
-  'store-conformance/': ['messages/(event-record|expected|order|record)', 'inbox/store'],
+  'store-conformance/': ['messages/', 'inbox/(store|lists)', 'dispatch/claim'],
 }
 
 /** Entry points, which nothing but those named may import. */

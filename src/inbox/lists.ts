@@ -2,8 +2,8 @@
  * Lists that observers read, page by page, and their filters. Stores keep no index for the filters, because an index would slow
  * down admission.
  */
-import type { EventState, StoredEvent } from '../messages/views.ts'
-import type { Page } from './store.ts'
+import type { StoredEvent } from '../messages/views.ts'
+import type { EventFilter, Page } from './store.ts'
 import type { Expectation } from '../messages/expected.ts'
 import { typeOfRecord, type EventRecord } from '../messages/event-record.ts'
 
@@ -17,24 +17,6 @@ export async function* everyPage<P extends { readonly next?: string | undefined 
     yield page
     after = page.next
   } while (after !== undefined)
-}
-
-/** Selects events. An event without a readable record matches by time and state only. */
-export interface EventFilter {
-  /**
-   * Type of the report, `send.overdue`, `send.unknown`, `received`, `payment`, `subscription` or `unrecognized`. `late` matches
-   * reports known to be late; their own type matches them as well.
-   */
-  readonly types?: readonly string[] | undefined
-  readonly project?: string | undefined
-  readonly channel?: string | undefined
-  readonly carrier?: string | undefined
-  /** The message id or the recipient equals one of these. */
-  readonly about?: readonly string[] | undefined
-  readonly states?: readonly EventState[] | undefined
-  /** `atMs` is at or after `fromMs` and before `toMs`. */
-  readonly fromMs?: number | undefined
-  readonly toMs?: number | undefined
 }
 
 /** Fills one page from a list that a store searches in bounded steps, with at most `mostCalls` calls. */

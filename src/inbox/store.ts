@@ -6,9 +6,8 @@
  * store in this process the clock of the receiver.
  */
 import type { AnswerOf, Command, Settle } from '../messages/commands.ts'
-import type { KeptEvent, StoredDeadLetter, StoredEvent, StoredExpectation } from '../messages/views.ts'
+import type { EventState, KeptEvent, StoredDeadLetter, StoredEvent, StoredExpectation } from '../messages/views.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
-import type { EventFilter } from './lists.ts'
 
 /** A value or a promise for it. A store in memory returns values, which keeps promises off the hot path. */
 export type Awaitable<T> = T | Promise<T>
@@ -131,6 +130,24 @@ interface PageQuery {
   readonly after: string | undefined
   /** The largest number of items. Also bounds what the store examines, so a page may be short or empty and have a `next`. */
   readonly limit: number
+}
+
+/** Selects events. An event without a readable record matches by time and state only. */
+export interface EventFilter {
+  /**
+   * Type of the report, `send.overdue`, `send.unknown`, `received`, `payment`, `subscription` or `unrecognized`. `late` matches
+   * reports known to be late; their own type matches them as well.
+   */
+  readonly types?: readonly string[] | undefined
+  readonly project?: string | undefined
+  readonly channel?: string | undefined
+  readonly carrier?: string | undefined
+  /** The message id or the recipient equals one of these. */
+  readonly about?: readonly string[] | undefined
+  readonly states?: readonly EventState[] | undefined
+  /** `atMs` is at or after `fromMs` and before `toMs`. */
+  readonly fromMs?: number | undefined
+  readonly toMs?: number | undefined
 }
 
 /**

@@ -26,7 +26,6 @@ import {
   orNone,
   type FieldsOf,
 } from './fields.ts'
-import type { Place, Repetitions } from './order.ts'
 import { REPORT_SHAPES } from '../public/report-payloads.ts'
 
 const isStatusCode = (value: unknown): value is StatusCode => Number.isSafeInteger(value)
@@ -109,6 +108,29 @@ export interface EventRecord extends FieldsOf<typeof EVENT_FIELDS>, Partial<Fiel
  * because JSON and structured cloning skip symbols.
  */
 export const PAYLOAD: unique symbol = Symbol('payload')
+
+/** The position of an event among those of its message. */
+export interface Place {
+  /**
+   * Sort key of the reports of one message. Empty for an event that belongs to no message: it has no order and no latest state.
+   * The first 13 characters are time and rank. A report is late if they are smaller than those of the newest dispatched report.
+   */
+  readonly order: string
+  /** The message state keeps every report that is final. Its send decides later whether a transient failure is: see `isFinal`. */
+  readonly final: boolean
+  /** The chat-app step that this report is, and the step that it waits for, as bits. 0 for none. */
+  readonly step: number
+  readonly awaits: number
+}
+
+/**
+ * The ids of the events that this one repeats, compared as text: equal bytes that arrived shortly before it, or after it if they
+ * overtook it.
+ */
+export interface Repetitions {
+  readonly from: string
+  readonly to: string
+}
 
 /** An event to admit. */
 export interface NewEvent extends Place {

@@ -8,7 +8,7 @@
  */
 import { hash } from 'node:crypto'
 import type { CallbackKind, DeliveryFailure, ReportType } from '../public/events.ts'
-import type { EventRecord, Report } from './event-record.ts'
+import type { EventRecord, Place, Repetitions, Report } from './event-record.ts'
 
 const FAILED_FOR_NOW = 2
 const FINAL = 3
@@ -37,20 +37,6 @@ const LIFE: Readonly<Record<ReportType, LifeStage>> = {
 
 const SECONDS_DIGITS = 12
 const NO_TIME = '0'.repeat(SECONDS_DIGITS)
-
-/** The position of an event among those of its message. */
-export interface Place {
-  /**
-   * Sort key of the reports of one message. Empty for an event that belongs to no message: it has no order and no latest state.
-   * The first 13 characters are time and rank. A report is late if they are smaller than those of the newest dispatched report.
-   */
-  readonly order: string
-  /** The message state keeps every report that is final. Its send decides later whether a transient failure is: see `isFinal`. */
-  readonly final: boolean
-  /** The chat-app step that this report is, and the step that it waits for, as bits. 0 for none. */
-  readonly step: number
-  readonly awaits: number
-}
 
 /** The place of an event without an order: it is never late and does not change the latest state. */
 export const NO_PLACE: Place = { order: '', final: false, step: 0, awaits: 0 }
@@ -190,15 +176,6 @@ interface BodyIdentity {
   /** Shared by the events that may have this body. */
   readonly messageKey: string
   readonly repeats?: Repetitions
-}
-
-/**
- * The ids of the events that this one repeats, compared as text: equal bytes that arrived shortly before it, or after it if they
- * overtook it.
- */
-export interface Repetitions {
-  readonly from: string
-  readonly to: string
 }
 
 /**

@@ -2,9 +2,9 @@
  * Everything stored about one message, as plain data. A decision takes a record and returns the next one. The marks are the
  * values that stores index for each record.
  */
-import type { NewEvent } from './event-record.ts'
+import type { NewEvent, Repetitions } from './event-record.ts'
 import type { Expectation } from './expected.ts'
-import type { MessageLatest, Repetitions } from './order.ts'
+import type { MessageLatest } from './order.ts'
 
 /** Unsettled events of one message that run in order. Limits the size of a record. A further event becomes a dead letter. */
 export const MAX_WAITING = 1_000

@@ -3,10 +3,17 @@ import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { MessageStore } from '../inbox/store.ts'
-import type { NewSend } from '../messages/commands.ts'
 import type { ExpectCounts, SentMessages } from '../public/intention.ts'
 import { endPendingSends, findPendingSend } from './pending.ts'
-import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type ExpectOptions, type MetaSchema } from './expectations.ts'
+import {
+  checkMeta,
+  checkSent,
+  expectationsOf,
+  HOW_KEPT,
+  type ExpectOptions,
+  type MetaSchema,
+  type SendToRecord,
+} from './expectations.ts'
 
 const A_BATCH = 500
 
@@ -44,12 +51,6 @@ export function createExpect(places: ExpectPlaces) {
     await endPendingSends(store, [{ messageKey, expectation: pending }])
     return counts
   }
-}
-
-/** A send to record, and when it becomes overdue, by the clock of this process. */
-export interface SendToRecord extends Omit<NewSend, 'overdueInMs'> {
-  readonly messageKey: string
-  readonly overdueAtMs: number | undefined
 }
 
 /** Records sends in batches, and announces when they become overdue. */

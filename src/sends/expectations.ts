@@ -7,7 +7,7 @@ import { defined } from '../runtime/values.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { FailureCause } from '../public/events.ts'
 import { listedAt, type Expectation } from '../messages/expected.ts'
-import type { SendToRecord } from './expect.ts'
+import type { NewSend } from '../messages/commands.ts'
 import type { SentMessages } from '../public/intention.ts'
 
 const HOUR_MS = 3_600_000
@@ -91,6 +91,12 @@ interface SendAsKept {
   readonly project: string | undefined
   /** The pending send, as recorded before its request. */
   readonly pending?: Expectation | undefined
+}
+
+/** A send to record, and when it becomes overdue, by the clock of this process. */
+export interface SendToRecord extends Omit<NewSend, 'overdueInMs'> {
+  readonly messageKey: string
+  readonly overdueAtMs: number | undefined
 }
 
 /** Returns each message once: the parts of a long message share its id, and no report identifies a part. */

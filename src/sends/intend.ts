@@ -18,9 +18,17 @@ import type {
 import { endPendingSends, findSend, unknownSendEvent, type RecordedSend } from './pending.ts'
 import { admitOverdue } from './sweep.ts'
 import { createNumberMatch, distinctNumbers } from '../runtime/recipient-forms.ts'
-import { writeDown, writeInBatches, type ExpectPlaces, type SendToRecord } from './expect.ts'
+import { writeDown, writeInBatches, type ExpectPlaces } from './expect.ts'
 import { createReferences } from './references.ts'
-import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
+import {
+  ABOUT_SEND,
+  checkMeta,
+  checkSent,
+  expectationsOf,
+  HOW_KEPT,
+  overdueAt,
+  type SendToRecord,
+} from './expectations.ts'
 
 const ANSWER_WITHIN_MS = 120_000
 const LONGEST_REFERENCE = 256

@@ -2,7 +2,7 @@
  * What an engine does: it reads and writes records, and keeps a few indexes of them. `local.ts` and `compare-and-set.ts` apply
  * commands to it, `lists.ts` makes pages of what it finds.
  */
-import type { EventFilter } from '../inbox/lists.ts'
+import type { EventFilter } from '../inbox/store.ts'
 import type { Awaitable, DueRequest, Page, StoreCounts } from '../inbox/store.ts'
 import type { MessageRecord, PayloadChange } from '../messages/record.ts'
 import type { FoundEvent, Payload } from '../messages/views.ts'

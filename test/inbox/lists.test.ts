@@ -1,6 +1,6 @@
 /** Filters of the list of events beyond those of store-conformance/listing.ts: late events, and events with unknown fields. */
 import { expect, test } from 'vitest'
-import type { EventFilter } from '../../src/inbox/lists.ts'
+import type { EventFilter } from '../../src/inbox/store.ts'
 import type { StoredEvent } from '../../src/messages/views.ts'
 import { isMeant } from '../../src/inbox/lists.ts'
 import { sample } from '../../src/store-conformance/samples.ts'

@@ -12,9 +12,9 @@ import {
   type VersionedChange,
 } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
-import { claimOf, type Claim } from '../../../src/dispatch/claim.ts'
-import { admitting, claim, sample, settling } from '../../../src/store-conformance/samples.ts'
-import { hostOf } from '../../support/stores.ts'
+import { claimOf, type Claim } from '../../src/dispatch/claim.ts'
+import { admitting, claim, sample, settling } from '../../src/store-conformance/samples.ts'
+import { hostOf } from '../support/stores.ts'
 
 const WORKERS = 3
 const LEASE_MS = 60_000

@@ -1,7 +1,7 @@
 /** The estimate of the store's clock stays within what each answer proves, however long the answer took. */
 import { expect, test } from 'vitest'
-import { monotonicMs } from '../../../src/runtime/clock.ts'
-import { createServerClock } from '../../../src/stores/server-time.ts'
+import { monotonicMs } from '../../src/runtime/clock.ts'
+import { createServerClock } from '../../src/stores/server-time.ts'
 
 const HOUR_MS = 3_600_000
 

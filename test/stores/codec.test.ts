@@ -1,8 +1,8 @@
 /** A record decodes to what was encoded, and a corrupt one never decodes in part. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decodeRecord, encodeRecord, endedAtMsIn } from '../../../src/stores/codec.ts'
-import { anyRecord } from '../../messages/records.ts'
+import { decodeRecord, encodeRecord, endedAtMsIn } from '../../src/stores/codec.ts'
+import { anyRecord } from '../messages/records.ts'
 
 test('any record decodes to what was encoded', () => {
   fc.assert(
