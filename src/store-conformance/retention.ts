@@ -4,6 +4,9 @@ import type { MessageStore } from '../inbox/store.ts'
 import { admit, claim, DEAD, keyOf, LONG_MS, sample, settleAll, settling } from './samples.ts'
 import { claimOne, itemsOf, PAGE, recordOf, until, type ConformanceCase } from './suite.ts'
 import { sent } from './sends.ts'
+import { systemClock } from '../runtime/clock.ts'
+
+const { now } = systemClock()
 
 const BRIEF_DAYS = 1 / 86_400_000
 const BRIEF = { retentionDays: BRIEF_DAYS, deadLetterDays: BRIEF_DAYS, dedupeDays: BRIEF_DAYS }
@@ -39,7 +42,7 @@ export const RETENTION: readonly ConformanceCase[] = [
       })
       assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
       assert.deepEqual(await admit(open, [waiting, settled]), ['duplicate', 'new'])
-      const sends = await itemsOf(open, { of: 'sends', ...PAGE, fromMs: 0, toMs: Date.now() + LONG_MS })
+      const sends = await itemsOf(open, { of: 'sends', ...PAGE, fromMs: 0, toMs: now() + LONG_MS })
       assert.deepEqual(
         sends.map(({ messageKey }) => messageKey),
         [keyOf('open')],
