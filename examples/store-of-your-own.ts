@@ -1,230 +1,156 @@
 /**
- * A store on any database that keeps texts under keys and can write some of them if one has not changed meanwhile. What is decided
- * about events, the package decides; this reads, compares, writes, and keeps a few indexes. The database here is a `Map`: put yours
- * in its place. Left out: what was sent (`overdue`, `scanSends`), and that others take over at once from a process that died
- * (leases end by their time).
+ * A store on a database of your own, which any number of processes may share. The package decides everything about events; the
+ * database keeps texts, compares versions, and finds records by two times. Here it is a table of SQLite: put yours in its place.
  */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { createReceiver } from 'messaging-webhooks'
 import {
-  decodePayload,
-  decodeRecord,
-  dueMark,
-  encodePayload,
-  encodeRecord,
   openRecordStore,
-  unreadableRecord,
-  type EventScan,
-  type MessageRecord,
-  type Payload,
+  type RecordChange,
   type RecordStore,
-  type Scanned,
-  type ScannedEvent,
+  type RecordStoreOptions,
   type Store,
-  type Versioned,
-  type VersionedChange,
+  type StoredRecord,
 } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 
-/** What is asked of the database. */
-export interface KeyValues {
-  get(key: string): Promise<string | undefined>
-  /** The keys that begin so, in order. */
-  keys(prefix: string): Promise<readonly string[]>
-  /** Writes all of them or nothing: undefined removes. Answers false, and writes nothing, if `key` has another value than `expected`. */
-  writeIf(key: string, expected: string | undefined, values: ReadonlyMap<string, string | undefined>): Promise<boolean>
-}
+/** The times and counts of a record are columns, so that indexes find it. `text` holds everything else. */
+const TABLES = /* sql */ `
+CREATE TABLE IF NOT EXISTS records (
+  key TEXT PRIMARY KEY, version TEXT NOT NULL, text TEXT NOT NULL,
+  due_ms INTEGER, overdue_ms INTEGER, unsettled INTEGER NOT NULL, dead_letters INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS records_due ON records (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_overdue ON records (overdue_ms) WHERE overdue_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_dead ON records (key) WHERE dead_letters > 0;
+CREATE TABLE IF NOT EXISTS payloads (
+  key TEXT NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (key, id)
+) STRICT;
+`
 
-export function inMap(): KeyValues {
-  const texts = new Map<string, string>()
+/** An event is answered 204 once it is written: commits must be on the disk, and erased data overwritten. */
+const SETTINGS = /* sql */ `
+PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
+`
+
+const UPSERT_PAYLOAD = 'INSERT INTO payloads VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET text = excluded.text'
+
+/** The `store` option of `createReceiver`. */
+export function ownStore(file: string, retention: Omit<RecordStoreOptions, 'host'> = {}): Store {
   return {
-    get: async (key) => texts.get(key),
-    keys: async (prefix) => [...texts.keys()].filter((key) => key.startsWith(prefix)).sort(),
-    async writeIf(key, expected, values) {
-      if (texts.get(key) !== expected) return false
-      for (const [each, value] of values)
-        if (value === undefined) texts.delete(each)
-        else texts.set(each, value)
-      return true
-    },
+    capabilities: { name: 'own', durable: true, shared: true },
+    open: (host) => openRecordStore(operations(new DatabaseSync(file)), { ...retention, host }),
   }
 }
 
-/** Takes the callbacks of one receiver or many. */
-export function keyValueStore(database: KeyValues): Store {
-  return {
-    capabilities: {
-      name: 'key-value',
-      durable: false,
-      shared: false,
-    },
-    open: (host) => openRecordStore(operations(database), { host }),
-  }
-}
+/** A database on a server would return promises. */
+function operations(database: DatabaseSync): RecordStore {
+  database.exec(SETTINGS + TABLES)
 
-/** `r` has the records, `p` the payloads; the others are indexes, whose keys end with that of a record. */
-const recordKey = (key: string): string => `r/${key}`
-const payloadKey = (key: string, id: string): string => `p/${key}/${id}`
-const deadKey = (id: string): string => `i/${id}`
-const lastPart = (key: string): string => key.slice(key.lastIndexOf('/') + 1)
-/** Times sort as texts. */
-const timeText = (ms: number): string => String(ms).padStart(16, '0')
-
-function operations(database: KeyValues): RecordStore {
-  async function read(key: string): Promise<(Versioned & { readonly text: string }) | undefined> {
-    const text = await database.get(recordKey(key))
-    if (text === undefined) return undefined
-    const end = text.indexOf(' ')
-    const record = decodeRecord(text.slice(end + 1)) ?? unreadableRecord(key)
-    return { text, version: Number(text.slice(0, end)), record }
+  function recordsFrom(rows: readonly Readonly<Record<string, unknown>>[]): readonly StoredRecord[] {
+    const payloads = database.prepare('SELECT id, text FROM payloads WHERE key = ?')
+    return rows.map(({ key, version, text }) => ({
+      key: String(key),
+      version: String(version),
+      text: String(text),
+      payloads: payloads.all(String(key)).map((row) => ({ id: String(row['id']), text: String(row['text']) })),
+    }))
   }
 
-  async function payload(key: string, id: string): Promise<Payload | undefined> {
-    const text = await database.get(payloadKey(key, id))
-    return text === undefined ? undefined : decodePayload(text)
-  }
-
-  async function payloadsOf(key: string): Promise<readonly string[]> {
-    return (await database.keys(`p/${key}/`)).map(lastPart)
-  }
-
-  async function write(change: VersionedChange): Promise<number | undefined> {
-    const { key, expected, before, after } = change
-    const stored = await read(key)
-    if (stored?.version !== expected) return undefined
-    const version = after === undefined ? 0 : (expected ?? Math.floor(Math.random() * 2 ** 40)) + 1
-    const values = new Map<string, string | undefined>()
-    values.set(recordKey(key), after && `${version} ${encodeRecord(after)}`)
-    for (const index of indexKeys(key, before)) values.set(index, undefined)
-    for (const index of indexKeys(key, after)) values.set(index, '')
-    for (const event of change.admitted) values.set(payloadKey(key, event.id), encodePayload(event))
-    for (const one of change.payloads) {
-      if (one.becomes === 'removed') values.set(payloadKey(key, one.id), undefined)
-      if (one.becomes !== 'dead') continue
-      // An event may be admitted as a dead letter.
-      const dead = change.admitted.find(({ id }) => id === one.id) ?? (await payload(key, one.id))
-      if (dead !== undefined) values.set(payloadKey(key, one.id), encodePayload({ ...dead, error: one.error }))
+  /** Returns false, and changes nothing, if another process has written the record since it was read. */
+  function apply({ key, expected, row, payloads }: RecordChange): boolean {
+    if (row === undefined) {
+      const deleted = database.prepare('DELETE FROM records WHERE key = ? AND version = ?').run(key, expected ?? '')
+      if (deleted.changes === 1) database.prepare('DELETE FROM payloads WHERE key = ?').run(key)
+      return deleted.changes === 1
     }
-    for (const { id } of before?.dead ?? []) values.set(deadKey(id), undefined)
-    for (const { id } of after?.dead ?? []) values.set(deadKey(id), key)
-    if (after === undefined) for (const id of await payloadsOf(key)) values.set(payloadKey(key, id), undefined)
-    return (await database.writeIf(recordKey(key), stored?.text, values)) ? version : undefined
-  }
-
-  /** All events of these records, the newest first. */
-  async function eventsOf(keys: readonly string[]): Promise<readonly ScannedEvent[]> {
-    const events: ScannedEvent[] = []
-    for (const key of keys) {
-      const stored = await read(key)
-      if (stored === undefined) continue
-      const { record } = stored
-      for (const one of [...record.waiting, ...record.dead, ...record.settled]) {
-        const kept = await payload(key, one.id)
-        const atMs = kept?.record.receivedAtMs ?? ('endedAtMs' in one ? one.endedAtMs : one.admittedAtMs)
-        events.push({ key, id: one.id, atMs, place: `${timeText(atMs)}/${one.id}`, record, payload: kept })
-      }
+    const { version, text, dueMs = null, overdueMs = null, unsettled, deadLetters } = row
+    const values = [version, text, dueMs, overdueMs, unsettled, deadLetters, key]
+    const statement =
+      expected === undefined
+        ? /* sql */ `
+INSERT INTO records (version, text, due_ms, overdue_ms, unsettled, dead_letters, key) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING`
+        : /* sql */ `
+UPDATE records SET version = ?, text = ?, due_ms = ?, overdue_ms = ?, unsettled = ?, dead_letters = ?
+WHERE key = ? AND version = ?`
+    const written = database.prepare(statement).run(...values, ...(expected === undefined ? [] : [expected]))
+    if (written.changes === 0) return false
+    for (const { id, text: payload } of payloads) {
+      if (payload !== undefined) database.prepare(UPSERT_PAYLOAD).run(key, id, payload)
+      else database.prepare('DELETE FROM payloads WHERE key = ? AND id = ?').run(key, id)
     }
-    return events.sort((a, b) => (a.place < b.place ? 1 : -1))
+    return true
   }
-
-  const allKeys = async (): Promise<readonly string[]> => (await database.keys('r/')).map(lastPart)
 
   return {
-    async read(keys) {
-      const found = await Promise.all(keys.map(async (key) => ({ key, stored: await read(key) })))
-      return new Map(found.flatMap(({ key, stored }) => (stored === undefined ? [] : [[key, stored]])))
-    },
-    write: async (changes) => Promise.all(changes.map(write)),
-    async due({ limit, nowMs, exclude }) {
-      const keys: string[] = []
-      let nextDueMs: number | undefined
-      for (const index of await database.keys('d/')) {
-        const key = lastPart(index)
-        if (exclude.has(key)) continue
-        const atMs = Number(index.split('/')[1])
-        if (atMs <= nowMs && keys.length < limit) keys.push(key)
-        else {
-          nextDueMs = atMs
-          break
-        }
-      }
-      // A database that many share would keep these from the others for some seconds, so that they do not contend.
-      return { keys, nextDueMs, found: new Map() }
-    },
-    payloads: async (places) => Promise.all(places.map(async ({ key, id }) => payload(key, id))),
-    payloadsOf: async (keys) => Promise.all(keys.map(payloadsOf)),
-    keyOfDeadLetter: async (id) => database.get(deadKey(id)),
-    async scanEvents({ key, after, limit, isMeant }: EventScan) {
-      const events = await eventsOf(key === undefined ? await allKeys() : [key])
-      const wanted = events.filter((event) => (after === undefined || event.place < after) && isMeant(event))
-      const listed = key === undefined ? wanted.filter(({ payload: kept }) => kept !== undefined) : wanted
-      return pageOf(listed, limit)
-    },
-    async scanDeadLetters({ after = '', limit }) {
-      const places = (await database.keys('l/')).filter((index) => index > after).slice(0, limit + 1)
-      const found: ScannedEvent[] = []
-      for (const place of places) {
-        const [, , id = '', key = ''] = place.split('/')
-        const stored = await read(key)
-        const kept = await payload(key, id)
-        if (stored !== undefined) found.push({ key, id, atMs: 0, place, record: stored.record, payload: kept })
-      }
-      return pageOf(found, limit)
-    },
-    async scanRecords({ after = '', limit }) {
-      const keys = (await allKeys()).filter((key) => key > after).slice(0, limit + 1)
-      const records = await Promise.all(
-        keys.map(async (key) => {
-          const kept = await Promise.all((await payloadsOf(key)).map(async (id) => payload(key, id)))
-          return { key, stored: await read(key), payloads: kept.filter((one) => one !== undefined) }
-        }),
+    read(keys) {
+      const rows = database.prepare(
+        'SELECT key, version, text FROM records WHERE key IN (SELECT value FROM json_each(?))',
       )
-      const found = records.flatMap(({ key, stored, payloads }) =>
-        stored === undefined ? [] : [{ key, place: key, record: stored.record, payloads }],
-      )
-      return pageOf(found, limit)
+      return inTransaction(database, 'DEFERRED', () => recordsFrom(rows.all(JSON.stringify(keys))))
     },
-    // What is too old, the package decides: a large database would keep an index of the days.
-    aged: async () => allKeys(),
-    async counts() {
-      const records = await Promise.all((await database.keys('d/')).map(async (index) => read(lastPart(index))))
-      const unsettled = records.reduce((sum, stored) => sum + (stored?.record.waiting.length ?? 0), 0)
-      return { unsettled, deadLetters: (await database.keys('i/')).length }
+    write: (changes) => inTransaction(database, 'IMMEDIATE', () => changes.map(apply)),
+    due({ by, nowMs, limit, exclude }) {
+      const column = by === 'dueMs' ? 'due_ms' : 'overdue_ms'
+      const rows = database
+        .prepare(
+          /* sql */ `
+SELECT key, ${column} AS ms FROM records
+WHERE ${column} IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?)) ORDER BY ${column} LIMIT ?`,
+        )
+        .all(JSON.stringify([...exclude]), limit + 1)
+        .map(({ key, ms }) => ({ key: String(key), ms: Number(ms) }))
+      const due = rows.slice(0, limit).filter(({ ms }) => ms <= nowMs)
+      return { keys: due.map(({ key }) => key), nextMs: rows[due.length]?.ms }
     },
-    async close() {},
+    records({ after, limit, withDeadLetters }) {
+      const rows = database.prepare(/* sql */ `
+SELECT key, version, text FROM records WHERE key > ? ${withDeadLetters ? 'AND dead_letters > 0' : ''} ORDER BY key LIMIT ?`)
+      return inTransaction(database, 'DEFERRED', () => recordsFrom(rows.all(after, limit)))
+    },
+    counts() {
+      const row = database
+        .prepare('SELECT total(unsettled) AS unsettled, total(dead_letters) AS dead FROM records')
+        .get()
+      return { unsettled: Number(row?.['unsettled']), deadLetters: Number(row?.['dead']) }
+    },
+    close: () => database.close(),
   }
 }
 
-/** When it is due, and which dead letters it has. */
-function indexKeys(key: string, record: MessageRecord | undefined): readonly string[] {
-  if (record === undefined) return []
-  const dueMs = dueMark(record)
-  return [
-    ...(dueMs === undefined ? [] : [`d/${timeText(dueMs)}/${key}`]),
-    ...record.dead.map(({ id, diedAtMs }) => `l/${timeText(diedAtMs)}/${id}/${key}`),
-  ]
-}
-
-function pageOf<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
-  const items = found.slice(0, limit)
-  return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
+function inTransaction<T>(database: DatabaseSync, mode: 'DEFERRED' | 'IMMEDIATE', go: () => T): T {
+  database.exec(`BEGIN ${mode}`)
+  try {
+    const answer = go()
+    database.exec('COMMIT')
+    return answer
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const receiver = createReceiver({
-    store: keyValueStore(inMap()),
-    credentials: { authKey: 'key-of-the-example', signingSecret: 'secret-of-the-example' },
-    spool: false,
-    logger: false,
-  })
-  receiver.on('message.*', ({ type, messageId }) => console.log(`${type}: ${messageId}`))
-  await receiver.start()
+  const file = join(mkdtempSync(join(tmpdir(), 'own-')), 'events.db')
   const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: 'key-of-the-example', messageId: 'sms-1' })))
   for (const time of ['first', 'second']) {
+    // The second receiver finds what the first one has stored.
+    const receiver = createReceiver({
+      store: ownStore(file),
+      credentials: { authKey: 'key-of-the-example', signingSecret: 'secret-of-the-example' },
+      spool: false,
+      logger: false,
+    })
+    receiver.on('message.*', ({ type, messageId }) => console.log(`${type}: ${messageId}`))
+    await receiver.start()
     const { status } = await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
     await receiver.drain()
-    console.log(`${time} time: ${status}`)
+    const { duplicates, unsettled } = await receiver.stats()
+    console.log(`${time} time: ${status}`, { duplicates, unsettled })
+    await receiver.close()
   }
-  const { accepted, duplicates, unsettled } = await receiver.stats()
-  console.log({ accepted, duplicates, unsettled })
-  await receiver.close()
 }

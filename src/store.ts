@@ -1,5 +1,6 @@
 /**
- * For a store on your own engine: the operations to implement, and `openRecordStore`, which builds a store from them.
+ * For a store on your own database: the operations to implement, and `openRecordStore`, which builds a store from them. Also the
+ * contract of stores, for a wrapper around one.
  *
  * @module messaging-webhooks/store
  */
@@ -15,10 +16,15 @@ export type {
 } from './inbox/store.ts'
 export type { AnswerOf, Command } from './messages/commands.ts'
 export type { EventRecord, NewEvent, Report } from './messages/event-record.ts'
-export { dueMark } from './messages/record.ts'
-export type { MessageRecord, PayloadChange } from './messages/record.ts'
-export type { Payload } from './messages/views.ts'
-export { decodeRecord, encodeRecord } from './stores/codec.ts'
-export type { DueLookup, EventPlace, Versioned, VersionedChange } from './stores/engine.ts'
-export { decodePayload, encodePayload, openRecordStore } from './stores/own-engine.ts'
-export type { RecordStore, RecordStoreOptions } from './stores/own-engine.ts'
+export type { MessageRecord } from './messages/record.ts'
+export { openRecordStore } from './stores/own/open.ts'
+export type { RecordStoreOptions } from './stores/own/open.ts'
+export type {
+  PayloadRow,
+  RecordChange,
+  RecordRow,
+  RecordsPage,
+  RecordStore,
+  StoredRecord,
+  TimeLookup,
+} from './stores/own/record-store.ts'

@@ -80,7 +80,8 @@ export const ADMISSION: readonly ConformanceCase[] = [
       const beyond = sample({ at: MAX_WAITING + 1 })
       assert.deepEqual(await admit(open, [beyond, beyond]), ['crowded', 'duplicate'])
       const [letter] = await itemsOf(open, { of: 'deadLetters', ...PAGE })
-      assert.deepEqual([letter?.id, letter?.error.split(':')[0]], [beyond.id, 'message_crowded'])
+      assert.equal(letter?.id, beyond.id)
+      assert.match(letter.error, /message_crowded/)
       assert.deepEqual(new Set(await admit(open, reports.slice(500, 600))), new Set(['duplicate']))
       assert.deepEqual(
         await dispatchAll(open),

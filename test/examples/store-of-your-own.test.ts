@@ -1,7 +1,9 @@
 /** The store in the guide passes the conformance suite. */
+import { join } from 'node:path'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { test } from 'vitest'
-import { inMap, keyValueStore } from '../../examples/store-of-your-own.ts'
+import { ownStore } from '../../examples/store-of-your-own.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 storeConformance({
   test(name, run) {
@@ -10,7 +12,7 @@ storeConformance({
   skip(name, reason) {
     test.skip(`${name} (${reason})`)
   },
-  makeStore: () => ({ store: keyValueStore(inMap()) }),
-  capabilities: keyValueStore(inMap()).capabilities,
-  leavesOut: ['sends'],
+  makeStore: (retention) => ({ store: ownStore(join(ownFolder(), 'events.db'), retention) }),
+  capabilities: ownStore('').capabilities,
+  leavesOut: ['workers'],
 })

@@ -2,14 +2,12 @@
 import fc from 'fast-check'
 import { MessagingWebhooksError } from 'messaging-webhooks'
 import {
-  dueMark,
   openRecordStore,
   type MessageStore,
   type NewEvent,
-  type Payload,
+  type RecordChange,
+  type RecordRow,
   type RecordStore,
-  type Versioned,
-  type VersionedChange,
 } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { claimOf, type Claim } from '../../src/dispatch/claim.ts'
@@ -28,28 +26,27 @@ const fates = fc.array(fc.constantFrom(...FATES), { maxLength: 40 })
 const EVENTS = ['a', 'b'].flatMap((message) => [1, 2, 3].map((at) => sample({ message, at, final: at === 3 })))
 
 function createDatabase() {
-  const records = new Map<string, Versioned>()
-  const payloads = new Map<string, Payload>()
+  const rows = new Map<string, RecordRow & { readonly payloads: ReadonlyMap<string, string> }>()
 
-  function write({ key, expected, version, after, payloads: changes }: VersionedChange): boolean {
-    const stored = records.get(key)?.version
-    if (stored === version) return true
-    if (stored !== expected) return false
-    if (after === null) records.delete(key)
-    else records.set(key, { version, record: after })
-    for (const change of changes) {
-      if (change.becomes === 'stored') payloads.set(change.id, { ...change.event, error: undefined })
-      if (change.becomes === 'removed') payloads.delete(change.id)
-    }
+  function write({ key, expected, row, payloads: changes }: RecordChange): boolean {
+    const stored = rows.get(key)
+    if (stored !== undefined && stored.version === row?.version) return true
+    if (stored?.version !== expected) return false
+    const payloads = new Map(stored?.payloads)
+    for (const { id, text } of changes)
+      if (text === undefined) payloads.delete(id)
+      else payloads.set(id, text)
+    if (row === undefined) rows.delete(key)
+    else rows.set(key, { ...row, payloads })
     return true
   }
 
-  return { records, payloads, write }
+  return { rows, write }
 }
 
 /** The database as one worker sees it: what it asks and what it is answered are on their way for a while. */
 function connect(
-  { records, payloads, write }: ReturnType<typeof createDatabase>,
+  { rows, write }: ReturnType<typeof createDatabase>,
   scheduler: fc.Scheduler,
   nextFate: () => (typeof FATES)[number] | undefined,
 ): RecordStore {
@@ -61,7 +58,17 @@ function connect(
   }
 
   return {
-    read: (keys) => far(() => new Map([...records].filter(([key]) => keys.includes(key)))),
+    read: (keys) =>
+      far(() =>
+        [...rows]
+          .filter(([key]) => keys.includes(key))
+          .map(([key, { version, text, payloads }]) => ({
+            key,
+            version,
+            text,
+            payloads: [...payloads].map(([id, payload]) => ({ id, text: payload })),
+          })),
+      ),
     async write(changes) {
       const fate = nextFate()
       const isWritten = await far(() => fate !== 'refused' && changes.map(write))
@@ -70,17 +77,12 @@ function connect(
     },
     due: ({ limit, nowMs, exclude }) =>
       far(() => {
-        const isDue = ([key, { record }]: [string, Versioned]): boolean =>
-          !exclude.has(key) && (dueMark(record) ?? Infinity) <= nowMs
-        const keys = [...records].filter(isDue).map(([key]) => key)
-        return { keys: keys.slice(0, limit), nextMs: undefined }
+        const due = [...rows].filter(([key, { dueMs = Infinity }]) => !exclude.has(key) && dueMs <= nowMs)
+        return { keys: due.map(([key]) => key).slice(0, limit), nextMs: undefined }
       }),
-    payloads: (places) => far(() => places.map(({ id }) => payloads.get(id))),
-    async *records() {},
-    counts() {
-      const unsettled = [...records.values()].reduce((sum, { record }) => sum + record.waiting.length, 0)
-      return { unsettled, deadLetters: 0 }
-    },
+    // No list is read here.
+    records: () => [],
+    counts: () => ({ unsettled: [...rows.values()].reduce((sum, row) => sum + row.unsettled, 0), deadLetters: 0 }),
     close() {},
   }
 }

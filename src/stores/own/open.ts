@@ -1,0 +1,61 @@
+/** Builds a store from the operations of the user's database. */
+import { randomInt } from 'node:crypto'
+import type { MessageStore, StoreHost } from '../../inbox/store.ts'
+import { retentionOf } from '../../messages/retention.ts'
+import { createSharedRunner } from '../compare-and-set.ts'
+import { createScan } from '../lists.ts'
+import { createTrustedTime } from '../trusted-time.ts'
+import { createEngine } from './engine.ts'
+import type { RecordStore } from './record-store.ts'
+import { createWalks } from './scanning.ts'
+
+/** Options of `openRecordStore`. */
+export interface RecordStoreOptions {
+  /** The argument of `Store.open`. */
+  readonly host: StoreHost
+  /** How long payloads of settled events are kept. Default 7 days. */
+  readonly retentionDays?: number | undefined
+  /** How long dead letters are kept. Default 30 days. */
+  readonly deadLetterDays?: number | undefined
+  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
+  readonly dedupeDays?: number | undefined
+}
+
+/** Other processes do not notify this one of what they admit, so it looks this often. */
+const LOOK_EVERY_MS = 1_000
+
+const NO_KEYS: ReadonlySet<string> = new Set()
+
+/**
+ * Builds the store that a receiver opens from operations that read, compare and write records. Any number of processes may share
+ * the database. Times are those of the process. Leases of a process that died end by time.
+ */
+export function openRecordStore(store: RecordStore, options: RecordStoreOptions): MessageStore {
+  const { host, retentionDays = 7, deadLetterDays = 30, dedupeDays = 30 } = options
+  const retention = retentionOf({ retentionDays, deadLetterDays, dedupeDays })
+  const trusted = createTrustedTime(undefined, host.elapsedMs)
+  // Distinguishes the leases of this process from those of others.
+  const worker = String(randomInt(1, 2 ** 48 - 1))
+  const walks = createWalks(store)
+  const engine = createEngine(store, { ...walks, nowMs: host.nowMs, report: host.report })
+  const runner = createSharedRunner({
+    engine,
+    workerFor: () => worker,
+    about: () => ({ trustedMs: trusted.ofNow(host.nowMs()), retention }),
+  })
+  return {
+    run: runner.run,
+    async due({ of, limit, exclude = NO_KEYS }) {
+      const nowMs = host.nowMs()
+      if (of === 'retention')
+        return { keys: await walks.expired(retention, trusted.ofNow(nowMs), limit), nextInMs: undefined }
+      const { keys, nextMs } = await runner.due({ of, limit, exclude, nowMs })
+      const lookMs = of === 'events' ? nowMs + LOOK_EVERY_MS : undefined
+      const soonestMs = Math.min(nextMs ?? Infinity, lookMs ?? Infinity)
+      return { keys, nextInMs: soonestMs === Infinity ? undefined : Math.max(0, soonestMs - nowMs) }
+    },
+    scan: createScan(engine),
+    counts: engine.counts,
+    close: engine.close,
+  }
+}
