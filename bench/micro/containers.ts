@@ -29,7 +29,7 @@ interface Container {
   remove(member: Member): void
 }
 
-/** Hand-written: linked lists as in `src/http/inflight.ts`, and the earlier containers of the dispatcher and the memory store. */
+/** Hand-written: the earlier containers of the bodies being read, of the dispatcher and of the memory store. */
 const CONTAINERS: Readonly<Record<string, () => Container>> = {
   none: () => ({ add() {}, find: () => undefined, first: () => undefined, remove() {} }),
   map() {

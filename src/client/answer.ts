@@ -8,7 +8,7 @@ import { field, readRecipients, textField, wholeField, type Fields, type Recipie
 import type { Envelope, SendFailure } from './send-error.ts'
 
 /** An answer that accepts no recipients. Its texts are the service's own, and not masked. */
-export interface Refusal extends Omit<SendFailure, 'attempts' | 'recipients' | 'sentAt'> {
+export interface NotAccepted extends Omit<SendFailure, 'attempts' | 'recipients' | 'sentAt'> {
   readonly code: SendErrorCode
 }
 
@@ -17,7 +17,7 @@ export function readAnswer(
   { status, text }: { readonly status: number; readonly text: string },
   outgoing: Outgoing,
   sentAtMs: number,
-): { readonly sent: Sent } | Refusal {
+): { readonly sent: Sent } | NotAccepted {
   // The redirect may follow a processed request (303), or come from a proxy before it.
   if (status >= 300 && status < 400) return unreadable(status, 'The answer is a redirect.')
   const body = parsedJson(text)
@@ -74,7 +74,7 @@ function sentOf(
 }
 
 /** Also applies to an empty list of recipients. Contract, service.md#states-and-transitions: these are not sent. */
-function refusedAll(answer: Sent, body: Fields): Refusal {
+function refusedAll(answer: Sent, body: Fields): NotAccepted {
   const codes = new Set(answer.recipients.map(({ code }) => code))
   const row = codes.size === 1 ? STATUS_CODES.find(({ code }) => codes.has(code)) : undefined
   const code = REFUSALS.find((word) => word === row?.word) ?? 'refused'
@@ -84,7 +84,11 @@ function refusedAll(answer: Sent, body: Fields): Refusal {
 const REFUSALS = ['unsupported_number', 'insufficient_balance', 'volume_limit'] as const
 
 /** Contract: the string is the same on all channels. The text of a 401 does not matter. */
-function refusalOf(status: number, body: Fields, { envelope, said }: Pick<SendFailure, 'envelope' | 'said'>): Refusal {
+function refusalOf(
+  status: number,
+  body: Fields,
+  { envelope, said }: Pick<SendFailure, 'envelope' | 'said'>,
+): NotAccepted {
   // After a server error, part of the work may be done.
   const about = { envelope, said, mayBeSent: status >= 500 }
   const words = said?.trim().toLowerCase()
@@ -150,12 +154,12 @@ function has(body: Fields, name: string): boolean {
   return field(body, name) !== undefined
 }
 
-function unauthenticated(): Refusal {
+function unauthenticated(): NotAccepted {
   return { code: 'unauthenticated', mayBeSent: false }
 }
 
 /** A 4xx answer means that nothing was accepted. After any other answer, the send may have been made. */
-export function unreadable(status: number, what: string): Refusal {
+export function unreadable(status: number, what: string): NotAccepted {
   const mayBeSent = !(status >= 400 && status < 500)
   return { code: 'unreadable', mayBeSent, detail: `The status was ${status}. ${what}` }
 }

@@ -9,7 +9,7 @@ import { checkOptions } from '../runtime/check-options.ts'
 import { pause, retryDelayMs } from '../runtime/clock.ts'
 import { recordOf } from '../runtime/values.ts'
 import { OptionsError } from '../public/errors.ts'
-import { readAnswer, unreadable, type Refusal } from './answer.ts'
+import { readAnswer, unreadable, type NotAccepted } from './answer.ts'
 import { exchange, type Exchanged } from './exchange.ts'
 import {
   liveKey,
@@ -216,7 +216,11 @@ export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> 
   }
 }
 
-function readExchanged(exchanged: Exchanged, outgoing: Outgoing, sentAtMs: number): { readonly sent: Sent } | Refusal {
+function readExchanged(
+  exchanged: Exchanged,
+  outgoing: Outgoing,
+  sentAtMs: number,
+): { readonly sent: Sent } | NotAccepted {
   switch (exchanged.kind) {
     case 'answered': {
       const read = readAnswer(exchanged, outgoing, sentAtMs)

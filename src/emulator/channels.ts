@@ -68,7 +68,7 @@ export function resolveChannelNames(given: ChannelNames = {}) {
 }
 
 /** The reason of a refusal. Each channel formats it as its own envelope. */
-export interface Refusal {
+export interface RefusalReason {
   readonly topic: 'fields' | 'balance' | 'other'
   readonly text: string
   /** For `fields`: the errors of each field. */
@@ -89,7 +89,7 @@ export function wrapped(channel: Channel, content: object): Body {
 }
 
 /** The error envelope of a channel. If the channel has several forms, we choose by topic. */
-export function refusalBody(channel: Channel, { topic, text, fields = {} }: Refusal): Body {
+export function refusalBody(channel: Channel, { topic, text, fields = {} }: RefusalReason): Body {
   if (channel === 'sms') return wrapped(channel, { message: text })
   if (channel === 'chat-app') {
     if (topic === 'fields') return { message: text, errors: fields }

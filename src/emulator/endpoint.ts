@@ -1,6 +1,6 @@
 /** The send endpoint. Contract, service.md#send-a-message, #authentication-errors, #send-failures. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { refusalBody, SMS, wrapped, type NamedChannel, type Refusal } from './channels.ts'
+import { refusalBody, SMS, wrapped, type NamedChannel, type RefusalReason } from './channels.ts'
 import { drawSendFault, type SendFaultName } from './faults.ts'
 import { reply, type EmulatorApp } from './http.ts'
 import type { Journal, RecipientEntry, SendRecord } from './journal.ts'
@@ -15,7 +15,7 @@ import { fieldOf, readRequest, readSend, type Fields, type SendRequest } from '.
 const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
 
 /** Texts of refusals by code. Contract, service.md#send-failures; two of the texts are ours. */
-const REFUSALS: Readonly<Record<12 | 22 | 23, Refusal>> = {
+const REFUSALS: Readonly<Record<12 | 22 | 23, RefusalReason>> = {
   12: { topic: 'other', text: TEXTS.unsupported_number },
   22: { topic: 'balance', text: 'Error. Insufficient balance. Top up and try again.' },
   23: { topic: 'other', text: TEXTS.volume_limit },
@@ -144,12 +144,12 @@ function authenticate(
   return project?.keys().apiKey === apiKey ? project : { status: 400, message: 'Error. Unknown project.' }
 }
 
-function invalid(channel: NamedChannel, project: string, fields: NonNullable<Refusal['fields']>): Answer {
+function invalid(channel: NamedChannel, project: string, fields: NonNullable<RefusalReason['fields']>): Answer {
   const text = `${TEXTS.invalid} ${Object.values(fields)[0]?.[0] ?? ''}`.trim()
   return { ...refused(channel, BAD_REQUEST_STATUS, { topic: 'fields', text, fields }), project }
 }
 
-function refused({ channel, name }: NamedChannel, status: number, refusal: Refusal): Answer {
+function refused({ channel, name }: NamedChannel, status: number, refusal: RefusalReason): Answer {
   return { status, body: refusalBody(channel, refusal), channel: name, refusal: refusal.text }
 }
 

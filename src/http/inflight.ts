@@ -3,6 +3,7 @@
  * memory for all of it. While bodies wait, those that have memory and send almost nothing are refused.
  */
 import type { Clock } from '../runtime/clock.ts'
+import { churningMap, removeMember, type ChurningMap } from '../runtime/values.ts'
 
 /** The source of a body. */
 export interface Flow {
@@ -27,10 +28,10 @@ export interface Reader {
   wasPaused: boolean
   /** The tick in which memory for all of its body was reserved. -1 before. */
   grantedAt: number
-  list: List | undefined
-  before: Reader | undefined
-  after: Reader | undefined
 }
+
+/** In order of their addition. Bodies come and go all the time. */
+type Readers = ChurningMap<Reader, true>
 
 /** Bodies up to this size never wait. Less if the bound is very small. */
 const SMALL_BYTES = 16 * 1024
@@ -60,18 +61,17 @@ export function createInflight({
   let ticks = 0
   let isTicking = false
   /** Small bodies that hold bytes, oldest first. */
-  const partial: List = { first: undefined, last: undefined }
+  const partial: Readers = churningMap()
   /** Large bodies with reserved memory. */
-  const granted: List = { first: undefined, last: undefined }
+  const granted: Readers = churningMap()
   /** Paused large bodies. The newest is served first, because senders give up on those that wait long. */
-  const waiting: List = { first: undefined, last: undefined }
+  const waiting: Reader[] = []
 
   /** Grants memory for the rest of the body. One body may always read, so that some body finishes. */
   function grant(reader: Reader): boolean {
     const need = reader.expected - reader.held
-    if (granted.first !== undefined && large + need > maxBytes * LARGE_PART) return false
-    unlink(reader)
-    append(granted, reader)
+    if (granted.members.size > 0 && large + need > maxBytes * LARGE_PART) return false
+    granted.members.set(reader, true)
     large += need
     reader.grantedAt = ticks
     reader.sent = 0
@@ -81,8 +81,7 @@ export function createInflight({
   function pause(reader: Reader): void {
     reader.isPaused = true
     reader.wasPaused = true
-    unlink(reader)
-    append(waiting, reader)
+    waiting.push(reader)
     // Deliver what Node has already read first, so that nothing accumulates uncounted in the stream.
     queueMicrotask(() => {
       if (reader.isPaused) reader.flow.pause()
@@ -91,7 +90,10 @@ export function createInflight({
   }
 
   function serve(): void {
-    for (let next = waiting.last; next !== undefined && grant(next); next = waiting.last) goOn(next)
+    for (let next = waiting.at(-1); next !== undefined && grant(next); next = waiting.at(-1)) {
+      waiting.pop()
+      goOn(next)
+    }
   }
 
   function goOn(reader: Reader): void {
@@ -104,25 +106,25 @@ export function createInflight({
     reader.isLarge = true
     small -= reader.held
     large += reader.held
-    unlink(reader)
+    removeMember(partial, reader)
     if (!grant(reader)) pause(reader)
   }
 
   function tick(): void {
     const slow: Reader[] = []
-    for (let reader = granted.first; reader !== undefined; reader = reader.after) {
+    for (const reader of granted.members.keys()) {
       if (reader.grantedAt < ticks && reader.sent < TICK_BYTES) slow.push(reader)
       reader.sent = 0
     }
     ticks += 1
-    for (const reader of slow) if (waiting.first !== undefined) reader.tooSlow()
+    for (const reader of slow) if (waiting.length > 0) reader.tooSlow()
     isTicking = false
     watch()
   }
 
   /** A late tick counts once. It runs after pending I/O, so that bytes that have arrived count before a body is judged. */
   function watch(): void {
-    if (isTicking || waiting.first === undefined) return
+    if (isTicking || waiting.length === 0) return
     isTicking = true
     clock.setTimer(() => clock.soon(tick), TICK_MS)
   }
@@ -142,9 +144,6 @@ export function createInflight({
         isPaused: false,
         wasPaused: false,
         grantedAt: -1,
-        list: undefined,
-        before: undefined,
-        after: undefined,
       }
     },
     /** Counts received bytes. May pause the source. */
@@ -158,16 +157,24 @@ export function createInflight({
         return
       }
       small += bytes
-      if (reader.list === undefined) append(partial, reader)
       if (reader.held > smallBytes) grow(reader)
-      while (small > maxBytes * SMALL_PART && partial.first !== undefined) grow(partial.first)
+      else partial.members.set(reader, true)
+      for (const oldest of partial.members.keys()) {
+        if (small <= maxBytes * SMALL_PART) break
+        grow(oldest)
+      }
     },
     release(reader: Reader): void {
-      if (reader.list === undefined && reader.held === 0) return
-      unlink(reader)
-      if (reader.grantedAt >= 0) large -= reader.expected
-      else if (reader.isLarge) large -= reader.held
-      else small -= reader.held
+      if (reader.grantedAt >= 0) {
+        removeMember(granted, reader)
+        large -= reader.expected
+      } else if (reader.isLarge) {
+        if (reader.isPaused) waiting.splice(waiting.indexOf(reader), 1)
+        large -= reader.held
+      } else {
+        removeMember(partial, reader)
+        small -= reader.held
+      }
       reader.held = 0
       reader.grantedAt = -1
       if (reader.isPaused) goOn(reader)
@@ -180,33 +187,4 @@ export function createInflight({
       return wasPaused
     },
   }
-}
-
-/**
- * A linked list instead of a Set: under frequent insertions and deletions, V8 keeps replacing the table of a Set, and the old
- * tables keep the streams alive until a full collection.
- */
-interface List {
-  first: Reader | undefined
-  last: Reader | undefined
-}
-
-function append(list: List, reader: Reader): void {
-  reader.list = list
-  reader.before = list.last
-  if (list.last === undefined) list.first = reader
-  else list.last.after = reader
-  list.last = reader
-}
-
-function unlink(reader: Reader): void {
-  const { list, before, after } = reader
-  if (list === undefined) return
-  if (before === undefined) list.first = after
-  else before.after = after
-  if (after === undefined) list.last = before
-  else after.before = before
-  reader.list = undefined
-  reader.before = undefined
-  reader.after = undefined
 }

@@ -12,7 +12,7 @@ import type { AuditEntry, Rights } from './options.ts'
 import { overview, type Looking } from './overview.ts'
 import { clearSchema, createKept, reverifySchema, type Kept } from './quarantine.ts'
 import {
-  inTurn,
+  limitedSearch,
   readQuery,
   type ListQuery,
   download,
@@ -61,7 +61,7 @@ export function createRoutes(
   const look = (path: string, read: (query: ListQuery, rights: Rights, part: string) => Promise<object>): Route =>
     get(path, async (asked, rights, part) => {
       const query = readQuery(asked.query)
-      return json(await inTurn(async () => shown(await read(query, rights, part), rights)))
+      return json(await limitedSearch(async () => shown(await read(query, rights, part), rights)))
     })
 
   /** Audits every outcome. `run` resolves to the answer, and to its result and ids for the audit. */
@@ -87,7 +87,7 @@ export function createRoutes(
   const exported = (kind: string, type: string, write: typeof asCsv): Route =>
     get(`/api/events.${kind}`, async (asked, rights) => {
       const query = readQuery(asked.query)
-      const rows = await inTurn(async () => shown(await exportedEvents(query, inside, finding), rights))
+      const rows = await limitedSearch(async () => shown(await exportedEvents(query, inside, finding), rights))
       writeDown('events.export', asked, rights, { result: { events: rows.length } })
       const at = new Date(clock.now()).toISOString().slice(0, 19).replaceAll(':', '')
       return download(`events-${at}.${kind}`, type, write(rows))
@@ -107,7 +107,7 @@ export function createRoutes(
     get('/api/events/:/raw', async (asked, rights, id) => {
       if (!rights.reveal)
         throw new Refused(403, 'reveal_required', 'The download of a body requires the right `reveal`.')
-      const { raw } = await inTurn(() => find(id, readQuery(asked.query)))
+      const { raw } = await limitedSearch(() => find(id, readQuery(asked.query)))
       if (raw === undefined) throw new Refused(404, 'not_kept', 'The store no longer has the bytes of this event.')
       writeDown('events.download', asked, rights, { ids: [id] })
       return download(`${id}.json`, 'application/octet-stream', raw)

@@ -206,7 +206,7 @@ export function readQuery(query: URLSearchParams): ListQuery {
 }
 
 /** Limits the searches of all inspectors in this process, so that they do not delay callbacks. */
-export const inTurn = createLimiter({
+export const limitedSearch = createLimiter({
   atOnce: 2,
   mostWaiting: 20,
   full() {

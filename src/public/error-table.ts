@@ -276,7 +276,7 @@ export const REPORTED = {
     'The data of the store was emptied, or replaced by an earlier state, while it was open. Events in it that were not yet handled are lost.',
     'Find what ran `TRUNCATE`, `FLUSHALL` or `FLUSHDB`, restored a backup, or restarted Redis without its data. Restart this process to clear the reason in `health()`.',
   ],
-  store_deaf: [
+  store_polling: [
     'The store receives no notifications from other processes, and polls for new events every second instead.',
     'Check the connection that listens. Through PgBouncer it needs its own address (`listenConnectionString`).',
   ],

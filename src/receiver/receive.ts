@@ -225,12 +225,12 @@ export function createReceive(options: ReceiveOptions) {
     options.accepted(event, admission)
     if (admission !== 'duplicate') clockOffsetSeconds = offsetSeconds ?? clockOffsetSeconds
     if (!isDispatched || attempt === undefined) return REPLIES.accepted
-    tellOf(attempt.over, waitUntil)
+    passToPlatform(attempt.over, waitUntil)
     return answersWhenHandled ? attempt.over.then(() => REPLIES.accepted) : REPLIES.accepted
   }
 
   /** The event is accepted even if `waitUntil` fails. */
-  function tellOf(over: Promise<void>, waitUntil: ArrivedCallback['waitUntil']): void {
+  function passToPlatform(over: Promise<void>, waitUntil: ArrivedCallback['waitUntil']): void {
     try {
       waitUntil?.(over)
     } catch (error) {

@@ -1,6 +1,7 @@
 /** The same callback again, at once, later, and long after. Numbers refer to the hazard list. */
 import { memoryStore } from 'messaging-webhooks'
 import { expect } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
 import { hazards, several, accepted, type HazardCase } from '../support/hazard.ts'
 import { digestOf, keyedText, nowSeconds, postSigned, postUnsigned, reportText } from '../support/wire.ts'
 
@@ -12,8 +13,9 @@ function pair(name: string, first: string, second: string, events: number, more:
   return several(name, [first, second], accepted(...Array.from({ length: events }, () => ({}))), more)
 }
 
-const clock = { now: Date.now() }
 const DAY_MS = 86_400_000
+const yesterday = fakeClock(Date.now() - DAY_MS)
+const longAgo = fakeClock(Date.now() - 2 * DAY_MS - 60_000)
 
 hazards([
   {
@@ -28,22 +30,21 @@ hazards([
   },
   {
     name: '#99 a request with an authKey, again within the time that duplicates are known',
-    options: { clock: () => clock.now, store: memoryStore({ dedupeDays: 2 }) },
-    async send({ url, receiver }) {
+    options: { clock: yesterday, store: memoryStore({ dedupeDays: 2 }) },
+    async send({ url }) {
       await postUnsigned(url, keyedText(AT))
-      await receiver.drain()
-      clock.now += DAY_MS
+      await yesterday.advance(DAY_MS)
       return postUnsigned(url, keyedText(AT))
     },
     outcome: DELIVERED,
   },
   {
     name: '#99 and after it',
-    options: { clock: () => clock.now, store: memoryStore({ dedupeDays: 2 }) },
-    async send({ url, receiver }) {
+    options: { clock: longAgo, store: memoryStore({ dedupeDays: 2 }) },
+    async send({ url }) {
       await postUnsigned(url, keyedText(AT))
-      await receiver.drain()
-      clock.now += 2 * DAY_MS + 1
+      // Identities are pruned once a minute.
+      await longAgo.advance(2 * DAY_MS + 60_000)
       return postUnsigned(url, keyedText(AT))
     },
     outcome: accepted({ messageId: 'm-1' }, { messageId: 'm-1' }),

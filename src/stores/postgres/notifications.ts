@@ -139,7 +139,7 @@ export function startListening(options: ListenOptions) {
     try {
       await notify(channel, own)
       reported = true
-      report(new MessagingWebhooksError('store_deaf', undefined, { cause: options.cleaned(cause) }))
+      report(new MessagingWebhooksError('store_polling', undefined, { cause: options.cleaned(cause) }))
     } catch {
       // The database is unavailable. The next operation reports that.
     }

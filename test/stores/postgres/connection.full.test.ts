@@ -56,7 +56,7 @@ describePostgres('connection', () => {
     await expect.poll(() => woken, POLL).toBe(1)
     proxy.mode = 'stalls'
     // The store receives no notification, so it polls, and reports that.
-    await expect.poll(() => errors.map(({ code }) => code), POLL).toEqual(['store_deaf'])
+    await expect.poll(() => errors.map(({ code }) => code), POLL).toEqual(['store_polling'])
     expect(woken).toBeGreaterThan(1)
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     expect(errors.length).toBe(1)
