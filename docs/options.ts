@@ -2,6 +2,11 @@
 import ts from 'typescript'
 import { z } from 'zod'
 import { receiverOptions } from '../src/receiver/options.ts'
+import { memoryBounds } from '../src/stores/memory/store.ts'
+import { mysqlOptions } from '../src/stores/mysql/settings.ts'
+import { postgresOptions } from '../src/stores/postgres/settings.ts'
+import { redisOptions } from '../src/stores/redis/store.ts'
+import { sqliteOptions } from '../src/stores/sqlite/store.ts'
 import { readProjectFile } from './markdown.ts'
 
 interface OptionRow {
@@ -58,6 +63,30 @@ function typeOf(schema: JsonSchema): string {
   if (schema.enum !== undefined) return schema.enum.map(written).join(', ')
   if (schema.type === 'boolean') return '`true`, `false`'
   return code(`{ ${Object.keys(schema.properties ?? {}).join(', ')} }`)
+}
+
+/** The options of the stores, and the files with their comments. */
+export const STORE_OPTIONS = {
+  memory: [memoryBounds, ['memory/store.ts']],
+  sqlite: [sqliteOptions, ['sqlite/store.ts', 'retention-options.ts']],
+  postgres: [postgresOptions, ['postgres/settings.ts', 'sql/connecting.ts', 'retention-options.ts']],
+  mysql: [mysqlOptions, ['mysql/settings.ts', 'sql/connecting.ts', 'retention-options.ts']],
+  redis: [redisOptions, ['retention-options.ts', 'redis/store.ts']],
+} as const satisfies Record<string, readonly [Readonly<Record<string, z.ZodType>>, readonly string[]]>
+
+/** The numeric options of a store, with the default as its schema has it and as its comment states it. */
+export function storeOptionsOf(store: keyof typeof STORE_OPTIONS) {
+  const [shape, files] = STORE_OPTIONS[store]
+  const comments = new Map(
+    files
+      .flatMap((file) => [...commentsIn(readProjectFile(`src/stores/${file}`))])
+      .map(([name, text]) => [name.slice(name.indexOf('.') + 1), text]),
+  )
+  return Object.entries<z.ZodType>(shape).flatMap(([name, schema]) => {
+    const { data } = schema.safeParse(undefined)
+    const [, what = '', stated = ''] = /^(.+) Default (.+)\.$/.exec(comments.get(name) ?? '') ?? []
+    return typeof data === 'number' ? [{ name, what, stated, default: data }] : []
+  })
 }
 
 /** The comments of the options: those of `const retry = { … }` begin with `retry.`. */

@@ -32,8 +32,7 @@ import { LOG_CODES } from './log-codes.ts'
 import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
 import { HEALTH_REASONS } from '../src/operations/health.ts'
 import { METRICS } from '../src/operations/metrics.ts'
-import { readProjectFile } from './markdown.ts'
-import { OPTIONS } from './options.ts'
+import { OPTIONS, storeOptionsOf, type STORE_OPTIONS } from './options.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
 
 export interface GeneratedTable {
@@ -248,11 +247,8 @@ function eventRows(): string[][] {
   })
 }
 
-/** The numeric options of a store, from the doc comments in its source. */
-function numbersOf(store: 'memory' | 'sqlite' | 'postgres' | 'mysql' | 'redis'): string[][] {
-  const source = readProjectFile(`src/stores/${store}/store.ts`)
-  const numbers = source.matchAll(/\/\*\* (.+) Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
-  return [...numbers].map(([, what = '', value = '', name = '']) => [code(name), what, value])
+function numbersOf(store: keyof typeof STORE_OPTIONS): string[][] {
+  return storeOptionsOf(store).map(({ name, what, stated }) => [code(name), what, stated])
 }
 
 function carrierACodes(): string[][] {

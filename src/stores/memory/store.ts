@@ -3,7 +3,7 @@
  * only, and no longer recognises duplicates of those.
  */
 import { z } from 'zod'
-import { checkOptions, daysAboveZero, numberAboveZero } from '../../runtime/check-options.ts'
+import { checkOptions, daysAboveZero, numberAboveZero, type Given } from '../../runtime/check-options.ts'
 import type { MessageStore, Store, StoreHost } from '../../inbox/store.ts'
 import type { LocalEngine } from '../engine.ts'
 import { createScan } from '../lists.ts'
@@ -13,29 +13,24 @@ import { endedAtMsIn } from '../codec.ts'
 import { createRecords, createTables, dueKeys, payloadOf, type MemoryTables } from './records.ts'
 import { scanDeadLetters, scanEvents, scanRecords, scanSends } from './scanning.ts'
 
-/** The bounds of a memory store. */
-export interface MemoryStoreOptions {
-  /** Maximum number of unsettled events, and of settled events that are remembered. Default 100,000. */
-  readonly maxEvents?: number | undefined
-  /** Maximum number of bytes of unsettled bodies. Default 256 MiB. */
-  readonly maxBytes?: number | undefined
-  /** Maximum number of dead letters. The oldest is discarded first. Default 1,000. */
-  readonly maxDeadLetters?: number | undefined
-  /** How long a settled event is remembered as seen. Default 30 days. */
-  readonly dedupeDays?: number | undefined
-  /** Maximum number of messages recorded by `receiver.sends.expect`. Default 1,000,000. */
-  readonly maxExpected?: number | undefined
-}
-
 const DAY_MS = 86_400_000
 
-const boundsSchema = z.strictObject({
+export const memoryBounds = {
+  /** Maximum number of unsettled events, and of settled events that are remembered. Default 100,000. */
   maxEvents: numberAboveZero(Infinity).default(100_000),
+  /** Maximum number of bytes of unsettled bodies. Default 256 MiB. */
   maxBytes: numberAboveZero(Infinity, 'bytes').default(256 * 1024 * 1024),
+  /** Maximum number of dead letters. The oldest is discarded first. Default 1,000. */
   maxDeadLetters: numberAboveZero(Infinity).default(1_000),
+  /** How long a settled event is remembered as seen. Default 30 days. */
   dedupeDays: daysAboveZero.default(30),
+  /** Maximum number of messages recorded by `receiver.sends.expect`. Default 1,000,000. */
   maxExpected: numberAboveZero(Infinity).default(1_000_000),
-})
+}
+const boundsSchema = z.strictObject(memoryBounds)
+
+/** The bounds of a memory store. */
+export interface MemoryStoreOptions extends Given<typeof memoryBounds> {}
 
 /**
  * A store in the memory of this process: a crash loses events that were answered 204. See `MemoryStoreOptions` for its bounds. When it is full of

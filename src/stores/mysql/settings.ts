@@ -2,9 +2,9 @@
 import type { Pool } from 'mysql2/promise'
 import { z } from 'zod'
 import { OptionsError } from '../../public/errors.ts'
-import { checkOptions, hasMethods, millisecondsAboveZero } from '../../runtime/check-options.ts'
+import { checkOptions, hasMethods, millisecondsAboveZero, type Given } from '../../runtime/check-options.ts'
 import { addressForm, isAddress } from '../address.ts'
-import { SQL_SETTINGS } from '../sql/connecting.ts'
+import { SQL_OPTIONS } from '../sql/connecting.ts'
 
 /** Names of tables have at most 64 characters. Some servers ignore case in them. */
 const tablePrefix = z
@@ -19,15 +19,26 @@ const address = z.custom<string>(
   addressForm('mysql', 'host:3306/database'),
 )
 
-const settingsSchema = z.strictObject({
+export const mysqlOptions = {
+  /**
+   * A `mysql2/promise` pool for this store alone: it sets the isolation level, `sql_mode` and time limits of each connection. The
+   * store does not close it. Give either `pool` or `uri`.
+   */
   pool: z
     .custom<Pool>((value) => hasMethods(value, ['getConnection', 'query', 'end']), 'expected a pool of mysql2/promise')
     .optional(),
+  /** `mysql://user:password@host:3306/database`. The store creates a pool of its own. */
   uri: address.optional(),
+  /** The names of the tables begin with it. Default `messaging_webhooks`. */
   prefix: tablePrefix,
-  ...SQL_SETTINGS,
+  ...SQL_OPTIONS,
+  /** How often to poll for work of other processes. Default 1,000 ms. */
   pollIntervalMs: millisecondsAboveZero.default(1_000),
-})
+}
+const settingsSchema = z.strictObject(mysqlOptions)
+
+/** The settings of a MySQL store. */
+export interface MysqlStoreOptions extends Given<typeof mysqlOptions> {}
 
 export type Settings = z.output<typeof settingsSchema>
 

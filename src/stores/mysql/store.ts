@@ -3,50 +3,14 @@
  *
  * @module messaging-webhooks/mysql
  */
-import type { Pool } from 'mysql2/promise'
 import type { Store } from '../../inbox/store.ts'
 import { migrationsText } from './migrations.ts'
 import { findMigrations, openMysql } from './open.ts'
-import { checkMigrations, checkSettings } from './settings.ts'
+import { checkMigrations, checkSettings, type MysqlStoreOptions } from './settings.ts'
 import type { MysqlContext } from './transactions.ts'
 
+export type { MysqlStoreOptions } from './settings.ts'
 export type { MysqlContext } from './transactions.ts'
-
-/** The settings of a MySQL store. */
-export interface MysqlStoreOptions {
-  /**
-   * A `mysql2/promise` pool for this store alone: it sets the isolation level, `sql_mode` and time limits of each connection. The
-   * store does not close it. Give either `pool` or `uri`.
-   */
-  readonly pool?: Pool | undefined
-  /** `mysql://user:password@host:3306/database`. The store creates a pool of its own. */
-  readonly uri?: string | undefined
-  /** The names of the tables begin with it. Default `messaging_webhooks`. */
-  readonly prefix?: string | undefined
-  /** Gives handlers `context.transaction`, in which the event is settled too. Default `false`. */
-  readonly transactional?: boolean | undefined
-  /** Connections of the store's own pool. With `transactional`, two fewer than this are for handlers. Default 10. */
-  readonly maxConnections?: number | undefined
-  /** How long the payloads of settled events are kept. Default 7 days. */
-  readonly retentionDays?: number | undefined
-  /** How long dead letters are kept. Default 30 days. */
-  readonly deadLetterDays?: number | undefined
-  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
-  readonly dedupeDays?: number | undefined
-  /** How long to wait for a connection. Default 5,000 ms. */
-  readonly connectTimeoutMs?: number | undefined
-  /** How long the server may work on a statement. Default 10,000 ms. */
-  readonly queryTimeoutMs?: number | undefined
-  /** How long a statement may wait for a lock, in whole seconds. Default 3,000 ms. */
-  readonly lockTimeoutMs?: number | undefined
-  /** How often to poll for work of other processes. Default 1,000 ms. */
-  readonly pollIntervalMs?: number | undefined
-  /**
-   * The clock that decides what is due and when a lease ends: the server's, or each receiver's for tests that advance a clock.
-   * Default `server`.
-   */
-  readonly clock?: 'server' | 'caller' | undefined
-}
 
 /**
  * A store in a database of MariaDB (10.6 or later) or MySQL (8.0 or later), shared by processes on any number of machines. Needs

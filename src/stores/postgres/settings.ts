@@ -1,10 +1,16 @@
 /** Checks the settings of a Postgres store and fills in defaults. */
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { checkOptions, hasMethods, millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
+import {
+  checkOptions,
+  hasMethods,
+  millisecondsAboveZero,
+  wholeNumberFrom,
+  type Given,
+} from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import { addressForm, isAddress } from '../address.ts'
-import { SQL_SETTINGS } from '../sql/connecting.ts'
+import { SQL_OPTIONS } from '../sql/connecting.ts'
 
 const LONGEST_NAME_BYTES = 63
 
@@ -34,17 +40,37 @@ function isWellAddressed(pool: Pool | undefined): boolean {
   return connectionString === undefined || OF_SOCKET.test(connectionString) || isAddress(connectionString, SCHEMES)
 }
 
-const settingsSchema = z.strictObject({
+const place = {
+  /** The application's `pg` pool. The store neither configures nor closes it. */
   pool: z
     .custom<Pool>((value) => hasMethods(value, ['connect', 'query', 'on']), 'expected a pool of the package pg')
     .optional(),
+  /**
+   * `postgres://user:password@host:5432/database?sslmode=...`. The store creates a pool of its own. With several hosts
+   * (`host1:5432,host2:5432`) it uses the one that accepts writes, and looks for it again after a failover.
+   */
   connectionString: address.optional(),
-  listenConnectionString: address.optional(),
+  /** The schema of the tables. Default `messaging_webhooks`. */
   schema: schemaName,
-  ...SQL_SETTINGS,
+}
+
+export const postgresOptions = {
+  ...place,
+  /** The address for the listening connection, if `connectionString` leads to a pooler. Default: the same address. */
+  listenConnectionString: address.optional(),
+  ...SQL_OPTIONS,
+  /** How often to poll for work. Default 5,000 ms. */
   pollIntervalMs: millisecondsAboveZero.default(5_000),
+  /** How often to check that notifications arrive. Default 60,000 ms. */
   probeIntervalMs: millisecondsAboveZero.default(60_000),
-})
+}
+const settingsSchema = z.strictObject(postgresOptions)
+
+/** The database: either `pool` or `connectionString`. */
+export interface PostgresPlace extends Given<typeof place> {}
+
+/** The settings of a Postgres store. */
+export interface PostgresStoreOptions extends Given<typeof postgresOptions> {}
 
 export type Settings = z.output<typeof settingsSchema>
 

@@ -5,24 +5,29 @@
 import { z } from 'zod'
 import { systemClock, withDeadline } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { daysAboveZero, millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
+import { millisecondsAboveZero, wholeNumberFrom } from '../../runtime/check-options.ts'
 import type { StoreHost } from '../../inbox/store.ts'
+import { RETENTION_OPTIONS } from '../retention-options.ts'
 import type { RowsOf } from './dialect.ts'
 
 const MAX_CONNECTIONS = 10_000
 
-export const SQL_SETTINGS = {
+/** The options that the stores on SQL servers share. */
+export const SQL_OPTIONS = {
+  /** Gives handlers `context.transaction`, in which the event is settled too. Default `false`. */
   transactional: z.boolean().default(false),
+  /** Connections of the store's own pool. With `transactional`, two fewer than this are for handlers. Default 10. */
   maxConnections: wholeNumberFrom(1, MAX_CONNECTIONS).default(10),
-  retentionDays: daysAboveZero.default(7),
-  deadLetterDays: daysAboveZero.default(30),
-  dedupeDays: daysAboveZero.default(30),
+  ...RETENTION_OPTIONS,
+  /** How long to wait for a connection. Default 5,000 ms. */
   connectTimeoutMs: millisecondsAboveZero.default(5_000),
+  /** How long the server may work on a statement. Default 10,000 ms. */
   queryTimeoutMs: millisecondsAboveZero.default(10_000),
+  /** How long a statement may wait for a lock. MySQL counts whole seconds. Default 3,000 ms. */
   lockTimeoutMs: millisecondsAboveZero.default(3_000),
 }
 
-export type SqlSettings = z.output<z.ZodObject<typeof SQL_SETTINGS>>
+export type SqlSettings = z.output<z.ZodObject<typeof SQL_OPTIONS>>
 export type TimeLimits = Pick<SqlSettings, 'connectTimeoutMs' | 'queryTimeoutMs' | 'lockTimeoutMs'>
 
 /** Extra time for the server to report that it cancelled a statement. */

@@ -4,39 +4,29 @@
  * @module messaging-webhooks/sqlite
  */
 import { z } from 'zod'
-import { checkOptions, daysAboveZero, millisecondsAboveZero, textOf } from '../../runtime/check-options.ts'
+import { checkOptions, millisecondsAboveZero, textOf, type Given } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import type { Store } from '../../inbox/store.ts'
+import { RETENTION_OPTIONS } from '../retention-options.ts'
 import { canShare } from './database.ts'
 import { openSqlite } from './open.ts'
 
-/** The settings of an SQLite store. */
-export interface SqliteStoreOptions {
+export const sqliteOptions = {
   /** The database file, created if missing. Files and folders whose names begin with its name belong to it. */
-  readonly path: string
-  /** How long the payloads of settled events are kept. Default 7 days. */
-  readonly retentionDays?: number | undefined
-  /** How long dead letters are kept. Default 30 days. */
-  readonly deadLetterDays?: number | undefined
-  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
-  readonly dedupeDays?: number | undefined
+  path: textOf('the path of a file'),
+  ...RETENTION_OPTIONS,
   /**
    * `FULL`: a 204 means that the event is on the disk. `NORMAL` may lose the last moments in a power failure, `OFF` more. A
    * crash of the process alone loses nothing with any of them. Default `FULL`.
    */
-  readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF' | undefined
-  /** How long to wait for another process that is writing. Default 5,000 ms. */
-  readonly busyTimeoutMs?: number | undefined
-}
-
-const settingsSchema = z.strictObject({
-  path: textOf('the path of a file'),
-  retentionDays: daysAboveZero.default(7),
-  deadLetterDays: daysAboveZero.default(30),
-  dedupeDays: daysAboveZero.default(30),
   synchronous: z.enum(['FULL', 'NORMAL', 'OFF']).default('FULL'),
+  /** How long to wait for another process that is writing. Default 5,000 ms. */
   busyTimeoutMs: millisecondsAboveZero.default(5_000),
-})
+}
+const settingsSchema = z.strictObject(sqliteOptions)
+
+/** The settings of an SQLite store. */
+export interface SqliteStoreOptions extends Given<typeof sqliteOptions> {}
 
 /**
  * A store in an SQLite file, with Node's built-in `node:sqlite` (22.13 or later; elsewhere opening fails with
