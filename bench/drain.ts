@@ -4,8 +4,10 @@
  *
  *     EVENTS=100000 STORES=postgres,redis npm run bench:drain     # PROCESSES (1,4,16)
  */
-import type { OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore } from 'messaging-webhooks/store'
+import { admit, claim, settleAll } from '../src/store-conformance/samples.ts'
 import { STORES } from './contenders/stores.ts'
+import { openAlone } from './database/calls.ts'
 import { smsReport } from './database/events.ts'
 import { answerQuestions, ask } from './processes/asking.ts'
 import { startPinned } from './processes/pinned.ts'
@@ -13,32 +15,23 @@ import { startPinned } from './processes/pinned.ts'
 const EVENTS = Number(process.env['EVENTS'] ?? 20_000)
 const PROCESSES = (process.env['PROCESSES'] ?? '1,4,16').split(',').map(Number)
 const BATCH = 50
-const LEASE_MS = 60_000
 
 type Shared = 'postgres' | 'redis'
 
-async function drain(open: OpenStore<object>): Promise<number> {
+async function drain(open: MessageStore<object>): Promise<number> {
   let settled = 0
   for (;;) {
-    const nowMs = Date.now()
-    const { claims, nextDueMs } = await open.claim({
-      limit: BATCH,
-      nowMs,
-      leaseUntilMs: nowMs + LEASE_MS,
-      exclude: new Set(),
-    })
-    const done = claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' as const }))
-    const held = done.length === 0 ? [] : await open.settle(done, nowMs)
-    settled += held.filter((each) => each === true).length
+    const { claims, nextInMs = Infinity } = await claim(open, { limit: BATCH })
+    if (claims.length > 0) settled += (await settleAll(open, claims)).filter((held) => held).length
     // Other processes hold the leases of the rest and settle it.
-    if (claims.length === 0 && (nextDueMs === undefined || nextDueMs > nowMs + 1_000)) return settled
+    else if (nextInMs > 1_000) return settled
   }
 }
 
 /** One child process: it opens when first asked, then drains, then closes. */
 async function beChild(store: Shared, place: string): Promise<void> {
   const made = await STORES[store].make(place)
-  const open = await made.store.open({ onWork() {} })
+  const open = await openAlone(made.store)
   answerQuestions(async (question) => {
     const { step } = question as { readonly step?: string }
     if (step === 'open') return {}
@@ -53,13 +46,13 @@ async function measure(store: Shared, processes: number): Promise<void> {
   const place = `drain${process.pid}x${processes}`
   const made = await STORES[store].make(place)
   const cpu = await STORES[store].cpu()
-  const open = await made.store.open({ onWork() {}, claims: false })
+  const open = await openAlone(made.store, { claims: false })
   const program = new URL(import.meta.url)
   const children = Array.from({ length: processes }, () => startPinned(program, ['child', store, place], 'any'))
   try {
     for (let at = 0; at < EVENTS; at += 500) {
       const events = Array.from({ length: 500 }, (_, index) => smsReport(`m${at + index}`, 1, Date.now(), true))
-      await open.admit(events, Date.now())
+      await admit(open, events)
     }
     await Promise.all(children.map((child) => ask(child, { step: 'open' })))
     const [cpuBefore, beganMs] = [(await cpu?.readMs()) ?? NaN, performance.now()]

@@ -16,6 +16,8 @@ import { postgresStore } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { NewEvent } from 'messaging-webhooks/store'
+import { admit } from '../src/store-conformance/samples.ts'
+import { openAlone, settleDue } from './database/calls.ts'
 import { digest, smsReport } from './database/events.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 100_000)
@@ -56,20 +58,12 @@ function event(number: number): NewEvent {
 }
 
 async function fill(store: Store<object>): Promise<number> {
-  const open = await store.open({ onWork() {} })
+  const open = await openAlone(store)
   const startedMs = performance.now()
   for (let from = 0; from < EVENTS; from += BATCH) {
     const events = Array.from({ length: Math.min(BATCH, EVENTS - from) }, (_, index) => event(from + index))
-    await open.admit(events, Date.now())
-    for (;;) {
-      const nowMs = Date.now()
-      const { claims } = await open.claim({ limit: BATCH, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set() })
-      if (claims.length === 0) break
-      await open.settle(
-        claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' })),
-        Date.now(),
-      )
-    }
+    await admit(open, events)
+    while ((await settleDue(open, BATCH)) > 0);
   }
   const tookMs = performance.now() - startedMs
   await open.close()

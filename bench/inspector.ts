@@ -9,12 +9,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { createReceiver, type Receiver } from 'messaging-webhooks'
 import { inspector, type Inspector } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, signCallback } from 'messaging-webhooks/testing'
+import { admit } from '../src/store-conformance/samples.ts'
+import { openAlone, settleDue } from './database/calls.ts'
 import { smsReport } from './database/events.ts'
 import { ratioOf } from './measure/ratios.ts'
 
@@ -104,18 +105,18 @@ function print(what: string, { median, least, most }: ReturnType<typeof ratioOf>
   console.log(`${what}: ${median.toFixed(3)} (${least.toFixed(3)}-${most.toFixed(3)})`)
 }
 
-/** Admitted and settled directly in the store, which is not measured here. */
+/** Admitted directly to the store, which is not measured here: an event every millisecond until now. */
 async function fill(path: string): Promise<void> {
-  const store = await sqliteStore({ path, synchronous: 'OFF' }).open({ onWork() {}, claims: false })
+  let atMs = Date.now() - EVENTS
+  const store = await openAlone(sqliteStore({ path, synchronous: 'OFF' }), { nowMs: () => atMs })
   for (let from = 0; from < EVENTS; from += BATCH) {
     const length = Math.min(BATCH, EVENTS - from)
     const events = Array.from({ length }, (_, index) => smsReport(`kept-${from + index}`, 0, Date.now(), true))
-    await store.admit(events, Date.now() - EVENTS + from)
+    await admit(store, events)
+    await settleDue(store, length)
+    atMs += length
   }
   await store.close()
-  const db = new DatabaseSync(path)
-  db.exec('UPDATE records SET due = NULL, waiting = 0')
-  db.close()
 }
 
 /** `messageId`: a message that the receiver has accepted. */

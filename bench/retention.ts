@@ -1,7 +1,7 @@
 /**
  * Does a store become slower with what it keeps? Measures each operation beside an almost empty store of the same engine: the
  * CPU time of this process and of the server, per item. The large store has MESSAGES (10,000,000) settled messages of the last
- * six days; both have 2,000 that are past their retention.
+ * six days. In memory and SQLite, both have 2,000 that are past their retention; the clock of a server cannot be set.
  *
  *     MESSAGES=1000000 STORES=sqlite,postgres npm run bench:retention     # also mysql, redis
  *     npx node --max-old-space-size=12000 bench/retention.ts memory
@@ -9,8 +9,11 @@
  * Redis uses its databases 14 and 15, which must be empty.
  */
 import { performance } from 'node:perf_hooks'
-import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore, NewEvent } from 'messaging-webhooks/store'
+import { pruneStep } from '../src/inbox/pruning.ts'
+import { admit } from '../src/store-conformance/samples.ts'
 import { chosenStores } from './contenders/shared.ts'
+import { settleDue } from './database/calls.ts'
 import { smsReport } from './database/events.ts'
 import { openEngine, type EngineName, type OpenEngine } from './database/retention-engines.ts'
 
@@ -21,6 +24,8 @@ const EXPIRED = 2_000
 const BATCH = 50
 const ROUNDS = 7
 const DAY_MS = 86_400_000
+/** Operations run so much later, so that what was admitted first is past its retention. */
+const LATER_MS = 60 * DAY_MS
 /** Long enough for the statistics of a server, which count in hundredths of a second. */
 const MEASURED_MS = 1_000
 /** So that the small store stays small. */
@@ -30,67 +35,49 @@ let made = 0
 const reports = (count: number, atMs: number): readonly NewEvent[] =>
   Array.from({ length: count }, () => smsReport(`m${(made += 1)}`, 1, atMs, true))
 
-async function settleDue(open: OpenStore<object>, nowMs: number): Promise<number> {
-  let settled = 0
-  for (;;) {
-    const request = { limit: BATCH, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
-    const { claims } = await open.claim(request)
-    if (claims.length === 0) return settled
-    const done = claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' as const }))
-    await open.settle(done, nowMs)
-    settled += claims.length
-  }
-}
-
 /** Admits and settles messages at equal intervals between two times. */
-async function fill(open: OpenStore<object>, count: number, fromMs: number, toMs: number): Promise<void> {
+async function fill({ open, setLater }: OpenEngine, count: number, fromMs: number, toMs: number): Promise<void> {
   const steps = count / BATCH
   for (let step = 0; step < steps; step += 1) {
-    const atMs = Math.round(fromMs + ((toMs - fromMs) * step) / steps)
-    await open.admit(reports(BATCH, atMs), atMs)
-    await settleDue(open, atMs)
+    setLater?.(Math.round(fromMs + ((toMs - fromMs) * step) / steps))
+    await admit(open, reports(BATCH, Date.now()))
+    while ((await settleDue(open, BATCH)) > 0);
   }
 }
 
 /** Each returns the number of items it worked on. */
-type Operation = (open: OpenStore<object>, nowMs: number) => Promise<number>
+type Operation = (open: MessageStore<object>) => Promise<number>
 
-const admitted = new WeakMap<OpenStore<object>, (readonly NewEvent[])[]>()
+const admitted = new WeakMap<MessageStore<object>, (readonly NewEvent[])[]>()
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
-  async admit(open, nowMs) {
-    const batch = reports(BATCH, nowMs)
-    await open.admit(batch, nowMs)
+  async admit(open) {
+    const batch = reports(BATCH, Date.now())
+    await admit(open, batch)
     admitted.set(open, [...(admitted.get(open) ?? []), batch])
     return BATCH
   },
-  async 'admit again'(open, nowMs) {
+  async 'admit again'(open) {
     const batches = admitted.get(open) ?? []
     const batch = batches[made % batches.length] ?? []
     made += 1
-    const answers = await open.admit(batch, nowMs)
+    const answers = await admit(open, batch)
     if (answers.some((answer) => answer !== 'duplicate')) throw new Error('A known event was admitted again.')
     return BATCH
   },
-  async 'claim and settle'(open, nowMs) {
-    const request = { limit: BATCH, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
-    const { claims } = await open.claim(request)
-    const done = claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' as const }))
-    if (done.length > 0) await open.settle(done, nowMs)
-    return done.length
-  },
+  'lease and settle': (open) => settleDue(open, BATCH),
   async 'first page'(open) {
-    const { items } = await open.events({ after: undefined, limit: BATCH })
+    const { items } = await open.scan({ of: 'events', after: undefined, limit: BATCH })
     if (items.length !== BATCH) throw new Error(`The first page has ${items.length} events.`)
-    await open.deadLetters({ after: undefined, limit: BATCH })
+    await open.scan({ of: 'deadLetters', after: undefined, limit: BATCH })
     await open.counts()
     return 1
   },
   async scan(open) {
-    const { items } = await open.kept({ after: undefined, limit: 200 })
+    const { items } = await open.scan({ of: 'kept', after: undefined, limit: 200 })
     return items.length
   },
-  expire: async (open, nowMs) => open.prune(nowMs),
+  expire: pruneStep,
 }
 
 interface Cost {
@@ -99,11 +86,11 @@ interface Cost {
 }
 
 /** CPU time per item in µs; undefined if there was nothing to work on. Stops once nothing is left to do. */
-async function costOf({ open, serverCpuMs, laterMs }: OpenEngine, operation: Operation): Promise<Cost | undefined> {
+async function costOf({ open, serverCpuMs }: OpenEngine, operation: Operation): Promise<Cost | undefined> {
   const [own, server, endMs] = [process.cpuUsage(), await serverCpuMs(), performance.now() + MEASURED_MS]
   let items = 0
   for (;;) {
-    const count = await operation(open, Date.now() + laterMs)
+    const count = await operation(open)
     items += count
     if (count === 0 || items >= MOST_ITEMS || performance.now() > endMs) break
   }
@@ -119,16 +106,15 @@ function median(values: readonly number[]): number {
 async function measure(name: EngineName): Promise<void> {
   const [small, large] = [await openEngine(name, 'small'), await openEngine(name, 'large')]
   try {
-    const nowMs = Date.now()
-    for (const { open, laterMs } of [small, large]) {
-      if (laterMs > 0) await fill(open, EXPIRED, nowMs, nowMs + DAY_MS)
-      await fill(open, ORIGINALS, nowMs + Math.max(laterMs - 6 * DAY_MS, 0), nowMs + laterMs)
+    for (const engine of [small, large]) {
+      if (engine.setLater !== undefined) await fill(engine, EXPIRED, 0, DAY_MS)
+      await fill(engine, ORIGINALS, LATER_MS - 6 * DAY_MS, LATER_MS)
     }
     const beganMs = performance.now()
-    if (large.copy === undefined) await fill(large.open, MESSAGES, nowMs + large.laterMs, nowMs + large.laterMs)
+    if (large.copy === undefined) await fill(large, MESSAGES, LATER_MS, LATER_MS)
     else {
       const copies = Math.floor(MESSAGES / ORIGINALS)
-      const fromMs = nowMs + large.laterMs - 6 * DAY_MS
+      const fromMs = Date.now() + (large.setLater === undefined ? 0 : LATER_MS) - 6 * DAY_MS
       await large.copy({ originals: ORIGINALS, copies, fromMs, gapMs: Math.floor((6 * DAY_MS) / (copies + 1)) })
     }
     console.error(`${name}: filled in ${((performance.now() - beganMs) / 1_000).toFixed(0)} s`)

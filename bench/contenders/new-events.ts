@@ -3,7 +3,7 @@
  * kit, as the load does: the kit remembers the last thousand events that a receiver dispatched.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { NewEvent } from '../../src/inbox/store.ts'
+import type { NewEvent } from 'messaging-webhooks/store'
 
 /** Batch size when a store is filled. */
 export const AT_ONCE = 500
@@ -30,7 +30,7 @@ export function newEvents(count: number, nowMs: number): readonly NewEvent[] {
       final: true,
       step: 0,
       awaits: 0,
-      gapUntilMs: nowMs,
+      reorderWaitMs: 0,
       record: {
         project: 'My Shop',
         kind: 'status',

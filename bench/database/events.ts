@@ -17,7 +17,7 @@ export function smsReport(message: string, at: number, receivedAtMs: number, fin
     final,
     step: 0,
     awaits: 0,
-    gapUntilMs: 0,
+    reorderWaitMs: 0,
     record: {
       project: 'My Shop',
       kind: 'status',

@@ -2,21 +2,23 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { memoryStore, type Store } from 'messaging-webhooks'
-import type { OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore } from 'messaging-webhooks/store'
 import { createPartitions } from '../../src/stores/redis/partitions.ts'
 import { MYSQL_URL } from '../contenders/shared.ts'
 import { POSTGRES_URL, REDIS_URL, removeSchema } from '../contenders/stores.ts'
 import { copyInMysql, copyInPostgres, copyInRedis, copyInSqlite, type Copying, type Run } from './copies.ts'
+import { openAlone } from './calls.ts'
 import { mysqlCpu } from './mysql-cpu.ts'
 import { postgresCpu } from './postgres-cpu.ts'
 import { redisCpu } from './redis-cpu.ts'
 
 export interface OpenEngine {
-  readonly open: OpenStore<object>
-  /** Operations run this much later, so that what was admitted first is past its retention. */
-  readonly laterMs: number
+  readonly open: MessageStore<object>
+  /** Sets the clocks of the store to so much later. Undefined: the store uses the clock of its server. */
+  readonly setLater?: (ms: number) => void
   /** CPU time of the server. 0 for an engine in this process. */
   readonly serverCpuMs: () => Promise<number>
   /** Multiplies the newest messages. Undefined: fill the store instead. */
@@ -26,23 +28,27 @@ export interface OpenEngine {
 
 export type EngineName = keyof typeof ENGINES
 
-const LATER_MS = 60 * 86_400_000
 const inProcess = (): Promise<number> => Promise.resolve(0)
-const opened = (store: Store): Promise<OpenStore<object>> => Promise.resolve(store.open({ onWork() {} }))
+
+/** A store by the clock of this process, which goes ahead on request. */
+async function openAhead(store: Store): Promise<Pick<OpenEngine, 'open'> & Required<Pick<OpenEngine, 'setLater'>>> {
+  let laterMs = 0
+  const host = { nowMs: () => Date.now() + laterMs, elapsedMs: () => performance.now() + laterMs }
+  return { open: await openAlone(store, host), setLater: (ms) => void (laterMs = ms) }
+}
 
 const ENGINES = {
   async memory(): Promise<OpenEngine> {
-    const open = await opened(memoryStore({ maxEvents: 20_000_000, maxBytes: 2 ** 32 }))
-    return { open, laterMs: LATER_MS, serverCpuMs: inProcess, close: async () => open.close() }
+    const opened = await openAhead(memoryStore({ maxEvents: 20_000_000, maxBytes: 2 ** 32 }))
+    return { ...opened, serverCpuMs: inProcess, close: async () => opened.open.close() }
   },
   async sqlite(place: string): Promise<OpenEngine> {
     const { sqliteStore } = await import('messaging-webhooks/sqlite')
     const folder = await mkdtemp(join(tmpdir(), `retention-${place}-`))
     const path = join(folder, 'inbox.db')
-    const open = await opened(sqliteStore(path))
+    const opened = await openAhead(sqliteStore(path))
     return {
-      open,
-      laterMs: LATER_MS,
+      ...opened,
       serverCpuMs: inProcess,
       async copy(copying) {
         const db = new DatabaseSync(path)
@@ -50,7 +56,7 @@ const ENGINES = {
         db.close()
       },
       async close() {
-        await open.close()
+        await opened.open.close()
         await rm(folder, { recursive: true, force: true })
       },
     }
@@ -62,11 +68,10 @@ const ENGINES = {
     await removeSchema(schema)
     const client = new Client({ connectionString: POSTGRES_URL })
     await client.connect()
-    const open = await opened(postgresStore({ connectionString: POSTGRES_URL, schema, clock: 'caller' }))
+    const open = await openAlone(postgresStore({ connectionString: POSTGRES_URL, schema }))
     const cpu = await postgresCpu(POSTGRES_URL)
     return {
       open,
-      laterMs: LATER_MS,
       serverCpuMs: async () => (await cpu?.readMs()) ?? NaN,
       copy: (copying) => copyInPostgres((statement) => client.query(statement), schema, copying),
       async close() {
@@ -84,11 +89,10 @@ const ENGINES = {
     const prefix = `retention_${place}`
     const client = await createConnection(MYSQL_URL)
     const run: Run = (statement) => client.query(statement)
-    const open = await opened(mysqlStore({ uri: MYSQL_URL, prefix, clock: 'caller' }))
+    const open = await openAlone(mysqlStore({ uri: MYSQL_URL, prefix }))
     const cpu = await mysqlCpu(MYSQL_URL)
     return {
       open,
-      laterMs: LATER_MS,
       serverCpuMs: async () => (await cpu?.readMs()) ?? NaN,
       copy: (copying) => copyInMysql(run, prefix, copying),
       async close() {
@@ -106,12 +110,10 @@ const ENGINES = {
     await client.connect()
     if ((await client.dbSize()) > 0) throw new Error(`The Redis database ${url} is not empty.`)
     const prefix = 'retention'
-    const open = await opened(redisStore({ client: createClient({ url }), prefix }))
+    const open = await openAlone(redisStore({ client: createClient({ url }), prefix }))
     const cpu = await redisCpu(REDIS_URL)
     return {
       open,
-      // Leases follow the server's clock, and what is settled expires by itself.
-      laterMs: 0,
       serverCpuMs: () => cpu.readMs(),
       async copy(copying) {
         const partitions = createPartitions(prefix, 1)

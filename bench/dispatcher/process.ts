@@ -1,6 +1,8 @@
 /** A receiver without a middleware, in a process of its own: dispatches a backlog each time it is asked. */
 import { createReceiver } from 'messaging-webhooks'
-import type { OpenStore } from 'messaging-webhooks/store'
+import type { MessageStore, StoreHost } from 'messaging-webhooks/store'
+import { admit } from '../../src/store-conformance/samples.ts'
+import { openAlone } from '../database/calls.ts'
 import { AT_ONCE, newEvents } from '../contenders/new-events.ts'
 import { STORES, type StoreName } from '../contenders/stores.ts'
 import { answerQuestions } from '../processes/asking.ts'
@@ -32,9 +34,9 @@ export interface Dispatched {
 interface Backlog {
   readonly count: number
   readonly made: Awaited<ReturnType<(typeof STORES)[StoreName]['make']>>
-  readonly opened: OpenStore
-  /** Replaced once the receiver takes over from the code that admitted the events. */
-  onWork: () => void
+  readonly opened: MessageStore<object>
+  /** The receiver, once it takes over from the code that admitted the events. */
+  receiver: StoreHost | undefined
   close: () => Promise<void>
 }
 
@@ -63,13 +65,13 @@ answerQuestions(async (asked): Promise<Admitted | Dispatched | Removed> => {
 async function admitted(count: number): Promise<Backlog> {
   // The parent takes the name from the same table.
   const made = await STORES[storeName as StoreName].make()
-  const host = { onWork: () => result.onWork() }
-  const opened = await made.store.open(host)
-  const result: Backlog = { count, made, opened, onWork: () => {}, close: async () => opened.close() }
-  for (let left = count; left > 0; left -= AT_ONCE) {
-    const nowMs = Date.now()
-    await opened.admit(newEvents(Math.min(left, AT_ONCE), nowMs), nowMs)
-  }
+  const opened = await openAlone(made.store, {
+    onWork: () => result.receiver?.onWork(),
+    onLost: (isAmong) => result.receiver?.onLost(isAmong),
+    inFlight: (messageKey) => result.receiver?.inFlight(messageKey),
+  })
+  const result: Backlog = { count, made, opened, receiver: undefined, close: async () => opened.close() }
+  for (let left = count; left > 0; left -= AT_ONCE) await admit(opened, newEvents(Math.min(left, AT_ONCE), Date.now()))
   const { unsettled } = await opened.counts()
   if (unsettled !== count) throw new Error(`${unsettled} of ${count} events were admitted.`)
   return result
@@ -84,7 +86,7 @@ async function dispatch(from: Backlog): Promise<Dispatched> {
     store: {
       ...made.store,
       open(host) {
-        from.onWork = host.onWork
+        from.receiver = host
         return opened
       },
     },

@@ -1,22 +1,22 @@
+import { admitting, LONG_MS, settling } from '../../src/store-conformance/samples.ts'
 import { answered, openedMemoryStore } from './memory-store.ts'
 import { freshEvents } from './events.ts'
 import type { Step } from './step.ts'
 
 export const admit: Step = {
-  what: 'admit, claim and settle in the memory store',
+  what: 'admit, lease and settle in the memory store',
   prepare() {
     const store = openedMemoryStore()
     const next = freshEvents()
-    const exclude = new Set<string>()
     return () => {
-      const nowMs = Date.now()
-      answered(store.admit([next()], nowMs))
-      const { claims } = answered(store.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 60_000, exclude }))
-      const [claim] = claims
-      if (claim === undefined) throw new Error('The admitted event was not due.')
-      const { id, messageKey, token } = claim
-      const [settled] = answered(store.settle([{ id, messageKey, token, outcome: 'done' }], nowMs))
-      if (settled !== true) throw new Error('The claimed event could not be settled.')
+      const event = next()
+      answered(store.run([admitting(event)]))
+      const [key] = answered(store.due({ of: 'events', limit: 1 })).keys
+      if (key === undefined) throw new Error('The admitted event was not due.')
+      const [granted] = answered(store.run([{ do: 'lease', key, forMs: LONG_MS }]))
+      if (granted === undefined) throw new Error('The due event was not leased.')
+      const [settled] = answered(store.run([settling({ ...event, ...granted, expected: undefined })]))
+      if (settled?.held !== true) throw new Error('The leased event could not be settled.')
       return settled
     }
   },

@@ -7,6 +7,8 @@ import { freshEvents } from './events.ts'
 import { openedMemoryStore } from './memory-store.ts'
 import type { Step } from './step.ts'
 
+const SETTLED = { held: true, nextInMs: undefined }
+
 export const dispatch: Step = {
   what: 'a claim to an event, one handler, the settlement',
   prepare() {
@@ -40,15 +42,24 @@ export const dispatch: Step = {
     )
     const from = {
       store: openedMemoryStore(),
-      settle: () => true,
-      window: undefined,
-      settleDeferrable: () => true,
+      settle: () => SETTLED,
+      settleDeferrable: () => SETTLED,
     }
     const next = freshEvents()
     return async () => {
       const { id, messageKey, record, raw } = next()
       const before = handled
-      const claim = { id, messageKey, record, raw, token: 1, attempt: 1, late: false, replay: false }
+      const claim = {
+        id,
+        messageKey,
+        record,
+        raw,
+        token: 1,
+        attempt: 1,
+        late: false,
+        replay: false,
+        expected: undefined,
+      }
       const work = parts.slots.track(claim, from, Infinity)
       const event = await revive(claim, parts.reviving)
       const settlement = await makeAttempt(parts, work, event)

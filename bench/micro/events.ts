@@ -1,6 +1,6 @@
 /** Events as the inbox receives them, each new. */
 import { newEvent } from '../../src/inbox/new-event.ts'
-import type { NewEvent } from '../../src/inbox/store.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
 import { eachInTurn, type SampleCallback } from './samples.ts'
 
 /** Each call makes a new event with its own idempotency key. */

@@ -2,51 +2,53 @@
  * Cost of settled messages in the memory store: CPU per event, and bytes of heap per known message.
  * `node bench/micro/known.ts`
  */
-import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
-import { memoryStore } from '../../src/stores/memory/store.ts'
+import { memoryStore } from 'messaging-webhooks'
+import type { MessageStore, NewEvent } from 'messaging-webhooks/store'
+import { admitting, settling } from '../../src/store-conformance/samples.ts'
+import { openAlone } from '../database/calls.ts'
 import { answerQuestions, ask } from '../processes/asking.ts'
 import { CORES, startPinned } from '../processes/pinned.ts'
 import { textOf } from '../report/report.ts'
 import { freshEvents } from './events.ts'
+import { answered } from './memory-store.ts'
 
 const ROUNDS = 3
 const KNOWN = [100_000, 1_000_000] as const
 const EVENTS = 200_000
-const NOW_MS = 1_800_000_000_000
+const LEASE_MS = 60_000
 
 interface Measured {
   readonly nanoseconds: number
   readonly bytes: number
 }
 
-async function open(maxEvents: number): Promise<OpenStore> {
-  return memoryStore({ maxEvents }).open({ onWork() {} })
+function open(maxEvents: number): MessageStore<object> {
+  return answered(openAlone(memoryStore({ maxEvents })))
 }
 
 /** Admits each event under a lease and settles it; each belongs to its own message. */
-async function fill(store: OpenStore, next: () => NewEvent, events: number): Promise<void> {
-  const request = { limit: 1, nowMs: NOW_MS, leaseUntilMs: NOW_MS + 60_000, exclude: new Set<string>() }
+function fill(store: MessageStore<object>, next: () => NewEvent, events: number): void {
   for (let left = events; left > 0; left -= 1) {
-    const answered = store.admitAndClaim?.([next()], request)
-    if (answered === undefined || answered instanceof Promise) throw new Error('The memory store answers at once.')
-    for (const { id, messageKey, token } of answered.claims)
-      await store.settle([{ id, messageKey, token, outcome: 'done' }], NOW_MS)
+    const event = next()
+    const [admitted] = answered(store.run([admitting(event, LEASE_MS)]))
+    if (admitted?.granted === undefined) throw new Error('An event was not leased.')
+    answered(store.run([settling({ ...event, ...admitted.granted, expected: undefined })]))
   }
 }
 
-async function measure(count: number): Promise<Measured> {
+function measure(count: number): Measured {
   const next = freshEvents()
   const heap = (): number => {
     globalThis.gc?.()
     return process.memoryUsage().heapUsed
   }
-  await fill(await open(1_000), next, 10_000)
+  fill(open(1_000), next, 10_000)
   const empty = heap()
-  const store = await open(count)
-  await fill(store, next, count)
+  const store = open(count)
+  fill(store, next, count)
   const bytes = (heap() - empty) / count
   const before = process.cpuUsage()
-  await fill(store, next, EVENTS)
+  fill(store, next, EVENTS)
   const { user, system } = process.cpuUsage(before)
   return { nanoseconds: ((user + system) * 1_000) / EVENTS, bytes }
 }

@@ -11,6 +11,8 @@ import { memoryStore } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { NewEvent, Store } from 'messaging-webhooks/store'
 import { STORES } from '../contenders/stores.ts'
+import { admit } from '../../src/store-conformance/samples.ts'
+import { openAlone, settleDue } from '../database/calls.ts'
 import { freshEvents } from './events.ts'
 
 const REPORTS = Number(process.env['REPORTS'] ?? 10_000)
@@ -18,7 +20,6 @@ const BATCH = 10
 const MEASURED = 200
 /** Reports of other messages, so that the first measured reports do not include compilation. */
 const WARM_UP = 2_000
-const LEASE_MS = 60_000
 const MOST_LOOKS = 1_000
 
 function reportsOfOne(next: () => NewEvent): () => NewEvent {
@@ -32,29 +33,16 @@ function reportsOfOne(next: () => NewEvent): () => NewEvent {
 }
 
 async function measure(name: string, store: Store<object>): Promise<void> {
-  const open = await store.open({ onWork() {} })
+  const open = await openAlone(store)
   const costs: number[] = []
 
   async function run(next: () => NewEvent): Promise<number> {
     const before = process.cpuUsage()
     const events = Array.from({ length: BATCH }, () => ({ ...next(), awaits: 0, step: 0 }))
-    const nowMs = Date.now()
-    await open.admit(events, nowMs)
+    await admit(open, events)
     let looks = 0
-    for (let left = BATCH; left > 0;) {
+    for (let left = BATCH; left > 0; left -= await settleDue(open, BATCH))
       if ((looks += 1) > MOST_LOOKS) throw new Error(`${name}: ${left} reports are never due.`)
-      const { claims } = await open.claim({
-        limit: BATCH,
-        nowMs: Date.now(),
-        leaseUntilMs: Date.now() + LEASE_MS,
-        exclude: new Set(),
-      })
-      await open.settle(
-        claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' })),
-        Date.now(),
-      )
-      left -= claims.length
-    }
     const { user, system } = process.cpuUsage(before)
     return (user + system) / BATCH
   }

@@ -1,8 +1,9 @@
 import { memoryStore } from 'messaging-webhooks'
-import type { Awaitable, OpenStore } from '../../src/inbox/store.ts'
+import type { Awaitable, MessageStore } from '../../src/inbox/store.ts'
+import { openAlone } from '../database/calls.ts'
 
-export function openedMemoryStore(): OpenStore<object> {
-  return answered(memoryStore().open({ onWork: () => {} }))
+export function openedMemoryStore(): MessageStore<object> {
+  return answered(openAlone(memoryStore()))
 }
 
 /** The memory store answers at once. */
