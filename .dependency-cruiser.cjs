@@ -45,7 +45,7 @@ const MAY_IMPORT = {
   'otel/': ['receiver/surface', 'quarantine/request'],
   // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface by one file.
   'inspector/': [
-    'receiver/(surface|inside)',
+    'receiver/(surface|inspection)',
     'messages/',
     'inbox/(store|latest|lists)',
     'dispatch/(work|dead-letters|listed-events)',

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkOptions } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
-import { insideOf } from '../receiver/inside.ts'
+import { inspectionOf } from '../receiver/inspection.ts'
 import { guardedAudit, inspectorOptions, type Authorize, type Inspector, type InspectorOptions } from './options.ts'
 import { lookAt, type InspectedReceiver } from './overview.ts'
 import { createRoutes } from './routes.ts'
@@ -24,15 +24,15 @@ export function createInspector<R>(
   { storeAlone = false } = {},
 ): Inspector {
   checkOptions(inspectorOptions, options, 'inspector')
-  const inside = insideOf(receiver)
-  if (inside === undefined)
+  const inspection = inspectionOf(receiver)
+  if (inspection === undefined)
     throw new OptionsError(
       'inspector: the first argument is not a receiver; expected a receiver from createReceiver().',
     )
-  const routes = createRoutes(lookAt(receiver, inside), guardedAudit(options.audit, inside), storeAlone)
+  const routes = createRoutes(lookAt(receiver, inspection), guardedAudit(options.audit, inspection), storeAlone)
   // The app names its server's type of request with `R`.
   const authorize = (asked: Asked) => options.authorize(asked as Parameters<Authorize<R>>[0])
-  const answerTo = createServer(routes, authorize, inside)
+  const answerTo = createServer(routes, authorize, inspection)
   const mount = (options.path ?? '').replace(/\/+$/, '')
 
   /** Rejects if the client disconnects. */

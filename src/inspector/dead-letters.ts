@@ -7,7 +7,7 @@ import { nextTurn } from '../runtime/clock.ts'
 import { createReading } from '../runtime/concurrency.ts'
 import { everyPage } from '../inbox/lists.ts'
 import type { StoredDeadLetter } from '../messages/views.ts'
-import type { Inside } from '../receiver/inside.ts'
+import type { Inspection } from '../receiver/inspection.ts'
 import { errorClass } from './masking.ts'
 import type { Rights } from './options.ts'
 import { rowOf, type EventRow, type Known } from './rows.ts'
@@ -41,8 +41,8 @@ type Errors = Map<string, string>
 
 export type Letters = ReturnType<typeof createLetters>
 
-export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 'replay' | 'discard'>) {
-  const { clock } = inside
+export function createLetters(inspection: Inspection, deadLetters: Pick<DeadLetters, 'replay' | 'discard'>) {
+  const { clock } = inspection
   const reading = createReading(clock, FRESH_MS, lookAtAll)
 
   /** Reads the dead letters, newest first. */
@@ -51,7 +51,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
     const errors: Errors = new Map()
     let after: string | undefined
     for await (const { items, next } of everyPage((from) =>
-      inside.scan({ of: 'deadLetters', after: from, limit: A_LOOK }),
+      inspection.scan({ of: 'deadLetters', after: from, limit: A_LOOK }),
     )) {
       for (const letter of items) {
         const { id, diedAtMs, record, error } = letter
@@ -59,7 +59,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
         const group = groupOf(error)
         if (!errors.has(group)) errors.set(group, firstLine(error))
         const place = `${diedAtMs} ${id}`
-        letters.push({ id, type: inside.typeOf(asKnown(letter)), project, diedAtMs, group, place, after })
+        letters.push({ id, type: inspection.typeOf(asKnown(letter)), project, diedAtMs, group, place, after })
       }
       after = next
       if (letters.length >= MOST_LOOKED_AT) break
@@ -73,12 +73,12 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
   async function rowsOf(letters: readonly Letter[]): Promise<readonly EventRow[]> {
     const stored = new Map<string, StoredDeadLetter>()
     for (const after of new Set(letters.map((letter) => letter.after)))
-      for (const each of (await inside.scan({ of: 'deadLetters', after, limit: A_LOOK })).items)
+      for (const each of (await inspection.scan({ of: 'deadLetters', after, limit: A_LOOK })).items)
         stored.set(each.id, each)
     return letters.flatMap(({ id }) => {
       const letter = stored.get(id)
       if (letter === undefined) return []
-      const row = rowOf(asKnown(letter), inside.typeOf)
+      const row = rowOf(asKnown(letter), inspection.typeOf)
       // Reports of most channels do not name the recipient; the send does.
       return { ...row, recipient: row.recipient ?? letter.expected?.expectation.to }
     })

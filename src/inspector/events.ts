@@ -7,7 +7,7 @@ import type { EventFilter } from '../inbox/store.ts'
 import type { EventsQuery, Page, SendsQuery } from '../inbox/store.ts'
 import { sendIn, type StoredEvent, type StoredExpectation } from '../messages/views.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
-import type { Inside } from '../receiver/inside.ts'
+import type { Inspection } from '../receiver/inspection.ts'
 import { dateOf, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
 import type { ListQuery } from './server.ts'
 
@@ -24,7 +24,7 @@ export interface MessageName {
 
 export type Finding = ReturnType<typeof createFinding>
 
-export function createFinding({ scan, record, projects }: Inside) {
+export function createFinding({ scan, record, projects }: Inspection) {
   /** The possible keys of a message. A receiver with one project keys messages by their ids alone. */
   function keysOf({ messageId, project }: MessageName): readonly string[] {
     const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
@@ -67,7 +67,7 @@ const NOTHING = { events: [], sent: undefined, messageKey: undefined }
 const IDENTITY = /^[0-9a-f]{32}$/
 
 /** GET api/events. */
-export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: Finding) {
+export async function listEvents(query: ListQuery, { typeOf }: Inspection, finding: Finding) {
   const { q, type, outcome, project, channel, after, limit } = query
   const filter: EventFilter = {
     types: type && [recordType(type)],
@@ -140,10 +140,14 @@ const MOST_EXPORTED = 5_000
 const PAGE_EXPORTED = 200
 
 /** GET api/events.csv and api/events.json: the newest events that match the filters. */
-export async function exportedEvents(query: ListQuery, inside: Inside, finding: Finding): Promise<readonly EventRow[]> {
+export async function exportedEvents(
+  query: ListQuery,
+  inspection: Inspection,
+  finding: Finding,
+): Promise<readonly EventRow[]> {
   const rows: EventRow[] = []
   for await (const { items } of everyPage((after) =>
-    listEvents({ ...query, after, limit: PAGE_EXPORTED }, inside, finding),
+    listEvents({ ...query, after, limit: PAGE_EXPORTED }, inspection, finding),
   )) {
     rows.push(...items)
     if (rows.length >= MOST_EXPORTED) break

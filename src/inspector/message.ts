@@ -13,7 +13,7 @@ import { PROBLEMS } from '../public/events.ts'
 
 /** GET api/messages/:messageId?project. */
 export async function showMessage(name: MessageName, looking: Looking, finding: Finding) {
-  const { inside, watcher } = looking
+  const { inspection, watcher } = looking
   const found = await finding.ofMessage(name)
   if (found === undefined)
     throw new Refused(404, 'message_unknown', 'The store has no report and no send of a message with this id.')
@@ -25,7 +25,7 @@ export async function showMessage(name: MessageName, looking: Looking, finding: 
     const { id, record } = event
     const late = event.late ?? watcher.wasLate(id)
     return {
-      event: { ...rowOf(event, inside.typeOf), late },
+      event: { ...rowOf(event, inspection.typeOf), late },
       arrival: arrivals.indexOf(event) + 1,
       duplicatesAt: watcher.duplicatesOf(id),
       gap: late ? undefined : record?.report && gapOf(id, record, record.report, events, looking),
@@ -78,7 +78,7 @@ function gapOf(
   record: EventRecord,
   report: Report,
   events: readonly StoredEvent[],
-  { inside: { clock, gapTimeoutMs } }: Looking,
+  { inspection: { clock, gapTimeoutMs } }: Looking,
 ) {
   const { awaits } = placeOf(id, report, record)
   const missing = STEP_NAMES[awaits]
@@ -121,11 +121,11 @@ function whyThere({ record }: StoredEvent, before: StoredEvent | undefined, late
 }
 
 /** GET api/events/:id?of&project. */
-export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
+export function showEvent(stored: StoredEvent, { inspection, watcher }: Looking) {
   const { record, raw } = stored
   const body = raw?.toString('utf8').replace(/^\uFEFF/, '')
   return {
-    event: rowOf(stored, inside.typeOf),
+    event: rowOf(stored, inspection.typeOf),
     payload: body,
     bytes: raw?.length,
     // The body of a synthetic event is only its stored send.

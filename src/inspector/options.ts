@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { functionLike } from '../runtime/check-options.ts'
 import { failureLine } from '../runtime/failure-text.ts'
-import type { Inside } from '../receiver/inside.ts'
+import type { Inspection } from '../receiver/inspection.ts'
 import { isRecord, letReject } from '../runtime/values.ts'
 
 /** The request that `authorize` decides on. `R` is your server's type of request. */
@@ -114,7 +114,7 @@ export function readRights(given: unknown): Rights | undefined {
 /** Calls the user's function and logs what it throws. Without a function, logs the entry at level `info`. */
 export function guardedAudit(
   given: InspectorOptions['audit'],
-  { logger, secrets }: Pick<Inside, 'logger' | 'secrets'>,
+  { logger, secrets }: Pick<Inspection, 'logger' | 'secrets'>,
 ): (entry: AuditEntry) => void {
   return (entry) => {
     if (given === undefined) {

@@ -5,7 +5,7 @@ import { createReading } from '../runtime/concurrency.ts'
 import { HEALTH_REASONS, type ReceiverHealth } from '../operations/health.ts'
 import { createHistory, createWatcher, type Range, type Watcher } from '../operations/recent.ts'
 import type { Letters } from './dead-letters.ts'
-import type { Inside } from '../receiver/inside.ts'
+import type { Inspection } from '../receiver/inspection.ts'
 import type { Rights } from './options.ts'
 import type { Kept } from './quarantine.ts'
 import { dateOf } from './rows.ts'
@@ -15,23 +15,23 @@ export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine'
 
 export type Looking = ReturnType<typeof startLooking>
 
-const LOOKED_AT = new WeakMap<Inside, Looking>()
+const LOOKED_AT = new WeakMap<Inspection, Looking>()
 const FRESH_MS = 1_000
 
 /** The observations of one receiver, shared by all inspectors that are mounted on it. */
-export function lookAt(receiver: InspectedReceiver, inside: Inside): Looking {
-  const looking = LOOKED_AT.get(inside) ?? startLooking(receiver, inside)
-  LOOKED_AT.set(inside, looking)
+export function lookAt(receiver: InspectedReceiver, inspection: Inspection): Looking {
+  const looking = LOOKED_AT.get(inspection) ?? startLooking(receiver, inspection)
+  LOOKED_AT.set(inspection, looking)
   return looking
 }
 
 /** Starts observing, until the receiver closes. */
-function startLooking(receiver: InspectedReceiver, inside: Inside) {
-  const { clock, counts, secrets } = inside
+function startLooking(receiver: InspectedReceiver, inspection: Inspection) {
+  const { clock, counts, secrets } = inspection
   const watcher = createWatcher(() => clock.now(), secrets)
   const history = createHistory(clock, counts, watcher.counts)
-  const stopWatching = inside.watch(watcher)
-  inside.onClosing(() => {
+  const stopWatching = inspection.watch(watcher)
+  inspection.onClosing(() => {
     stopWatching()
     history.stop()
   })
@@ -42,7 +42,7 @@ function startLooking(receiver: InspectedReceiver, inside: Inside) {
   })
   /** When this process first saw each reason for bad health. */
   const illSince = new Map<string, number>()
-  return { receiver, inside, watcher, history, read, illSince }
+  return { receiver, inspection, watcher, history, read, illSince }
 }
 
 /** A problem that requires action. */
@@ -60,10 +60,10 @@ interface Attention {
 
 /** GET api/overview?range. */
 export async function overview(range: Range, rights: Rights, looking: Looking, letters: Letters, kept: Kept) {
-  const { receiver, inside, watcher, history, read } = looking
+  const { receiver, inspection, watcher, history, read } = looking
   const { stats, health } = await read()
   const plot = history.plot(range)
-  const rangeBeganMs = inside.clock.now() - plot.buckets.length * plot.bucketSeconds * 1_000
+  const rangeBeganMs = inspection.clock.now() - plot.buckets.length * plot.bucketSeconds * 1_000
   return {
     since: new Date(history.sinceMs),
     /** The most serious first. */
@@ -76,15 +76,15 @@ export async function overview(range: Range, rights: Rights, looking: Looking, l
     stats,
     oldestDueMs: health.oldestDueMs,
     quarantined: receiver.quarantine.size,
-    carriers: carriersOf(inside, watcher),
+    carriers: carriersOf(inspection, watcher),
     /** Events of this process that were settled without a handler, by type. */
-    unhandled: Array.from(inside.unhandled, ([name, count]) => ({ name, count, last: undefined })),
+    unhandled: Array.from(inspection.unhandled, ([name, count]) => ({ name, count, last: undefined })),
     plot: { ...plot, handlerP95Ms: watcher.attemptP95Ms(rangeBeganMs) },
   }
 }
 
 /** Carriers and channels with events, and the last report of each. */
-function carriersOf({ counts }: Inside, watcher: Watcher) {
+function carriersOf({ counts }: Inspection, watcher: Watcher) {
   const all = new Map<string, number>()
   for (const carriers of Object.values(counts.events))
     for (const [name, count] of Object.entries(carriers))
@@ -98,12 +98,12 @@ const BACKLOG = 'backlog_old'
 function illnesses(
   { spooled }: ReceiverStats,
   { reasons }: ReceiverHealth,
-  { illSince, inside }: Looking,
+  { illSince, inspection }: Looking,
 ): readonly Attention[] {
   const ill = reasons.filter(({ code }) => code !== BACKLOG && HEALTH_REASONS[code][0].length > 0)
   for (const code of illSince.keys()) if (!ill.some((reason) => reason.code === code)) illSince.delete(code)
   return ill.map(({ code, text }) => {
-    const sinceMs = illSince.get(code) ?? inside.clock.now()
+    const sinceMs = illSince.get(code) ?? inspection.clock.now()
     illSince.set(code, sinceMs)
     const isUnavailable = code === 'store_away' || code === 'nowhere_to_keep'
     const waiting = isUnavailable && spooled > 0 ? `: ${several(spooled, 'callback')} in the spool` : ''
@@ -138,9 +138,9 @@ const OVERDUE_WITHIN_MS = 3_600_000
 function delays(
   { unsettled = 0 }: ReceiverStats,
   health: ReceiverHealth,
-  { inside, watcher }: Looking,
+  { inspection, watcher }: Looking,
 ): readonly Attention[] {
-  const nowMs = inside.clock.now()
+  const nowMs = inspection.clock.now()
   const overdueMs = watcher.overdueSince(nowMs - OVERDUE_WITHIN_MS)
   const overdue = overdueMs.slice(0, 1).map((firstMs): Attention => {
     const title = `${several(overdueMs.length, 'send')} overdue`

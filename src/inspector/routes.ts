@@ -34,10 +34,10 @@ export function createRoutes(
   audit: (entry: AuditEntry) => void,
   storeAlone: boolean,
 ): readonly Route[] {
-  const { inside, receiver } = looking
-  const { clock } = inside
-  const finding = createFinding(inside)
-  const letters = createLetters(inside, receiver.deadLetters)
+  const { inspection, receiver } = looking
+  const { clock } = inspection
+  const finding = createFinding(inspection)
+  const letters = createLetters(inspection, receiver.deadLetters)
   const kept = createKept(receiver.quarantine, clock)
   const asset = createAssets()
 
@@ -87,7 +87,7 @@ export function createRoutes(
   const exported = (kind: string, type: string, write: typeof asCsv): Route =>
     get(`/api/events.${kind}`, async (asked, rights) => {
       const query = readQuery(asked.query)
-      const rows = await limitedSearch(async () => shown(await exportedEvents(query, inside, finding), rights))
+      const rows = await limitedSearch(async () => shown(await exportedEvents(query, inspection, finding), rights))
       writeDown('events.export', asked, rights, { result: { events: rows.length } })
       const at = new Date(clock.now()).toISOString().slice(0, 19).replaceAll(':', '')
       return download(`events-${at}.${kind}`, type, write(rows))
@@ -100,7 +100,7 @@ export function createRoutes(
     get('/api/overview', async ({ query }, rights) =>
       json(await overview(readQuery(query).range, rights, looking, letters, kept)),
     ),
-    look('/api/events', (query) => listEvents(query, inside, finding)),
+    look('/api/events', (query) => listEvents(query, inspection, finding)),
     exported('csv', 'text/csv; charset=utf-8', asCsv),
     exported('json', 'application/json; charset=utf-8', (rows) => JSON.stringify(rows, undefined, 2)),
     look('/api/events/:', async (query, _, id) => showEvent(await find(id, query), looking)),
@@ -135,8 +135,12 @@ export function createRoutes(
 }
 
 /** GET api/session: the reader's rights, the receiver, and `changes`. An open page requests it every 2 s. */
-async function sessionOf({ who, ...may }: Rights, { receiver, inside, watcher, read }: Looking, storeAlone: boolean) {
-  const { name, durable } = inside.capabilities
+async function sessionOf(
+  { who, ...may }: Rights,
+  { receiver, inspection, watcher, read }: Looking,
+  storeAlone: boolean,
+) {
+  const { name, durable } = inspection.capabilities
   const { accepted, refused, unsettled, deadLetters } = (await read()).stats
   const quarantined = receiver.quarantine.size
   return {
@@ -147,7 +151,7 @@ async function sessionOf({ who, ...may }: Rights, { receiver, inside, watcher, r
     storeAlone,
     store: { name, durable },
     types: EVENT_TYPES,
-    projects: [...new Set([...inside.projects(), ...watcher.projects])],
+    projects: [...new Set([...inspection.projects(), ...watcher.projects])],
     carriers: CARRIERS,
     deadLetters,
     quarantined,

@@ -4,7 +4,7 @@ import { isPendingSend, readExpectation, sentDetails } from '../messages/expecte
 import { finalsOf } from '../inbox/latest.ts'
 import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../messages/views.ts'
-import type { Inside } from '../receiver/inside.ts'
+import type { Inspection } from '../receiver/inspection.ts'
 import { isRecord, parsedJson } from '../runtime/values.ts'
 import { BETWEEN } from './masking.ts'
 import type { Attempt, Watcher } from '../operations/recent.ts'
@@ -17,7 +17,7 @@ export type EventRow = ReturnType<typeof rowOf>
 /** A stored event. A dead letter has fewer fields. */
 export type Known = Pick<StoredEvent, 'id' | 'state' | 'record' | 'raw'> & Partial<StoredEvent>
 
-export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
+export function rowOf(stored: Known, typeOf: Inspection['typeOf']) {
   const { id, record, raw, late = false, attempts, error, admittedAtMs, dueMs, endedAtMs } = stored
   const { project, kind, proof, receivedAtMs, report } = record ?? {}
   // A synthetic event has no report. Its bytes are the stored send.

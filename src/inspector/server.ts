@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { isOurs } from '../public/errors.ts'
 import { failureLine } from '../runtime/failure-text.ts'
-import type { Inside } from '../receiver/inside.ts'
+import type { Inspection } from '../receiver/inspection.ts'
 import { readRights, type InspectorRequest, type Rights } from './options.ts'
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
@@ -80,7 +80,7 @@ export class Refused extends Error {
 export function createServer(
   routes: readonly Route[],
   authorize: (asked: Asked) => unknown,
-  { logger, secrets }: Pick<Inside, 'logger' | 'secrets'>,
+  { logger, secrets }: Pick<Inspection, 'logger' | 'secrets'>,
 ): (asked: Asked) => Promise<Response> {
   const rows = routes.map((row) => {
     const pattern = new RegExp(`^${row.path.replaceAll('.', '\\.').replace(':', '([^/]+)')}$`)

@@ -12,7 +12,7 @@ import type { CallbackSchemas } from '../public/events.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import { closeOnSignal, createShutDown } from './shut-down.ts'
 import { createDelivery } from './delivery.ts'
-import { showInside } from './inside.ts'
+import { allowInspection } from './inspection.ts'
 import { createIntake } from './intake.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createOperations } from './operations.ts'
@@ -114,7 +114,7 @@ export function createReceiver<const S extends CallbackSchemas = {}, X extends o
       }),
   }
   Object.assign(receiver, methods)
-  showInside(receiver, {
+  allowInspection(receiver, {
     clock,
     logger,
     capabilities: store.capabilities,

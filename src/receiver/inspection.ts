@@ -11,7 +11,7 @@ import type { Logger } from '../runtime/logger.ts'
 /** Observes the events of a receiver. Called for each event, so it must be fast and never throw. */
 export interface Watch extends AttemptWatch, Follower {}
 
-export interface Inside {
+export interface Inspection {
   readonly clock: Clock
   readonly logger: Logger
   readonly capabilities: StoreCapabilities
@@ -37,13 +37,13 @@ export interface Inside {
   readonly onClosing: (listener: () => void) => () => void
 }
 
-const INSIDES = new WeakMap<object, Inside>()
+const INSPECTIONS = new WeakMap<object, Inspection>()
 
-export function showInside(receiver: object, inside: Inside): void {
-  INSIDES.set(receiver, inside)
+export function allowInspection(receiver: object, inspection: Inspection): void {
+  INSPECTIONS.set(receiver, inspection)
 }
 
 /** Undefined unless `createReceiver` returned the object. */
-export function insideOf(receiver: object): Inside | undefined {
-  return INSIDES.get(receiver)
+export function inspectionOf(receiver: object): Inspection | undefined {
+  return INSPECTIONS.get(receiver)
 }
