@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/command.ts'
 import { AUTH_KEY, CREDENTIALS as credentials, jsonLines, runCli } from './cli.ts'
 import { ownFile } from '../support/own-folder.ts'
+import { hostOf } from '../support/stores.ts'
 
 const TIMEOUT = { timeout: 180_000 }
 const NOW_SECONDS = Math.floor(Date.now() / 1_000)
@@ -116,7 +117,7 @@ describe('events on an SQLite file', TIMEOUT, () => {
   test('list, a page at a time, newest first; show and state; an empty store is not an error', async () => {
     const path = ownFile()
     const run = runOn(path)
-    const store = await sqliteStore(path).open({ onWork() {} })
+    const store = await sqliteStore(path).open(hostOf())
     await store.close()
     expect(await run('list')).toEqual({ code: 0, stdout: '', stderr: 'There are no events.\n' })
     await play(sqliteStore(path))

@@ -1,12 +1,11 @@
 /** A receiver from start to end: backlog, failing stores, draining, closing, and two receivers in one process. */
-import { createReceiver, memoryStore, MessagingWebhooksError, type Store } from 'messaging-webhooks'
-import type { OpenStore } from 'messaging-webhooks/store'
+import { createReceiver, MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { runProgram } from '../support/program.ts'
 import { post, receiving } from '../support/receiving.ts'
-import { brokenStore, lastingStore } from '../support/stores.ts'
+import { brokenStore, lastingStore, withoutLeases, type Broken } from '../support/stores.ts'
 
 const down = (): never => {
   throw new Error('the disk is gone')
@@ -88,8 +87,8 @@ describe('a store that fails', () => {
     ['rejects', () => Promise.reject(new Error('the disk is gone'))],
     ['answers for nothing', () => []],
     ['answers for nothing later', () => Promise.resolve([])],
-  ])('in admission is answered 503 while it %s', async (_what, admit: OpenStore['admit']) => {
-    const broken: Partial<OpenStore> = { admit }
+  ])('in admission is answered 503 while it %s', async (_what, admit: Required<Broken>['admit']) => {
+    const broken: Broken = { admit }
     const { receiver, url, errors } = await receiving({ store: brokenStore(broken) })
     expect((await post(url, callback.smsDelivery())).status).toBe(503)
     expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_failed', status: 503 }])
@@ -104,7 +103,7 @@ describe('a store that fails', () => {
     ['until the lease expires dispatches the event again', 11_900, [1, 2]],
   ])('in settle %s', async (_what, forMs, expected) => {
     const clock = fakeClock()
-    const broken: Partial<OpenStore> = { settle: down }
+    const broken: Broken = { settle: down }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
     const attempts: number[] = []
     receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
@@ -121,15 +120,14 @@ describe('a store that fails', () => {
 
   test('in claim after leasing events has those events dispatched once it reports them', async () => {
     const clock = fakeClock()
-    const inner = await memoryStore().open({ onWork() {} })
     let answer = (): void => {}
-    const broken: Partial<OpenStore> = {
-      admit: (events, nowMs) => inner.admit(events, nowMs),
-      claim: async (request) => {
+    const broken: Broken = {
+      admit: withoutLeases,
+      async lease(_, go) {
+        const answers = await go()
         await new Promise<void>((resolve) => (answer = resolve))
-        return inner.claim(request)
+        return answers
       },
-      settle: (settlements, nowMs) => inner.settle(settlements, nowMs),
     }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), storeTimeoutMs: 500 })
     const attempts: number[] = []
@@ -140,7 +138,7 @@ describe('a store that fails', () => {
     answer()
     await clock.advance(0)
     expect(attempts).toEqual([1])
-    expect(await inner.counts()).toMatchObject({ unsettled: 0 })
+    expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
 
   test.each([
@@ -148,7 +146,7 @@ describe('a store that fails', () => {
     [callback.payment(), 'payment', 'payment'],
     ['no JSON', undefined, 'unrecognized'],
   ] as const)('because another receiver took the event over reports lease_lost (%#)', async (body, kind, eventType) => {
-    const store = brokenStore({ settle: () => [false] })
+    const store = brokenStore({ settle: () => [{ held: false, nextInMs: undefined }] })
     const { receiver, url, errors } = await receiving({ store }, kind === undefined ? {} : { kind })
     receiver.onAny(() => {})
     await post(url, body)
@@ -175,16 +173,12 @@ describe('a store that fails', () => {
 
 test('batches arrivals during a write into the next write', async () => {
   const sizes: number[] = []
-  const inner = await memoryStore().open({ onWork() {} })
   const store = brokenStore({
-    async admit(events, nowMs) {
-      sizes.push(events.length)
+    async admit(commands, go) {
+      sizes.push(commands.length)
       await new Promise((resolve) => setTimeout(resolve, 20))
-      return inner.admit(events, nowMs)
+      return go()
     },
-    claim: (request) => inner.claim(request),
-    settle: (settlements, nowMs) => inner.settle(settlements, nowMs),
-    counts: () => inner.counts(),
   })
   const { receiver, url } = await receiving({ store })
   const handled = new Set<string>()
@@ -214,8 +208,10 @@ describe('drain()', () => {
 
 test('answers 503 to a callback that still waits for the store at close', async () => {
   const admitted: (() => void)[] = []
-  const admit: OpenStore['admit'] = (events) =>
-    new Promise((resolve) => admitted.push(() => resolve(events.map(() => 'new' as const))))
+  const admit: Broken['admit'] = (commands) =>
+    new Promise((resolve) =>
+      admitted.push(() => resolve(commands.map(() => ({ admission: 'new', granted: undefined })))),
+    )
   const { receiver, url, errors } = await receiving({ store: brokenStore({ admit }) })
   const first = post(url, callback.smsDelivery())
   await expect.poll(() => admitted).toHaveLength(1)
@@ -309,7 +305,7 @@ test('a process with an idle receiver ends by itself', async () => {
 })
 
 test('answers 503 to a callback that exceeds the store capacity, and reports it', async () => {
-  const store = brokenStore({ admit: (events) => events.map(() => 'full' as const) })
+  const store = brokenStore({ admit: (commands) => commands.map(() => ({ admission: 'full', granted: undefined })) })
   const { receiver, url, errors } = await receiving({ store })
   expect((await post(url, callback.smsDelivery())).status).toBe(503)
   expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_full', status: 503 }])

@@ -11,7 +11,7 @@ import type { Admitted } from '../../src/messages/commands.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { inboxOver } from '../support/inbox.ts'
-import { storeAround } from '../support/stores.ts'
+import { storeAround } from '../support/store-around.ts'
 
 const STORE_TIMEOUT_MS = 2_000
 /** A write to the spool's disk takes this long, so something has always arrived for the next write. */

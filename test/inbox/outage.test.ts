@@ -16,7 +16,7 @@ import { fakeClock } from '../support/fake-clock.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import { storeAround } from '../support/stores.ts'
+import { storeAround } from '../support/store-around.ts'
 
 const NOW = Math.floor(Date.now() / 1_000)
 

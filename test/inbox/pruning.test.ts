@@ -2,7 +2,7 @@ import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { inboxOver } from '../support/inbox.ts'
-import { storeAround } from '../support/stores.ts'
+import { storeAround } from '../support/store-around.ts'
 
 test('prunes once a minute, again after a second while there is something to erase, and not when closed', async () => {
   const clock = fakeClock()

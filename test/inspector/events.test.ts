@@ -2,7 +2,6 @@
 import { PROBLEMS } from 'messaging-webhooks'
 import type { AuditEntry } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
-import type { EventsPage, Store } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
 import { logging } from '../support/logging.ts'
@@ -10,6 +9,8 @@ import { AUTH_KEY, post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
 import type { EventDetail, EventList, EventRow, MessageDetail, Problem } from '../../src/inspector/routes.ts'
 import { ownFile } from '../support/own-folder.ts'
+import { storeAround } from '../support/store-around.ts'
+import type { MessageStore, Query } from '../../src/inbox/store.ts'
 
 const PHONE = '+4915112345678'
 const READ = { 'x-may': 'read' }
@@ -122,25 +123,23 @@ test('the log and an unreadable event give the same text for its problem, with t
 })
 
 test('finds an event by the message in its address, in any process', async () => {
-  const pages: EventsPage[] = []
-  const kept = sqliteStore(ownFile())
-  const store: Store = {
-    ...kept,
-    async open(host) {
-      const open = await kept.open(host)
-      const events = (page: EventsPage) => (pages.push(page), open.events(page))
-      return { ...open, events }
+  const queries: Query[] = []
+  const watched = (open: MessageStore): Partial<MessageStore> => ({
+    scan(query) {
+      queries.push(query)
+      return open.scan(query)
     },
-  }
+  })
+  const store = storeAround(sqliteStore(ownFile()), {}, watched)
   const { get, status, payment } = await inspecting({ ...options, store })
   await post(status, report('m-1', 'success'))
   await post(payment, { id: 'p-1' })
   const { items } = as<EventList>((await get('api/events')).body)
   const [payed, delivered] = items
   const wholeLooks = async (address: string) => {
-    pages.length = 0
+    queries.length = 0
     expect((await get(address)).status).toBe(200)
-    return pages.filter(({ messageKey }) => messageKey === undefined).length
+    return queries.filter((query) => query.of === 'events' && query.key === undefined).length
   }
   const path = `api/events/${delivered?.id ?? ''}`
   expect(await wholeLooks(`${path}?of=m-1&project=Shop`)).toBe(0)

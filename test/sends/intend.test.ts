@@ -5,7 +5,7 @@ import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
 import { post } from '../support/receiving.ts'
-import { storeAround } from '../support/stores.ts'
+import { storeAround } from '../support/store-around.ts'
 import { expecting } from './expecting.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,7 @@
 /** A process that kills itself at one moment in the life of an event, through hooks that every app can pass to a receiver. */
 import type { Store } from '../../../src/index.ts'
+import type { AnswerOf, Command } from '../../../src/store.ts'
+import { storeAround } from '../../support/store-around.ts'
 
 /** The moments at which it may end. */
 export const CRASH_POINTS = [
@@ -35,47 +37,31 @@ export function createCrash(crash: Crash | undefined, write: (line: string) => v
     process.kill(process.pid, 'SIGKILL')
   }
 
-  async function admitted<T>(events: readonly unknown[], admitting: T | Promise<T>): Promise<T> {
-    if (events.length > 1 && crash?.point === 'in-batch' && passes + 1 >= crash.passes) holdUp(Math.random() * 3)
-    if (events.length > 1) pass('in-batch')
-    const result = await admitting
-    pass('after-commit-before-answer')
-    return result
-  }
-
   /** The store, with a crash point at each call. */
   function around(inner: Store): Store {
     if (crash === undefined) return inner
-    return {
-      ...inner,
-      async open(host) {
-        const store = await inner.open(host)
-        const { admitAndClaim } = store
-        return {
-          ...store,
-          admit: (events, nowMs) => admitted(events, store.admit(events, nowMs)),
-          ...(admitAndClaim && {
-            async admitAndClaim(events, request) {
-              const result = await admitted(events, admitAndClaim(events, request))
-              if (result.claims.length > 0) pass('after-claim')
-              return result
-            },
-          }),
-          async claim(request) {
-            const result = await store.claim(request)
-            if (result.claims.length > 0) pass('after-claim')
-            return result
-          },
-          async settle(settlements, nowMs, deferrable) {
-            pass('after-handler-before-settle')
-            const held = await store.settle(settlements, nowMs, deferrable)
-            pass('after-settle')
-            return held
-          },
+    return storeAround(inner, {
+      async run(commands, go) {
+        const [first] = commands
+        if (first?.do === 'settle') pass('after-handler-before-settle')
+        const answering = go()
+        if (first?.do === 'admit' && commands.length > 1) {
+          if (crash.point === 'in-batch' && passes + 1 >= crash.passes) holdUp(Math.random() * 3)
+          pass('in-batch')
         }
+        const answers = await answering
+        if (first?.do === 'admit') pass('after-commit-before-answer')
+        if (answers.some(hasLease)) pass('after-claim')
+        if (first?.do === 'settle') pass('after-settle')
+        return answers
       },
-    }
+    })
   }
 
   return { pass, around }
+}
+
+function hasLease(answer: AnswerOf<Command>): boolean {
+  if (typeof answer !== 'object') return false
+  return 'token' in answer || ('granted' in answer && answer.granted !== undefined)
 }

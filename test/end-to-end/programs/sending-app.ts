@@ -7,7 +7,9 @@ import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { createClient } from '../../../src/client/index.ts'
 import { createReceiver, type Store } from '../../../src/index.ts'
-import type { NewExpectation, OpenStore, StoredExpectation } from '../../../src/store.ts'
+import type { StoredExpectation } from '../../../src/messages/views.ts'
+import type { Command, MessageStore } from '../../../src/store.ts'
+import { storeAround } from '../../support/store-around.ts'
 import { storeOf, type StoreSpec } from '../../support/servers/store-spec.ts'
 
 /** Written by the test that starts this program. */
@@ -35,7 +37,7 @@ const AT_ONCE = 3
 
 const log = openSync(plan.log, 'a')
 let passed = 0
-let opened: OpenStore<object> | undefined
+let opened: MessageStore | undefined
 
 function pass(here: string): void {
   if (here !== point || (passed += 1) < nth) return
@@ -43,55 +45,42 @@ function pass(here: string): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
-function stepOf([first]: readonly NewExpectation[]): string {
-  const what = first?.expectation.recipients === undefined ? 'answer' : 'intention'
-  return first?.expectation.resendOf === undefined ? what : `${what}-of-repetition`
+function stepOf(command: Command | undefined): string | undefined {
+  if (command?.do !== 'expect') return undefined
+  const { recipients, resendOf } = command.send.expectation
+  const what = recipients === undefined ? 'answer' : 'intention'
+  return resendOf === undefined ? what : `${what}-of-repetition`
 }
 
 function watched(inner: Store): Store {
-  return {
-    ...inner,
-    async open(host) {
-      const store = await inner.open(host)
-      opened = store
-      const { expect, awaitNoMore, overdue, admitOverdue } = store
-      if (expect === undefined || awaitNoMore === undefined)
-        throw new Error('The store does not implement expect and awaitNoMore.')
-      if (overdue === undefined || admitOverdue === undefined)
-        throw new Error('The store does not implement overdue and admitOverdue.')
-      return {
-        ...store,
-        async expect(written, nowMs) {
-          pass(`before-${stepOf(written)}`)
-          const answer = await expect(written, nowMs)
-          pass(`after-${stepOf(written)}`)
-          return answer
-        },
-        async awaitNoMore(ended, nowMs) {
-          await awaitNoMore(ended, nowMs)
-          pass('after-end')
-        },
-        async overdue(page) {
-          const found = await overdue(page)
-          if (found.items.length > 0) pass('after-overdue')
-          return found
-        },
-        async admitOverdue(events, nowMs) {
-          const admitted = admitOverdue(events, nowMs)
-          pass('in-admission')
-          const answer = await admitted
-          if (answer.includes(true)) pass('after-admission')
-          return answer
-        },
-        async settle(settlements, nowMs, deferrable) {
-          pass('before-settlement')
-          const answer = await store.settle(settlements, nowMs, deferrable)
-          pass('after-settlement')
-          return answer
-        },
-      }
+  return storeAround(
+    inner,
+    {
+      async run(commands, go) {
+        const [first] = commands
+        const step = stepOf(first)
+        if (step !== undefined) pass(`before-${step}`)
+        if (first?.do === 'settle') pass('before-settlement')
+        const answering = go()
+        if (first?.do === 'overdue') pass('in-admission')
+        const answers = await answering
+        if (step !== undefined) pass(`after-${step}`)
+        if (first?.do === 'endSend') pass('after-end')
+        if (first?.do === 'overdue' && answers.includes(true)) pass('after-admission')
+        if (first?.do === 'settle') pass('after-settlement')
+        return answers
+      },
+      async due({ of }, go) {
+        const found = await go()
+        if (of === 'sends' && found.keys.length > 0) pass('after-overdue')
+        return found
+      },
     },
-  }
+    (store) => {
+      opened = store
+      return {}
+    },
+  )
 }
 
 const receiver = createReceiver({
@@ -149,7 +138,7 @@ await Promise.all(
 async function allKept(): Promise<readonly StoredExpectation[]> {
   const all: StoredExpectation[] = []
   for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
-    const page = await opened?.expectations?.({ after, limit: 1_000, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER })
+    const page = await opened?.scan({ of: 'sends', after, limit: 1_000, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER })
     all.push(...(page?.items ?? []))
     after = page?.next
   }

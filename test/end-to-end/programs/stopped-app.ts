@@ -1,7 +1,8 @@
 /** An app that receives a signal while it works: `closeOnSignal` on one server; its handlers log what they do. */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
-import { createReceiver, memoryStore, type CloseOnSignalOptions } from '../../../src/index.ts'
+import { createReceiver, memoryStore } from '../../../src/index.ts'
+import type { CloseOnSignalOptions } from '../../../src/receiver/surface.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
 
 /** Settings that the test passes to the app. */

@@ -6,8 +6,9 @@ import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { flushCompileCache } from 'node:module'
 import { createReceiver, type Store } from '../../../../src/index.ts'
-import type { OpenStore } from '../../../../src/store.ts'
+import type { AnswerOf, Command, MessageStore } from '../../../../src/store.ts'
 import { faultyStore } from '../../../support/faulty-store.ts'
+import { storeAround } from '../../../support/store-around.ts'
 import { storeOf } from '../../../support/servers/store-spec.ts'
 import { createCrash } from '../crashing.ts'
 import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
@@ -18,7 +19,7 @@ const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_00
 const OUTAGE_TURNS_MS = 150
 const log = openSync(settings.log, 'a')
 const codes: string[] = []
-let opened: OpenStore<object> | undefined
+let opened: MessageStore | undefined
 let release = (): void => {}
 let held = Promise.resolve()
 
@@ -30,22 +31,25 @@ const { pass, around } = createCrash(settings.crash, write)
 
 /** Logs every confirmed settlement. */
 function watched(inner: Store): Store {
-  return {
-    capabilities: inner.capabilities,
-    async open(host) {
-      const store = await inner.open(host)
-      opened = store
-      return {
-        ...store,
-        async settle(settlements, nowMs, deferrable) {
-          const held = await store.settle(settlements, nowMs, deferrable)
-          for (const [index, { id, outcome }] of settlements.entries())
-            if (held[index] === true) write(`settled ${id} ${outcome}`)
-          return held
-        },
-      }
+  return storeAround(
+    inner,
+    {
+      async run(commands, go) {
+        const answers = await go()
+        for (const [index, command] of commands.entries())
+          if (command.do === 'settle' && isHeld(answers[index])) write(`settled ${command.id} ${command.outcome}`)
+        return answers
+      },
     },
-  }
+    (store) => {
+      opened = store
+      return {}
+    },
+  )
+}
+
+function isHeld(answer: AnswerOf<Command> | undefined): boolean {
+  return typeof answer === 'object' && 'held' in answer && answer.held
 }
 
 function said(error: unknown): string {
