@@ -150,8 +150,12 @@ function admitted(
   const { slots, loop, report } = parts
   const { opened } = loop
   const rest: NewEvent[] = []
-  const admissions = events.map((event, index): Admission => {
-    const { admission = 'full', granted } = answers[index] ?? {}
+  const admissions: Admission[] = []
+  for (const [index, event] of events.entries()) {
+    const answer = answers[index]
+    // An event without an answer was not admitted. The batch rejects it.
+    if (answer === undefined) break
+    const { admission, granted } = answer
     if (granted !== undefined) {
       if (opened !== undefined && leaseUntilMs !== undefined)
         slots.enterSoon(slots.track(claimOf(event.messageKey, granted, event), opened, leaseUntilMs, event[PAYLOAD]))
@@ -159,8 +163,8 @@ function admitted(
     else if (admission === 'crowded') report(new MessagingWebhooksError('message_crowded', `Event ${event.id}.`))
     // The memory store keeps event objects until they are settled, so release the parsed payload.
     event[PAYLOAD] = undefined
-    return admission
-  })
+    admissions.push(admission)
+  }
   for (const event of rest) leaveToClaim(parts, event)
   return admissions
 }
