@@ -179,7 +179,7 @@ test('answers a rejection of a custom store as a store failure', async () => {
   const { capabilities, open } = memoryStore()
   const store: Store = {
     capabilities,
-    open: async (host) => ({ ...(await open(host)), events: () => Promise.reject(new RangeError('row 4711 is odd')) }),
+    open: async (host) => ({ ...(await open(host)), scan: () => Promise.reject(new RangeError('row 4711 is odd')) }),
   }
   const lines: unknown[] = []
   const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void lines.push(fields) }
