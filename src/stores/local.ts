@@ -16,7 +16,7 @@ export function runLocally<C extends Command>(
 ): readonly AnswerOf<C>[] {
   return commands.map((command) => {
     const { key } = command
-    const before = passesUnreadable(command) ? readOrPutOff(engine, key) : engine.read(key)
+    const before = readFor(engine, command)
     const decided = decide(before, command, {
       ...about,
       isFull: isFull(engine, before, command),
@@ -29,12 +29,13 @@ export function runLocally<C extends Command>(
   })
 }
 
-/** Undefined also if the record cannot be read. */
-export function readOrPutOff(engine: Pick<LocalEngine, 'read' | 'putOff'>, key: string): MessageRecord | undefined {
+/** Undefined also for a command that finds nothing in an unreadable record. */
+export function readFor(engine: Pick<LocalEngine, 'read' | 'putOff'>, command: Command): MessageRecord | undefined {
+  const { key } = command
   try {
     return engine.read(key)
   } catch (error) {
-    if (!(error instanceof UnreadableRecord)) throw error
+    if (!(error instanceof UnreadableRecord && passesUnreadable(command))) throw error
     engine.putOff(key)
     return undefined
   }
