@@ -25,11 +25,13 @@ export async function tryOut({ service, resetting, closed, apiKey }) {
   // The receiver needs Node; other runtimes call one elsewhere.
   const recorded = []
   const receiver = {
-    async intend({ reference }) {
-      recorded.push(`pending ${reference}`)
-      return { reference, sent: async ({ messages }) => void recorded.push(`sent ${messages.length}`) }
+    sends: {
+      async intend({ reference }) {
+        recorded.push(`pending ${reference}`)
+        return { reference, sent: async ({ messages }) => void recorded.push(`sent ${messages.length}`) }
+      },
+      async intendEach() {},
     },
-    async intendEach() {},
     async messageState() {},
   }
   const { send } = createClient({ ...options, baseUrl: service, receiver })
