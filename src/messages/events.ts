@@ -138,8 +138,9 @@ export function settle(record: MessageRecord | undefined, settlement: Settlement
     }
     case 'done': {
       const ran = settlement.isUnhandled === true ? { ...entry, attempts: 0 } : entry
-      const identities = withSettled(record.settled, settledEntry(ran, nowMs))
-      return settled({ ...record, lease, waiting: rest, settled: identities }, nowMs, { id, becomes: 'settled' })
+      const { settled: identities, forgotten } = withSettled(record.settled, [settledEntry(ran, nowMs)])
+      const next = { ...record, lease, waiting: rest, settled: identities }
+      return settled(next, nowMs, { id, becomes: 'settled' }, ...forgotten)
     }
   }
 }
@@ -192,10 +193,15 @@ export function settledEntry({ id, attempts, late }: Entry, nowMs: number): Sett
   return { id, endedAtMs: Math.floor(nowMs), attempts, late }
 }
 
-/** Keeps the newest identities. */
+/** Keeps the newest identities. `forgotten`: what becomes of the payloads of the others. */
 export function withSettled(
   settled: readonly SettledEntry[],
-  ...more: readonly SettledEntry[]
-): readonly SettledEntry[] {
-  return [...settled, ...more].slice(-MAX_SETTLED)
+  ended: readonly SettledEntry[],
+): { readonly settled: readonly SettledEntry[]; readonly forgotten: readonly PayloadChange[] } {
+  const all = [...settled, ...ended]
+  if (all.length <= MAX_SETTLED) return { settled: all, forgotten: NONE_FORGOTTEN }
+  const forgotten = all.slice(0, -MAX_SETTLED).map(({ id }): PayloadChange => ({ id, becomes: 'removed' }))
+  return { settled: all.slice(-MAX_SETTLED), forgotten }
 }
+
+const NONE_FORGOTTEN: readonly PayloadChange[] = []

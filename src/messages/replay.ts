@@ -22,12 +22,14 @@ export function resolve(
   const letter = record?.dead.find((one) => one.id === id)
   if (record === undefined || letter === undefined) return { answer: false }
   const dead = record.dead.filter((one) => one !== letter)
-  if (resolution === 'discard')
+  if (resolution === 'discard') {
+    const { settled, forgotten } = withSettled(record.settled, [settledEntry(letter, nowMs)])
     return {
       answer: true,
-      record: { ...record, dead, settled: withSettled(record.settled, settledEntry(letter, nowMs)) },
-      payloads: [{ id, becomes: 'settled' }],
+      record: { ...record, dead, settled },
+      payloads: [{ id, becomes: 'settled' }, ...forgotten],
     }
+  }
   const { diedAtMs: _, ...entry } = letter
   // A late event stays late.
   const late = resolution === 'replay' && (letter.late || isLate(entry.order, record.dispatchedUpTo))

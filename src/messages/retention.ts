@@ -41,11 +41,14 @@ export function expire(
   if (oldDead.length + removed.length === 0 && settled.length === record.settled.length && !isSendOld)
     return { answer: 'kept' }
   const discarded = oldDead.map(({ id }): PayloadChange => ({ id, becomes: 'settled' }))
-  const ended = oldDead.map((entry) => settledEntry(entry, entry.diedAtMs))
+  const ended = withSettled(
+    settled,
+    oldDead.map((entry) => settledEntry(entry, entry.diedAtMs)),
+  )
   return {
     answer: 'changed',
-    record: { ...record, dead, settled: withSettled(settled, ...ended), send: isSendOld ? undefined : send },
-    payloads: [...discarded, ...removed],
+    record: { ...record, dead, settled: ended.settled, send: isSendOld ? undefined : send },
+    payloads: [...discarded, ...removed, ...ended.forgotten],
   }
 }
 
@@ -87,7 +90,10 @@ export function erase(
   const deadLetters = record.dead.length - dead.length
   const hasStateErased = latest !== record.latest || isSendErased
   if (unsettled + deadLetters + payloads.length === 0 && !hasStateErased) return { answer: NOTHING_ERASED }
-  const ended = erased.map((entry) => settledEntry(entry, nowMs))
+  const { settled, forgotten } = withSettled(
+    record.settled,
+    erased.map((entry) => settledEntry(entry, nowMs)),
+  )
   const answer = { events: payloads.length, unsettled, deadLetters, states: Number(hasStateErased) }
   if (dryRun) return { answer }
   const { lease } = record
@@ -99,11 +105,11 @@ export function erase(
       waiting,
       dead,
       latest,
-      settled: withSettled(record.settled, ...ended),
+      settled,
       lease: isLeaseErased ? undefined : lease,
       send: isSendErased ? erasedSend(record.send) : record.send,
     },
-    payloads,
+    payloads: [...payloads, ...forgotten],
   }
 }
 

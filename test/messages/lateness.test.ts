@@ -6,11 +6,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ReportType } from '../../src/public/events.ts'
 import { placeOf } from '../../src/messages/order.ts'
-import type { EventRecord, Report } from '../../src/messages/event-record.ts'
-import { admit, settle, type AdmittedEvent } from '../../src/messages/events.ts'
-import { resolve } from '../../src/messages/replay.ts'
-import { LEASE_MS, message } from './message.ts'
-import { LIMITS, NOW_MS, recordOf } from './records.ts'
+import type { EventRecord, NewEvent, Report } from '../../src/messages/event-record.ts'
+import type { Outcome } from '../../src/messages/commands.ts'
+import { KEY, LEASE_MS, message } from './message.ts'
+import { NOW_MS, recordOf, report as reportAt } from './records.ts'
 
 const GAP_MS = 700
 
@@ -32,7 +31,7 @@ const LIFE = {
   read: { type: 'message.read', rank: 4 },
 } as const satisfies Record<string, Step>
 
-interface Reported extends AdmittedEvent {
+interface Reported extends NewEvent {
   readonly place: readonly [time: number, rank: number]
 }
 
@@ -44,7 +43,7 @@ function reported({ shape, step, at, name }: Drawn): Reported {
   const timestampSource = shape === 'sms' ? 'payload' : 'signature'
   const record: EventRecord = { ...recordOf(id), timestamp: 1_700_000_000 + at, timestampSource, report }
   const place = [shape === 'sms' ? at : 0, rank] as const
-  return { id, ...placeOf(id, report, record), gapUntilMs: NOW_MS, record, place }
+  return { ...reportAt(at), id, ...placeOf(id, report, record), record, place }
 }
 
 interface Drawn {
@@ -54,9 +53,10 @@ interface Drawn {
   readonly name: string
 }
 
-function outcomeOf(outcome: 'done' | 'retry' | 'dead', nowMs: number) {
-  if (outcome === 'retry') return { outcome, dueMs: nowMs }
-  return outcome === 'dead' ? { outcome, error: 'no' } : { outcome }
+const OUTCOMES: Readonly<Record<'done' | 'retry' | 'dead', Outcome>> = {
+  done: { outcome: 'done' },
+  retry: { outcome: 'retry', inMs: 0 },
+  dead: { outcome: 'dead', error: 'no' },
 }
 
 function isOlder({ place: [time, rank] }: Reported, { place: [otherTime, otherRank] }: Reported): boolean {
@@ -67,11 +67,10 @@ function isOlder({ place: [time, rank] }: Reported, { place: [otherTime, otherRa
 function dispatched(...arrivals: readonly Reported[]): readonly boolean[] {
   const one = message()
   return arrivals.map((arrival) => {
-    one.apply((known) => admit(known, arrival, NOW_MS, LIMITS))
-    const leased = one.lease()
-    if (leased === undefined) throw new Error('It was due.')
-    one.done(leased.id, leased.token)
-    return leased.late
+    one.apply({ do: 'admit', key: KEY, event: arrival })
+    const { id, token, late } = one.granted()
+    one.done(id, token)
+    return late
   })
 }
 
@@ -124,7 +123,7 @@ describe('any order, repetitions and outcomes', () => {
     fc.assert(
       fc.property(scenario, ({ reports, arrivals, attempts, replays }) => {
         const inOrder = message()
-        for (const report of reports) inOrder.apply((known) => admit(known, report, NOW_MS, LIMITS))
+        for (const event of reports) inOrder.apply({ do: 'admit', key: KEY, event })
         const one = message()
         const before: Reported[] = []
         let nowMs = NOW_MS
@@ -135,17 +134,16 @@ describe('any order, repetitions and outcomes', () => {
           if (report === undefined) throw new Error('It was never admitted.')
           expect(leased.late, `${leased.id} is late`).toBe(before.some((other) => isOlder(report, other)))
           before.push(report)
-          const { id, token } = leased
-          one.apply((known) => settle(known, { id, token, ...outcomeOf(outcome, nowMs) }, nowMs))
+          one.settle(leased, OUTCOMES[outcome], nowMs)
         }
         for (const [index, arrival] of arrivals.entries()) {
-          one.apply((known) => admit(known, { ...arrival, gapUntilMs: nowMs + GAP_MS }, nowMs, LIMITS))
+          one.apply({ do: 'admit', key: KEY, event: { ...arrival, reorderWaitMs: GAP_MS } }, nowMs)
           for (const outcome of attempts[index] ?? []) attempt(outcome)
           const [letter] = one.record?.dead ?? []
-          if (replays && letter !== undefined) one.apply((known) => resolve(known, letter.id, 'replay', nowMs))
+          if (replays && letter !== undefined) one.resolve(letter.id, 'replay', nowMs)
           nowMs += 300
         }
-        for (const { id } of one.record?.dead ?? []) one.apply((known) => resolve(known, id, 'replay', nowMs))
+        for (const { id } of one.record?.dead ?? []) one.resolve(id, 'replay', nowMs)
         nowMs += LEASE_MS + GAP_MS
         for (const _ of reports) attempt('done')
         expect(one.record?.waiting).toEqual([])
@@ -156,3 +154,32 @@ describe('any order, repetitions and outcomes', () => {
     )
   })
 })
+
+test('every order of four reports that each arrive twice ends equal', () => {
+  const life = [LIFE.queued, LIFE.sent, LIFE.failedForNow, LIFE.delivered]
+  const reports = life.map((step, at) => reported({ shape: 'sms', step, at, name: 'a' }))
+  const orders = ordersOf([...reports, ...reports])
+  const ends = orders.map((arrivals) => {
+    const one = message()
+    for (const event of arrivals) one.apply({ do: 'admit', key: KEY, event })
+    const dispatched: string[] = []
+    for (let granted = one.lease(); granted !== undefined; granted = one.lease()) {
+      dispatched.push(granted.id)
+      one.done(granted.id, granted.token)
+    }
+    return { dispatched, latest: one.record?.latest }
+  })
+  expect(orders).toHaveLength(2_520)
+  const [first] = ends
+  expect(first?.dispatched).toEqual(reports.map(({ id }) => id))
+  for (const end of ends) expect(end).toEqual(first)
+})
+
+/** Every order of these, counted once if two are the same. */
+function ordersOf<T>(items: readonly T[]): readonly (readonly T[])[] {
+  if (items.length === 0) return [[]]
+  return [...new Set(items)].flatMap((first) => {
+    const at = items.indexOf(first)
+    return ordersOf(items.toSpliced(at, 1)).map((rest) => [first, ...rest])
+  })
+}

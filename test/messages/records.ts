@@ -1,12 +1,12 @@
 /** Reports of one message, and random records. */
 import fc from 'fast-check'
 import type { EventRecord } from 'messaging-webhooks/store'
-import type { AdmittedEvent } from '../../src/messages/events.ts'
+import type { NewEvent } from '../../src/messages/event-record.ts'
 import type { Entry, MessageRecord } from '../../src/messages/record.ts'
 
 export const NOW_MS = 1_800_000_000_000
-/** Identities are kept for a day. */
-export const LIMITS = { dedupeMs: 86_400_000 }
+const DAY_MS = 86_400_000
+export const RETENTION = { payloadMs: DAY_MS, deadLetterMs: 2 * DAY_MS, dedupeMs: 3 * DAY_MS }
 
 export function recordOf(status: string): EventRecord {
   return {
@@ -28,10 +28,11 @@ export function recordOf(status: string): EventRecord {
 }
 
 /** The report at this place of its message; `final` for one that ends it. */
-export function report(at: number, more: Partial<AdmittedEvent> = {}): AdmittedEvent {
+export function report(at: number, more: Partial<NewEvent> = {}): NewEvent {
   const id = `event-${at}`
   const order = `${String(at).padStart(12, '0')}3${'0'.repeat(12)}${id}`
-  return { id, order, final: false, step: 0, awaits: 0, gapUntilMs: NOW_MS, record: recordOf(id), ...more }
+  const place = { order, final: false, step: 0, awaits: 0, reorderWaitMs: 0 }
+  return { id, messageKey: 'm', ...place, record: recordOf(id), raw: Buffer.from(id), ...more }
 }
 
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constant('\ud83d'), fc.constant('\0 "\n'))
@@ -91,7 +92,7 @@ const final = fc.record({ order: text, record: eventRecord })
 
 /** Any record without a send, which is stored beside it. */
 export const anyRecord: fc.Arbitrary<MessageRecord> = fc.record({
-  lease: fc.option(fc.record({ token: fc.nat(), untilMs: timeMs, worker: text, dispatchedBefore: text }), {
+  lease: fc.option(fc.record({ token: fc.nat(), untilMs: timeMs, worker: text }), {
     nil: undefined,
   }),
   tokens: fc.nat(),
