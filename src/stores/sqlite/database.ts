@@ -102,12 +102,15 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
     abandon(): void {
       try {
         db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+        // One process at a time: the next must not remove what this one creates.
+        db.exec('BEGIN IMMEDIATE')
       } catch {
         // Another process reads or writes the old file.
       }
-      db.close()
+      // Before closing, because another file may get the inode of one that is closed.
       for (const { name, identity } of companions)
         if (identity !== undefined && identityOf(name) === identity) rmSync(name, { force: true })
+      db.close()
     },
     /**
      * Runs `work` in a transaction, or in the current one. A commit that is not `durable` may be lost in a power failure but is
