@@ -4,6 +4,7 @@ import type { Granted, Settle } from '../messages/commands.ts'
 import type { EventRecord } from '../messages/event-record.ts'
 import type { KnownExpectation } from '../messages/expected.ts'
 import type { Awaitable, MessageStore } from '../inbox/store.ts'
+import { andThen } from '../runtime/values.ts'
 
 /** An event to dispatch, under a lease. */
 export interface Claim {
@@ -96,14 +97,12 @@ export function claimDue(
     })
   }
 
-  /** An event with an unreadable payload becomes a dead letter. Without one, nothing is left to run or to keep. */
-  function withoutPayload(key: string, { id, token, payload }: Granted): Settle {
-    const error = new MessagingWebhooksError('event_damaged', `Event ${id}.`)
+  /** An event without a readable payload becomes a dead letter. So does an unreadable record (`unreadableRecord`). */
+  function withoutPayload(key: string, { id, token }: Granted): Settle {
+    const part = id === key ? `The record of message ${key}.` : `Event ${id} of message ${key}.`
+    const error = new MessagingWebhooksError('event_damaged', part)
     report(error)
-    const settling = { do: 'settle', key, id, token } as const
-    return payload === undefined
-      ? { ...settling, outcome: 'done' }
-      : { ...settling, outcome: 'dead', error: error.message }
+    return { do: 'settle', key, id, token, outcome: 'dead', error: error.message }
   }
 
   return claimMore(NO_KEYS)
@@ -112,9 +111,4 @@ export function claimDue(
 function earlier(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return Math.min(one, other)
-}
-
-/** Continues with a value, immediately or later. A store in memory answers immediately, which keeps promises off its path. */
-export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
-  return value instanceof Promise ? value.then(next) : next(value)
 }

@@ -30,8 +30,8 @@ interface Commands {
   expire: {}
   /** Makes events due that were admitted at a later time than it is now, because the clock was set back. */
   catchUp: {}
-  /** Changes nothing. `ifReadable`: answers undefined, and does not reject, if the record cannot be read. */
-  read: { readonly ifReadable?: true }
+  /** Changes nothing. */
+  read: {}
 }
 
 /** What a store answers to each command. */

@@ -98,7 +98,7 @@ export interface FoundEvent {
   readonly payload: Payload | undefined
 }
 
-export function expectedOf({ expectation, wasOverdue }: SendEntry): KnownExpectation {
+function expectedOf({ expectation, wasOverdue }: SendEntry): KnownExpectation {
   return { expectation, wasOverdue }
 }
 
@@ -116,11 +116,14 @@ export function sendIn(messageKey: string, record: MessageRecord): StoredExpecta
   return { messageKey, ...expectedOf(send), latest: latest && { record: latest.record, finals } }
 }
 
+const UNREADABLE = 'Neither the event nor the record of its message can be read.'
+
 export function deadLetterOf({ key: messageKey, id, record, payload }: FoundEvent): StoredDeadLetter | undefined {
   const letter = record.dead.find((entry) => entry.id === id)
   if (letter === undefined || payload === undefined) return undefined
   const { attempts, diedAtMs } = letter
-  const { error = '', raw } = payload
+  // Without a payload, the store has no place for the error.
+  const { error = UNREADABLE, raw } = payload
   const read = { id, messageKey, attempts, error, diedAtMs, record: payload.record, raw }
   return record.send === undefined ? read : { ...read, expected: expectedOf(record.send) }
 }

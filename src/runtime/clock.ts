@@ -44,8 +44,6 @@ const SET_BACK_MS = 1_000
 export interface SteadyClock extends Clock {
   /** How far the steady clock is ahead of the wall clock. */
   readonly aheadMs: number
-  /** Moves the clock to at least this time, which was observed before. */
-  reach(atLeastMs: number): void
 }
 
 /** Stored times use this clock. Displayed times, and times compared with other systems, use the wall clock. */
@@ -60,23 +58,18 @@ export function steadyClock(wall: Clock): SteadyClock {
     return lastMs
   }
 
-  function reach(atLeastMs: number): void {
-    lastMs = Math.max(lastMs, atLeastMs)
-    now()
-  }
-
   return {
     get aheadMs() {
       return aheadMs
     },
-    reach,
     now,
     setTimer(callback, delayMs, keepAlive) {
       // Use the last reading, because a caller that sets a timer has just read the clock.
       const untilMs = lastMs + Math.min(delayMs, LONGEST_TIMER_MS)
       function fire(): void {
         // The timer proves that the delay has passed, whatever the wall clock says.
-        reach(untilMs)
+        lastMs = Math.max(lastMs, untilMs)
+        now()
         callback()
       }
       return wall.setTimer(fire, delayMs, keepAlive)

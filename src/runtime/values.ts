@@ -26,6 +26,11 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   )
 }
 
+/** Continues with a value, at once or later. A store in memory answers at once, which keeps promises off its path. */
+export function andThen<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
+
 /** Prevents an unhandled rejection if the value is a promise. */
 export function letReject(value: unknown): void {
   if (typeof value !== 'object' || value === null) return

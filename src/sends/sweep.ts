@@ -129,7 +129,10 @@ async function decide(
 }
 
 async function recordedSends(store: MessageStore<object>, keys: readonly string[]): Promise<readonly RecordedSend[]> {
-  const records = await store.run(keys.map((key) => ({ do: 'read', key, ifReadable: true }) as const))
+  const records = await store.run(keys.map((key) => ({ do: 'read', key }) as const))
+  // The index lists a message without a send if its record cannot be read. Any command puts that right.
+  const others = keys.filter((_, index) => records[index]?.send === undefined)
+  if (others.length > 0) await store.run(others.map((key) => ({ do: 'endSend', key }) as const))
   return records.flatMap((record, index) => {
     const messageKey = keys[index]
     const expectation = record?.send?.expectation

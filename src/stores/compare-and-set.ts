@@ -11,8 +11,7 @@ import { decide } from '../messages/decide.ts'
 import type { Lease, MessageRecord, PayloadChange } from '../messages/record.ts'
 import type { Payload } from '../messages/views.ts'
 import type { DueLookup, SharedEngine, Versioned, VersionedChange } from './engine.ts'
-import { readsPayloads } from './local.ts'
-import { passesUnreadable, UnreadableRecord } from './stored.ts'
+import { readsPayloads, replacing } from './local.ts'
 
 /** Recently seen records, so that most decisions need no read. Limited by the number of their events. */
 const MAX_SEEN = 16_384
@@ -117,25 +116,12 @@ export function createSharedRunner(options: {
       if (open.size === 0) break
       if (monotonicMs() > endMs)
         throw new MessagingWebhooksError('store_slow', 'Other processes keep writing the same messages.')
-      read = await readAll(open)
+      read = await engine.read([...open.keys()])
       for (const [key, versioned] of read) seen.set(key, versioned)
       for (const { key, after } of changes)
         if (refused.has(key) && isSameLease(after?.lease, read.get(key)?.record.lease)) onLeaseLost?.()
     }
     return answers
-  }
-
-  /** Passes over unreadable records whose commands do not need them. */
-  async function readAll(groups: ReadonlyMap<string, Group<Command>>): Promise<ReadonlyMap<string, Versioned>> {
-    const keys = new Set(groups.keys())
-    for (;;)
-      try {
-        return await engine.read([...keys])
-      } catch (error) {
-        if (!(error instanceof UnreadableRecord)) throw error
-        const passes = groups.get(error.key)?.every(({ command }) => passesUnreadable(command)) === true
-        if (!passes || !keys.delete(error.key)) throw error
-      }
   }
 
   function seenOf(keys: Iterable<string>): ReadonlyMap<string, Versioned> {
@@ -181,7 +167,10 @@ function fold<C extends Command>(
   for (const { place, command } of group) {
     const decided = decide(after === undefined ? before : (after ?? undefined), command, circumstances)
     answers[place] = decided.answer
-    if (decided.record === undefined) continue
+    if (decided.record === undefined) {
+      after ??= replacing(before, command)
+      continue
+    }
     after = decided.record
     payloads = [...payloads, ...(decided.payloads ?? NONE)]
   }

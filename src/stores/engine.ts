@@ -59,7 +59,7 @@ export interface SendScan extends ScanRequest {
   readonly newestFirst: boolean
 }
 
-/** The indexes of every engine. Each scan is bounded by `limit`. */
+/** The indexes of every engine. Each scan is bounded by `limit`. `unreadableRecord` stands in for a record that cannot be read. */
 export interface Indexes {
   /** The stored payloads of these events, in the same order. */
   payloads(places: readonly EventPlace[]): Awaitable<readonly (Payload | undefined)[]>
@@ -74,8 +74,6 @@ export interface Indexes {
   /** All records with their payloads, in any order. */
   scanRecords(request: ScanRequest): Awaitable<Page<ScannedRecord>>
   counts(): Awaitable<StoreCounts>
-  /** Keys of some records that could not be read and are put off. */
-  unreadable(): Awaitable<readonly string[]>
 }
 
 /** `DueRequest`, with everything that an engine compares its index with. */
@@ -86,10 +84,7 @@ export interface DueLookup extends Omit<DueRequest, 'exclude'> {
 
 /** An engine that no other process changes during a call: memory, or SQLite within a transaction. Answers at once. */
 export interface LocalEngine extends Indexes {
-  /** Throws an `UnreadableRecord` if it cannot read it. */
   read(key: string): MessageRecord | undefined
-  /** Reports an unreadable record once, and keeps it from being due. */
-  putOff(key: string): void
   write(change: Change): void
   payloads(places: readonly EventPlace[]): readonly (Payload | undefined)[]
   payloadIds(keys: readonly string[]): readonly (readonly string[])[]
@@ -114,10 +109,7 @@ export interface VersionedChange extends Change {
 export interface SharedEngine extends Indexes {
   /** The time, by the clock of the server as of its last answer. */
   nowMs(): number
-  /**
-   * Keys, and the records and payloads that the engine has read with them. Reports an unreadable record once, and keeps it from
-   * being due.
-   */
+  /** Keys, and the records and payloads that the engine has read with them. */
   due(request: DueLookup): Promise<{
     readonly keys: readonly string[]
     /** When the next will be due. */
@@ -126,8 +118,7 @@ export interface SharedEngine extends Indexes {
     /** Payloads of the first waiting events, by the same keys. */
     readonly payloads?: ReadonlyMap<string, Payload> | undefined
   }>
-
-  /** The existing records of these keys. Rejects with an `UnreadableRecord` if it cannot read one. */
+  /** The existing records of these keys. */
   read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>>
   /**
    * Writes each change that still applies, whole or not at all, durably. Answers for each whether it did. Applies none if the

@@ -11,6 +11,7 @@ import {
   type StoredEvent,
   type StoredExpectation,
 } from '../messages/views.ts'
+import { andThen } from '../runtime/values.ts'
 import type { Indexes, ScannedEvent, ScannedRecord } from './engine.ts'
 
 type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
@@ -81,9 +82,4 @@ function pageOf<Found, T>({ items, next, lookedBackToMs }: Page<Found>, read: (f
     ...(next !== undefined && { next }),
     ...(lookedBackToMs !== undefined && { lookedBackToMs }),
   }
-}
-
-/** Continues with a value, immediately or later. A local store answers immediately, which keeps promises off the hot path. */
-export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
-  return value instanceof Promise ? value.then(next) : next(value)
 }

@@ -2,9 +2,9 @@
 import type { AnswerOf, Circumstances, Command } from '../messages/commands.ts'
 import { decide } from '../messages/decide.ts'
 import type { MessageRecord } from '../messages/record.ts'
+import { isUnreadable } from '../messages/replay.ts'
 import type { Payload } from '../messages/views.ts'
 import type { LocalEngine } from './engine.ts'
-import { passesUnreadable, UnreadableRecord } from './stored.ts'
 
 const NONE: readonly never[] = []
 
@@ -16,29 +16,22 @@ export function runLocally<C extends Command>(
 ): readonly AnswerOf<C>[] {
   return commands.map((command) => {
     const { key } = command
-    const before = readFor(engine, command)
+    const before = engine.read(key)
     const decided = decide(before, command, {
       ...about,
       isFull: isFull(engine, before, command),
       kept: readsPayloads(command) ? (engine.payloadIds([key])[0] ?? NONE) : NONE,
       payload: command.do === 'lease' ? firstPayload(engine, key, before) : undefined,
     })
-    const { answer, record: after, payloads = NONE } = decided
+    const { answer, record: after = replacing(before, command), payloads = NONE } = decided
     if (after !== undefined) engine.write({ key, before, after, payloads })
     return answer
   })
 }
 
-/** Undefined also for a command that finds nothing in an unreadable record. */
-export function readFor(engine: Pick<LocalEngine, 'read' | 'putOff'>, command: Command): MessageRecord | undefined {
-  const { key } = command
-  try {
-    return engine.read(key)
-  } catch (error) {
-    if (!(error instanceof UnreadableRecord && passesUnreadable(command))) throw error
-    engine.putOff(key)
-    return undefined
-  }
+/** The first command that meets an unreadable record puts its stand-in in its place, which the next claim reports. */
+export function replacing(record: MessageRecord | undefined, command: Command): MessageRecord | undefined {
+  return isUnreadable(record) && command.do !== 'read' ? record : undefined
 }
 
 function isFull(engine: LocalEngine, record: MessageRecord | undefined, command: Command): boolean {

@@ -7,7 +7,7 @@ export function scanned<T extends { readonly place: string }>(found: readonly T[
   return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
 }
 
-/** A page of rows. It leaves out rows that cannot be read. */
+/** A page of rows, without those of which `read` makes nothing. */
 export function scannedRows<Row, T>(
   rows: readonly Row[],
   limit: number,

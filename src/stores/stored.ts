@@ -1,9 +1,9 @@
 /** Reads stored values that another program or a failing disk may have changed. */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Page } from '../inbox/store.ts'
-import type { Command } from '../messages/commands.ts'
 import { damagedRecord, readRecord } from '../messages/event-record.ts'
 import type { MessageRecord } from '../messages/record.ts'
+import { unreadableRecord } from '../messages/replay.ts'
 import type { Payload } from '../messages/views.ts'
 import { decodeRecord, decodeSend } from './codec.ts'
 import type { Change, EventScan, ScannedEvent, ScannedRecord } from './engine.ts'
@@ -33,32 +33,6 @@ export function unusable(column: string): never {
   throw new Error(`The database has no usable ${column} in a row that must have one.`)
 }
 
-/** The record of one message cannot be read. Commands for other messages work: repeat them without this one. */
-export class UnreadableRecord extends Error {
-  override readonly name = 'UnreadableRecord'
-  readonly key: string
-
-  constructor(key: string) {
-    super(`The record of message ${key} cannot be read.`)
-    this.key = key
-  }
-}
-
-/** The commands of background work. They find nothing in an unreadable record, so that it does not stop the work for others. */
-const OF_BACKGROUND: ReadonlySet<Command['do']> = new Set([
-  'lease',
-  'settle',
-  'release',
-  'overdue',
-  'expire',
-  'catchUp',
-])
-
-/** Whether this command finds nothing in an unreadable record. Others reject: someone asked about this message. */
-export function passesUnreadable(command: Command): boolean {
-  return OF_BACKGROUND.has(command.do) || (command.do === 'read' && command.ifReadable === true)
-}
-
 export interface RecordColumns {
   readonly state: string
   readonly send: string | undefined
@@ -66,27 +40,12 @@ export interface RecordColumns {
   readonly overdueAtMs: number | undefined
 }
 
-/** Undefined if it is unreadable. */
-export function storedRecord(columns: RecordColumns): MessageRecord | undefined {
+/** A record with an unreadable part is unreadable as a whole. */
+export function storedRecord(columns: RecordColumns, key: string): MessageRecord {
   const state = decodeRecord(columns.state)
-  if (state === undefined || columns.send === undefined) return state
-  const send = decodeSend(columns.send, columns)
-  return send && { ...state, send }
-}
-
-/** The due time of a record that is put off because it cannot be read, until someone repairs or removes it. */
-export const UNREADABLE_DUE_MS = Number.MAX_SAFE_INTEGER
-
-const MAX_REPORTED = 1_000
-
-/** Reports each unreadable record once. */
-export function reportUnreadable(report: (error: MessagingWebhooksError) => void): (key: string) => void {
-  const reported = new Set<string>()
-  return (key) => {
-    if (reported.has(key) || reported.size >= MAX_REPORTED) return
-    reported.add(key)
-    report(new MessagingWebhooksError('event_damaged', `It is the record of message ${key}.`))
-  }
+  if (state !== undefined && columns.send === undefined) return state
+  const send = columns.send === undefined ? undefined : decodeSend(columns.send, columns)
+  return state === undefined || send === undefined ? unreadableRecord(key) : { ...state, send }
 }
 
 export interface PayloadColumns {

@@ -66,7 +66,7 @@ export function createWorkers(options: {
     if (!mayHaveLost()) return false
     const isLost = (key: string): boolean => !isRunning(key) && host.inFlight(key) === undefined
     const keys = (await part.leases()).flatMap(({ key, worker }) => (worker === id && isLost(key) ? [key] : []))
-    const records = await run(keys.map((key) => ({ do: 'read', key, ifReadable: true }) as const))
+    const records = await run(keys.map((key) => ({ do: 'read', key }) as const))
     const lost = records.flatMap((record, index) => {
       const [key, lease] = [keys[index], record?.lease]
       // A lease that was granted meanwhile is in flight by now.

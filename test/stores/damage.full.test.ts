@@ -1,6 +1,6 @@
 /**
- * Stored data that another program has corrupted: what cannot be read is reported once with its key, and every other event is
- * dispatched. An event whose payload cannot be read becomes a dead letter. An unreadable record is left as it is.
+ * Stored data that another program has corrupted: a payload or record that cannot be read is reported once with its key and becomes
+ * a dead letter. Every other event is dispatched, and later events of the same message too.
  */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,11 +14,11 @@ import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createPartitions } from '../../src/stores/redis/partitions.ts'
 import { claimDue } from '../../src/dispatch/claim.ts'
-import { admit, keyOf, LONG_MS, sample, samplesOf, settleAll } from '../../src/store-conformance/samples.ts'
+import { admit, claim, keyOf, LONG_MS, sample, samplesOf, settleAll } from '../../src/store-conformance/samples.ts'
 import { sent } from '../../src/store-conformance/sends.ts'
 import { die, itemsOf, PAGE, recordOf } from '../../src/store-conformance/suite.ts'
 import { describeMysql, freshPrefix, MYSQL_URL, rowsOf as mysqlRows } from './mysql/database.ts'
-import { hostOf, observer, opened } from './postgres/events.ts'
+import { observer, opened } from './postgres/events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf as postgresRows } from './postgres/schema.ts'
 import { clientFor, describeRedis, freshPrefix as freshRedisPrefix, testStore, useRedis } from './redis/own-redis.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -31,24 +31,32 @@ const TARGET = sample({ message: 'corrupt', raw: Buffer.from(JSON.stringify({ te
 const { id, messageKey: key } = TARGET
 const OTHERS = samplesOf(20, 'other')
 const NEXT = sample({ message: 'corrupt', at: 2 })
+/** Until the events run again. */
+const LEASE_MS = 1_000
 const POLL = { timeout: 30_000 }
 
-/** What cannot be read: the record, only the payload, or nothing of an event that is gone. */
-type Part = 'record' | 'payload' | 'nothing'
+/** Whether the record or only the payload cannot be read. */
+type Part = 'record' | 'payload'
 type Damages = Readonly<Record<string, readonly [part: Part, change: string]>>
 type Corrupt = (change: string) => unknown
 type Fresh = () => { readonly store: Store<object>; readonly corrupt: Corrupt }
 
-async function check({ store, corrupt }: ReturnType<Fresh>, [part, change]: readonly [Part, string]): Promise<void> {
-  const first = await store.open(hostOf())
+/** `isLeased`: while the events are leased, by a process that does not settle them. */
+async function check(
+  { store, corrupt }: ReturnType<Fresh>,
+  [part, change]: readonly [Part, string],
+  isLeased: boolean,
+): Promise<void> {
+  const first = await opened(store)
   await first.run(['corrupt', 'other0'].map((message) => ({ do: 'expect', key: keyOf(message), send: sent(message) })))
   await admit(first, [...OTHERS.slice(0, 10), TARGET, ...OTHERS.slice(10)])
+  if (isLeased) await claim(first, { leaseForMs: LEASE_MS })
   await corrupt(change)
-  await first.close()
 
   const reports: MessagingWebhooksError[] = []
   const report = (error: MessagingWebhooksError): void => void reports.push(error)
   const open = await opened(store, { report })
+  await itemsOf(open, { of: 'events', ...PAGE })
   const run: string[] = []
   async function dispatch(): Promise<readonly string[]> {
     const { claims } = await claimDue(open, { limit: 100, leaseForMs: LONG_MS, exclude: new Set() }, report)
@@ -57,36 +65,41 @@ async function check({ store, corrupt }: ReturnType<Fresh>, [part, change]: read
     return run.toSorted()
   }
   const idsOf = (events: readonly NewEvent[]): readonly string[] => events.map((event) => event.id).toSorted()
-  await expect.poll(dispatch, POLL).toEqual(idsOf(OTHERS))
-  await expect.poll(() => reports.map(({ code }) => code), POLL).toEqual(['event_damaged'])
-  expect(reports[0]?.detail).toContain(part === 'record' ? key : id)
+  await expect
+    .poll(async () => [await dispatch(), reports.map(({ code }) => code)], POLL)
+    .toEqual([idsOf(OTHERS), ['event_damaged']])
+  expect(reports[0]?.detail).toContain(key)
   expect(JSON.stringify([reports, reports.map(({ stack }) => stack)])).not.toContain(SECRET)
+  const letterId = part === 'record' ? key : id
   const letters = await itemsOf(open, { of: 'deadLetters', ...PAGE })
-  expect(letters.map((letter) => letter.id)).toEqual(part === 'payload' ? [id] : [])
+  expect(letters.map((letter) => letter.id)).toEqual([letterId])
+  expect(letters[0]?.record.problem).toBe('damaged')
+  expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 1 })
   const listed = await itemsOf(open, { of: 'events', ...PAGE })
   expect(idsOf(OTHERS).filter((each) => !listed.some((event) => event.id === each))).toEqual([])
-  expect(new Set(await admit(open, OTHERS))).toEqual(new Set(['duplicate']))
 
-  if (part === 'record') {
-    // No other event of an unreadable message is accepted, because it could run out of order.
-    await expect(admit(open, [NEXT])).rejects.toThrow(key)
-    expect(await dispatch()).toEqual(idsOf(OTHERS))
-  } else {
-    expect(await admit(open, [NEXT])).toEqual(['new'])
-    await expect.poll(dispatch, POLL).toEqual(idsOf([...OTHERS, NEXT]))
-    expect((await recordOf(open, key))?.latest?.record.report?.status).toBe(NEXT.record.report?.status)
-    expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: letters.length })
-    if (part === 'payload') {
-      expect(letters[0]?.record.problem).toBe('damaged')
-      expect(await open.run([{ do: 'resolve', key, id, as: 'discard' }])).toEqual([true])
-      expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-    }
-  }
+  expect(await admit(open, [NEXT, ...OTHERS])).toEqual(['new', ...OTHERS.map(() => 'duplicate')])
+  await expect.poll(dispatch, POLL).toEqual(idsOf([...OTHERS, NEXT]))
+  expect((await recordOf(open, key))?.latest?.record.report?.status).toBe(NEXT.record.report?.status)
+  const sends = await itemsOf(open, { of: 'sends', fromMs: 0, toMs: Infinity, ...PAGE })
+  const readable = part === 'record' ? ['other0'] : ['corrupt', 'other0']
+  expect(sends.map(({ expectation }) => expectation.messageId).toSorted()).toEqual(readable)
   expect(reports).toHaveLength(1)
+
+  expect(await open.run([{ do: 'resolve', key, id: letterId, as: 'replay' }])).toEqual([true])
+  await expect
+    .poll(async () => [await dispatch(), await open.counts()], POLL)
+    .toEqual([idsOf([...OTHERS, NEXT]), { unsettled: 0, deadLetters: 1 }])
+  expect(await open.run([{ do: 'resolve', key, id: letterId, as: 'discard' }])).toEqual([true])
+  expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+  expect(run.toSorted()).toEqual(idsOf([...OTHERS, NEXT]))
 }
 
 function testDamages(fresh: Fresh, damages: Damages): void {
-  test.each(Object.entries(damages))('%s', { timeout: 60_000 }, (_, damage) => check(fresh(), damage))
+  describe.each(Object.entries(damages))('%s', (_, damage) => {
+    test('while it waits', { timeout: 60_000 }, () => check(fresh(), damage, false))
+    if (damage[0] === 'record') test('while it is leased', { timeout: 60_000 }, () => check(fresh(), damage, true))
+  })
 }
 
 /** A number that JavaScript cannot represent would make the other rows unreadable, so the tables refuse it. */
@@ -117,7 +130,7 @@ function sqlDamages(digest: string, bytes: (hex: string) => string, text: (text:
     'an event of another shape': ['payload', `UPDATE {payloads} SET {event} = ${text('{"project":"a"}')} ${payload}`],
     'no event': ['payload', `UPDATE {payloads} SET {event} = NULL ${payload}`],
     'no body': ['payload', `UPDATE {payloads} SET raw = NULL ${payload}`],
-    'no payload': ['nothing', `DELETE FROM {payloads} ${payload}`],
+    'no payload': ['payload', `DELETE FROM {payloads} ${payload}`],
   }
 }
 
@@ -144,7 +157,7 @@ describe('SQLite', () => {
   })
   testRefusals(fresh, { records: ['overdue_at', 'due'] })
 
-  test('a receiver reports an unreadable record, and its health says so', async () => {
+  test('a receiver lists it among the dead letters, and its health says so', async () => {
     const path = join(ownFolder(), 'inbox.db')
     const first = await receiving({ store: sqliteStore(path), dispatch: false })
     expect(await post(first.url, callback.smsDelivery({ messageId: 'm1' }))).toMatchObject({ status: 204 })
@@ -157,6 +170,9 @@ describe('SQLite', () => {
     receiver.onAny((event) => void seen.push(event.type))
     await receiver.start()
     await expect.poll(() => errors.map(({ code }) => code)).toEqual(['event_damaged'])
+    await expect
+      .poll(async () => (await receiver.deadLetters.list()).items.map(({ attempts, error }) => [attempts, error]))
+      .toEqual([[1, expect.stringContaining('read')]])
     const { working, reasons } = await receiver.health()
     expect([working, reasons.map(({ code }) => code)]).toEqual([true, ['event_damaged']])
     expect(seen).toEqual([])
@@ -228,6 +244,6 @@ describeRedis('Redis', () => {
     'a send that is not JSON': ['record', set(2, `'no'`)],
     'an event that is not JSON': ['payload', set(3, `string.sub(old, 1, 15) .. 'no' .. string.match(old, '\\n.*')`)],
     'a truncated payload': ['payload', set(3, `string.sub(old, 1, 30)`)],
-    'no payload': ['nothing', `redis.call('DEL', KEYS[3])`],
+    'no payload': ['payload', `redis.call('DEL', KEYS[3])`],
   })
 })

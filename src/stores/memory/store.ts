@@ -54,8 +54,6 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>, host: StoreHost)
     ...createRecords(tables, bounds),
     payloads: (places) => places.map(({ key, id }) => payloadOf(tables, key, id)),
     // This process wrote all of it.
-    putOff() {},
-    unreadable: () => [],
     payloadIds: (keys) => keys.map((key) => tables.active.members.get(key)?.payloads.map(({ id }) => id) ?? []),
     scanEvents: (request) => scanEvents(tables, request),
     scanDeadLetters: (request) => scanDeadLetters(tables, request),

@@ -16,7 +16,6 @@ import type { WriteList } from '../sql/workers.ts'
 export async function openMysql(settings: Settings, host: StoreHost): Promise<MessageStore<MysqlContext>> {
   const { prefix } = settings
   const { connections, failures } = await reach(settings)
-  const { report } = host
   try {
     await migrate(connections, prefix)
     await checkPrivileges(rowsBy(connections.run), requiredColumns(prefix), host)
@@ -27,13 +26,13 @@ export async function openMysql(settings: Settings, host: StoreHost): Promise<Me
       host,
       settings,
       engine,
-      records: createRecords(engine, report),
+      records: createRecords(engine),
       writeList: listWriter(engine),
       waking: { notify() {}, stop: polling.stop },
       transactions: {
         ...transactionEngine(connections, failures),
         maxConnections: settings.pool?.pool.config.connectionLimit ?? settings.maxConnections,
-        within: (session) => createRecords(engine, report, session.run, (work) => work(session)),
+        within: (session) => createRecords(engine, session.run, (work) => work(session)),
       },
       close: connections.close,
     })

@@ -1,12 +1,11 @@
 /** Reads records from the tables, writes them if nothing has changed them, and finds them by their indexes. */
 import type { Payload } from '../../messages/views.ts'
-import type { MessagingWebhooksError } from '../../public/errors.ts'
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { EventPlace, SharedEngine } from '../engine.ts'
 import { readDue } from '../sql/due.ts'
 import { createTableRecords } from '../sql/records.ts'
 import { isNull, type Row } from '../sql/values.ts'
-import { reportUnreadable, RESERVED_MS, UNREADABLE_DUE_MS } from '../stored.ts'
+import { RESERVED_MS } from '../stored.ts'
 import type { Connections, Run } from './connections.ts'
 import { digestValue, digits, integerOrNone, isOneOf, keyIn, rowReader } from './encoding.ts'
 import { rowsBy, SERVER_NOW, type Engine } from './engine.ts'
@@ -16,7 +15,6 @@ import { createWriting } from './writing.ts'
 /** `run` and `together`: the connection to use. */
 export function createRecords(
   engine: Engine,
-  report: (error: MessagingWebhooksError) => void,
   run: Run = engine.connections.run,
   together: Connections['together'] = engine.connections.together,
 ) {
@@ -25,7 +23,7 @@ export function createRecords(
   return {
     ...createTableRecords(dialect, rowsBy(run)),
     write,
-    dueEvents: createDue(engine, write, report),
+    dueEvents: createDue(engine, write),
     async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const keys = places.map(({ key }) => key)
@@ -46,10 +44,7 @@ WHERE ${isOneOf('r.digest', keys)} AND (${wanted.join(' OR ')})`)
 function createDue(
   { connections, clock, tables: { records }, dialect: { recordColumns }, noteTime }: Engine,
   write: SharedEngine['write'],
-  report: (error: MessagingWebhooksError) => void,
 ): SharedEngine['due'] {
-  const reported = reportUnreadable(report)
-
   /** Locks what is due, skips what other processes have locked, and reserves it. */
   async function reserve(isDue: string, limit: number): Promise<readonly Row[]> {
     try {
@@ -67,16 +62,10 @@ ORDER BY r.due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`)
     }
   }
 
-  /** Keeps these records from being due, until someone repairs or removes them. */
-  async function putOff(keys: readonly string[]): Promise<void> {
-    await connections.run(`UPDATE ${records} SET due_at = ${UNREADABLE_DUE_MS} WHERE ${isOneOf('digest', keys)}`)
-    for (const key of keys) reported(key)
-  }
-
   /** The next time at which something becomes due, or a reservation or lease ends. */
   async function nextDueMs(now: number, others: string): Promise<number | undefined> {
     const { rows } = await connections.run(`
-SELECT (SELECT MIN(r.due_at) FROM ${records} r WHERE r.due_at > ${now} AND r.due_at < ${UNREADABLE_DUE_MS}${others}) AS next,
+SELECT (SELECT MIN(r.due_at) FROM ${records} r WHERE r.due_at > ${now}${others}) AS next,
   (SELECT MIN(r.held_until) FROM ${records} r WHERE r.due_at <= ${now} AND r.held_until > ${now}${others}) AS held`)
     const [row] = rows
     if (row === undefined) return undefined
@@ -96,8 +85,7 @@ SELECT ${SERVER_NOW} AS now,
     const [first] = peek.rows
     noteTime(first, sentMs)
     const rows = first === undefined || isNull(first, 'first') ? [] : await reserve(isDue, limit)
-    const { found, unreadable, contradicted, ended } = readDue(rows, now, rowReader)
-    if (unreadable.length > 0) await putOff(unreadable)
+    const { found, contradicted, ended } = readDue(rows, now, rowReader)
     // The columns of a row contradict the record, which decides.
     if (contradicted.length > 0) await write(contradicted, clock.nowMs())
     if (ended.length > 0)

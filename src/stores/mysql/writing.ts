@@ -5,7 +5,7 @@
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { SharedEngine, VersionedChange as Change } from '../engine.ts'
-import { admittedIn, changedIn, createColumns, isNew, type Written } from '../sql/changes.ts'
+import { admittedIn, changedIn, createColumns, isNew, isReplaced, type Written } from '../sql/changes.ts'
 import { isApart } from '../server-time.ts'
 import { isNull, newNumber, numberValue } from '../sql/values.ts'
 import { TooLong, type Connections, type Transaction } from './connections.ts'
@@ -163,12 +163,14 @@ function admittedStep(put: readonly Put[], table: string): Step {
 /** Dead letters, and payloads that are removed. */
 function changedSteps(put: readonly Put[], tables: Tables): readonly Step[] {
   const { dead, failed, revived, removed } = changedIn(put)
+  const replaced = put.filter(isReplaced).map(({ number }) => number)
   const revivedIds = revived.map(({ id }) => digestValue(id))
   const removedIds = removed.map(({ one, id }) => `(${one.number}, ${digestValue(id)})`)
   const errors = failed.map(
     ({ one, id, error }) => `SELECT ${one.number} AS record, ${digestValue(id)} AS id, ${textValue(error)} AS error`,
   )
   return [
+    listed(`DELETE FROM ${tables.dead_letters} WHERE record IN (`, replaced),
     listed(`DELETE FROM ${tables.dead_letters} WHERE id IN (`, revivedIds),
     listed(`DELETE FROM ${tables.payloads} WHERE (record, id) IN (`, removedIds),
     {

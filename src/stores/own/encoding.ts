@@ -2,7 +2,7 @@
 import { isRecord } from '../../runtime/values.ts'
 import { dueMark, overdueMark, type MessageRecord } from '../../messages/record.ts'
 import type { Payload } from '../../messages/views.ts'
-import { decodeRecord, encodeRecord, encodeSend } from '../codec.ts'
+import { encodeRecord, encodeSend } from '../codec.ts'
 import { storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { PayloadRow, RecordRow, StoredRecord } from './record-store.ts'
 
@@ -19,13 +19,15 @@ export function rowOf(record: MessageRecord, version: string): RecordRow {
   }
 }
 
-/** Undefined if the text is corrupt. */
-export function recordIn({ text }: Pick<StoredRecord, 'text'>): MessageRecord | undefined {
+export function recordIn({ key, text }: Pick<StoredRecord, 'key' | 'text'>): MessageRecord {
   const { state, send, sentAtMs, overdueAtMs } = fieldsIn(text)
-  if (typeof state !== 'string') return undefined
-  if (send === undefined) return decodeRecord(state)
-  if (typeof send !== 'string' || typeof sentAtMs !== 'number') return undefined
-  return storedRecord({ state, send, sentAtMs, overdueAtMs: typeof overdueAtMs === 'number' ? overdueAtMs : undefined })
+  const columns = {
+    state: typeof state === 'string' ? state : '',
+    send: send === undefined || typeof send === 'string' ? send : '',
+    sentAtMs: Number(sentAtMs ?? 0),
+    overdueAtMs: overdueAtMs === undefined ? undefined : Number(overdueAtMs),
+  }
+  return storedRecord(columns, key)
 }
 
 export function payloadText({ record, raw, error }: Omit<Payload, 'id'>, admittedAtMs: number): string {

@@ -2,18 +2,13 @@
 import type { StoreHost } from '../../inbox/store.ts'
 import type { Payload } from '../../messages/views.ts'
 import type { Indexes, SharedEngine, Versioned, VersionedChange } from '../engine.ts'
-import { admittedIn, reportUnreadable, UnreadableRecord } from '../stored.ts'
+import { admittedIn } from '../stored.ts'
 import { payloadIn, payloadText, recordIn, rowOf } from './encoding.ts'
 import type { RecordChange, RecordStore, StoredRecord } from './record-store.ts'
 
 type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
-export function createEngine(store: RecordStore, host: Scans & Pick<StoreHost, 'nowMs' | 'report'>) {
-  const { report, ...rest } = host
-  const reported = reportUnreadable(report)
-  /** Keys of unreadable records, which this process no longer looks for. */
-  const putOff = new Set<string>()
-
+export function createEngine(store: RecordStore, host: Scans & Pick<StoreHost, 'nowMs'>) {
   async function payloadsOf(keys: readonly string[]): Promise<ReadonlyMap<string, readonly Payload[]>> {
     const rows = await store.read(keys)
     return new Map(rows.map(({ key, payloads }) => [key, payloads.map(payloadIn)]))
@@ -47,26 +42,21 @@ export function createEngine(store: RecordStore, host: Scans & Pick<StoreHost, '
   }
 
   return {
-    ...rest,
+    ...host,
     async read(keys) {
       const rows = await store.read(keys)
-      return new Map(rows.map((row) => [row.key, versionedIn(row) ?? unreadable(row.key)]))
+      return new Map(rows.map((row) => [row.key, versionedIn(row)]))
     },
     async write(changes) {
       return store.write(await Promise.all(changes.map(changeOf)))
     },
     async due({ of, limit, nowMs, exclude }) {
       const by = of === 'sends' ? 'overdueMs' : 'dueMs'
-      const { keys, nextMs } = await store.due({ by, limit, nowMs, exclude: new Set([...exclude, ...putOff]) })
+      const { keys, nextMs } = await store.due({ by, limit, nowMs, exclude })
       const found = new Map<string, Versioned>()
       const payloads = new Map<string, Payload>()
       for (const row of keys.length === 0 ? [] : await store.read(keys)) {
         const versioned = versionedIn(row)
-        if (versioned === undefined) {
-          putOff.add(row.key)
-          reported(row.key)
-          continue
-        }
         found.set(row.key, versioned)
         const first = row.payloads.find(({ id }) => id === versioned.record.waiting[0]?.id)
         if (first !== undefined) payloads.set(row.key, payloadIn(first))
@@ -81,17 +71,11 @@ export function createEngine(store: RecordStore, host: Scans & Pick<StoreHost, '
       const found = await payloadsOf(keys)
       return keys.map((key) => found.get(key)?.map(({ id }) => id) ?? [])
     },
-    unreadable: () => [...putOff],
     counts: () => store.counts(),
     close: () => store.close(),
   } satisfies SharedEngine & Pick<RecordStore, 'close'>
 }
 
-function versionedIn(row: StoredRecord): Versioned | undefined {
-  const record = recordIn(row)
-  return record && { version: row.version, record }
-}
-
-function unreadable(key: string): never {
-  throw new UnreadableRecord(key)
+function versionedIn(row: StoredRecord): Versioned {
+  return { version: row.version, record: recordIn(row) }
 }

@@ -37,7 +37,7 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
   // Distinguishes the leases of this process from those of others.
   const worker = String(randomInt(1, 2 ** 48 - 1))
   const walks = createWalks(store)
-  const engine = createEngine(store, { ...walks, nowMs: host.nowMs, report: host.report })
+  const engine = createEngine(store, { ...walks, nowMs: host.nowMs })
   const runner = createSharedRunner({
     engine,
     workerFor: () => worker,

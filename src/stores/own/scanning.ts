@@ -18,7 +18,7 @@ export function createWalks(store: RecordStore) {
   async function* walk(withDeadLetters = false): AsyncGenerator<WalkedRecord> {
     for (let after: string | undefined = ''; after !== undefined;) {
       const rows: readonly StoredRecord[] = await store.records({ after, limit: STEP, withDeadLetters })
-      yield* readable(rows)
+      yield* rows.map(walked)
       after = rows.length < STEP ? undefined : rows.at(-1)?.key
     }
   }
@@ -30,7 +30,7 @@ export function createWalks(store: RecordStore) {
     async expired(retention: Retention, nowMs: number, limit: number): Promise<readonly string[]> {
       const rows = await store.records({ after: prunedUpTo, limit, withDeadLetters: false })
       prunedUpTo = rows.length < limit ? '' : (rows.at(-1)?.key ?? '')
-      const old = readable(rows).filter(({ record, payloads }) => {
+      const old = rows.map(walked).filter(({ record, payloads }) => {
         const kept = payloads.map(({ id }) => id)
         return expire(record, { retention, kept }, nowMs).answer !== 'kept'
       })
@@ -39,8 +39,8 @@ export function createWalks(store: RecordStore) {
     async scanEvents(request) {
       const { key, id, after, limit, isMeant } = request
       if (key !== undefined) {
-        const [one] = readable(await store.read([key]))
-        return one === undefined ? { items: [] } : eventsOf(one, request)
+        const [row] = await store.read([key])
+        return row === undefined ? { items: [] } : eventsOf(walked(row), request)
       }
       const place = placeIn(after)
       const found = await firstOf(limit + 1, byNewest, async function* () {
@@ -84,17 +84,13 @@ export function createWalks(store: RecordStore) {
         rows.map(({ key: place }) => ({ place })),
         limit,
       )
-      return { items: readable(rows.slice(0, limit)), next }
+      return { items: rows.slice(0, limit).map(walked), next }
     },
   } satisfies Partial<Indexes> & Readonly<Record<string, unknown>>
 }
 
-/** Leaves out records that cannot be read. */
-function readable(rows: readonly StoredRecord[]): readonly WalkedRecord[] {
-  return rows.flatMap((row) => {
-    const record = recordIn(row)
-    return record === undefined ? [] : [{ key: row.key, place: row.key, record, payloads: row.payloads.map(payloadIn) }]
-  })
+function walked(row: StoredRecord): WalkedRecord {
+  return { key: row.key, place: row.key, record: recordIn(row), payloads: row.payloads.map(payloadIn) }
 }
 
 /** The first items in this order. Keeps few of them at a time. */

@@ -42,7 +42,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
       host,
       settings,
       engine,
-      records: createRecords(engine, report),
+      records: createRecords(engine),
       writeList: listWriter(engine),
       waking: startListening({
         ...settings,
@@ -55,7 +55,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
       transactions: {
         ...transactionEngine(connections, failures),
         maxConnections: settings.pool?.options.max ?? settings.maxConnections,
-        within: ({ batch }) => createRecords(engine, report, engine.within(batch)),
+        within: ({ batch }) => createRecords(engine, engine.within(batch)),
       },
       close: connections.close,
     })

@@ -1,12 +1,11 @@
 /** Reads records from the tables, writes them if no one has changed them, and finds them by their indexes. */
 import type { Payload } from '../../messages/views.ts'
-import type { MessagingWebhooksError } from '../../public/errors.ts'
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { EventPlace, SharedEngine } from '../engine.ts'
 import { readDue } from '../sql/due.ts'
 import { createTableRecords } from '../sql/records.ts'
 import { isNull, numberValue } from '../sql/values.ts'
-import { reportUnreadable, RESERVED_MS, UNREADABLE_DUE_MS } from '../stored.ts'
+import { RESERVED_MS } from '../stored.ts'
 import type { Batch } from './connections.ts'
 import { integer, integerOrNone, isOneOf, keyIn, rowReader, rowsQuery, SERVER_NOW } from './encoding.ts'
 import { rowsBy, type Engine } from './engine.ts'
@@ -14,17 +13,13 @@ import { parameter } from './plans.ts'
 import { createWriting } from './writing.ts'
 
 /** `together`: the connection to use. */
-export function createRecords(
-  engine: Engine,
-  report: (error: MessagingWebhooksError) => void,
-  together: Batch = engine.together,
-) {
+export function createRecords(engine: Engine, together: Batch = engine.together) {
   const { schema, dialect } = engine
   const write = createWriting(engine, together)
   return {
     ...createTableRecords(dialect, rowsBy(together)),
     write,
-    dueEvents: createDue(engine, write, report),
+    dueEvents: createDue(engine, write),
     async payloads(places: readonly EventPlace[]) {
       if (places.length === 0) return []
       const wanted = rowsQuery([
@@ -49,17 +44,7 @@ const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
 function createDue(
   { schema, together, noteTime, clock, dialect: { recordColumns, payloadColumns } }: Engine,
   write: SharedEngine['write'],
-  report: (error: MessagingWebhooksError) => void,
 ): SharedEngine['due'] {
-  const reported = reportUnreadable(report)
-
-  /** Keeps these records from being due, until someone repairs or removes them. */
-  async function putOff(keys: readonly string[]): Promise<void> {
-    await together(`
-UPDATE ${schema}.due d SET at = ${UNREADABLE_DUE_MS} FROM ${schema}.records r WHERE r.number = d.record AND ${isOneOf('r.key', keys)};`)
-    for (const key of keys) reported(key)
-  }
-
   return async ({ limit, nowMs, exclude }) => {
     const now = Math.floor(nowMs)
     const others =
@@ -80,7 +65,7 @@ WITH found AS MATERIALIZED (
 )
 SELECT times.now, times.next, found.at AS due_at, found.record AS due_record, ${recordColumns}, ${payloadColumns}
 FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${most} THEN least(
-    (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${nowValue} AND d.at < ${UNREADABLE_DUE_MS} ${others}),
+    (SELECT min(d.at) FROM ${schema}.due d WHERE d.at > ${nowValue} ${others}),
     (SELECT min(d.held_until) FROM ${schema}.due d WHERE d.at <= ${nowValue} AND d.held_until > ${nowValue} ${others})
   ) END AS next) AS times
   LEFT JOIN (
@@ -92,13 +77,12 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${mo
     const [times] = all
     noteTime(times, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all
-    const { found, unreadable, contradicted, ended } = readDue(rows, now, rowReader)
+    const { found, contradicted, ended } = readDue(rows, now, rowReader)
     const payloads = new Map<string, Payload>()
     for (const row of rows) {
       const key = isNull(row, 'number') || isNull(row, 'id') ? undefined : keyIn(row)
       if (key !== undefined && found.has(key)) payloads.set(key, rowReader.payloadIn(row))
     }
-    if (unreadable.length > 0) await putOff(unreadable)
     // The lock returns the current row, but the record is read as of the start of the statement, so another process may have
     // written both in between. The record decides.
     if (contradicted.length > 0) await write(contradicted, clock.nowMs())

@@ -5,7 +5,7 @@
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { SharedEngine, VersionedChange as Change } from '../engine.ts'
 import { dueMark } from '../../messages/record.ts'
-import { admittedIn, changedIn, createColumns, isNew, type Written } from '../sql/changes.ts'
+import { admittedIn, changedIn, createColumns, isNew, isReplaced, type Written } from '../sql/changes.ts'
 import { dueRowOf, type DueRow } from '../sql/due.ts'
 import { newNumber, numberValue } from '../sql/values.ts'
 import type { Batch } from './connections.ts'
@@ -33,9 +33,9 @@ SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS no
   return async (changes: readonly Change[], asOfMs: number): ReturnType<SharedEngine['write']> => {
     const written = changes.flatMap(writtenOf)
     const removed = [...changes.entries()].filter(([, { after }]) => after === null)
+    // Dead letters have no index by record.
     const applied = new Set([
-      ...(written.length === 0 ? [] : await apply(writing(written, isTime(asOfMs), schema), true)),
-      // Dead letters have no index by record.
+      ...(written.length === 0 ? [] : await apply(writing(written, isTime(asOfMs), schema), !written.some(isReplaced))),
       ...(removed.length === 0 ? [] : await apply(removal(removed, isTime(asOfMs), schema), false)),
     ])
     return changes.map((_, index) => applied.has(String(index)))
@@ -140,7 +140,7 @@ function stepsOfDue(written: readonly Placed[], schema: string): readonly string
   const columns = Object.keys(DUE)
   const set = (from: string): string => columns.map((name) => `${name} = ${from}.${name}`).join(', ')
   const steps: string[] = []
-  if (queued.length > 0 && queued.every((one) => hadRow(one) && admittedIn([one]).length === 0))
+  if (queued.length > 0 && queued.every((one) => hadRow(one) && !isReplaced(one) && admittedIn([one]).length === 0))
     steps.push(`moved AS (
   UPDATE ${schema}.due d SET ${set('a')} FROM applied a WHERE d.record = a.number AND a.at IS NOT NULL
 )`)
@@ -150,7 +150,7 @@ function stepsOfDue(written: readonly Placed[], schema: string): readonly string
   SELECT a.number, ${columns.map((name) => `a.${name}`).join(', ')} FROM applied a WHERE a.at IS NOT NULL
   ${queued.every(isNew) ? '' : `ON CONFLICT (record) DO UPDATE SET ${set('excluded')}`}
 )`)
-  if (written.some((one) => !isQueued(one) && hadRow(one)))
+  if (written.some((one) => !isQueued(one) && (hadRow(one) || isReplaced(one))))
     steps.push(`ended AS (
   DELETE FROM ${schema}.due d USING applied a WHERE d.record = a.number${queued.length === 0 ? '' : ' AND a.at IS NULL'}
 )`)
@@ -202,6 +202,8 @@ function stepsBeside(written: readonly Placed[], schema: string): readonly strin
   DELETE FROM ${schema}.${table} t USING applied a JOIN (${rowsQuery(columnsOf(gone, BESIDE))}) AS x ON x.place = a.place
   WHERE t.record = a.number AND t.id = x.id
 )`)
+  if (written.some(isReplaced))
+    steps.push(`dropped AS (DELETE FROM ${schema}.dead_letters d USING applied a WHERE d.record = a.number)`)
   return steps
 }
 

@@ -1,15 +1,16 @@
 /** Finds records by their indexes: due, overdue, or past retention. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { dueMark } from '../../messages/record.ts'
+import { isUnreadable } from '../../messages/replay.ts'
 import type { DueLookup, SharedEngine, Versioned } from '../engine.ts'
-import { reportUnreadable, RESERVED_MS, UNREADABLE_DUE_MS } from '../stored.ts'
+import { RESERVED_MS } from '../stored.ts'
 import { answered } from '../workers.ts'
 import { ask, runIf, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
-import { deadLetter, payloadsAt } from './payloads.ts'
+import { deadLetter, idsLeft, payloadsAt } from './payloads.ts'
 import { versionedIn, type Records, type Stored } from './records.ts'
 import { bytesOrNone, integer, list, text, type Scored } from './replies.ts'
-import { FOREIGN, reserve } from './scripts.ts'
+import { reserve } from './scripts.ts'
 import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
 import { idsIn, recordKey } from './writing.ts'
 
@@ -34,8 +35,7 @@ async function reserveIn(
     const [key, record, send] = list(one)
     return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }
   })
-  const nextMs = text(next) === '' ? undefined : integer(next)
-  return { stored, nextMs: nextMs === undefined || nextMs >= UNREADABLE_DUE_MS ? undefined : nextMs }
+  return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
 }
 
 /** Whether any record is due. */
@@ -49,8 +49,7 @@ export type Finding = ReturnType<typeof createFinding>
 
 /** `mayLease`: whether this process can lease records of the partition with this index now. */
 export function createFinding(engine: Engine, records: Records, mayLease: (index: number) => boolean) {
-  const { partitions, retention, report } = engine
-  const reported = reportUnreadable(report)
+  const { partitions, retention } = engine
   const { all } = partitions
   /** Position of the walk through sends, by partition. */
   const sentAfter = new Map<Partition, number>()
@@ -81,14 +80,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
   async function unqueue(key: string, expected: string): Promise<void> {
     const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
     const unqueued = { key: recordKey(key), expected, commands }
-    const { found } = await runIf(engine, partitions.of(key), [unqueued], { fits: true })
-    if (found[0] === FOREIGN) await putOff(key)
-  }
-
-  async function putOff(key: string): Promise<void> {
-    reported(key)
-    for (const set of ['due', 'leased'])
-      await ask(engine, partitions.of(key), ['ZADD', set, 'XX', String(UNREADABLE_DUE_MS), key])
+    await runIf(engine, partitions.of(key), [unqueued], { fits: true })
   }
 
   /** Records and first payloads of the messages that are due. */
@@ -96,11 +88,9 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     const { stored, nextMs } = await reserveAll(request)
     const found = new Map<string, Versioned>()
     for (const one of stored) {
-      const { key, record } = one
+      const { key } = one
       const versioned = versionedIn(one)
-      if (record === undefined) await unqueue(key, '')
-      else if (versioned === undefined) await putOff(key)
-      else if (dueMark(versioned.record) === undefined) await unqueue(key, versioned.version)
+      if (dueMark(versioned.record) === undefined) await unqueue(key, versioned.version)
       else found.set(key, versioned)
     }
     return { keys: [...found.keys()], nextMs, found }
@@ -151,20 +141,15 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     },
     payloads: (places) => payloadsAt(engine, places),
     async payloadIds(keys) {
-      const places = [...(await records.look(keys))].flatMap(([key, record]) =>
-        idsIn(record).map((id) => ({ key, id })),
-      )
+      const found = [...(await records.look(keys))].map(async ([key, record]) => {
+        const ids = isUnreadable(record) ? await idsLeft(engine, key) : idsIn(record)
+        return ids.map((id) => ({ key, id }))
+      })
+      const places = (await Promise.all(found)).flat()
       const kept = await payloadsAt(engine, places)
       const ids = new Map<string, string[]>(keys.map((key) => [key, []]))
       for (const [at, { key, id }] of places.entries()) if (kept[at] !== undefined) ids.get(key)?.push(id)
       return keys.map((key) => ids.get(key) ?? [])
-    },
-    async unreadable() {
-      const least = String(UNREADABLE_DUE_MS)
-      const found = await Promise.all(
-        all.map((partition) => membersOf(engine, partition, ['ZRANGEBYSCORE', 'due', least, '+inf'], MAX_UNREADABLE)),
-      )
-      return found.flat().map(({ member }) => member)
     },
     /** The partition of a dead letter, which its id does not tell, and the key of its record. */
     async findLetter(id: string) {
@@ -185,5 +170,3 @@ export function createFinding(engine: Engine, records: Records, mayLease: (index
     },
   } satisfies Partial<SharedEngine> & { readonly findLetter: (id: string) => Promise<string | undefined> }
 }
-
-const MAX_UNREADABLE = 1_000

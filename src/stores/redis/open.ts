@@ -25,7 +25,7 @@ function replicasOf({ waitReplicas = 0, commandTimeoutMs }: RedisSettings): Repl
   return { count: waitReplicas, withinMs: Math.max(1, Math.min(MAX_WAIT_MS, Math.floor(commandTimeoutMs / 2))) }
 }
 
-export interface RedisSettings {
+interface RedisSettings {
   readonly client: Adapter
   readonly subscriber: Adapter | undefined
   readonly prefix: string

@@ -22,6 +22,14 @@ export function payloadsAt(
   })
 }
 
+/** The ids of all payloads of a record. */
+export async function idsLeft(engine: Engine, key: string): Promise<readonly string[]> {
+  const ids = new Set<string>()
+  for await (const found of walk(engine, payloadKey(key, '*'), [engine.partitions.of(key)]))
+    for (const { id } of found) ids.add(id)
+  return [...ids]
+}
+
 /** The key and the error of a dead letter. */
 export async function deadLetter(engine: Engine, partition: Partition, id: string) {
   const stored = await ask(engine, partition, ['HGET', 'deadof', id])

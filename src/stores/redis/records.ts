@@ -1,12 +1,13 @@
 /** Reads records from Redis, and writes them if no one has changed them. */
 import type { MessageRecord } from '../../messages/record.ts'
+import { isUnreadable, unreadableRecord } from '../../messages/replay.ts'
 import type { Versioned, VersionedChange } from '../engine.ts'
-import { admittedIn, storedRecord, UnreadableRecord } from '../stored.ts'
+import { admittedIn, storedRecord } from '../stored.ts'
 import { splitSend, splitVersion } from './encoding.ts'
 import { confirmedValuesAt, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
 import { inCalls, type Partition } from './partitions.ts'
-import { FOREIGN } from './scripts.ts'
-import { commandsOf, recordKey, sendKey } from './writing.ts'
+import { idsLeft } from './payloads.ts'
+import { commandsOf, recordKey, removalOf, sendKey, type Command } from './writing.ts'
 
 /** The raw values of a record's keys. */
 export interface Stored {
@@ -35,40 +36,33 @@ export function createRecords(engine: Engine) {
     changes: readonly VersionedChange[],
     asOfMs: number,
   ): Promise<readonly boolean[]> {
-    const conditionals = changes.map((change): Conditional => {
-      return { key: recordKey(change.key), expected: change.expected ?? '', commands: commandsOf(change, retention) }
-    })
+    const conditionals = await Promise.all(
+      changes.map(async (change): Promise<Conditional> => {
+        const replaced = isUnreadable(change.before) ? await removalOfUnreadable(change.key) : []
+        const commands = [...replaced, ...commandsOf(change, retention)]
+        return { key: recordKey(change.key), expected: change.expected ?? '', commands }
+      }),
+    )
     const fits = changes.every((change) => change.before !== undefined && admittedIn(change).length === 0)
     const { found } = await runIf(engine, partition, conditionals, { asOfMs, fits })
-    return changes.map(({ key, expected = '', version }, at) => {
-      if (found[at] === FOREIGN) throw new UnreadableRecord(key)
-      // The server has the new version already if the command was sent again after a lost response.
-      return found[at] === expected || found[at] === version
-    })
+    // The server has the new version already if the command was sent again after a lost response.
+    return changes.map(({ expected = '', version }, at) => found[at] === expected || found[at] === version)
+  }
+
+  /** Removes the index entries of a record that does not say which it has. */
+  async function removalOfUnreadable(key: string): Promise<readonly Command[]> {
+    return removalOf(key, await idsLeft(engine, key), retention)
   }
 
   return {
-    /** Rejects with an `UnreadableRecord`. */
     async read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>> {
-      const stored = await storedAt(keys, confirmedValuesAt)
-      return new Map(
-        stored.flatMap((one) => {
-          if (one.record === undefined) return []
-          const versioned = versionedIn(one)
-          if (versioned === undefined) throw new UnreadableRecord(one.key)
-          return [[one.key, versioned] as const]
-        }),
-      )
+      const stored = (await storedAt(keys, confirmedValuesAt)).filter(({ record }) => record !== undefined)
+      return new Map(stored.map((one) => [one.key, versionedIn(one)]))
     },
-    /** Reads records for scans, and leaves out unreadable ones. */
+    /** Reads records for scans. */
     async look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>> {
-      const stored = await storedAt([...new Set(keys)], valuesAt)
-      return new Map(
-        stored.flatMap((one) => {
-          const versioned = versionedIn(one)
-          return versioned === undefined ? [] : [[one.key, versioned.record] as const]
-        }),
-      )
+      const stored = (await storedAt([...new Set(keys)], valuesAt)).filter(({ record }) => record !== undefined)
+      return new Map(stored.map((one) => [one.key, versionedIn(one).record]))
     },
     async write(changes: readonly VersionedChange[], asOfMs: number): Promise<readonly boolean[]> {
       const applied = await inCalls(
@@ -82,12 +76,11 @@ export function createRecords(engine: Engine) {
   }
 }
 
-/** Undefined if there is none, or it is unreadable. */
-export function versionedIn({ record: stored, send }: Stored): Versioned | undefined {
-  if (stored === undefined) return undefined
-  const { version, state } = splitVersion(stored)
-  const record = storedRecord({ state, ...splitSend(send) })
-  return record && { version, record }
+/** A record that a queue names and that is lost, or not text, counts as unreadable. */
+export function versionedIn({ key, record, send }: Stored): Versioned {
+  if (record === undefined) return { version: '', record: unreadableRecord(key) }
+  const { version, state } = splitVersion(record)
+  return { version, record: storedRecord({ state, ...splitSend(send) }, key) }
 }
 
 function bytesOf(change: VersionedChange): number {

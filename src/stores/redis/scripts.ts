@@ -30,8 +30,6 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
 export const VERSION_LENGTH = 12
-/** The version of a key that does not hold text. */
-export const FOREIGN = 'foreign'
 
 /**
  * Runs some commands, then for each change its commands if the record has the expected version. KEYS: the records.
@@ -61,7 +59,8 @@ for place = 1, #KEYS do
   if failed then return failed end
   -- Texts, because Redis would convert numbers.
   local found = pcall('GETRANGE', KEYS[place], '0', '${VERSION_LENGTH - 1}')
-  if type(found) == 'table' then found = '${FOREIGN}' end
+  -- A key that does not hold text counts as missing.
+  if type(found) == 'table' then found = '' end
   local starts = ends + 2
   ends = starts + tonumber(ARGV[starts - 1])
   if found == ARGV[starts - 2] then failed = run(starts, ends) end

@@ -6,7 +6,7 @@ import { ask, readTime, runIf, valuesAt, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
 import type { Records } from './records.ts'
 import { list, text } from './replies.ts'
-import { FOREIGN, VERSION_LENGTH } from './scripts.ts'
+import { VERSION_LENGTH } from './scripts.ts'
 
 /** Maximum number of leases to examine. */
 const MAX_LEASES = 100_000
@@ -28,13 +28,11 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, par
         const version = randomBytes((VERSION_LENGTH * 3) / 4).toString('base64url')
         const commands = [['SET', WORKERS, version + JSON.stringify(liveness)]] as const
         const { found } = await runIf(engine, partition, [{ key: WORKERS, expected, commands }], { fits: true })
-        if (found[0] === FOREIGN) await ask(engine, partition, ['UNLINK', WORKERS])
         return found[0] === expected || found[0] === version
       },
     },
     async leases() {
       const keys = list(await ask(engine, partition, ['ZRANGE', 'leased', '0', String(MAX_LEASES)]))
-      // Leave out unreadable records and records of a later version: they must not stop the heartbeat.
       const found = await look(keys.map(text))
       return [...found].flatMap(([key, { lease }]) =>
         lease === undefined || lease.worker === '' ? [] : [{ key, worker: lease.worker }],

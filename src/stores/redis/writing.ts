@@ -85,6 +85,18 @@ function indexCommands({ key, before, after }: VersionedChange): readonly Comman
   })
 }
 
+/** The commands that remove a record whose text cannot be read from the indexes. Its payloads expire. */
+export function removalOf(key: string, ids: readonly string[], { payloadMs }: Retention): readonly Command[] {
+  const lifeMs = String(Math.ceil(payloadMs))
+  return [
+    ...INDEXES.map(([set]): Command => ['ZREM', set, key]),
+    ['UNLINK', sendKey(key)],
+    ...changeMore('SREM', key, ids),
+    ...ids.flatMap(letterRemoval),
+    ...ids.map((id): Command => ['PEXPIRE', payloadKey(key, id), lifeMs]),
+  ]
+}
+
 /** Commands for the set `more`: events that wait behind another one of their record. */
 function behindCommands({ key, before, after }: VersionedChange): readonly Command[] {
   const [was, is] = [behindFirst(before), behindFirst(after)]

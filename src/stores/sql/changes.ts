@@ -2,6 +2,7 @@
 import { encodeReports, encodeSend, encodeState } from '../codec.ts'
 import { overdueMark } from '../../messages/record.ts'
 import type { MessageRecord, PayloadChange, SendEntry } from '../../messages/record.ts'
+import { isUnreadable } from '../../messages/replay.ts'
 import type { VersionedChange } from '../engine.ts'
 import { admittedIn as admittedBy } from '../stored.ts'
 
@@ -13,6 +14,8 @@ export interface Written {
 }
 
 export const isNew = ({ change }: Pick<Written, 'change'>): boolean => change.expected === undefined
+/** Whether the write replaces all of a stored record, and what the indexes say of it. */
+export const isReplaced = ({ change }: Pick<Written, 'change'>): boolean => isUnreadable(change.before)
 
 /** How an engine writes values. */
 interface ValueWriter<Value> {
@@ -49,12 +52,12 @@ export function createColumns<Value>({ text, number, none }: ValueWriter<Value>)
   })
 }
 
-function changesReports({ change: { before }, record }: Written): boolean {
-  return before === undefined || before.latest !== record.latest
+function changesReports({ change, record }: Written): boolean {
+  return change.before === undefined || change.before.latest !== record.latest || isReplaced({ change })
 }
 
-function changesSend({ change: { before }, record }: Written): boolean {
-  return before?.send !== record.send
+function changesSend({ change, record }: Written): boolean {
+  return change.before?.send !== record.send || isReplaced({ change })
 }
 
 /** Of several changes to one payload, the last one counts. */

@@ -25,11 +25,9 @@ export function dueRowOf(record: MessageRecord) {
   }
 }
 
-/** The records of rows that are due. Rows that contradict their record, have none, or have an unreadable one, are left out. */
+/** The records of rows that are due. Rows that contradict their record, or have none, are left out. */
 export function readDue(due: readonly Row[], nowMs: number, { integer, keyIn, recordIn, digits }: RowReader) {
   const found = new Map<string, Versioned>()
-  /** Keys of unreadable records. */
-  const unreadable: string[] = []
   /** Records with other columns than they should have. */
   const contradicted: VersionedChange[] = []
   /** Numbers of rows without a record that waits. */
@@ -41,13 +39,12 @@ export function readDue(due: readonly Row[], nowMs: number, { integer, keyIn, re
     }
     const key = keyIn(row)
     const versioned = versionedIn(recordIn(row))
-    const expected = versioned && dueRowOf(versioned.record)
-    if (versioned === undefined) unreadable.push(key)
-    else if (expected === undefined) ended.push(digits(row, 'due_record'))
+    const expected = dueRowOf(versioned.record)
+    if (expected === undefined) ended.push(digits(row, 'due_record'))
     else if (expected.at === integer(row, 'due_at') && expected.heldUntil <= nowMs) found.set(key, versioned)
     else contradicted.push(rewritingDue(key, versioned))
   }
-  return { found, unreadable, contradicted, ended }
+  return { found, contradicted, ended }
 }
 
 /** A write that changes nothing but the columns of `dueRowOf`, which any write sets. */

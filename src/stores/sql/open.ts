@@ -34,7 +34,7 @@ export async function openSqlStore<Session, Context extends object>(
     ...others,
     createEngine: () => ({
       ...records,
-      ...createScans(engine.dialect, records.recordIn),
+      ...createScans(engine.dialect),
       nowMs: () => engine.clock.nowMs(),
       async due(lookup) {
         if (lookup.of === 'events') return records.dueEvents(lookup)

@@ -1,22 +1,19 @@
 /** Reads records from the tables, which other processes write as well, and finds them by their indexes. */
 import type { Retention } from '../../messages/commands.ts'
-import type { MessageRecord } from '../../messages/record.ts'
 import type { DueLookup, Versioned } from '../engine.ts'
-import { storedRecord, UNREADABLE_DUE_MS, UnreadableRecord } from '../stored.ts'
+import { storedRecord } from '../stored.ts'
 import type { Dialect, RowsOf } from './dialect.ts'
-import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow, type Row } from './values.ts'
+import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow } from './values.ts'
 
 export type TableRecords = ReturnType<typeof createTableRecords>
 
-export interface Found {
+interface Found {
   readonly keys: readonly string[]
   readonly nextMs: number | undefined
 }
 
-/** Undefined if it is unreadable. */
-export function versionedIn(row: RecordRow): Versioned | undefined {
-  const record = storedRecord(row)
-  return record && { version: row.version, record }
+export function versionedIn(row: RecordRow): Versioned {
+  return { version: row.version, record: storedRecord(row, row.key) }
 }
 
 /** `rowsOf`: on the connection to use. */
@@ -30,16 +27,8 @@ export function createTableRecords(dialect: Dialect, rowsOf: RowsOf) {
     async read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>> {
       if (keys.length === 0) return new Map()
       const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM ${records} r WHERE ${isOneOf(key, keys)}`)
-      return new Map(
-        found.map((row) => {
-          const versioned = versionedIn(rows.recordIn(row))
-          if (versioned === undefined) throw new UnreadableRecord(rows.keyIn(row))
-          return [rows.keyIn(row), versioned] as const
-        }),
-      )
+      return new Map(found.map((row) => [rows.keyIn(row), versionedIn(rows.recordIn(row))]))
     },
-    /** Reads a row for a list. Undefined if it is unreadable. */
-    recordIn: (row: Row): MessageRecord | undefined => storedRecord(rows.recordIn(row)),
     async overdue({ nowMs, limit }: Pick<DueLookup, 'nowMs' | 'limit'>): Promise<Found> {
       const now = numberValue(Math.floor(nowMs))
       const [found = [], [times] = []] = await rowsOf(
@@ -58,12 +47,6 @@ WHERE ${isOneOf(key, keys)}`)
       const ids = new Map<string, string[]>(keys.map((each) => [each, []]))
       for (const row of found) ids.get(rows.keyIn(row))?.push(rows.digest(row, 'id'))
       return keys.map((each) => ids.get(each) ?? [])
-    },
-    async unreadable() {
-      const [found = []] = await rowsOf(`
-SELECT ${digest} FROM ${due.table} d JOIN ${records} r ON r.number = d.${due.record}
-WHERE d.${due.at} = ${UNREADABLE_DUE_MS} LIMIT 1000`)
-      return found.map(rows.keyIn)
     },
     async counts() {
       const [[row] = []] = await rowsOf(`

@@ -5,7 +5,7 @@ import type { Page } from '../../inbox/store.ts'
 import { scanned, scannedRows } from '../pages.ts'
 import { eventsOf, type StoredPayload } from '../stored.ts'
 import type { Dialect } from './dialect.ts'
-import type { TableRecords } from './records.ts'
+import { versionedIn } from './records.ts'
 import { LARGEST, LEAST, timeValue, type Row } from './values.ts'
 
 type Scans = Pick<SharedEngine, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
@@ -16,22 +16,20 @@ type EventPoint = readonly [atMs: string, record: string, id: string]
 /** Rows of a filtered list per query. */
 const PIECE = 200
 
-export function createScans(dialect: Dialect, recordIn: TableRecords['recordIn']): Scans {
+export function createScans(dialect: Dialect): Scans {
   const { keyColumn, recordColumns, payloadColumns } = dialect
   const { digestIn, digestValue, bigintValue, comparePair, rows, rowsOf } = dialect
   const { records, payloads, dead_letters: deadLetters } = dialect.tables
 
-  function readRecord(row: Row, place: string): ScannedRecord | undefined {
-    const record = recordIn(row)
-    return record && { key: rows.keyIn(row), place, record, payloads: [] }
+  function readRecord(row: Row, place: string): ScannedRecord {
+    return { key: rows.keyIn(row), place, record: versionedIn(rows.recordIn(row)).record, payloads: [] }
   }
 
   /** Reads a row with a payload. */
-  function readEvent(row: Row, place: string): ScannedEvent | undefined {
-    const record = recordIn(row)
-    if (record === undefined) return undefined
+  function readEvent(row: Row, place: string): ScannedEvent {
+    const { key, record } = readRecord(row, place)
     const payload = rows.payloadIn(row)
-    return { key: rows.keyIn(row), id: payload.id, atMs: payload.admittedAtMs, place, record, payload }
+    return { key, id: payload.id, atMs: payload.admittedAtMs, place, record, payload }
   }
 
   const numberOf = (row: Row): string => rows.digits(row, 'number')
@@ -78,7 +76,7 @@ SELECT p.admitted_at, p.record, ${digestIn('p.id')} AS id, p.looked FROM (${look
       const { found, last, isEnd } = await nextPiece(scan, point, most, piece)
       for (const row of found) {
         const event = readEvent(row, placeOf(row))
-        if (event !== undefined && isMeant(event)) meant.push(event)
+        if (isMeant(event)) meant.push(event)
         if (meant.length > limit) return scanned(meant, limit)
       }
       if (last === undefined || isEnd) return scanned(meant, limit)

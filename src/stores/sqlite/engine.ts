@@ -1,5 +1,4 @@
 /** The store contract on one SQLite connection, synchronously. worker.ts runs it in its thread. */
-import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Due, DueRequest, Page, Query, ItemOf } from '../../inbox/store.ts'
 import type { AnswerOf, Circumstances, Command, Retention } from '../../messages/commands.ts'
 import { DAY_MS } from '../../messages/record.ts'
@@ -20,15 +19,13 @@ export type Times = Pick<Circumstances, 'nowMs' | 'trustedMs'>
 export interface EngineOptions {
   readonly database: Database
   readonly retention: Parameters<typeof retentionOf>[0]
-  /** Reports a problem that fails no operation. */
-  readonly report: (error: MessagingWebhooksError) => void
 }
 
 /** Each call is one transaction. */
-export function createEngine({ database, retention: days, report }: EngineOptions) {
+export function createEngine({ database, retention: days }: EngineOptions) {
   const { db, transaction } = database
   const retention = retentionOf(days)
-  const { operations, recordIn, due, overdue } = createRecords(database, report)
+  const { operations, recordIn, due, overdue } = createRecords(database)
   const engine = { ...operations, ...createScans(database, recordIn) }
   const aged = createAging(database, retention)
   const workers = createWorkers(database, engine)

@@ -2,16 +2,8 @@
 import { encodeRecord, encodeSend } from '../codec.ts'
 import type { Change, DueLookup, LocalEngine } from '../engine.ts'
 import { dueMark, lastDay, overdueMark, type MessageRecord, type SendEntry } from '../../messages/record.ts'
-import type { MessagingWebhooksError } from '../../public/errors.ts'
-import {
-  admittedIn,
-  reportUnreadable,
-  storedPayload,
-  storedRecord,
-  UNREADABLE_DUE_MS,
-  UnreadableRecord,
-  type StoredPayload,
-} from '../stored.ts'
+import { isUnreadable } from '../../messages/replay.ts'
+import { admittedIn, storedPayload, storedRecord, type StoredPayload } from '../stored.ts'
 import type { Database } from './database.ts'
 import { blob, cut, digestBytes, integer, recordBytes, text, textOrNone, type Row } from './encoding.ts'
 
@@ -44,8 +36,7 @@ SELECT lower(hex(key)) AS key, overdue_at FROM records
 WHERE overdue_at IS NOT NULL ORDER BY overdue_at, number LIMIT ? + 1
 `
 
-/** `report` receives unreadable records, each once. */
-export function createRecords({ db }: Database, report: (error: MessagingWebhooksError) => void) {
+export function createRecords({ db }: Database) {
   const prepare = (sql: string) => db.prepare(sql)
   const find = prepare(FIND)
   const insert = prepare(/* sql */ `
@@ -53,7 +44,6 @@ INSERT INTO records (key, state, waiting, due, worker, forget_day, send, sent_at
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const update = prepare(UPDATE)
   const updateSend = prepare('UPDATE records SET send = ?, sent_at = ?, overdue_at = ? WHERE number = ?')
-  const putOff = prepare('UPDATE records SET due = ? WHERE key = ?')
   const deleteRecord = prepare('DELETE FROM records WHERE number = ?')
   const insertPayload = prepare('INSERT INTO payloads (message, id, admitted_at, record, raw) VALUES (?, ?, ?, ?, ?)')
   const setError = prepare('UPDATE payloads SET error = ? WHERE message = ? AND id = ?')
@@ -66,20 +56,17 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const payloadIds = prepare('SELECT lower(hex(id)) AS id FROM records JOIN payloads ON message = number WHERE key = ?')
   const findDue = prepare(FIND_DUE)
   const findOverdue = prepare(FIND_OVERDUE)
-  const findUnreadable = prepare('SELECT lower(hex(key)) AS key FROM records WHERE due = ? LIMIT 1000')
   const count = prepare(/* sql */ `
 SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHERE due IS NOT NULL) AS unsettled,
   (SELECT count(*) FROM dead_letters) AS dead_letters`)
-  const reported = reportUnreadable(report)
   /** The record that the same transaction read last, so that a write need not look up its number. */
   let lastRead: { readonly record: MessageRecord; readonly number: number } | undefined
 
-  /** Undefined if it is unreadable. */
-  function recordIn(row: Row): MessageRecord | undefined {
+  function recordIn(row: Row): MessageRecord {
     const overdueAtMs = row['overdue_at'] === null ? undefined : integer(row, 'overdue_at')
     const send = textOrNone(row, 'send')
     const sentAtMs = send === undefined ? 0 : integer(row, 'sent_at')
-    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs })
+    return storedRecord({ state: text(row, 'state'), send, sentAtMs, overdueAtMs }, text(row, 'key'))
   }
 
   function writePayloads(number: number, change: Change): void {
@@ -104,13 +91,8 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
       const row = find.get(digestBytes(key))
       if (row === undefined) return undefined
       const record = recordIn(row)
-      if (record === undefined) throw new UnreadableRecord(key)
       lastRead = { record, number: integer(row, 'number') }
       return record
-    },
-    putOff(key) {
-      putOff.run(UNREADABLE_DUE_MS, digestBytes(key))
-      reported(key)
     },
     isFull: () => false,
     write(change) {
@@ -129,7 +111,9 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
         number = Number(inserted.lastInsertRowid)
       } else {
         update.run(...columns, number)
-        if (after.send !== before?.send) updateSend.run(...sendColumns(after.send), number)
+        const isReplaced = isUnreadable(before)
+        if (isReplaced) deleteDeadOf.run(number)
+        if (isReplaced || after.send !== before?.send) updateSend.run(...sendColumns(after.send), number)
       }
       writePayloads(number, change)
       // The next command of the same message reads it again.
@@ -141,7 +125,6 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
         return row && payloadIn(row)
       }),
     payloadIds: (keys) => keys.map((key) => payloadIds.all(digestBytes(key)).map((row) => text(row, 'id'))),
-    unreadable: () => findUnreadable.all(UNREADABLE_DUE_MS).map((row) => text(row, 'key')),
     counts() {
       const row = count.get() ?? {}
       return { unsettled: integer(row, 'unsettled'), deadLetters: integer(row, 'dead_letters') }
@@ -156,7 +139,6 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
       for (const row of findDue.all(limit + exclude.size)) {
         const [key, due] = [text(row, 'key'), integer(row, 'due')]
         if (exclude.has(key)) continue
-        if (due === UNREADABLE_DUE_MS) break
         if (due > nowMs || keys.length >= limit) return { keys, nextMs: due }
         keys.push(key)
       }

@@ -22,7 +22,7 @@ const ADMITTED_AT = `${cut('admitted_at')} AS admitted_at`
 
 type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
-export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord | undefined): Scans {
+export function createScans({ db }: Database, recordIn: (row: Row) => MessageRecord): Scans {
   const prepare = (sql: string) => db.prepare(sql)
   const find = prepare(FIND)
   const payloadsOf = prepare(PAYLOADS_OF)
@@ -81,7 +81,7 @@ WHERE dead_letters.id = ?`)
       const [floor, atMs] = [integer(end, 'seq'), integer(end, 'admitted_at')]
       for (const row of events.all(floor, before, ...values)) {
         const event = readEvent(row)
-        if (event !== undefined && isMeant(event)) found.push(event)
+        if (isMeant(event)) found.push(event)
         if (found.length > limit) return scanned(found, limit)
       }
       before = floor
@@ -91,22 +91,18 @@ WHERE dead_letters.id = ?`)
     }
   }
 
-  function readEvent(row: Row, place = text(row, 'place')): ScannedEvent | undefined {
-    const record = recordIn(row)
-    if (record === undefined) return undefined
+  function readEvent(row: Row, place = text(row, 'place')): ScannedEvent {
     const { admittedAtMs, ...payload } = payloadIn(row)
-    return { key: text(row, 'key'), id: payload.id, atMs: admittedAtMs, place, record, payload }
+    return { key: text(row, 'key'), id: payload.id, atMs: admittedAtMs, place, record: recordIn(row), payload }
   }
 
-  function readRecord(row: Row, place: string): ScannedRecord | undefined {
-    const record = recordIn(row)
-    return record && { key: text(row, 'key'), place, record, payloads: [] }
+  function readRecord(row: Row, place: string): ScannedRecord {
+    return { key: text(row, 'key'), place, record: recordIn(row), payloads: [] }
   }
 
   function readWithPayloads(row: Row) {
-    const record = recordIn(row)
     const place = String(integer(row, 'number'))
-    return record && { key: text(row, 'key'), place, record, payloads: payloadsOf.all(Number(place)).map(payloadIn) }
+    return { ...readRecord(row, place), payloads: payloadsOf.all(Number(place)).map(payloadIn) }
   }
 
   return {
@@ -119,7 +115,7 @@ WHERE dead_letters.id = ?`)
     scanDeadLetters({ after, limit, id }) {
       if (id !== undefined) {
         const row = deadLetter.get(digestBytes(id))
-        return { items: row === undefined ? [] : [readEvent(row) ?? []].flat() }
+        return { items: row === undefined ? [] : [readEvent(row)] }
       }
       const [diedAt, seq] = placeIn(after) ?? [BEFORE_ALL, 0]
       return scannedRows(deadLetters.all(diedAt, seq, limit), limit, (row) => text(row, 'place'), readEvent)

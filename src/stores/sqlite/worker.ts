@@ -36,7 +36,7 @@ function receive(requests: readonly Request[]): void {
 try {
   for (;;) {
     const database = await openDatabase(settings.database)
-    const engine = createEngine({ database, retention: settings.retention, report })
+    const engine = createEngine({ database, retention: settings.retention })
     if (worker !== undefined) engine.workers.enter(worker)
     send({ number: OPENED, value: database.latestNowMs })
     await serve(port, database, engine)

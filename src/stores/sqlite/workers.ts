@@ -7,7 +7,7 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { release } from '../../messages/events.ts'
 import type { LocalEngine } from '../engine.ts'
-import { readFor } from '../local.ts'
+import { replacing } from '../local.ts'
 import { UNTIMED, type Database } from './database.ts'
 import { cut, integer, text } from './encoding.ts'
 import { systemClock } from '../../runtime/clock.ts'
@@ -54,9 +54,9 @@ GROUP BY name ORDER BY min(since), min(worker)`)
     const held = heldBy.all(name)
     for (const row of held) {
       const key = text(row, 'key')
+      const before = engine.read(key)
       const command = { do: 'release', key, worker: text(row, 'worker') } as const
-      const before = readFor(engine, command)
-      const { record } = release(before, command)
+      const { record = replacing(before, command) } = release(before, command)
       if (record) engine.write({ key, before, after: record, payloads: [] })
     }
     remove.run(name)

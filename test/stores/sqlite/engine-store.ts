@@ -12,9 +12,9 @@ const RETENTION = { retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 }
 export function engineStore(path: string, retention: Partial<typeof RETENTION> = {}): Store {
   return {
     capabilities: sqliteStore(path).capabilities,
-    async open({ nowMs, report }): Promise<MessageStore> {
+    async open({ nowMs }): Promise<MessageStore> {
       const database = await openDatabase({ path, synchronous: 'OFF', busyTimeoutMs: 5_000 })
-      const { workers, ...engine } = createEngine({ database, retention: { ...RETENTION, ...retention }, report })
+      const { workers, ...engine } = createEngine({ database, retention: { ...RETENTION, ...retention } })
       workers.enter({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
       const times = () => ({ nowMs: nowMs(), trustedMs: nowMs() })
       return {
