@@ -2,9 +2,11 @@
 import type { Awaitable } from '../inbox/store.ts'
 
 const MAX_STEP = 500
+/** The clock went on after the latest time that is known, and events wait for a retry. */
+const LATER_MS = 3_600_000
 
 /**
- * Goes through the messages that will be due by `untilMs`, the latest time known before the clock was set back, and makes those
+ * Goes through the messages that are due until an hour after `untilMs`, the latest time known before the clock was set back, and makes those
  * due now whose events were admitted later than it is now.
  */
 export async function catchUp(
@@ -18,7 +20,7 @@ export async function catchUp(
 ): Promise<void> {
   const seen = new Set<string>()
   for (;;) {
-    const keys = await store.dueBy(untilMs, MAX_STEP, seen)
+    const keys = await store.dueBy(untilMs + LATER_MS, MAX_STEP, seen)
     if (keys.length === 0) return
     for (const key of keys) seen.add(key)
     await store.run(keys.map((key) => ({ do: 'catchUp' as const, key })))

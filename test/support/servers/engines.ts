@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { hasMysql, startMysql } from './mysql.ts'
 import { postgresPrograms, startPostgres } from './postgres.ts'
 import { hasRedis, startRedis } from './redis.ts'
+import type { Env } from './own-server.ts'
 import type { StoreSpec } from './store-spec.ts'
 
 /** A server for stores that can be stopped and restarted. */
@@ -25,7 +26,8 @@ interface Engine {
   readonly name: StoreSpec['engine']
   /** Why the engine cannot run on this machine. */
   missing(): string | undefined
-  start(): Promise<EngineServer>
+  /** `env`: further variables of the server's environment. */
+  start(env?: Env): Promise<EngineServer>
 }
 
 export const SQLITE: Engine = {
@@ -51,8 +53,8 @@ export const SQLITE: Engine = {
 export const POSTGRES: Engine = {
   name: 'postgres',
   missing: () => (postgresPrograms() === undefined ? 'Postgres is not installed' : undefined),
-  async start() {
-    const server = await startPostgres()
+  async start(env) {
+    const server = await startPostgres({ env })
     const spec: EngineServer['spec'] = (name, options) => ({ engine: 'postgres', url: server.url(options), name })
     return { ...server, spec, specs: (name) => [spec(name)] }
   },
@@ -61,8 +63,8 @@ export const POSTGRES: Engine = {
 export const MYSQL: Engine = {
   name: 'mysql',
   missing: () => (hasMysql() ? undefined : 'MariaDB is not installed'),
-  async start() {
-    const server = await startMysql()
+  async start(env) {
+    const server = await startMysql({ env })
     const spec: EngineServer['spec'] = (name, options) => ({ engine: 'mysql', url: server.url(options), name })
     return { ...server, spec, specs: (name) => [spec(name)] }
   },
@@ -71,8 +73,8 @@ export const MYSQL: Engine = {
 export const REDIS: Engine = {
   name: 'redis',
   missing: () => (hasRedis() ? undefined : 'redis-server is not installed'),
-  async start() {
-    const server = await startRedis()
+  async start(env) {
+    const server = await startRedis({ env })
     const spec: EngineServer['spec'] = (name, options) => ({ engine: 'redis', url: server.url(options), name })
     return { ...server, spec, specs: (name) => [spec(name), { ...spec(name), client: 'ioredis' }] }
   },

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { notRoot, ownServer, programAt, serverFolder, type OwnServer } from './own-server.ts'
+import { notRoot, ownServer, programAt, serverFolder, type Env, type OwnServer } from './own-server.ts'
 
 const MYSQL_PASSWORD = 'p@ss:w/rd?of=the#mysql'
 
@@ -21,7 +21,11 @@ export function hasMysql(): boolean {
 /** Creates and starts it. `settings` go on the server's command line. */
 export async function startMysql({
   settings = {},
-}: { readonly settings?: Readonly<Record<string, string>> } = {}): Promise<MysqlServer> {
+  env,
+}: {
+  readonly settings?: Readonly<Record<string, string>>
+  readonly env?: Env | undefined
+} = {}): Promise<MysqlServer> {
   const [command, install] = [programAt('mariadbd'), programAt('mariadb-install-db')]
   if (command === undefined || install === undefined) throw new Error('mariadbd is not installed.')
   const folder = serverFolder('mysql')
@@ -65,6 +69,7 @@ GRANT ALL ON *.* TO app@'%' WITH GRANT OPTION;
     ready: 'ready for connections',
     // Stops without a flush: the next start recovers from the log.
     stopSignal: 'SIGKILL',
+    env,
   })
   await server.start()
   return {

@@ -28,6 +28,9 @@ export function serverFolder(name: string): string {
   return folder
 }
 
+/** Further variables of a server's environment. */
+export type Env = Readonly<Record<string, string>>
+
 export interface OwnServer {
   /** Resolves when the server is ready. */
   start(): Promise<void>
@@ -44,8 +47,9 @@ export function ownServer(options: {
   /** The text that it prints once it accepts connections. */
   readonly ready: string
   readonly stopSignal: NodeJS.Signals
+  readonly env?: Env | undefined
 }): OwnServer {
-  const { folder, command, args, ready, stopSignal } = options
+  const { folder, command, args, ready, stopSignal, env } = options
   let child: ChildProcess | undefined
   // Ends the server if the test runner ends before its tests do.
   const leave = (): void => void child?.kill(stopSignal)
@@ -62,7 +66,12 @@ export function ownServer(options: {
   process.on('exit', leave)
   return {
     async start() {
-      const started = spawn(command, args, { ...notRoot(), cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+      const started = spawn(command, args, {
+        ...notRoot(),
+        env: { ...process.env, ...env },
+        cwd: folder,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
       child = started
       let output = ''
       await new Promise<void>((resolve, reject) => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.ts'
+import { notRoot, ownServer, serverFolder, type Env, type OwnServer } from './own-server.ts'
 
 const POSTGRES_PASSWORD = 'p@ss:w/rd?of=the#postgres'
 
@@ -36,6 +36,7 @@ async function startIn(
   { programs, folder, data }: ReturnType<typeof newFolder>,
   port: number,
   settings: Readonly<Record<string, string>>,
+  env?: Env,
 ): Promise<PostgresServer> {
   const all: Record<string, string> = {
     port: String(port),
@@ -53,6 +54,7 @@ async function startIn(
     ready: 'database system is ready to accept ',
     // An immediate shutdown: connections are cut, and the next start recovers.
     stopSignal: 'SIGQUIT',
+    env,
   })
   await server.start()
   return {
@@ -68,9 +70,11 @@ async function startIn(
 export async function startPostgres({
   settings = {},
   tls,
+  env,
 }: {
   readonly settings?: Readonly<Record<string, string>>
   readonly tls?: { readonly key: string; readonly certificate: string }
+  readonly env?: Env | undefined
 } = {}): Promise<PostgresServer> {
   const place = newFolder()
   const { programs, folder, data } = place
@@ -87,7 +91,7 @@ export async function startPostgres({
     // The server refuses connections without TLS.
     privateFile(join(data, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n')
   }
-  return startIn(place, await freePort(), { ...(tls !== undefined && { ssl: 'on' }), ...settings })
+  return startIn(place, await freePort(), { ...(tls !== undefined && { ssl: 'on' }), ...settings }, env)
 }
 
 /** The name under which a standby connects to its primary. */

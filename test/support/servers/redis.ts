@@ -1,7 +1,7 @@
 /** A Redis for one test, with a password, on loopback, which syncs what it has confirmed to its disk. */
 import { spawnSync } from 'node:child_process'
 import { freePort } from '../free-port.ts'
-import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
+import { ownServer, serverFolder, type Env, type OwnServer } from './own-server.ts'
 
 export const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'
 
@@ -19,7 +19,11 @@ export function hasRedis(): boolean {
 /** Creates and starts it. `settings` go on the server's command line. */
 export async function startRedis({
   settings = {},
-}: { readonly settings?: Readonly<Record<string, string>> } = {}): Promise<RedisServer> {
+  env,
+}: {
+  readonly settings?: Readonly<Record<string, string>>
+  readonly env?: Env | undefined
+} = {}): Promise<RedisServer> {
   const folder = serverFolder('redis')
   const port = await freePort()
   const all = {
@@ -38,6 +42,7 @@ export async function startRedis({
     args: Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]),
     ready: 'Ready to accept connections',
     stopSignal: 'SIGKILL',
+    env,
   })
   await server.start()
   return {
