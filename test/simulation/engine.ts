@@ -2,78 +2,119 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { NewEvent } from '../../src/messages/event-record.ts'
-import type { MessageStore } from '../../src/inbox/store.ts'
+import type { MessageStore, StoreHost } from '../../src/inbox/store.ts'
+import type { Command } from '../../src/messages/commands.ts'
+import { catchUp } from '../../src/stores/catch-up.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
-import { createLatestTime, openDatabase, type Database } from '../../src/stores/sqlite/database.ts'
-import { packEvents, unpackEvents } from '../../src/stores/sqlite/encoding.ts'
+import { openDatabase } from '../../src/stores/sqlite/database.ts'
+import { packCommands, unpackCommands } from '../../src/stores/sqlite/encoding.ts'
 import { createEngine, type Engine as SqliteEngine } from '../../src/stores/sqlite/engine.ts'
+import { MAX_APART_MS } from '../../src/stores/server-time.ts'
+import { createTrustedTime } from '../../src/stores/trusted-time.ts'
+
+/** The clock of a process, or of the world. */
+export type Times = Pick<StoreHost, 'nowMs' | 'elapsedMs'>
 
 /** An engine that belongs to one world. */
 export interface Engine {
   readonly name: string
-  readonly store: MessageStore
-  /** Receives calls of all processes in order; the times passed to it never decrease. */
+  /** Whether it receives the calls of all processes in order, because they cannot see its clock go back. */
   readonly isInOrder?: boolean
-  /** The server, or the process that holds the file, restarts; confirmed data is kept. */
+  /** Opens it for a process. */
+  open(process: string, times: Times): Promise<MessageStore>
+  /** The others notice that a process has died, and release its leases. */
+  died(process: string): void
+  /** The server, or the thread that holds the file, restarts; confirmed data is kept. */
   restart(): Promise<void>
   remove(): Promise<void>
 }
 
-/** Memory is called like a server, although it forgets with its process: its decisions are the same. */
+const LEASELESS = { report() {}, onWork() {}, onLost() {}, inFlight: () => undefined, claims: true }
+
+/** Memory in its process: `open` again after a restart finds what was there, because its process only seems to restart. */
 export async function memoryEngine(): Promise<Engine> {
-  // Callers are not notified.
-  const store = { ...(await memoryStore().open({ onWork: () => {} })), notifiesRemaining: false }
-  return { name: 'memory', store, isInOrder: true, async restart() {}, async remove() {} }
+  let times: Times | undefined
+  const host = { ...LEASELESS, nowMs: () => times?.nowMs() ?? 0, elapsedMs: () => times?.elapsedMs() ?? 0 }
+  const store = await memoryStore().open(host)
+  return {
+    name: 'memory',
+    async open(_, of) {
+      times = of
+      return { ...store, close() {} }
+    },
+    died() {},
+    async restart() {},
+    async remove() {},
+  }
+}
+
+/** Memory is called like a server, although it forgets with its process: its decisions are the same. */
+export async function serverEngine(world: Times): Promise<Engine> {
+  const store = await memoryStore().open({ ...LEASELESS, ...world })
+  return {
+    name: 'server',
+    isInOrder: true,
+    open: async () => ({ ...store, close() {} }),
+    died() {},
+    async restart() {},
+    async remove() {},
+  }
 }
 
 const DAYS = 3_650
 const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
 
-/** SQLite in this thread, on a file in memory; other tests cover its thread and the disk. */
+/** SQLite in this thread, on a file in memory, with a connection for each process; other tests cover its thread and the disk. */
 export async function sqliteEngine(): Promise<Engine> {
   const folder = mkdtempSync(join(HERE, 'simulation-'))
-  const openFile = () => openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
-  const open = (on: Database): SqliteEngine => {
+  const connections = new Map<string, { engine: SqliteEngine; latestMs: number | undefined }>()
+
+  async function connect(process: string) {
+    const database = await openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
     const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
-    // No row is corrupt here.
-    const report = (error: Error): never => {
-      throw error
-    }
-    return createEngine({ database: on, retention, report })
+    const engine = createEngine({ database, retention })
+    engine.workers.enter({ name: process, process, sinceMs: 0 })
+    return { engine, latestMs: database.latestNowMs }
   }
-  let database = await openFile()
-  let engine = open(database)
-  const encoded = (events: readonly NewEvent[]) => unpackEvents(packEvents(events))
-  const store: MessageStore = {
-    get latestNowMs() {
-      // The state that a process sees when it opens the file now.
-      return createLatestTime(database.db).atOpening
-    },
-    admit: (events, nowMs) => engine.admit(encoded(events), nowMs),
-    admitAndClaim: (events, request) => engine.admitAndClaim(encoded(events), request),
-    claim: (request) => engine.claim(request),
-    settle: (settlements, nowMs) => engine.settle(settlements, nowMs),
-    latest: (messageKey) => engine.latest(messageKey),
-    deadLetters: (page) => engine.deadLetters(page),
-    events: (page) => engine.events(page),
-    kept: (page) => engine.kept(page),
-    forget: (request, nowMs) => engine.forget(request, nowMs),
-    resolve: (id, resolution, nowMs) => engine.resolve(id, resolution, nowMs),
-    prune: (nowMs) => engine.prune(nowMs),
-    counts: () => engine.counts(),
-    close() {},
+
+  function disconnect(process: string): void {
+    connections.get(process)?.engine.close()
+    connections.delete(process)
   }
+
   return {
     name: 'sqlite',
-    store,
+    async open(process, { nowMs, elapsedMs }) {
+      const connection = connections.get(process) ?? (await connect(process))
+      connections.set(process, connection)
+      const { latestMs } = connection
+      const trusted = createTrustedTime(latestMs, elapsedMs)
+      const times = () => ({ nowMs: nowMs(), trustedMs: trusted.ofNow(nowMs()) })
+      const run = <C extends Command>(commands: readonly C[]) =>
+        // Unpacked, they are what was packed.
+        connection.engine.run(unpackCommands(packCommands(commands)) as readonly C[], times())
+      if (latestMs !== undefined && latestMs > nowMs() + MAX_APART_MS) {
+        const dueBy = (ms: number, limit: number, exclude: ReadonlySet<string>) =>
+          connection.engine.due({ of: 'events', limit, exclude }, { ...times(), nowMs: ms }).keys
+        await catchUp({ dueBy, run }, latestMs)
+      }
+      return {
+        run,
+        due: (request) => connection.engine.due(request, times()),
+        scan: (query) => connection.engine.scan(query),
+        counts: () => connection.engine.counts(),
+        close: () => disconnect(process),
+      }
+    },
+    died: disconnect,
     async restart() {
-      await engine.close()
-      database = await openFile()
-      engine = open(database)
+      for (const [process, connection] of connections) {
+        connection.engine.close()
+        connection.engine = (await connect(process)).engine
+      }
     },
     async remove() {
-      await engine.close()
+      for (const process of [...connections.keys()]) disconnect(process)
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -1,8 +1,7 @@
 /** The network between a process and its store: slow or lost requests and answers, and an unavailable store. */
 import { MessagingWebhooksError } from '../../src/public/errors.ts'
-import type { NewEvent } from '../../src/messages/event-record.ts'
 import type { MessageStore } from '../../src/inbox/store.ts'
-import type { Engine } from './engine.ts'
+import type { Command } from '../../src/messages/commands.ts'
 import type { Ledger } from './ledger.ts'
 import { between, oneOf, type Random } from './random.ts'
 import type { Owner, Timeline } from './timeline.ts'
@@ -22,8 +21,9 @@ const SILENT_MS = 30_000
 
 interface NetworkOptions {
   readonly timeline: Timeline
-  readonly engine: Engine
-  readonly ledger: Ledger
+  /** Whether calls arrive in the order in which they were made. */
+  readonly isInOrder: boolean
+  readonly ledger: Pick<Ledger, 'stripped'>
   readonly faults: NetworkFaults
   /** This process admitted an event; others may be notified. */
   readonly admitted: (by: Owner) => void
@@ -33,20 +33,20 @@ interface NetworkOptions {
 const NETWORK: Owner = { name: 'network', alive: true, stoppedUntilMs: 0 }
 
 /** The store as one process has it. */
-type Connect = (owner: Owner, random: Random) => MessageStore
+type Connect = (store: MessageStore, owner: Owner, random: Random) => MessageStore
 
 export function createNetwork(options: NetworkOptions): Connect {
-  const { timeline, engine, ledger, faults } = options
-  const { store } = engine
+  const { timeline, isInOrder, ledger, faults } = options
 
   let lastMs = 0
   function arrival(inMs: number): number {
-    if (engine.isInOrder !== true) return inMs
+    if (!isInOrder) return inMs
     lastMs = Math.max(lastMs, timeline.nowMs + inMs)
     return lastMs - timeline.nowMs
   }
 
-  function checkPoison(events: readonly NewEvent[]): void {
+  function checkPoison(commands: readonly Command[]): void {
+    const events = commands.flatMap((command) => (command.do === 'admit' ? [command.event] : []))
     for (const { id, record } of events) {
       const kind = faults.poison.get(id)
       if (kind === 'hard' || (kind === 'soft' && record.problem !== 'store_refused')) throw new Error('poison')
@@ -54,7 +54,7 @@ export function createNetwork(options: NetworkOptions): Connect {
     for (const { id, record } of events) if (record.problem === 'store_refused') ledger.stripped(id)
   }
 
-  return (owner, random) => {
+  return (store, owner, random) => {
     let closed = false
 
     function later(work: () => void): void {
@@ -89,72 +89,25 @@ export function createNetwork(options: NetworkOptions): Connect {
       })
     }
 
-    const { admitAndClaim } = store
     return {
-      get latestNowMs() {
-        return store.latestNowMs
-      },
-      admit: (events, nowMs) =>
-        call('admit', async () => {
-          checkPoison(events)
-          const admissions = await store.admit(events, nowMs)
-          timeline.note(`admitted ${said(events, admissions)}`)
-          ledger.admitted(events, nowMs, admissions)
-          if (events.length > 0) options.admitted(owner)
-          return admissions
-        }),
-      ...(admitAndClaim === undefined
-        ? undefined
-        : {
-            admitAndClaim: (events, request) =>
-              call('admit and claim', async () => {
-                checkPoison(events)
-                const result = await admitAndClaim(events, request)
-                timeline.note(`admitted ${said(events, result.admissions)}`)
-                ledger.admittedAndClaimed(events, request, result)
-                options.admitted(owner)
-                return result
-              }),
-          }),
-      claim: (request) =>
-        call('claim', async () => {
-          const result = await store.claim(request)
-          const { nowMs, leaseUntilMs } = request
-          timeline.note(
-            `claimed ${nowMs}-${leaseUntilMs} ${result.claims.map(({ id, token }) => `${id.slice(0, 6)} ${token}`).join(', ')}`,
-          )
-          ledger.claimed(request, result)
-          return result
-        }),
-      settle: (settlements, nowMs) =>
-        call('settle', async () => {
-          const answers = await store.settle(settlements, nowMs)
-          for (const { id, outcome, token } of settlements)
-            timeline.note(`settled ${id.slice(0, 6)} ${token} ${outcome}`)
-          ledger.settled(settlements, nowMs, answers)
+      run: (commands) =>
+        call(commands[0]?.do ?? 'nothing', async () => {
+          checkPoison(commands)
+          const answers = await store.run(commands)
+          if (commands.some(makesDue)) options.admitted(owner)
           return answers
         }),
-      latest: (messageKey) => call('latest', async () => store.latest(messageKey)),
-      deadLetters: (page) => call('dead letters', async () => store.deadLetters(page)),
-      events: (page) => call('events', async () => store.events(page)),
-      kept: (page) => call('kept', async () => store.kept(page)),
-      forget: (request, nowMs) => call('forget', async () => store.forget(request, nowMs)),
-      resolve: (id, resolution, nowMs) =>
-        call('resolve', async () => {
-          const found = await store.resolve(id, resolution, nowMs)
-          ledger.replayed(id, nowMs, found)
-          options.admitted(owner)
-          return found
-        }),
-      prune: (nowMs) => call('prune', async () => store.prune(nowMs)),
+      due: (request) => call(`due ${request.of}`, async () => store.due(request)),
+      scan: (query) => call(`list ${query.of}`, async () => store.scan(query)),
       counts: () => call('counts', async () => store.counts()),
-      close() {
+      async close() {
         closed = true
+        await store.close()
       },
     }
   }
 }
 
-function said(events: readonly NewEvent[], admissions: readonly string[]): string {
-  return events.map(({ id }, index) => `${id.slice(0, 6)} ${admissions[index] ?? 'nothing'}`).join(', ')
+function makesDue({ do: name }: Command): boolean {
+  return name === 'admit' || name === 'resolve'
 }

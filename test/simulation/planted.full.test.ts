@@ -94,8 +94,8 @@ test('finds a dispatcher that settles a failed attempt as done', async () => {
       async makeAttempt(...input: Parameters<typeof makeAttempt>) {
         const settlement = await makeAttempt(...input)
         if (settlement === undefined) return undefined
-        const { id, messageKey, token } = settlement
-        return { id, messageKey, token, outcome: 'done' }
+        const { id, key, token } = settlement
+        return { do: 'settle', key, id, token, outcome: 'done' }
       },
     }
   })

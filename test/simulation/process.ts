@@ -5,17 +5,19 @@ import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handl
 import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import { createInbox, type Inbox } from '../../src/inbox/inbox.ts'
 import { openSpools } from '../../src/inbox/spool/spool.ts'
-import type { Admission } from '../../src/messages/commands.ts'
-import type { Awaitable, MessageStore, StoreCapabilities } from '../../src/inbox/store.ts'
-import type { Claim } from '../../src/dispatch/claim.ts'
+import type { Awaitable, MessageStore, StoreCapabilities, StoreHost } from '../../src/inbox/store.ts'
+import type { Admission, Admitted, AnswerOf, Command, Granted } from '../../src/messages/commands.ts'
 import type { NewEvent } from '../../src/messages/event-record.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { quietAvailability } from '../support/inbox.ts'
+import type { Leasehold } from './ledger.ts'
 
 interface ProcessOptions {
   readonly clock: Clock
   readonly capabilities: StoreCapabilities
-  readonly connect: () => Promise<MessageStore>
+  readonly connect: (host: StoreHost) => Promise<MessageStore>
+  /** A clock that nothing sets. */
+  readonly elapsedMs: () => number
   /** Undefined for no spool. */
   readonly fs: FileSystem | undefined
   readonly settings: ProcessSettings
@@ -31,12 +33,6 @@ interface ProcessSettings {
   readonly attempts: number
 }
 
-/** The lease under which an event was dispatched. */
-export interface Leasehold {
-  readonly claim: Claim
-  readonly leaseUntilMs: number
-}
-
 export interface Process {
   readonly clock: SteadyClock
   start(): Promise<void>
@@ -44,7 +40,7 @@ export interface Process {
   /** Another process admitted an event. */
   wake(): void
   attempted(id: string): Promise<void>
-  replay(id: string): Promise<boolean>
+  replay(letter: { readonly key: string; readonly id: string }): Promise<boolean>
   close(deadlineMs: number): Promise<void>
   unsettled(): Promise<number>
   readonly running: number
@@ -65,34 +61,31 @@ export function createProcess(options: ProcessOptions): Process {
   let closing: Promise<void> | undefined
   let underWay = 0
 
-  function leased(claims: readonly Claim[], leaseUntilMs: number): void {
-    for (const claim of claims) leaseholds.set(claim.id, { claim, leaseUntilMs })
+  function leased<C extends Command>(commands: readonly C[], answers: readonly AnswerOf<C>[], askedMs: number) {
+    for (const [index, command] of commands.entries()) {
+      const forMs = command.do === 'lease' ? command.forMs : command.do === 'admit' ? command.leaseForMs : undefined
+      if (forMs === undefined) continue
+      // Each answer is that of the command at its place.
+      const answer = answers[index] as Granted | Admitted | undefined
+      const granted = answer !== undefined && 'admission' in answer ? answer.granted : answer
+      if (granted !== undefined)
+        leaseholds.set(granted.id, { messageKey: command.key, granted, leaseUntilMs: askedMs + forMs })
+    }
+    return answers
   }
 
   /** Records which leases this process received. */
-  async function connect(): Promise<MessageStore> {
-    const store = await options.connect()
-    const { admitAndClaim } = store
+  async function connect(host: StoreHost): Promise<MessageStore> {
+    const store = await options.connect(host)
     return {
       ...store,
-      latestNowMs: store.latestNowMs,
-      claim(request) {
-        const answer = store.claim(request)
-        const given = (result: Awaited<typeof answer>) => {
-          leased(result.claims, request.leaseUntilMs)
-          return result
-        }
-        return answer instanceof Promise ? answer.then(given) : given(answer)
+      run(commands) {
+        const askedMs = steady.now()
+        const answers = store.run(commands)
+        return answers instanceof Promise
+          ? answers.then((given) => leased(commands, given, askedMs))
+          : leased(commands, answers, askedMs)
       },
-      ...(admitAndClaim === undefined
-        ? undefined
-        : {
-            async admitAndClaim(events, request) {
-              const result = await admitAndClaim(events, request)
-              leased(result.claims, request.leaseUntilMs)
-              return result
-            },
-          }),
     }
   }
 
@@ -125,7 +118,8 @@ export function createProcess(options: ProcessOptions): Process {
       gapTimeoutMs,
       report,
       availability,
-      claims: true,
+      elapsedMs: options.elapsedMs,
+      host: { claims: true, onLost: dispatcher.lose, inFlight: dispatcher.tokenOf },
       openSpools:
         fs === undefined
           ? undefined
@@ -185,11 +179,11 @@ export function createProcess(options: ProcessOptions): Process {
       dispatcher.wake()
     },
     attempted: (id) => dispatcher.watchAttempt(id, handlerTimeoutMs).over,
-    async replay(id) {
+    async replay({ key, id }) {
       const store = await inbox.open()
-      const found = await store.resolve(id, 'replay', steady.now())
+      const [found] = await store.run([{ do: 'resolve', key, id, as: 'replay' }])
       dispatcher.wake()
-      return found
+      return found === true
     },
     close(deadlineMs) {
       closing ??= shutDown(deadlineMs)

@@ -1,5 +1,5 @@
 /** Runs worlds one after another, one seed each, until the step limit or a broken promise. */
-import type { Engine } from './engine.ts'
+import type { Engine, Times } from './engine.ts'
 import { planOf, type Plan, type Scope } from './plan.ts'
 import { shrunken } from './shrink.ts'
 import { runWorld, type Defects, type Outcome } from './world.ts'
@@ -8,7 +8,7 @@ import { runWorld, type Defects, type Outcome } from './world.ts'
 export interface Stage {
   readonly name: string
   readonly scope: Scope
-  readonly engine: () => Promise<Engine>
+  readonly engine: (world: Times) => Promise<Engine>
   readonly inProcess?: boolean
   readonly defects?: Defects
 }

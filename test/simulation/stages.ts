@@ -1,5 +1,5 @@
 /** The stages on which the simulation runs. */
-import { memoryEngine, sqliteEngine } from './engine.ts'
+import { memoryEngine, serverEngine, sqliteEngine } from './engine.ts'
 import type { Stage } from './simulate.ts'
 
 /** A store in the process that is called without a promise: no network can fail, and it does not survive a crash. */
@@ -13,7 +13,7 @@ export const IN_PROCESS: Stage = {
 export const MEMORY: Stage = {
   name: 'memory behind a network',
   scope: { isDurable: true, setsBack: false },
-  engine: memoryEngine,
+  engine: serverEngine,
 }
 
 export const SQLITE: Stage = {

@@ -2,15 +2,15 @@
 import { steadyClock } from '../../src/runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import type { WebhookEvent } from '../../src/public/events.ts'
-import type { MessageStore, StoreCapabilities } from '../../src/inbox/store.ts'
+import type { MessageStore, StoreCapabilities, StoreHost } from '../../src/inbox/store.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { BEGIN_SECONDS, eventOf, sameAs, type Callback } from './callbacks.ts'
 import { createDisk, type Disk } from './disk.ts'
-import type { Engine } from './engine.ts'
-import { createLedger, type Broken } from './ledger.ts'
+import type { Engine, Times } from './engine.ts'
+import { createLedger, type Broken, type Leasehold } from './ledger.ts'
 import { createNetwork, type NetworkFaults } from './network.ts'
 import type { Operation, Plan } from './plan.ts'
-import { createProcess, type Leasehold, type Process } from './process.ts'
+import { createProcess, type Process } from './process.ts'
 import { between, randomOf } from './random.ts'
 import { clockOf, createTimeline, type Owner } from './timeline.ts'
 
@@ -34,7 +34,8 @@ export interface Defects {
 
 interface WorldOptions {
   readonly plan: Plan
-  readonly engine: () => Promise<Engine>
+  /** `world`: the true time, for a server. */
+  readonly engine: (world: Times) => Promise<Engine>
   /** Whether the store lives in its process and is called without a network. */
   readonly inProcess?: boolean
   readonly defects?: Defects
@@ -53,6 +54,8 @@ const STEPS_A_LOOK = 20
 const SLOW: ReadonlySet<Operation['kind']> = new Set(['slow', 'unavailable', 'lossy'])
 /** Time for work after an answer, such as removing files. */
 const AFTERWARDS_MS = 10_000
+/** How long it takes until the others notice that a process has died. */
+const DEATH_NOTICED_MS = 1_000
 
 interface Place {
   readonly name: string
@@ -66,16 +69,14 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const realRandom = Math.random
   // Random numbers of the back-off; nothing else in here draws from them.
   Math.random = randomOf(plan.seed, 'back-off')
-  const engine = await options.engine()
   try {
-    return await live(engine, options)
+    return await live(options)
   } finally {
     Math.random = realRandom
-    await engine.remove()
   }
 }
 
-async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
+async function live(options: WorldOptions): Promise<Outcome> {
   const { plan, inProcess = false, defects = {} } = options
   const timeline = createTimeline(options.log)
   const ledger = createLedger()
@@ -90,6 +91,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   const wallMs = (): number => timeline.nowMs + offsetMs
   /** The time of a process that reads its clock constantly, so that it never goes back. */
   const ideal = steadyClock({ now: wallMs, setTimer: () => () => {}, soon() {} })
+  const elapsedMs = (): number => timeline.nowMs
+  const engine = await options.engine({ nowMs: () => ideal.now(), elapsedMs })
   const isSlow = plan.operations.some(({ kind }) => SLOW.has(kind))
   const hungEnds = new Set<() => void>()
   const capabilities: StoreCapabilities = {
@@ -106,7 +109,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   const notified = randomOf(plan.seed, 'notified')
   const connect = createNetwork({
     timeline,
-    engine,
+    isInOrder: engine.isInOrder === true,
     ledger,
     faults,
     admitted(by) {
@@ -115,42 +118,6 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
           timeline.after(between(notified, 0.1, 5), place.owner, 'notified', () => place.process?.wake())
     },
   })
-
-  /** A store in its process, which answers at once. */
-  function direct(): MessageStore {
-    const { store } = engine
-    return {
-      ...store,
-      admit(events, nowMs) {
-        const admissions = store.admit(events, nowMs)
-        if (!(admissions instanceof Promise)) ledger.admitted(events, nowMs, admissions)
-        return admissions
-      },
-      claim(request) {
-        const result = store.claim(request)
-        if (!(result instanceof Promise)) ledger.claimed(request, result)
-        return result
-      },
-      admitAndClaim(events, request) {
-        const result = store.admitAndClaim?.(events, request)
-        if (result === undefined || result instanceof Promise)
-          throw new Error('A store in its process must answer at once.')
-        ledger.admittedAndClaimed(events, request, result)
-        return result
-      },
-      settle(settlements, nowMs) {
-        const answers = store.settle(settlements, nowMs)
-        if (!(answers instanceof Promise)) ledger.settled(settlements, nowMs, answers)
-        return answers
-      },
-      resolve(id, resolution, nowMs) {
-        const found = store.resolve(id, resolution, nowMs)
-        if (typeof found === 'boolean') ledger.replayed(id, nowMs, found)
-        return found
-      },
-      close() {},
-    }
-  }
 
   function start(place: Place): void {
     if (place.owner.alive) return
@@ -164,7 +131,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     const made = createProcess({
       clock: clockOf(timeline, owner, wallMs, stream('timers')),
       capabilities,
-      connect: inProcess ? async () => direct() : async () => openRemote(owner, network),
+      elapsedMs,
+      connect: (host) => openStore(owner, network, host),
       fs: fs !== undefined && defects.fs !== undefined ? defects.fs(fs) : fs,
       settings: {
         concurrency: plan.concurrency,
@@ -174,7 +142,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         attempts: ATTEMPTS,
       },
       report: (error) => reported(name, error),
-      handler: (event, { attempt }, leasehold) => handle(owner, event, attempt, leasehold),
+      handler: (event, { attempt }, lease) => handle(owner, event, attempt, lease),
     })
     place.process = defects.process === undefined ? made : defects.process(made)
     place.process.start().catch(() => again(place, owner))
@@ -187,10 +155,13 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     })
   }
 
-  function openRemote(owner: Owner, random: ReturnType<typeof randomOf>): Promise<MessageStore> {
-    const store = connect(owner, random)
+  async function openStore(owner: Owner, random: ReturnType<typeof randomOf>, host: StoreHost): Promise<MessageStore> {
+    const own = ledger.watched(await engine.open(owner.name, host), owner.name)
+    if (inProcess) return own
+    const store = connect(own, owner, random)
     // A first call opens the connection.
-    return Promise.resolve(store.counts()).then(() => store)
+    await store.counts()
+    return store
   }
 
   function reported(name: string, error: MessagingWebhooksError): void {
@@ -198,10 +169,11 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     if (error.code === 'spool_damaged' && diskFaults === 0) ledger.breaks('the spool is whole', error.message)
   }
 
-  function handle(owner: Owner, event: WebhookEvent, attempt: number, { claim, leaseUntilMs }: Leasehold): unknown {
-    const ended = ledger.started(owner.name, claim, leaseUntilMs, event, ideal.now())
-    timeline.note(`${owner.name} handles ${claim.id} ${event.type}`)
-    const random = handlerRandom(claim.id, attempt)
+  function handle(owner: Owner, event: WebhookEvent, attempt: number, lease: Leasehold): unknown {
+    const { id } = lease.granted
+    const ended = ledger.started(owner.name, lease, event, ideal.now())
+    timeline.note(`${owner.name} handles ${id} ${event.type}`)
+    const random = handlerRandom(id, attempt)
     const throws = !healed && random() < plan.throwing
     const hangs = !healed && random() < plan.hanging
     const isQuick = random() < plan.quick
@@ -223,9 +195,11 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   }
 
   function kill(place: Place): void {
-    place.owner.alive = false
+    const { owner } = place
+    owner.alive = false
     place.process = undefined
-    ledger.died(place.owner.name)
+    ledger.died(owner.name)
+    timeline.after(DEATH_NOTICED_MS, world, 'death noticed', () => engine.died(owner.name))
   }
 
   async function close(place: Place, deadlineMs: number, closed: () => void): Promise<void> {
@@ -284,9 +258,9 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         if (place?.owner.alive !== true) return
         if (operation.kind === 'stop') place.owner.stoppedUntilMs = timeline.nowMs + operation.forMs
         else if (operation.kind === 'replay') {
-          const [id] = ledger.deadIds()
-          if (id !== undefined)
-            timeline.after(0, place.owner, 'replay', () => void place.process?.replay(id).catch(() => {}))
+          const [letter] = ledger.deadIds()
+          if (letter !== undefined)
+            timeline.after(0, place.owner, 'replay', () => void place.process?.replay(letter).catch(() => {}))
         } else if (operation.kind === 'kill') {
           kill(place)
           timeline.after(operation.forMs, world, 'start', () => start(place))
@@ -421,9 +395,11 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   await goOn(isQuiet, 'after a restart')
   const untilMs = timeline.nowMs + AFTERWARDS_MS
   await goOn(() => timeline.nowMs >= untilMs, 'afterwards')
-  if (ledger.broken === undefined) await ledger.checkEnd(engine.store)
+  if (ledger.broken === undefined)
+    await ledger.checkEnd(await engine.open('the end', { nowMs: () => ideal.now(), elapsedMs }))
   if (leftOfSpool().length > 0)
     ledger.breaks('memory is bounded', `${leftOfSpool().length} files of the spool are left`)
+  await engine.remove()
   const { broken, acceptedCount: accepted, handledCount: handled } = ledger
   return { broken, steps: timeline.steps, hash: timeline.hash, accepted, refused, handled }
 }
