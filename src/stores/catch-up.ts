@@ -1,13 +1,14 @@
 /** A clock that was set back must not leave events waiting until it has caught up with the time of their admission. */
+import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import type { Awaitable } from '../inbox/store.ts'
 
 const MAX_STEP = 500
-/** The clock went on after the latest time that is known, and events wait for a retry. */
-const LATER_MS = 3_600_000
+/** No lease and no retry lasts longer. */
+const LATER_MS = LONGEST_TIMER_MS
 
 /**
- * Goes through the messages that are due until an hour after `untilMs`, the latest time known before the clock was set back, and makes those
- * due now whose events were admitted later than it is now.
+ * Makes messages due whose events were admitted later than it is now. `latestMs`: the latest time known before the clock was set
+ * back. It went on since, and leases and retries end later.
  */
 export async function catchUp(
   store: {
@@ -16,11 +17,11 @@ export async function catchUp(
       commands: readonly { readonly do: 'catchUp'; readonly key: string }[],
     ) => Awaitable<readonly boolean[]>
   },
-  untilMs: number,
+  latestMs: number,
 ): Promise<void> {
   const seen = new Set<string>()
   for (;;) {
-    const keys = await store.dueBy(untilMs + LATER_MS, MAX_STEP, seen)
+    const keys = await store.dueBy(latestMs + LATER_MS, MAX_STEP, seen)
     if (keys.length === 0) return
     for (const key of keys) seen.add(key)
     await store.run(keys.map((key) => ({ do: 'catchUp' as const, key })))

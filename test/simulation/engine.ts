@@ -8,7 +8,7 @@ import { catchUp } from '../../src/stores/catch-up.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { openDatabase } from '../../src/stores/sqlite/database.ts'
 import { packCommands, unpackCommands } from '../../src/stores/sqlite/encoding.ts'
-import { createEngine, type Engine as SqliteEngine } from '../../src/stores/sqlite/engine.ts'
+import { createEngine } from '../../src/stores/sqlite/engine.ts'
 import { MAX_APART_MS } from '../../src/stores/server-time.ts'
 import { createTrustedTime } from '../../src/stores/trusted-time.ts'
 
@@ -67,14 +67,16 @@ const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
 /** SQLite in this thread, on a file in memory, with a connection for each process; other tests cover its thread and the disk. */
 export async function sqliteEngine(): Promise<Engine> {
   const folder = mkdtempSync(join(HERE, 'simulation-'))
-  const connections = new Map<string, { engine: SqliteEngine; latestMs: number | undefined }>()
+  const connections = new Map<string, Awaited<ReturnType<typeof connect>>>()
 
   async function connect(process: string) {
     const database = await openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
     const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
     const engine = createEngine({ database, retention })
     engine.workers.enter({ name: process, process, sinceMs: 0 })
-    return { engine, latestMs: database.latestNowMs }
+    // Without releasing the leases, as when the thread ends.
+    const abort = (): void => database.db.close()
+    return { engine, abort, latestMs: database.latestNowMs }
   }
 
   function disconnect(process: string): void {
@@ -109,8 +111,8 @@ export async function sqliteEngine(): Promise<Engine> {
     died: disconnect,
     async restart() {
       for (const [process, connection] of connections) {
-        connection.engine.close()
-        connection.engine = (await connect(process)).engine
+        connection.abort()
+        Object.assign(connection, await connect(process))
       }
     },
     async remove() {
