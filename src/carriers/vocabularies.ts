@@ -20,8 +20,7 @@ interface Vocabulary {
 }
 
 /** The five words that the service maps carrier A's codes to. */
-export type CarrierAStatus =
-  'success' | 'network_failure' | 'delivery_impossible' | 'absent_subscriber' | 'unknown_error'
+type CarrierAStatus = 'success' | 'network_failure' | 'delivery_impossible' | 'absent_subscriber' | 'unknown_error'
 
 /** The carrier's own codes by the word that they map to. Any other code is `unknown_error`. */
 export const CARRIER_A_CODES: ReadonlyMap<number, CarrierAStatus> = new Map<number, CarrierAStatus>([
@@ -89,7 +88,7 @@ type Concept = (typeof CONCEPTS)[number]
  * The words for a concept on each channel: `carrierA`, `carrierB`, `chatApp`. A list is empty if the channel has no word.
  * Contract, service.md#cross-channel-mapping.
  */
-export interface CrossChannelRow extends Readonly<Record<Speaker, readonly string[]>> {
+interface CrossChannelRow extends Readonly<Record<Speaker, readonly string[]>> {
   readonly concept: Concept
   /** The contract's note for a channel without a word. */
   readonly notes?: { readonly carrierB: 'varies'; readonly chatApp: 'carried in error' }

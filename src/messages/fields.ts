@@ -6,7 +6,7 @@ import { isRecord } from '../runtime/values.ts'
 
 export type Check<T> = (value: unknown) => value is T
 
-export type FieldTable = Readonly<Record<string, Check<unknown>>>
+type FieldTable = Readonly<Record<string, Check<unknown>>>
 
 /** The fields of a table, all required. */
 export type FieldsOf<Table> = {

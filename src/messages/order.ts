@@ -59,7 +59,7 @@ export function placeOf(
 }
 
 /** An order begins with a time and a stage. The time is the event time, or zero for a chat-app report, which has none. */
-export const TIME_AND_RANK = SECONDS_DIGITS + 1
+const TIME_AND_RANK = SECONDS_DIGITS + 1
 /** The signature time of a chat-app report, or zeros, precedes the identity. */
 const BEFORE_IDENTITY = TIME_AND_RANK + SECONDS_DIGITS
 

@@ -191,13 +191,13 @@ export const receiverOptions = {
 }
 
 /** The order of the reports of one message. */
-export interface OrderingOptions extends Given<typeof ordering> {}
+interface OrderingOptions extends Given<typeof ordering> {}
 
 /** Retries of events with failing handlers. */
-export interface RetryOptions extends Given<typeof retry> {}
+interface RetryOptions extends Given<typeof retry> {}
 
 /** How many requests without a valid proof are kept, how long, and where. */
-export interface QuarantineOptions extends Given<typeof quarantine> {}
+interface QuarantineOptions extends Given<typeof quarantine> {}
 
 /** Types that no schema can express: groups, with their comments, and the schemas, which type the events. */
 interface ExplicitTypes<S extends CallbackSchemas> {

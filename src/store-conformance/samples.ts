@@ -89,7 +89,7 @@ export function namesOf(claims: readonly Claim[]): readonly (string | undefined)
   return claims.map(({ record }) => record.report?.status)
 }
 
-export const DONE = { outcome: 'done' } as const
+const DONE = { outcome: 'done' } as const
 export const DEAD = { outcome: 'dead', error: 'the reason' } as const
 
 export function settling({ id, messageKey: key, token }: Claim, outcome: Outcome = DONE): Settle {

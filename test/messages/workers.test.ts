@@ -91,7 +91,7 @@ function createWorld() {
         }
         versions += 1
         stored = { version: versions, record: record ?? undefined }
-        // Whoever got no answer reads again.
+        // A worker without an answer reads again.
         seen = given === 'answered' ? stored : undefined
         return given === 'answered' ? answer : undefined
       }

@@ -207,7 +207,7 @@ const ADVANCE_EVERY_MS = 1_000
 const LATEST_MS = 4_102_444_800_000
 
 /** Stores the current time for the next start, because the machine's clock may be set back before then. */
-export function createLatestTime(db: DatabaseSync) {
+function createLatestTime(db: DatabaseSync) {
   const find = db.prepare(`SELECT ${cut('at')} AS at FROM latest_time`)
   const update = db.prepare('UPDATE latest_time SET at = ?')
   const insert = db.prepare('INSERT INTO latest_time VALUES (?)')
