@@ -40,8 +40,10 @@ test('an event whose lease was lost with the answer is due again when the lease 
   const open = await store.open(hostOf({ nowMs: () => nowMs }))
   onTestFinished(() => open.close())
   await admit(open, [sample()])
+  const { keys } = await open.due({ of: 'events', limit: 1 })
   toggle()
-  await expect(claim(open)).rejects.toMatchObject({ code: 'store_failed' })
+  const leasing = keys.map((key) => ({ do: 'lease', key, forMs: LONG_MS }) as const)
+  await expect(open.run(leasing)).rejects.toMatchObject({ code: 'store_failed' })
   toggle()
   expect((await claim(open)).claims).toEqual([])
   nowMs += LONG_MS
