@@ -105,19 +105,25 @@ export interface VersionedChange extends Change {
   readonly version: string
 }
 
+/** Keys of records that are due. */
+export interface FoundKeys {
+  readonly keys: readonly string[]
+  /** When the next will be due. */
+  readonly nextMs: number | undefined
+}
+
 /** An engine that other processes change as well. */
 export interface SharedEngine extends Indexes {
   /** The time, by the clock of the server as of its last answer. */
   nowMs(): number
   /** Keys, and the records and payloads that the engine has read with them. */
-  due(request: DueLookup): Promise<{
-    readonly keys: readonly string[]
-    /** When the next will be due. */
-    readonly nextMs: number | undefined
-    readonly found?: ReadonlyMap<string, Versioned> | undefined
-    /** Payloads of the first waiting events, by the same keys. */
-    readonly payloads?: ReadonlyMap<string, Payload> | undefined
-  }>
+  due(request: DueLookup): Promise<
+    FoundKeys & {
+      readonly found?: ReadonlyMap<string, Versioned> | undefined
+      /** Payloads of the first waiting events, by the same keys. */
+      readonly payloads?: ReadonlyMap<string, Payload> | undefined
+    }
+  >
   /** The existing records of these keys. */
   read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>>
   /**

@@ -1,16 +1,11 @@
 /** Reads records from the tables, which other processes write as well, and finds them by their indexes. */
 import type { Retention } from '../../messages/commands.ts'
-import type { DueLookup, Versioned } from '../engine.ts'
+import type { DueLookup, FoundKeys, Versioned } from '../engine.ts'
 import { storedRecord } from '../stored.ts'
 import type { Dialect, RowsOf } from './dialect.ts'
 import { LEAST, leastNumberAt, numberValue, timeValue, type RecordRow } from './values.ts'
 
 export type TableRecords = ReturnType<typeof createTableRecords>
-
-interface Found {
-  readonly keys: readonly string[]
-  readonly nextMs: number | undefined
-}
 
 export function versionedIn(row: RecordRow): Versioned {
   return { version: row.version, record: storedRecord(row, row.key) }
@@ -29,7 +24,7 @@ export function createTableRecords(dialect: Dialect, rowsOf: RowsOf) {
       const [found = []] = await rowsOf(`SELECT ${recordColumns} FROM ${records} r WHERE ${isOneOf(key, keys)}`)
       return new Map(found.map((row) => [rows.keyIn(row), versionedIn(rows.recordIn(row))]))
     },
-    async overdue({ nowMs, limit }: Pick<DueLookup, 'nowMs' | 'limit'>): Promise<Found> {
+    async overdue({ nowMs, limit }: Pick<DueLookup, 'nowMs' | 'limit'>): Promise<FoundKeys> {
       const now = numberValue(Math.floor(nowMs))
       const [found = [], [times] = []] = await rowsOf(
         `
@@ -66,7 +61,7 @@ SELECT (SELECT coalesce(sum(d.waiting), 0) FROM ${due.table} d WHERE d.${due.at}
 export function createAging(
   { tables, keyColumn, digestIn, bigintValue, comparePair, rows, rowsOf }: Dialect,
   { payloadMs, deadLetterMs, dedupeMs }: Retention,
-): (lookup: Pick<DueLookup, 'nowMs' | 'limit'>) => Promise<Found> {
+): (lookup: Pick<DueLookup, 'nowMs' | 'limit'>) => Promise<FoundKeys> {
   const key = `${digestIn(`r.${keyColumn}`)} AS digest`
   let afterRecord = LEAST
   let afterPayload: readonly [atMs: string, record: string] = [LEAST, LEAST]

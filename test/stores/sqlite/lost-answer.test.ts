@@ -18,7 +18,8 @@ function loseAnswers(): () => void {
     override on(...[event, listener]: Parameters<workerThreads.Worker['on']>): this {
       if (event !== 'message') return super.on(event, listener)
       return super.on('message', (...given: unknown[]) => {
-        if (lose) void this.terminate()
+        // Without a number it is a notification.
+        if (lose && JSON.stringify(given).includes('"number"')) void this.terminate()
         else Reflect.apply(listener, this, given)
       })
     }
