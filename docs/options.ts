@@ -5,8 +5,8 @@ import { receiverOptions } from '../src/receiver/options.ts'
 import { memoryBounds } from '../src/stores/memory/store.ts'
 import { mysqlOptions } from '../src/stores/mysql/settings.ts'
 import { postgresOptions } from '../src/stores/postgres/settings.ts'
-import { redisOptions } from '../src/stores/redis/store.ts'
-import { sqliteOptions } from '../src/stores/sqlite/store.ts'
+import { redisOptions } from '../src/stores/redis/settings.ts'
+import { sqliteOptions } from '../src/stores/sqlite/settings.ts'
 import { readProjectFile } from './markdown.ts'
 
 interface OptionRow {
@@ -68,10 +68,10 @@ function typeOf(schema: JsonSchema): string {
 /** The options of the stores, and the files with their comments. */
 export const STORE_OPTIONS = {
   memory: [memoryBounds, ['memory/store.ts']],
-  sqlite: [sqliteOptions, ['sqlite/store.ts', 'retention-options.ts']],
+  sqlite: [sqliteOptions, ['sqlite/settings.ts', 'retention-options.ts']],
   postgres: [postgresOptions, ['postgres/settings.ts', 'sql/connecting.ts', 'retention-options.ts']],
   mysql: [mysqlOptions, ['mysql/settings.ts', 'sql/connecting.ts', 'retention-options.ts']],
-  redis: [redisOptions, ['retention-options.ts', 'redis/store.ts']],
+  redis: [redisOptions, ['retention-options.ts', 'redis/settings.ts']],
 } as const satisfies Record<string, readonly [Readonly<Record<string, z.ZodType>>, readonly string[]]>
 
 /** The numeric options of a store, with the default as its schema has it and as its comment states it. */

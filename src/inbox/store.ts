@@ -66,6 +66,7 @@ export interface MessageStore<X extends object = {}> {
   due(request: DueRequest): Awaitable<Due>
   /** One page of a list. For observers, so it must not slow down admission or dispatch. */
   scan<Q extends Query>(query: Q): Awaitable<Page<ItemOf<Q>>>
+  /** Current totals. */
   counts(): Awaitable<StoreCounts>
   /** The receiver makes no calls after this one. */
   close(): Awaitable<void>
@@ -80,7 +81,15 @@ export interface MessageStore<X extends object = {}> {
    */
   isHeld?(messageKey: string): boolean | undefined
   /** Handlers run in transactions of the store, at most `most` at a time. Undefined if they get none. */
-  readonly transactions?: { readonly most: number; begin(): Promise<HandlerTransaction<X>> } | undefined
+  readonly transactions?: Transactions<X> | undefined
+}
+
+/** Transactions around handlers. */
+export interface Transactions<X extends object = {}> {
+  /** How many can be open at a time. */
+  readonly most: number
+  /** Begins one. */
+  begin(): Promise<HandlerTransaction<X>>
 }
 
 /** A transaction around the handlers of one event. */

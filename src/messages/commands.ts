@@ -64,6 +64,7 @@ export type Lease = CommandNamed<'lease'>
 export type Release = CommandNamed<'release'>
 export type Settle = CommandNamed<'settle'>
 
+/** The answer to a command. */
 export type AnswerOf<C extends Command> = Answers[C['do']]
 
 /**

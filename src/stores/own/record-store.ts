@@ -68,7 +68,10 @@ export interface RecordStore {
   write(changes: readonly RecordChange[]): Awaitable<readonly boolean[]>
   /** Keys by time, earliest first, and the time of the first key that is not among them. */
   due(lookup: TimeLookup): Awaitable<{ readonly keys: readonly string[]; readonly nextMs: number | undefined }>
+  /** A page of all records. */
   records(page: RecordsPage): Awaitable<readonly StoredRecord[]>
+  /** Current totals. */
   counts(): Awaitable<StoreCounts>
+  /** No calls follow. */
   close(): Awaitable<void>
 }

@@ -3,30 +3,14 @@
  *
  * @module messaging-webhooks/sqlite
  */
-import { z } from 'zod'
-import { checkOptions, millisecondsAboveZero, textOf, type Given } from '../../runtime/check-options.ts'
+import { checkOptions } from '../../runtime/check-options.ts'
 import { OptionsError } from '../../public/errors.ts'
 import type { Store } from '../../inbox/store.ts'
-import { RETENTION_OPTIONS } from '../retention-options.ts'
 import { canShare } from './database.ts'
 import { openSqlite } from './open.ts'
+import { settingsSchema, type SqliteStoreOptions } from './settings.ts'
 
-export const sqliteOptions = {
-  /** The database file, created if missing. Files and folders whose names begin with its name belong to it. */
-  path: textOf('the path of a file'),
-  ...RETENTION_OPTIONS,
-  /**
-   * `FULL`: a 204 means that the event is on the disk. `NORMAL` may lose the last moments in a power failure, `OFF` more. A
-   * crash of the process alone loses nothing with any of them. Default `FULL`.
-   */
-  synchronous: z.enum(['FULL', 'NORMAL', 'OFF']).default('FULL'),
-  /** How long to wait for another process that is writing. Default 5,000 ms. */
-  busyTimeoutMs: millisecondsAboveZero.default(5_000),
-}
-const settingsSchema = z.strictObject(sqliteOptions)
-
-/** The settings of an SQLite store. */
-export interface SqliteStoreOptions extends Given<typeof sqliteOptions> {}
+export type { SqliteStoreOptions } from './settings.ts'
 
 /**
  * A store in an SQLite file, with Node's built-in `node:sqlite` (22.13 or later; elsewhere opening fails with
