@@ -94,7 +94,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions) {
     /** The time of the latest transaction before the file was opened, to within a second. */
     latestNowMs: latestTime.atOpening,
     /** Whether the file was removed, or another one is at its path, so that all writes are lost. */
-    isReplaced: () => identityOf(path) !== identity,
+    isReplaced: () => identity === undefined || identityOf(path) !== identity,
     /**
      * Closes a file that is no longer at its path. Moves its log into it and removes the log, which SQLite would apply to the file
      * that is at the path now.

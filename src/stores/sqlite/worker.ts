@@ -81,8 +81,6 @@ function serve(from: MessagePort, database: Database, engine: Engine): Promise<v
         send(...replies)
       }
     }
-    if (from.listenerCount('message') === 0) from.on('message', receive)
-    answerAll()
     const onWork = (): void => send('work')
     void watchOthers({
       database,
@@ -91,6 +89,9 @@ function serve(from: MessagePort, database: Database, engine: Engine): Promise<v
       onWork,
       onReplaced: leave,
     })
+    // Last, because one of these requests may close the file.
+    if (from.listenerCount('message') === 0) from.on('message', receive)
+    answerAll()
   })
 }
 
