@@ -14,7 +14,10 @@ async function ownServer(): Promise<string> {
   return server.url()
 }
 
-/** The server that MYSQL_URL names, or one started for this file. */
+/**
+ * The server that MYSQL_URL names, or one started for this file. The quick tests of one process share this module, and the server
+ * ends with the first file, so only one quick file may use it.
+ */
 export const MYSQL_URL = missing === undefined ? (process.env['MYSQL_URL'] ?? (await ownServer())) : ''
 
 /** Groups tests that need the server. Without one they are skipped by name, or fail with CI=true. */
